@@ -8,6 +8,9 @@ partition has one cluster with two of them or three at most, a partition costs a
     r(X) = c(X) - p(X) + sum of the v_S of all S of which X has at least two,
     L = sum of p - sum of v + k min r,      g(X) = r(X) - min r >= 0.
 
+Where the sizes of clusters are listed, a partition has as many clusters of each size as the list, and
+k min r is the sum of the least r of its sizes; g(X) = r(X) - the least r of the size of X.
+
 A partition that costs less than the limit is one of clusters of which the g add up to less than
 limit - L. All of those are looked at, depth first: what is open is the block that the fewest of the
 remaining clusters hold; each of them is tried. A node is left when what is spent, and what the
@@ -26,18 +29,24 @@ from numpy.typing import NDArray
 from .arithmetic import gamma
 from .geometry import Contracted
 from .pricing.problem import Indices, Marks, Reals
+from .pricing.whole import sizes_of
 from .rejection import Rejected
+from .rules import BlockRules
 
 # The limit is a whole number of at most 2^_BITS units, prices and penalties add up to less than
 # _LARGEST: sums of them are exact in int64.
 _BITS, _LARGEST = 50, 2.0**60
 
 
-def cluster_costs(contracted: Contracted, members: Marks) -> Reals:
+def cluster_costs(
+    contracted: Contracted, members: Marks, adjacency: Marks | None = None
+) -> Reals:
     """Return lower bounds (t,) on the costs of clusters (t, m), for the points x^ of `Contracted`.
 
     The cost is the scatter of the blocks, and the sum of e_i e_j |c_i - c_j|^2 over the pairs,
-    divided by the points.
+    divided by the points; and what the cluster pays for soft pairs, beyond what all clusterings do.
+
+    adjacency : (m, m) the cannot-linked pairs; None for none
     """
     e, c, m = contracted.weights, contracted.means, contracted.m
     squares = np.zeros((m, m))
@@ -46,8 +55,11 @@ def cluster_costs(contracted: Contracted, members: Marks) -> Reals:
     weights = members * e
     between = 0.5 * ((weights @ squares) * weights).sum(axis=1) / weights.sum(axis=1)
     inside = members.astype(np.float64) @ contracted.scatter
+    if contracted.soft is not None:
+        apart = contracted.across if adjacency is None else adjacency | contracted.across
+        inside = inside + contracted.soft.prices(apart, 0).shared_by(members)
     # All terms are >= 0.
-    return np.asarray((inside + between) * (1.0 - gamma(3.0 * m + c.shape[1] + 32.0)))
+    return np.asarray((inside + between) * (1.0 - gamma(3.0 * m + c.shape[1] + 36.0)))
 
 
 def require_no_partition(
@@ -59,6 +71,8 @@ def require_no_partition(
     triples: NDArray[np.integer],
     penalties: Reals,
     max_nodes: int,
+    adjacency: Marks | None = None,
+    rules: BlockRules = (),
 ) -> None:
     """Raise `Rejected` where a partition into k of the clusters (t, m) costs less than `below` > 0.
 
@@ -66,10 +80,11 @@ def require_no_partition(
     once.
 
     prices, triples, penalties : (m,), (c, 3) blocks, (c,) >= 0, finite
+    adjacency, rules : as for the clusters, which keep them
     """
     exponent = math.frexp(below)[1] - _BITS
     limit = math.ceil(math.ldexp(below, -exponent))
-    costs = cluster_costs(contracted, members)
+    costs = cluster_costs(contracted, members, adjacency)
     cheap = costs < below
     members, units = members[cheap], np.floor(np.ldexp(costs[cheap], -exponent)).astype(np.int64)
     whole = np.rint(np.ldexp(np.concatenate([prices, penalties]), -exponent))
@@ -81,14 +96,31 @@ def require_no_partition(
         reduced += penalty * (members[:, triple].sum(axis=1) >= 2)
     if not len(reduced):
         return
-    least = int(reduced.min())
-    budget = limit - (int(p.sum()) - int(v.sum()) + k * least)
+    kind, wanted = _kinds(members, rules, k)
+    present = np.bincount(kind, minlength=len(wanted)) > 0
+    if not present.all():  # no partition has all of the listed sizes
+        return
+    least = np.array([reduced[kind == each].min() for each in range(len(wanted))], np.int64)
+    of_least = sum(int(count) * int(value) for count, value in zip(wanted, least, strict=True))
+    budget = limit - (int(p.sum()) - int(v.sum()) + of_least)
     if budget >= _LARGEST:  # more than any sum of g that int64 holds
         raise Rejected("the prices of a partition prove nothing")
-    kept = np.flatnonzero(reduced - least < budget)
-    _PartitionSearch(members[kept], reduced[kept] - least, units[kept], budget, limit).run(
-        k, max_nodes
-    )
+    gains = reduced - least[kind]
+    kept = np.flatnonzero(gains < budget)
+    search = _PartitionSearch(members[kept], gains[kept], units[kept], kind[kept], budget, limit)
+    search.run(wanted, max_nodes)
+
+
+def _kinds(members: Marks, rules: BlockRules, k: int) -> tuple[Indices, Indices]:
+    """Return the kind of each cluster (t, m), and how many of each kind a partition has.
+
+    Kinds are the listed sizes, which the clusters have; there is one where none are listed.
+    """
+    found = sizes_of(rules)
+    if found is None or found.limits.listed is None:
+        return np.zeros(len(members), np.intp), np.array([k])
+    sizes, wanted = np.unique(found.limits.listed, return_counts=True)
+    return np.searchsorted(sizes, members @ found.counts), wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,18 +129,18 @@ class _PartitionNode:
 
     candidates : (c,) those that hold none of their blocks
     open : (m,) the blocks that they do not hold
-    missing : how many more are to be chosen
+    wanted : (q,) how many more of each kind are to be chosen
     """
 
     candidates: Indices
     open: Marks
-    missing: int
+    wanted: Indices
     spent: int
     paid: int
 
 
 class _PartitionSearch:
-    """Search for a partition into clusters (t, m) with their g (t,) and costs (t,).
+    """Search for a partition into clusters (t, m) with their g, costs and kinds, each (t,).
 
     The engine has a search of its own on purpose (`sdpbb.bounds.colgen.partitioning.cheapest`): the
     checker relies on none of its code.
@@ -119,17 +151,19 @@ class _PartitionSearch:
         members: Marks,
         gains: NDArray[np.int64],
         costs: NDArray[np.int64],
+        kind: Indices,
         budget: int,
         limit: int,
     ) -> None:
+        self._kind = kind
         self._members, self._gains, self._costs = members, gains, costs
         self._weights = members.astype(np.float32)
         self._sizes = members.sum(axis=1)
         self._budget, self._limit = budget, limit
 
-    def run(self, k: int, max_nodes: int) -> None:
+    def run(self, wanted: Indices, max_nodes: int) -> None:
         t, m = self._members.shape
-        stack = [_PartitionNode(np.arange(t), np.ones(m, bool), k, 0, 0)]
+        stack = [_PartitionNode(np.arange(t), np.ones(m, bool), wanted, 0, 0)]
         while stack:
             max_nodes -= 1
             if max_nodes < 0:
@@ -137,8 +171,8 @@ class _PartitionSearch:
             stack += self._children(stack.pop())
 
     def _children(self, node: _PartitionNode) -> list[_PartitionNode]:
-        if not node.open.any() or not node.missing:
-            if node.paid < self._limit and not node.open.any() and not node.missing:
+        if not node.open.any() or not node.wanted.any():
+            if node.paid < self._limit and not node.open.any() and not node.wanted.any():
                 raise Rejected("a partition of the blocks costs less than is stated")
             return []
         left = self._remaining_clusters(node)
@@ -152,7 +186,7 @@ class _PartitionSearch:
             _PartitionNode(
                 left[row],
                 node.open & ~self._members[chosen],
-                node.missing - 1,
+                node.wanted - (np.arange(len(node.wanted)) == self._kind[chosen]),
                 node.spent + int(self._gains[chosen]),
                 node.paid + int(self._costs[chosen]),
             )
@@ -162,8 +196,10 @@ class _PartitionSearch:
     def _remaining_clusters(self, node: _PartitionNode) -> Indices:
         """Return the candidates of a partition below the limit; none if there is none."""
         sizes, n_open = self._sizes[node.candidates], int(node.open.sum())
-        least = n_open if node.missing == 1 else 1
-        fits = (sizes >= least) & (sizes <= n_open - (node.missing - 1))
+        missing = int(node.wanted.sum())
+        least = n_open if missing == 1 else 1
+        fits = (sizes >= least) & (sizes <= n_open - (missing - 1))
+        fits &= node.wanted[self._kind[node.candidates]] > 0
         candidates: Indices = node.candidates[fits]
         holds = self._members[candidates][:, node.open].T
         counts = holds.sum(axis=1)

@@ -142,7 +142,18 @@ class BlockEither:
     alternatives: tuple[BlockRules, ...]
 
 
-BlockRule = BlockLimit | BlockEither | CheckedSizes | CheckedWeights
+@dataclass(frozen=True, eq=False)
+class BlockSizes:
+    """Limits on the sizes of clusters of blocks.
+
+    counts : (m,) numbers of points
+    """
+
+    limits: CheckedSizes
+    counts: Reals
+
+
+BlockRule = BlockLimit | BlockEither | BlockSizes | CheckedWeights
 BlockRules = tuple[BlockRule, ...]
 
 
@@ -158,7 +169,7 @@ def _over(rule: Rule, block_of: NDArray[np.intp]) -> BlockRule:
         case Either():
             return BlockEither(tuple(over_blocks(part, block_of) for part in rule.alternatives))
         case CheckedSizes():
-            return rule
+            return BlockSizes(rule, np.bincount(block_of).astype(np.float64))
         case CheckedWeights():
             return rule.over(block_of)
     raise ValueError("rules: statements about sizes are for what follows from them")
@@ -166,13 +177,15 @@ def _over(rule: Rule, block_of: NDArray[np.intp]) -> BlockRule:
 
 def selected(rules: BlockRules, blocks: NDArray[np.intp]) -> BlockRules:
     """Return the rules on some blocks only, in their order."""
-    found: list[BlockLimit | BlockEither] = []
+    found: list[BlockLimit | BlockEither | BlockSizes] = []
     for rule in rules:
         if isinstance(rule, BlockLimit):
             found.append(rule.select(blocks))
         elif isinstance(rule, BlockEither):
             parts = tuple(selected(part, blocks) for part in rule.alternatives)
             found.append(BlockEither(parts))
+        elif isinstance(rule, BlockSizes):
+            found.append(BlockSizes(rule.limits, rule.counts[blocks]))
     return tuple(found)
 
 
@@ -188,7 +201,7 @@ def broken(rules: BlockRules, exceeds: Callable[[BlockLimit], Marks], shape: Any
         if isinstance(rule, BlockLimit):
             marks |= exceeds(rule)
             continue
-        if isinstance(rule, CheckedSizes | CheckedWeights):  # of whole clusters, these are parts
+        if isinstance(rule, BlockSizes | CheckedWeights):  # of whole clusters, these are parts
             continue
         all_of_them = np.ones(shape, np.bool_)
         for part in rule.alternatives:

@@ -101,6 +101,18 @@ class CheckedSizes:
         fits = self.least <= self.listed[0] and self.listed[-1] <= self.most
         return not (fits and len(self.listed) == self.k and sum(self.listed) == self.n)
 
+    @property
+    def follow_from_most(self) -> bool:
+        """True if any k clusters of n points with `most` or less are within the limits."""
+        is_range = self.listed is None or self.listed[0] == self.listed[-1]
+        return is_range and self.least <= max(1, self.n - (self.k - 1) * self.most)
+
+    def marks(self) -> NDArray[np.bool_]:
+        """Return whether a cluster may have s points, s = 0..n, (n + 1,)."""
+        sizes = np.arange(self.n + 1)
+        fits = (sizes >= self.least) & (sizes <= self.most)
+        return fits if self.listed is None else fits & np.isin(sizes, self.listed)
+
     def bounds(self) -> list[tuple[int, int]]:
         """Return the least and the most points of each cluster, listed ones in their order."""
         if self.listed is not None:

@@ -159,6 +159,17 @@ class SoftPrices:
     cannot: NDArray[np.float64]
     must: NDArray[np.float64]
 
+    def shared_by(self, members: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return at most what clusters (t, m) pay, (t,), so that those of a clustering pay all.
+
+        A cluster pays the price of each pair that it should not hold, and half that of each pair of
+        which it holds one, and should hold both.
+        """
+        held = members.astype(np.float64)
+        inside = 0.5 * ((held @ self.cannot) * held).sum(axis=1)
+        across = 0.5 * ((held @ self.must) * (1.0 - held)).sum(axis=1)
+        return np.asarray((inside + across) * (1.0 - gamma(4.0 * held.shape[1] + 16.0)))
+
 
 def require_moderate(soft: CheckedSoftPairs) -> None:
     """Raise `Rejected` if weights are too large to be added up."""

@@ -143,14 +143,12 @@ class Contraction:
 
     @property
     def whole_sizes(self) -> SizeLimits | None:
-        """Limits on sizes that parts of a cluster may fail: where least or listed ones are stated.
+        """Limits on sizes that every cluster has to be looked at for, and no part of one.
 
-        None where every part of an allowed cluster is allowed.
+        None where k clusters keep them if none has too many points.
         """
-        instance = self.instance
-        if instance is None or (instance.sizes is None and (instance.min_size or 1) <= 1):
-            return None
-        return self.size_limits
+        limits = self.size_limits
+        return None if limits is None or limits.follow_from_most else limits
 
     @property
     def has_cheaper_parts(self) -> bool:

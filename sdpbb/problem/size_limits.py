@@ -73,6 +73,15 @@ class SizeLimits:
         """True if all clusters have the same size."""
         return self.least == self.most
 
+    @property
+    def follow_from_most(self) -> bool:
+        """True if k clusters that hold all points are within the limits if each has `most` or less.
+
+        The others leave n - (k - 1) most points or more for each.
+        """
+        is_range = self.listed is None or self.is_equal
+        return is_range and self.least <= max(1, self.n - (self.k - 1) * self.most)
+
     def allows(self, size: int) -> bool:
         """Return whether a cluster may have so many points."""
         if self.listed is not None:

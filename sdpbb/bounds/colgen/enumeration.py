@@ -203,10 +203,10 @@ class Enumeration:
         )
         if found.bound > state.bound:
             evidence = Enumerated(
-                # Costs and bounds are rounded elsewhere.
-                found.bound.value * (1.0 - ROUNDING),
+                # Costs and bounds are rounded elsewhere. What all pay is not part of it.
+                (found.bound.value - self._contraction.soft.constant) * (1.0 - ROUNDING),
                 state.at.prices,
-                min(least, 0.0),
+                min(least, 0.0) if self._contraction.has_cheaper_parts else least,
                 found.prices,
                 found.triples,
                 found.penalties,

@@ -21,7 +21,7 @@ from ..arithmetic import sum_up
 from ..fields import ArrayKey, NumberKey
 from ..geometry import Contracted
 from ..partitions import require_no_partition
-from ..pricing import clusters_below, proven_least
+from ..pricing import clusters_below, looks_at_whole, proven_least
 from ..rejection import Rejected
 from ..rules import BlockRules
 from .kind import Evidence, Shapes
@@ -41,7 +41,8 @@ class Enumerated(Evidence):
     """Prices at which few clusters of low value are left, none of whose partitions is cheap.
 
     below : no clustering costs less
-    prices, least : as of a `Lagrangian`; least at most 0
+    prices, least : as of a `Lagrangian`; least at most 0, unless
+        sets are looked at as a whole
     share_prices, triples, penalties : (m,), (c, 3), (c,) >= 0: prices and penalties at which few
         of these clusters are left (see `partitions`), in squared units of the data
     """
@@ -91,7 +92,8 @@ class Enumerated(Evidence):
                 f"clusters are enumerated below a cost of {_LEAST:g} or more, not {below!r}"
             )
         nodes = int(share * MAX_NODES)
-        proven = proven_least(contracted, adjacency, prices, min(least, 0.0), nodes, rules)
+        least = least if looks_at_whole(contracted, adjacency, rules) else min(least, 0.0)
+        proven = proven_least(contracted, adjacency, prices, least, nodes, rules)
         value = sum_up([below, *(-prices).tolist(), *[-proven] * (k - 1)])
         members = clusters_below(
             contracted, adjacency, prices, proven, value, nodes, int(share * MAX_CLUSTERS), rules
@@ -105,6 +107,8 @@ class Enumerated(Evidence):
             self.triples,
             self.penalties,
             int(share * MAX_PARTITION_NODES),
+            adjacency,
+            rules,
         )
         return contracted.for_points(contracted.with_soft(below, adjacency))
 

@@ -58,11 +58,12 @@ overflows, and what underflows is negligible beside the rounding errors that are
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import down, up
+from ..arithmetic import down, gamma, up
 from ..geometry import Contracted
 from ..rejection import Rejected
 from ..rules import BlockRules, selected
@@ -70,6 +71,7 @@ from .place_bounds import PlacedBlocks
 from .places import greatest_value
 from .problem import CheckedPricing, Marks, in_order
 from .search import none_below, sets_below
+from .whole import Whole
 
 MAX_NODES = 1_000_000
 """Nodes of the search, all of them together."""
@@ -109,6 +111,16 @@ def proven_least(
         If a set is worth less, or the search takes more than `max_nodes` nodes; and boxes before.
     """
     least = float(least)
+    tied, shares = _soft_prices(contracted, adjacency)
+    whole = Whole.of(tied, rules, contracted.m)
+    if whole is not None:
+        problem, exponent = _whole_problem(contracted, adjacency, prices, shares, rules, whole)
+        scale = float(problem.terms.sum()) + abs(math.ldexp(least, 2 * exponent))
+        margin = 4.0 * _MARGIN * problem.error * scale
+        target = down(least - up(math.ldexp(margin, -2 * exponent)))
+        if not none_below(in_order(problem)[0], math.ldexp(target, 2 * exponent), max_nodes):
+            raise Rejected(f"a cluster is worth less than {least!r}")
+        return target
     profits = prices - contracted.scatter  # rounded once: of the right sign
     if least > 0.0:
         # What is rounded to a number of at most -least is below the next one.
@@ -140,6 +152,13 @@ def proven_least(
     return target
 
 
+def looks_at_whole(
+    contracted: Contracted, adjacency: NDArray[np.bool_], rules: BlockRules
+) -> bool:
+    """Return whether sets are looked at as a whole (`whole`): the least value may be above 0."""
+    return Whole.of(_soft_prices(contracted, adjacency)[0], rules, contracted.m) is not None
+
+
 def clusters_below(
     contracted: Contracted,
     adjacency: NDArray[np.bool_],
@@ -169,6 +188,15 @@ def clusters_below(
         If these are more than `max_clusters`, or the search takes more than `max_nodes` nodes.
     """
     m = contracted.m
+    tied, shares = _soft_prices(contracted, adjacency)
+    whole = Whole.of(tied, rules, m)
+    if whole is not None:
+        problem, exponent = _whole_problem(contracted, adjacency, prices, shares, rules, whole)
+        placed, order = in_order(problem)
+        found = sets_below(placed, up(math.ldexp(value, 2 * exponent)), max_nodes, max_clusters)
+        members = np.zeros((len(found), m), bool)
+        members[:, order] = found
+        return members
     if value <= least:
         return np.zeros((0, m), bool)
     slack = up(value - least)
@@ -194,3 +222,45 @@ def clusters_below(
     members = np.zeros((len(found), m), bool)
     members[:, kept[order[1]]] = found
     return members
+
+
+def _soft_prices(
+    contracted: Contracted, adjacency: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
+    """Return the W of soft pairs (m, m), None for none, and half the prices of must-links, (m,).
+
+    The latter are rounded down. What all clusterings pay is not part of either.
+    """
+    m = contracted.m
+    if contracted.soft is None:
+        return None, np.zeros(m)
+    prices = contracted.soft.prices(adjacency | contracted.across, 0)
+    shares = 0.5 * prices.must.sum(axis=1) * (1.0 - gamma(m + 8.0))
+    return prices.cannot - prices.must, shares
+
+
+def _whole_problem(
+    contracted: Contracted,
+    adjacency: NDArray[np.bool_],
+    prices: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    rules: BlockRules,
+    whole: Whole,
+) -> tuple[CheckedPricing, int]:
+    """Return the problem of all blocks, with sets looked at as a whole, and the exponent of its unit.
+
+    Profits are rounded up twice. What underflows in these units is far below all margins.
+    """
+    profits = np.nextafter(np.nextafter(prices - contracted.scatter, np.inf) - shares, np.inf)
+    total = math.fsum(np.abs(profits)) + math.fsum(np.abs(whole.tied).ravel())
+    exponent = -(math.frexp(total or 1.0)[1] // 2)
+    problem = CheckedPricing.of(
+        contracted.weights,
+        contracted.means,
+        np.ldexp(profits, 2 * exponent),
+        adjacency,
+        exponent,
+        rules=rules,
+        whole=replace(whole, tied=np.ldexp(whole.tied, 2 * exponent)),
+    )
+    return problem, exponent

@@ -26,11 +26,12 @@ about the distances. Squared distances from z are, by those of the means,
 and sum of b_i e_i |c_i - z|^2 = W v: sums of numbers >= 0, with small relative errors.
 
 Where clusters have to keep limits, the a_j of open blocks are less, and the sum of u R is taken off
-(`rules`).
+(`rules`); where sets are looked at as a whole, they are what `whole` says.
 
 Rounding. With u = 2^-53, W v is off by at most (4 s + d + 20) u of itself, M_j and v by less, the
 rest of a value by (2 s + 30) u times the sum of |a| + slack over the blocks chosen and open, s of
-them, as none of its terms is larger than that of its block, and of what is taken off for limits.
+them, as none of its terms is larger than that of its block, and of what is taken off for limits. As
+a whole, by twice that, of |W| as well, and of all that is added for sizes.
 Distances are rounded outwards, and with them l and u.
 """
 
@@ -43,6 +44,7 @@ import numpy as np
 from ..rules import broken_by, broken_with
 from .problem import SLACK, Marks, Reals, Scope, some
 from .rules import reduced_profits, surely_kept
+from .whole import Whole
 
 # Times that a node is bounded before it is split.
 _ROUNDS = 3
@@ -131,6 +133,8 @@ def _restrict(scope: Scope, nodes: Nodes) -> Nodes:
     e, a, error = problem.weights, problem.profits, problem.error
     most_in, least_out = a + problem.slack, a - problem.slack
     chosen, still, watched, low, high = nodes
+    if problem.whole is not None:
+        return _restrict_whole(scope, problem.whole, nodes)
     kept = np.ones(len(chosen), np.bool_)
     free = np.ones(chosen.shape, np.bool_)
     if problem.rules:
@@ -158,6 +162,16 @@ def _restrict(scope: Scope, nodes: Nodes) -> Nodes:
     return nodes if left.all() else indexed(nodes, left)
 
 
+def _restrict_whole(scope: Scope, whole: Whole, nodes: Nodes) -> Nodes:
+    """Return the nodes restricted by the rules on clusters, and by the sizes that they may have."""
+    rules, chosen = scope.problem.rules, nodes.chosen
+    kept = ~broken_by(rules, chosen)
+    still = nodes.open & ~broken_with(rules, chosen)
+    fewest, most = whole.range_of_sizes(chosen, still)
+    kept &= fewest <= most
+    return indexed(nodes._replace(open=still), kept)
+
+
 def choose_blocks(scope: Scope, nodes: Nodes, must: Marks) -> tuple[Nodes, Marks]:
     """Return the nodes with the open blocks `must` (s, c) chosen, and whether they can be, (s,)."""
     chosen, still, watched, low, high = nodes
@@ -173,12 +187,20 @@ def choose_blocks(scope: Scope, nodes: Nodes, must: Marks) -> tuple[Nodes, Marks
 
 def _bounds(scope: Scope, nodes: Nodes) -> Bounds:
     e, a, error = scope.problem.weights, scope.problem.profits, scope.problem.error
+    whole, tied, further = scope.problem.whole, 0.0, 0.0
     profits, paid = np.broadcast_to(a, nodes.open.shape), np.zeros(len(nodes.open))
+    if whole is not None:
+        profits, tied = whole.worths(a, nodes.chosen, nodes.open)
     if scope.problem.rules:
-        middle = e * np.square(0.5 * (nodes.low + nodes.high)) - a
+        middle = np.where(nodes.open, e * np.square(0.5 * (nodes.low + nodes.high)) - profits, 0.0)
+        before = profits
         profits, paid = reduced_profits(
-            scope.problem.rules, a, nodes.chosen, nodes.open, np.where(nodes.open, middle, 0.0)
+            scope.problem.rules, profits, nodes.chosen, nodes.open, middle
         )
+        if whole is not None:
+            middle = np.where(nodes.open, middle + before - profits, 0.0)
+            profits, raised, further = whole.raised(profits, nodes.chosen, nodes.open, middle)
+            paid = paid - raised
     low = np.where(nodes.open, e * np.square(nodes.low) - profits, 0.0)
     high = e * np.square(nodes.high) - profits
     is_first, least, second, most = _firsts(scope, nodes.open, low, high)
@@ -200,8 +222,9 @@ def _bounds(scope: Scope, nodes: Nodes) -> Bounds:
     weight = weights.sum(axis=1)
     around = (weights @ scope.problem.squares) / weight[:, None]
     half = 0.5 * (weights * around).sum(axis=1) / weight
-    scale = weight * half + (nodes.chosen | nodes.open) @ scope.problem.terms + paid
-    gained = nodes.chosen @ a + (slopes * profits).sum(axis=1)
+    scale = weight * half + (nodes.chosen | nodes.open) @ scope.problem.terms + np.abs(paid)
+    scale = scale + further
+    gained = nodes.chosen @ a - tied + (slopes * profits).sum(axis=1)
     value = weight * half - gained + added - paid - error * scale
     difference, rounding = around - half[:, None], error * (around + half[:, None])
     return Bounds(

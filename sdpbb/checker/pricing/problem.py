@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..arithmetic import UNIT_ROUNDOFF, gamma
 from ..rules import BlockRules, selected
+from .whole import Whole
 
 Reals = NDArray[np.float64]
 Marks = NDArray[np.bool_]
@@ -39,6 +40,10 @@ class CheckedPricing:
     error : relative, gamma_n for n = 4 s + d + 100, s the most blocks that are near one and that:
         in the sums of a node all other terms are 0; n is 4 more for each rule
     rules : of clusters, besides the cannot-links
+    span : (m,) at least the distance of a block from the mean of any set; inf if that is not known
+    whole : what sets are looked at for as a whole; None where parts of sets are sets that are worth
+        no more, which reach, near and the rules (in), (out) and (swap) are about. With it all blocks
+        are near each other, and squares are what they are
     """
 
     weights: Reals
@@ -51,6 +56,8 @@ class CheckedPricing:
     together: Marks
     error: float
     rules: BlockRules
+    span: Reals
+    whole: Whole | None = None
 
     @classmethod
     def of(
@@ -62,17 +69,20 @@ class CheckedPricing:
         exponent: int,
         slack: float = 0.0,
         rules: BlockRules = (),
+        whole: Whole | None = None,
     ) -> CheckedPricing:
         """Return the problem with the means (m, d) multiplied by 2^exponent, a power of two.
 
         Profits and slack are multiplied by its square.
         """
         d = means.shape[1]
-        reach = np.sqrt((profits + slack) / weights) * (1.0 + SLACK)
         squares = np.zeros((len(weights), len(weights)))
         with np.errstate(over="ignore"):  # what is infinite is not near
             for x in means.T:
                 squares += np.square(np.ldexp(x[:, None] - x, exponent))
+            if whole is not None:
+                return cls._of_whole(weights, profits, squares, linked, d, rules, whole)
+            reach = np.sqrt((profits + slack) / weights) * (1.0 + SLACK)
             far = squares * (1.0 - gamma(d + 8.0)) >= np.square(reach[:, None] + reach) * (
                 1.0 + SLACK
             )
@@ -82,7 +92,32 @@ class CheckedPricing:
         squares = np.minimum(squares, FAR)
         most = 1 + int(near.sum(axis=1).max())
         error = gamma(4.0 * (most + len(rules)) + d + 100.0)
-        return cls(weights, profits, slack, reach, squares, near, linked, together, error, rules)
+        span = np.full(len(weights), np.inf)
+        return cls(
+            weights, profits, slack, reach, squares, near, linked, together, error, rules, span
+        )
+
+    @classmethod
+    def _of_whole(
+        cls,
+        weights: Reals,
+        profits: Reals,
+        squares: Reals,
+        linked: Marks,
+        d: int,
+        rules: BlockRules,
+        whole: Whole,
+    ) -> CheckedPricing:
+        m = len(weights)
+        error = gamma(8.0 * (m + len(rules)) + d + 200.0)
+        near = ~np.eye(m, dtype=np.bool_)
+        reach = np.full(m, np.inf)
+        # The mean of a set is among its blocks.
+        span = np.sqrt(squares.max(axis=1)) * (1.0 + error)
+        together = near & ~linked
+        return cls(
+            weights, profits, 0.0, reach, squares, near, linked, together, error, rules, span, whole
+        )
 
     @property
     def m(self) -> int:
@@ -91,8 +126,9 @@ class CheckedPricing:
 
     @property
     def terms(self) -> Reals:
-        """Bounds |a| + slack on the terms of a sum over blocks, (m,)."""
-        return np.abs(self.profits) + self.slack
+        """Bounds |a| + slack on the terms of a sum over blocks, (m,), soft pairs among them."""
+        terms = np.abs(self.profits) + self.slack
+        return terms if self.whole is None else terms + np.abs(self.whole.tied).sum(axis=1)
 
     def largest_sum(self) -> float:
         """Return about the largest sum of profits of a block and of what is near it."""
@@ -112,6 +148,8 @@ class CheckedPricing:
             self.together[pairs],
             self.error,
             selected(self.rules, blocks),
+            self.span[blocks],
+            None if self.whole is None else self.whole.select(blocks),
         )
 
 

@@ -22,7 +22,7 @@ _GROUP, _BATCH, _SHARE = 48, 256, 0.7
 def none_below(problem: CheckedPricing, target: float, max_nodes: int) -> bool:
     """Return whether no set X has f(X) < target <= 0, where the slack of the problem is 0.
 
-    X are the non-empty sets of blocks without a cannot-linked pair. False where one has, or has a
+    Where sets are looked at as a whole, the target may be above 0. X are the non-empty sets of blocks without a cannot-linked pair. False where one has, or has a
     value so close to the target that rounding does not say.
 
     Raises
@@ -91,8 +91,8 @@ def _roots(problem: CheckedPricing, first: Indices) -> tuple[Scope, Nodes]:
     pairs = np.ix_(first, scope.blocks)
     still = problem.together[pairs] & (scope.blocks > first[:, None])
     watched = problem.near[pairs] & ~still
-    infinite = np.full(chosen.shape, np.inf)
-    nodes = Nodes(chosen, still, watched, np.zeros(chosen.shape), infinite)
+    farthest = np.broadcast_to(problem.span[scope.blocks], chosen.shape)
+    nodes = Nodes(chosen, still, watched, np.zeros(chosen.shape), farthest)
     return scope, _in_reach(scope, nodes, chosen.argmax(axis=1))
 
 
