@@ -8,8 +8,8 @@ partition has one cluster with two of them or three at most, a partition costs a
     r(X) = c(X) - p(X) + sum of the v_S of all S of which X has at least two,
     L = sum of p - sum of v + k min r,      g(X) = r(X) - min r >= 0.
 
-Where the sizes of clusters are listed, a partition has as many clusters of each size as the list, and
-k min r is the sum of the least r of its sizes; g(X) = r(X) - the least r of the size of X.
+Where sizes of clusters are listed, a partition has as many clusters of each as the list. In the
+place of k min r is the sum of the least r of these sizes, and g(X) = r(X) - the least of its size.
 
 A partition that costs less than the limit is one of clusters of which the g add up to less than
 limit - L. All of those are looked at, depth first: what is open is the block that the fewest of the
@@ -38,9 +38,7 @@ from .rules import BlockRules
 _BITS, _LARGEST = 50, 2.0**60
 
 
-def cluster_costs(
-    contracted: Contracted, members: Marks, adjacency: Marks | None = None
-) -> Reals:
+def cluster_costs(contracted: Contracted, members: Marks, adjacency: Marks | None = None) -> Reals:
     """Return lower bounds (t,) on the costs of clusters (t, m), for the points x^ of `Contracted`.
 
     The cost is the scatter of the blocks, and the sum of e_i e_j |c_i - c_j|^2 over the pairs,

@@ -33,7 +33,7 @@ def check(seed: int, bounding: str, path: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("bounding", ["sdp", "hybrid"])
+@pytest.mark.parametrize("bounding", ["sdp", "hybrid", "colgen"])
 @pytest.mark.parametrize("first", range(0, 40, 20))
 def test_certificates_prove_optima(first, bounding, tmp_path):
     for seed in range(first, first + 20):

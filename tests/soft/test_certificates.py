@@ -46,7 +46,7 @@ def check(instance: Instance, bounding: str, path: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("bounding", ["sdp", "hybrid"])
+@pytest.mark.parametrize("bounding", ["sdp", "hybrid", "colgen"])
 @pytest.mark.parametrize("batch", range(6))
 def test_certificates_prove_optima(bounding, batch, tmp_path):
     for number in range(10):
@@ -58,8 +58,15 @@ def test_certificates_beside_limits_on_sizes(tmp_path):
     for number in range(10):
         rng = np.random.default_rng([183, number])
         instance = random_soft_instance(rng, n_max=7)
-        instance = replace(instance, max_size=int(rng.integers(1, instance.n_points + 1)))
-        check(instance, "hybrid", str(tmp_path / f"{number}.cert"))
+        n, k = instance.n_points, instance.k
+        limits = (
+            {"max_size": int(rng.integers(1, n + 1))},
+            {"min_size": int(rng.integers(1, n // k + 1))},
+            {"sizes": (rng.multinomial(n - k, np.ones(k) / k) + 1).tolist()},
+        )[number % 3]
+        for bounding in ("hybrid", "colgen"):
+            path = str(tmp_path / f"{number}-{bounding}.cert")
+            check(replace(instance, **limits), bounding, path)
 
 
 def random_terms(rng: np.random.Generator, m: int) -> np.ndarray:

@@ -31,7 +31,7 @@ def check_optimum(instance: Instance, bounding: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("bounding", ["sdp", "hybrid"])
+@pytest.mark.parametrize("bounding", ["sdp", "hybrid", "colgen"])
 @pytest.mark.parametrize("batch", range(5))
 def test_the_optimum_is_the_one_of_enumeration(bounding, batch):
     for number in range(20):
@@ -40,7 +40,7 @@ def test_the_optimum_is_the_one_of_enumeration(bounding, batch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bounding", ["sdp", "hybrid"])
+@pytest.mark.parametrize("bounding", ["sdp", "hybrid", "colgen"])
 @pytest.mark.parametrize("batch", range(25))
 def test_the_optimum_is_the_one_of_enumeration_at_length(bounding, batch):
     for number in range(100):
@@ -68,8 +68,14 @@ def test_soft_pairs_beside_limits_on_sizes():
     for number in range(25):
         rng = np.random.default_rng([1801, number])
         instance = random_soft_instance(rng, n_max=7)
-        most = sdpbb.MaximumSize(int(rng.integers(1, instance.n_points + 1)))
-        check_optimum(replace(instance, cluster_constraints=[most]), "hybrid")
+        n, k = instance.n_points, instance.k
+        limits = (
+            {"cluster_constraints": [sdpbb.MaximumSize(int(rng.integers(1, n + 1)))]},
+            {"min_size": int(rng.integers(1, n // k + 1))},
+            {"sizes": (rng.multinomial(n - k, np.ones(k) / k) + 1).tolist()},
+        )[number % 3]
+        for bounding in ("hybrid", "colgen"):
+            check_optimum(replace(instance, **limits), bounding)
 
 
 def test_a_heavy_pair_is_kept_and_a_light_one_is_violated():

@@ -45,6 +45,10 @@ in, or in the place of others, gives a set of at least t, and so changes f by mo
     (out)  e_j |c_j - y|^2 > (a_j - slack) (1 + e_j / E)
     (swap) q_j(y) > sum of q_i(y) - slack
 
+Where clusters have least or listed sizes, or there are soft pairs, parts of a set may be none, or
+worth less, and none of that holds. Sets are looked at as a whole then (`whole`): all blocks are near
+each other, no rule but the bounds drops or chooses a block, and t may be above 0.
+
 Near the first block of X are all its blocks: sums over the blocks of a node are at most the largest
 of the sums over what is near a block, and that is what the margin is in proportion to.
 
@@ -152,9 +156,7 @@ def proven_least(
     return target
 
 
-def looks_at_whole(
-    contracted: Contracted, adjacency: NDArray[np.bool_], rules: BlockRules
-) -> bool:
+def looks_at_whole(contracted: Contracted, adjacency: NDArray[np.bool_], rules: BlockRules) -> bool:
     """Return whether sets are looked at as a whole (`whole`): the least value may be above 0."""
     return Whole.of(_soft_prices(contracted, adjacency)[0], rules, contracted.m) is not None
 
@@ -192,10 +194,10 @@ def clusters_below(
     whole = Whole.of(tied, rules, m)
     if whole is not None:
         problem, exponent = _whole_problem(contracted, adjacency, prices, shares, rules, whole)
-        placed, order = in_order(problem)
+        placed, places = in_order(problem)
         found = sets_below(placed, up(math.ldexp(value, 2 * exponent)), max_nodes, max_clusters)
         members = np.zeros((len(found), m), bool)
-        members[:, order] = found
+        members[:, places] = found
         return members
     if value <= least:
         return np.zeros((0, m), bool)
@@ -247,7 +249,7 @@ def _whole_problem(
     rules: BlockRules,
     whole: Whole,
 ) -> tuple[CheckedPricing, int]:
-    """Return the problem of all blocks, with sets looked at as a whole, and the exponent of its unit.
+    """Return the problem of all blocks, with sets looked at as a whole, and its unit's exponent.
 
     Profits are rounded up twice. What underflows in these units is far below all margins.
     """

@@ -187,8 +187,8 @@ def choose_blocks(scope: Scope, nodes: Nodes, must: Marks) -> tuple[Nodes, Marks
 
 def _bounds(scope: Scope, nodes: Nodes) -> Bounds:
     e, a, error = scope.problem.weights, scope.problem.profits, scope.problem.error
-    whole, tied, further = scope.problem.whole, 0.0, 0.0
-    profits, paid = np.broadcast_to(a, nodes.open.shape), np.zeros(len(nodes.open))
+    whole, none = scope.problem.whole, np.zeros(len(nodes.open))
+    profits, paid, tied, further = np.broadcast_to(a, nodes.open.shape), none, none, none
     if whole is not None:
         profits, tied = whole.worths(a, nodes.chosen, nodes.open)
     if scope.problem.rules:

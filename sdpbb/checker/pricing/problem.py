@@ -41,9 +41,9 @@ class CheckedPricing:
         in the sums of a node all other terms are 0; n is 4 more for each rule
     rules : of clusters, besides the cannot-links
     span : (m,) at least the distance of a block from the mean of any set; inf if that is not known
-    whole : what sets are looked at for as a whole; None where parts of sets are sets that are worth
-        no more, which reach, near and the rules (in), (out) and (swap) are about. With it all blocks
-        are near each other, and squares are what they are
+    whole : what sets are looked at for as a whole; None where parts of sets are sets, which reach,
+        near and the rules (in), (out) and (swap) are about. With it all blocks are near each other,
+        and squares are what they are
     """
 
     weights: Reals

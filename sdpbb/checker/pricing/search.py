@@ -22,8 +22,9 @@ _GROUP, _BATCH, _SHARE = 48, 256, 0.7
 def none_below(problem: CheckedPricing, target: float, max_nodes: int) -> bool:
     """Return whether no set X has f(X) < target <= 0, where the slack of the problem is 0.
 
-    Where sets are looked at as a whole, the target may be above 0. X are the non-empty sets of blocks without a cannot-linked pair. False where one has, or has a
-    value so close to the target that rounding does not say.
+    Where sets are looked at as a whole, the target may be above 0. X are the non-empty sets of
+    blocks without a cannot-linked pair. False where one has, or has a value so close to the target
+    that rounding does not say.
 
     Raises
     ------

@@ -6,7 +6,7 @@ out or putting them in. What is left are bounds for all sets of a node.
 *Soft pairs.* Of a cluster X are the price of each soft cannot-link inside it, and half of that of
 each soft must-link with one end in X. So with a_i less half the prices of the soft must-links of i,
 and W_ij the price of a soft cannot-link, or minus that of a soft must-link, X pays the sum of the
-W_ij of all pairs inside X besides. Between the blocks S that are chosen and these with all open ones,
+W_ij of all pairs inside X besides. Where X holds the blocks S that are chosen, and some open ones,
 
     sum of W over pairs in X >= sum of W over pairs in S
         + sum over j in X - S of (sum of W_ij over i in S - half the sum of |W_ij| over i that are
@@ -33,7 +33,7 @@ Marks = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """What sets of m blocks are looked at for as a whole.
+    """Prices of soft pairs and sizes, for which sets of m blocks are looked at as a whole.
 
     tied : (m, m) W, symmetric, zero diagonal
     counts : (m,) numbers of points; zeros where sizes are not limited
@@ -96,7 +96,8 @@ class Whole:
         lacking = fewest - chosen @ self.counts
         ratio = np.where(still, values / self.counts, np.inf)
         order = np.argsort(ratio, axis=1)
-        filled = np.cumsum(np.where(still, self.counts, 0.0)[np.arange(len(still))[:, None], order], 1)
+        counted = np.where(still, self.counts, 0.0)
+        filled = np.cumsum(np.take_along_axis(counted, order, axis=1), axis=1)
         enough = filled >= lacking[:, None]
         last = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)
         rate = np.take_along_axis(ratio, last, axis=1)[:, 0]

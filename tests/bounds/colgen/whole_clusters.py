@@ -7,14 +7,24 @@ from sdpbb.problem import Contraction, Instance, MaximumSize, contract
 
 def whole_contraction(seed: int, n_max: int = 9) -> Contraction:
     """The first one from this seed on, with limits on sizes or soft pairs, mostly with both."""
+    return whole_instance(seed, n_max)[1]
+
+
+def whole_instance(
+    seed: int, n_max: int = 9, weighted: bool = True
+) -> tuple[Instance, Contraction]:
+    """The same, and the instance that it is of."""
     rng = np.random.default_rng(seed)
     while True:
-        contraction = contract(_instance(rng, n_max))
+        instance = drawn_instance(rng, n_max)
+        contraction = contract(instance)
+        if instance.weights is not None and not weighted:
+            continue
         if isinstance(contraction, Contraction) and not contraction.has_cheaper_parts:
-            return contraction
+            return instance, contraction
 
 
-def _instance(rng: np.random.Generator, n_max: int) -> Instance:
+def drawn_instance(rng: np.random.Generator, n_max: int) -> Instance:
     n = int(rng.integers(3, n_max + 1))
     k = int(rng.integers(1, min(n, 4) + 1))
     points = rng.normal(size=(n, int(rng.integers(1, 5))))

@@ -81,7 +81,7 @@ class GenerationParts:
 
     @property
     def paid_by_all(self) -> float:
-        """What all clusterings pay for soft pairs, and no column does."""
+        """Part of the cost that all clusterings pay for soft pairs, and no column does."""
         return self.contraction.soft.constant_below
 
     def value(self, at: DualValues) -> float:

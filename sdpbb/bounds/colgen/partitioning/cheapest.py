@@ -74,8 +74,9 @@ def cheapest_partition(
         minimise    sum_X c_X x_X
         subject to  sum_{X holds i} x_X = 1 for all blocks i,  sum x_X = k,  x binary
 
-    where the sizes of clusters are listed, as many of each size as there are in the list. Where the list has every cluster that a clustering cheaper than the cutoff can have, the bound
-    is one on all clusterings of the node.
+    and as many of each size as are listed, where sizes of clusters are. Where the list has every
+    cluster that a clustering cheaper than the cutoff can have, the bound is one on all clusterings
+    of the node.
 
     For any prices, and penalties nu_S >= 0 of sets S of three blocks (a partition has at most one
     cluster with two of them: subset row inequalities), every partition costs at least
@@ -211,9 +212,7 @@ class _PartitionSearch:
         self.is_finished |= not keep.any()
         return reduced[keep]
 
-    def _gains(
-        self, by: Multipliers, reduced: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], int]:
+    def _gains(self, by: Multipliers, reduced: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
         """Return reduced costs above the least ones of their kind, (t,), and the value of L.
 
         Kinds of which no column is left make L as high as the target: there is no partition.

@@ -91,9 +91,7 @@ def climb_whole(
         place = data.points[seeds[s]].copy()
         before[:] = False
         for _ in range(ROUNDS):
-            about = _best_prefix(
-                data, profits, place, used, tied, chosen, blocked, best_set
-            )
+            about = _best_prefix(data, profits, place, used, tied, chosen, blocked, best_set)
             if about == np.inf or (before == best_set).all():
                 break
             before[:] = best_set

@@ -1,4 +1,4 @@
-"""What blocks are worth where a set is judged as a whole: soft pairs, least and listed sizes.
+"""Worth of blocks where sets are judged as a whole: soft pairs, least and listed sizes.
 
 With W the soft pairs (`search_values`), a set X between the chosen blocks S and these with all
 candidates C is worth
@@ -42,7 +42,7 @@ def may_be_all(data: PricingArrays, stack: Stack, d: int) -> bool:
     """Return whether the chosen blocks have as many points as a set may have."""
     if len(data.sizes) == 0:
         return True
-    return data.sizes[int(points_of(data, stack, d))]
+    return bool(data.sizes[int(points_of(data, stack, d))])
 
 
 @inner
