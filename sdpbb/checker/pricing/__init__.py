@@ -46,8 +46,8 @@ in, or in the place of others, gives a set of at least t, and so changes f by mo
     (swap) q_j(y) > sum of q_i(y) - slack
 
 Where clusters have least or listed sizes, or there are soft pairs, parts of a set may be none, or
-worth less, and none of that holds. Sets are looked at as a whole then (`whole`): all blocks are near
-each other, no rule but the bounds drops or chooses a block, and t may be above 0.
+worth less, and none of that holds. Sets are looked at as a whole then (`whole`): all blocks are
+near each other, no rule but the bounds drops or chooses a block, and t may be above 0.
 
 Near the first block of X are all its blocks: sums over the blocks of a node are at most the largest
 of the sums over what is near a block, and that is what the margin is in proportion to.
