@@ -121,10 +121,10 @@ def test_runs_that_begin_with_subsets():
 
 def test_a_run_that_was_cut_short_goes_on_to_the_same_end(tmp_path):
     instance = clouds(4)
-    whole = sdpbb.solve(instance, sdpbb.SolverParameters(workers=1))
+    whole = sdpbb.solve(instance, sdpbb.SolverParameters(workers=1, bounding="sdp"))
     assert whole.statistics.n_nodes > 1
     path = tmp_path / "run.ckpt"
-    parameters = sdpbb.SolverParameters(workers=1, node_limit=1)
+    parameters = sdpbb.SolverParameters(workers=1, bounding="sdp", node_limit=1)
     begun = sdpbb.solve(instance, parameters, checkpoint=path)
     assert begun.status is sdpbb.SolutionStatus.FEASIBLE
     ended = sdpbb.resume(path, node_limit=1000)

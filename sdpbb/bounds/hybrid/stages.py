@@ -161,8 +161,8 @@ class EnumerationStage(ClusterStage):
         # Without a cutoff there is no clustering to be better than.
         if not (parameters.is_wanted and math.isfinite(cutoff)) or self.name in parts.skipped:
             return False
-        # Elsewhere all clusters of a low value take long to find, and columns are quicker.
-        if not parts.contraction.has_cheaper_parts:
+        # With soft pairs all clusters of a low value take long to find, and columns are quicker.
+        if parts.contraction.soft:
             return False
         parts.enumerate(cutoff)
         return True
