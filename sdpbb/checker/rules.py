@@ -143,7 +143,7 @@ class BlockEither:
 
 
 @dataclass(frozen=True, eq=False)
-class BlockSizes:
+class SizesOfBlocks:
     """Limits on the sizes of clusters of blocks.
 
     counts : (m,) numbers of points
@@ -153,7 +153,7 @@ class BlockSizes:
     counts: Reals
 
 
-BlockRule = BlockLimit | BlockEither | BlockSizes | CheckedWeights
+BlockRule = BlockLimit | BlockEither | SizesOfBlocks | CheckedWeights
 BlockRules = tuple[BlockRule, ...]
 
 
@@ -169,7 +169,7 @@ def _over(rule: Rule, block_of: NDArray[np.intp]) -> BlockRule:
         case Either():
             return BlockEither(tuple(over_blocks(part, block_of) for part in rule.alternatives))
         case CheckedSizes():
-            return BlockSizes(rule, np.bincount(block_of).astype(np.float64))
+            return SizesOfBlocks(rule, np.bincount(block_of).astype(np.float64))
         case CheckedWeights():
             return rule.over(block_of)
     raise ValueError("rules: statements about sizes are for what follows from them")
@@ -177,15 +177,15 @@ def _over(rule: Rule, block_of: NDArray[np.intp]) -> BlockRule:
 
 def selected(rules: BlockRules, blocks: NDArray[np.intp]) -> BlockRules:
     """Return the rules on some blocks only, in their order."""
-    found: list[BlockLimit | BlockEither | BlockSizes] = []
+    found: list[BlockLimit | BlockEither | SizesOfBlocks] = []
     for rule in rules:
         if isinstance(rule, BlockLimit):
             found.append(rule.select(blocks))
         elif isinstance(rule, BlockEither):
             parts = tuple(selected(part, blocks) for part in rule.alternatives)
             found.append(BlockEither(parts))
-        elif isinstance(rule, BlockSizes):
-            found.append(BlockSizes(rule.limits, rule.counts[blocks]))
+        elif isinstance(rule, SizesOfBlocks):
+            found.append(SizesOfBlocks(rule.limits, rule.counts[blocks]))
     return tuple(found)
 
 
@@ -201,7 +201,7 @@ def broken(rules: BlockRules, exceeds: Callable[[BlockLimit], Marks], shape: Any
         if isinstance(rule, BlockLimit):
             marks |= exceeds(rule)
             continue
-        if isinstance(rule, BlockSizes | CheckedWeights):  # of whole clusters, these are parts
+        if isinstance(rule, SizesOfBlocks | CheckedWeights):  # of whole clusters, these are parts
             continue
         all_of_them = np.ones(shape, np.bool_)
         for part in rule.alternatives:

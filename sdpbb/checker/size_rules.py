@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .rules import BlockRules, BlockSizes, Limit, Rules
+from .rules import BlockRules, SizesOfBlocks, Limit, Rules
 from .sizes import CheckedSizes, CheckedWeights, StatedSizes, StatedWeights
 from .weight_units import WeightUnits
 
@@ -97,7 +97,7 @@ def of_parts(rules: Rules) -> Rules:
 def size_limits(rules: Rules | BlockRules) -> CheckedSizes | None:
     """Return the limits on sizes among rules, if there are any."""
     for rule in rules:
-        if isinstance(rule, BlockSizes):
+        if isinstance(rule, SizesOfBlocks):
             return rule.limits
         if isinstance(rule, CheckedSizes):
             return rule

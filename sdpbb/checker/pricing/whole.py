@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rules import BlockRules, BlockSizes
+from ..rules import BlockRules, SizesOfBlocks
 
 Reals = NDArray[np.float64]
 Marks = NDArray[np.bool_]
@@ -107,9 +107,9 @@ class Whole:
         return profits + rate[:, None] * self.counts, raised, raised + rate * (still @ self.counts)
 
 
-def sizes_of(rules: BlockRules) -> BlockSizes | None:
+def sizes_of(rules: BlockRules) -> SizesOfBlocks | None:
     """Return the limits on sizes that sets are looked at for as a whole, if there are any."""
     for rule in rules:
-        if isinstance(rule, BlockSizes) and not rule.limits.follow_from_most:
+        if isinstance(rule, SizesOfBlocks) and not rule.limits.follow_from_most:
             return rule
     return None
