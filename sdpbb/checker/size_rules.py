@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .rules import BlockRules, SizesOfBlocks, Limit, Rules
+from .rules import BlockRules, Limit, Rules, SizesOfBlocks
 from .sizes import CheckedSizes, CheckedWeights, StatedSizes, StatedWeights
 from .weight_units import WeightUnits
 
