@@ -97,6 +97,19 @@ def silhouette(
     return float(silhouette_score(coordinates, clusters))
 
 
+def silhouettes(points: ArrayLike, labels: ArrayLike) -> NDArray[np.float64] | None:
+    """Return (b - a) / max(a, b) of each point, (n,); see `silhouette`.
+
+    None where it is not defined. It takes all distances: for some thousand points.
+    """
+    from sklearn.metrics import silhouette_samples
+
+    coordinates, clusters = checked_points(points), _labels(labels, "labels")
+    if not 1 < len(np.unique(clusters)) < len(clusters):
+        return None
+    return np.asarray(silhouette_samples(coordinates, clusters))
+
+
 def _checked(truth: ArrayLike, labels: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     first, second = _labels(truth, "truth"), _labels(labels, "labels")
     if len(first) != len(second):

@@ -83,8 +83,8 @@ def table(caption: str, heading: Sequence[str], rows: Iterable[Sequence[str | Ma
 
 
 def _scrolling(content: Markup) -> Markup:
-    """Wrap wide content so that it scrolls by itself on a narrow screen."""
-    return element("div", content, class_="scroll")
+    """Wrap wide content so that it scrolls by itself on a narrow screen, by the keyboard, too."""
+    return element("div", content, class_="scroll", tabindex="0", role="group")
 
 
 def details(summary: str, content: Markup) -> Markup:

@@ -52,6 +52,17 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
+def shortened(text: str, length: int) -> str:
+    """Return text of at most so many letters, >= 3: without its middle where it is longer.
+
+    Names that are alike at their beginning or at their end stay different.
+    """
+    if len(text) <= length:
+        return text
+    end = (length - 1) // 2
+    return f"{text[: length - 1 - end]}\N{HORIZONTAL ELLIPSIS}{text[len(text) - end :]}"
+
+
 def _is_large(share: float) -> bool:
     """Return whether four decimals show a share."""
     return abs(share) >= 1e-6 or share == 0

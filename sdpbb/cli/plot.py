@@ -37,7 +37,7 @@ EXITS = meanings(
 
 Out = Annotated[
     str,
-    options.option(metavar="FILE", help="The picture; a name in .png or .svg."),
+    options.option(metavar="FILE", help="The picture; a name in .png, .svg or .pdf."),
 ]
 Title = Annotated[str | None, options.option(metavar="TEXT", help="A title above the picture.")]
 TraceFile = Annotated[

@@ -68,7 +68,7 @@ class SweepOutputs(Outputs):
         options.option(
             metavar="OUT",
             help="Draw costs, their proven intervals, silhouettes and the agreement of neighbours; "
-            "a name in .png or .svg. Needs matplotlib (the extra 'plot').",
+            "a name in .png, .svg or .pdf. Needs matplotlib (the extra 'plot').",
         ),
     ] = None
 

@@ -1,4 +1,4 @@
-"""Report of a run as one HTML page, which needs no other file and no script.
+"""Report of a run as one HTML page, which needs no other file.
 
 It says what was asked, what is proven and what it took, and shows the clustering, the bounds and
 the tree (drawn by matplotlib, the extra `plot`).

@@ -6,16 +6,26 @@ import math
 
 import numpy as np
 
+from heuristics.measures import silhouettes
 from sdpbb.html_report.drawings import COLOURS, inline_svg
+from sdpbb.html_report.members import LONGEST, means_table, member_lists, named_points, swatch
 from sdpbb.html_report.run import ReportedRun, amount
+from sdpbb.html_report.tight import tight_constraints
+from sdpbb.html_report.zoom import zooming_figure
 from sdpbb.markup import Markup, element, figure, markup, paragraph, section, table
 from sdpbb.plots import plot_clusters
-from sdpbb.plots.clusters import look_of
+from sdpbb.plots.clusters import group_of, look_of
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.coordinates import members_of, sum_of_squares
+from sdpbb.values import shortened
 
-# Clusters that are told of one by one.
-MOST_CLUSTERS = 500
+# Clusters that are told of one by one; points whose names are in the picture, whose silhouettes
+# are computed; tight constraints that are listed.
+MOST_CLUSTERS, MOST_TITLED, MOST_SILHOUETTES, MOST_TIGHT = 500, 5_000, 5_000, 20
+_SILHOUETTE = (
+    " The silhouette is between -1 and 1: near 1 where a cluster's points are far from the next "
+    "cluster; its mean over all points is {:.3f}."
+)
 
 
 def conflict(run: ReportedRun) -> Markup:
@@ -51,12 +61,55 @@ def clustering(run: ReportedRun, partition: Partition) -> Markup:
         f"{amount(instance.n_points, 'point')} in {amount(partition.n_clusters, 'cluster')} on "
         "a plane, with lines for the constraints; the table below has the sizes."
     )
-    drawn = figure(
-        inline_svg(plot_clusters(instance, partition), "clusters", description),
+    titles = None
+    if instance.n_points <= MOST_TITLED:
+        named = named_points(instance, partition)
+        titles = {group_of(cluster): texts for cluster, texts in named.items()}
+    drawn = zooming_figure(
+        inline_svg(plot_clusters(instance, partition), "clusters", description, titles),
         f"{'Must-links are full lines, cannot-links dashed ones. ' if n_constraints else ''}"
         f"{_projection(instance)}",
     )
-    return section("The clustering", paragraph(kept), drawn, *_cluster_table(instance, partition))
+    return section(
+        "The clustering",
+        paragraph(kept),
+        drawn,
+        *_cluster_table(instance, partition),
+        means_table(instance, partition),
+        member_lists(instance, partition),
+        *_tight(instance, partition),
+    )
+
+
+def _tight(instance: Instance, partition: Partition) -> list[Markup]:
+    """Return the table of the constraints that keep a point from a cluster where it costs less."""
+    found = tight_constraints(instance, partition)
+    if found is None or not len(instance.must_link) + len(instance.cannot_link):
+        return []
+    heading = element("h3", "Constraints that were tight")
+    if not found:
+        none = "None: no point alone would cost less elsewhere, if one of its constraints were not."
+        return [heading, paragraph(none)]
+    origin = instance.origin
+    rows: list[list[str | Markup]] = []
+    for each in found[:MOST_TIGHT]:
+        names = [shortened(origin.row(row), LONGEST) for row in each.rows]
+        text = f"{_KINDS[each.kind]} {names[0]}, {names[1]}"
+        place = origin.place(each.kind, *each.rows)
+        moved = f"{shortened(origin.row(each.moved), LONGEST)} to cluster {each.cluster}"
+        rows.append([text, place, moved, f"{each.saving:.4g}"])
+    more = len(found) - len(rows)
+    note = (
+        "They keep a point from a cluster where it alone would cost less: by how much the sum of "
+        "squares would fall if this point moved and no other. What a constraint costs in truth, "
+        "'sdpbb price' proves."
+        f"{f' {more:,} more are left out.' if more else ''}"
+    )
+    columns = ["Constraint", "Stated at", "Would move", "Saving"]
+    return [heading, table("Tight constraints", columns, rows), paragraph(note, class_="note")]
+
+
+_KINDS = {"must_link": "must-link", "cannot_link": "cannot-link"}
 
 
 def _projection(instance: Instance) -> str:
@@ -71,6 +124,9 @@ def _projection(instance: Instance) -> str:
 def _cluster_table(instance: Instance, partition: Partition) -> tuple[Markup, Markup]:
     costs = _within(instance, partition)
     total = costs.sum()
+    each = None
+    if instance.n_points <= MOST_SILHOUETTES:
+        each = silhouettes(instance.points, partition.labels)
     rows: list[list[str | Markup]] = []
     for cluster in range(min(partition.n_clusters, MOST_CLUSTERS)):
         of = partition.labels == cluster
@@ -85,23 +141,24 @@ def _cluster_table(instance: Instance, partition: Partition) -> tuple[Markup, Ma
                 f"{costs[cluster]:.6g}",
                 f"{100 * share:.1f}%",
                 f"{math.sqrt(costs[cluster] / mass):.4g}",
+                *([] if each is None else [f"{each[of].mean():.3f}"]),
             ]
         )
     heading = ["Cluster", "Points", "Share", "Within sum of squares", "Share", "RMS distance"]
+    heading += [] if each is None else ["Silhouette"]
     more = partition.n_clusters - len(rows)
     note = (
         "Clusters are numbered by their first point, as in the labels. The RMS distance is the "
         "root of the mean squared distance of a cluster's points to its mean."
+        f"{_SILHOUETTE.format(each.mean()) if each is not None else ''}"
         f"{f' {more:,} more are left out.' if more else ''}"
     )
     return table("The clusters", heading, rows), paragraph(note, class_="note")
 
 
 def _named(cluster: int, n_clusters: int) -> Markup:
-    colour = look_of(cluster, n_clusters)[0]
-    of_page = f"background:{COLOURS.get(colour, colour)}"
-    swatch = element("span", "", class_="swatch", style=of_page, aria_hidden="true")
-    return Markup(swatch.html + markup(str(cluster)).html)
+    colour, marker = look_of(cluster, n_clusters)
+    return Markup(swatch(COLOURS.get(colour, colour), marker).html + markup(str(cluster)).html)
 
 
 def _within(instance: Instance, partition: Partition) -> np.ndarray:

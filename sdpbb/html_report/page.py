@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sdpbb.files import FilePath, write_atomically
 from sdpbb.html_report.clusters import clustering, conflict
 from sdpbb.html_report.run import ReportedRun
 from sdpbb.html_report.sections import course, opening, question, reproduction
 from sdpbb.html_report.style import CSS
+from sdpbb.html_report.zoom import SCRIPT
 from sdpbb.markup import Markup, element, markup
 from sdpbb.plots.style import require_matplotlib
 from sdpbb.problem import Instance
@@ -20,7 +23,7 @@ def html_report(
     """Return a page on a run.
 
     It has question, proof, clustering, course of the run, and what it takes to repeat it. It refers
-    to no other file and has no script.
+    to no other file; its one script zooms the picture of the clusters.
 
     Parameters
     ----------
@@ -41,14 +44,20 @@ def html_report(
     if result.partition is not None:
         parts.append(clustering(run, result.partition))
     parts += [*course(run), reproduction(run)]
-    footer = element("footer", f"Written by sdpbb {result.version}.")
+    title = f"{instance.name or 'unnamed'}: {result.status.value}"
+    return page(title, parts, result.version)
+
+
+def page(title: str, parts: Iterable[Markup], version: str) -> str:
+    """Return a page of HTML with these parts, the first of which has its heading of first rank."""
+    footer = element("footer", f"Written by sdpbb {version}.")
     main = element("main", Markup.joined(parts))
-    title = markup(f"{instance.name or 'unnamed'}: {result.status.value}").html
+    script = f"<script>{SCRIPT}</script>\n" if 'class="zooms"' in main.html else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>{CSS}</style>\n</head>\n"
-        f"<body>\n{main.html}\n{footer.html}\n</body>\n</html>\n"
+        f"<title>{markup(title).html}</title>\n<style>{CSS}</style>\n</head>\n"
+        f"<body>\n{main.html}\n{footer.html}\n{script}</body>\n</html>\n"
     )
 
 

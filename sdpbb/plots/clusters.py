@@ -14,10 +14,12 @@ from sdpbb.plots.style import (
     COLOURS,
     INK,
     MARKERS,
+    MORE_COLOURS,
     PALE,
     PAPER,
     RED,
     add_legend,
+    as_label,
     axes_or_new,
     finish,
 )
@@ -25,6 +27,7 @@ from sdpbb.problem import Instance, Partition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
 
 # Pairs of a kind that are drawn at most; the violated ones first.
 MOST_PAIRS = 2_000
@@ -182,7 +185,8 @@ def _draw_clusters(
     for cluster in range(n):
         members = places[partition.labels == cluster]
         text = f"cluster {cluster} ({len(members):,})" if n <= MOST_NAMED else ""
-        _draw_points(members, *look_of(cluster, n), text, len(places), ax)
+        drawn = _draw_points(members, *look_of(cluster, n), text, len(places), ax)
+        drawn.set_gid(group_of(cluster))
     clusters = [np.flatnonzero(partition.labels == c) for c in range(n)]
     centres = np.array([np.average(places[of], axis=0, weights=mass[of]) for of in clusters])
     ax.scatter(
@@ -198,23 +202,31 @@ def _draw_clusters(
     )
 
 
+def group_of(cluster: int) -> str:
+    """Return the name of the group of an SVG that holds the points of a cluster, in their order."""
+    return f"points-of-cluster-{cluster}"
+
+
 def look_of(cluster: int, n_clusters: int) -> tuple[str, str]:
     """Return the colour and the marker of a cluster.
 
-    Of few clusters each tells them apart, of more both together do.
+    Of up to six clusters each tells them apart; of up to twelve all have different colours, and two
+    markers; of more, both together tell up to 84 apart.
     """
-    turn = cluster if n_clusters <= len(COLOURS) else cluster // len(COLOURS)
-    return COLOURS[cluster % len(COLOURS)], MARKERS[turn % len(MARKERS)]
+    if n_clusters <= len(COLOURS):
+        return COLOURS[cluster], MARKERS[cluster % len(MARKERS)]
+    turn = cluster // len(COLOURS)
+    return MORE_COLOURS[cluster % len(MORE_COLOURS)], MARKERS[turn % len(MARKERS)]
 
 
 def _draw_points(
     places: NDArray[np.float64], colour: str, marker: str, text: str, n: int, ax: Axes
-) -> None:
+) -> PathCollection:
     """Draw the points of one cluster.
 
     n : points of all clusters; the more, the smaller
     """
-    ax.scatter(
+    return ax.scatter(
         places[:, 0],
         places[:, 1],
         s=float(np.clip(500.0 / np.sqrt(n), 4.0, 28.0)),
@@ -246,12 +258,17 @@ def plane_of(instance: Instance, labels: NDArray[np.intp]) -> Plane:
     The latter come with the share of the variance that these explain. Points with one feature stand
     above each other by their labels (n,).
     """
+    origin = instance.origin
+    named = tuple(as_label(name) for name in origin.feature_names)
     if instance.n_features == 2:
-        return Plane(instance.points, ("First feature", "Second feature"))
+        points = origin.in_user_units(instance.points)
+        first, second = named or ("First feature", "Second feature")
+        return Plane(points, (first, second))
     if instance.n_features == 1:
+        points = origin.in_user_units(instance.points)
         return Plane(
-            np.column_stack([instance.points[:, 0], labels.astype(np.float64)]),
-            ("Feature", "Cluster"),
+            np.column_stack([points[:, 0], labels.astype(np.float64)]),
+            (named[0] if named else "Feature", "Cluster"),
         )
     scores, shares = principal_components(instance)
     first, second = (f"{100 * share:.1f}% of the variance" for share in shares)

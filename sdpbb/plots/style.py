@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sdpbb.errors import BackendUnavailable, ParameterError
 from sdpbb.extras import install_command
 from sdpbb.files import FilePath, replacement, shown_path
+from sdpbb.values import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,13 +28,25 @@ BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW = (
     "#cc3311",
     "#b8a800",
 )
+# Six more, of P. Tol's "muted" scheme, for as many clusters again.
+INDIGO, WINE, TEAL, ROSE, OLIVE, VIOLET = (
+    "#332288",
+    "#882255",
+    "#44aa99",
+    "#cc6677",
+    "#7f7f26",
+    "#aa4499",
+)
 COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, YELLOW)
+MORE_COLOURS = (*COLOURS, INDIGO, ROSE, TEAL, WINE, OLIVE, VIOLET)
 MARKERS = ("o", "s", "^", "D", "v", "p", "h")
+# Letters of a name that a picture has room for.
+LONGEST_LABEL = 40
 # Of figures of their own, in inches.
 SIZE = (7.2, 4.4)
 # Dots per inch of a PNG.
 DPI = 200
-FORMATS = (".png", ".svg")
+FORMATS = (".png", ".svg", ".pdf")
 
 
 def require_matplotlib() -> None:
@@ -95,8 +108,11 @@ def add_legend(ax: Axes, outside: bool = False, **options: Any) -> None:
 
 
 def as_label(text: str) -> str:
-    """Return text that a legend shows as it is: neither as mathematics, nor not at all."""
-    label = shown_path(text).replace("$", r"\$")
+    """Return text that a picture shows as it is: neither as mathematics, nor not at all.
+
+    Long ones are shortened in the middle.
+    """
+    label = shortened(shown_path(text), LONGEST_LABEL).replace("$", r"\$")
     return f" {label}" if label.startswith("_") else label
 
 
@@ -109,11 +125,13 @@ def format_problem(path: str) -> str | None:
     """Return why a picture cannot be written at path, by the ending of its name; or None."""
     if os.path.splitext(path)[1].lower() in FORMATS:
         return None
-    return f"{shown_path(path)}: expected a name that ends in {' or '.join(FORMATS)}"
+    return f"{shown_path(path)}: expected a name that ends in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
 
 
 def save(ax: Axes, path: FilePath) -> None:
-    """Write the figure of the axes as PNG or SVG, by the ending of the name; wholly or not at all.
+    """Write the figure of the axes as PNG, SVG or PDF, by the ending of the name.
+
+    The file is written wholly or not at all.
 
     Raises
     ------
@@ -132,7 +150,7 @@ def save(ax: Axes, path: FilePath) -> None:
 
 
 def rendered(ax: Axes, kind: str, **settings: Any) -> bytes:
-    """Return the figure of the axes as the bytes of a "png" or "svg" file.
+    """Return the figure of the axes as the bytes of a "png", "svg" or "pdf" file.
 
     They are the same for the same figure.
 
@@ -144,6 +162,6 @@ def rendered(ax: Axes, kind: str, **settings: Any) -> bytes:
     figure: Any = ax.figure
     buffer = io.BytesIO()
     with rc_context({"svg.hashsalt": "sdpbb"} | changed):
-        metadata = {"Date": None} if kind == "svg" else None
+        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
         figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
     return buffer.getvalue()
