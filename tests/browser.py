@@ -28,7 +28,7 @@ def require_browser() -> None:
 
 
 def screenshot(html: str, width: int, height: int, to: Path, dark: bool = False) -> bytes:
-    """The page as a PNG, in a frame of this width: a window of its own is 500 pixels wide at least."""
+    """The page as a PNG, in a frame of this width: windows are 500 pixels wide at least."""
     extra = ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] if dark else []
     size = f"--window-size={max(width, 500)},{height}"
     _run(_framed(html, width, height, ""), f"--screenshot={to}", size, *extra)

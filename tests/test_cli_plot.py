@@ -103,14 +103,14 @@ def test_the_folder_of_a_batch_stands_for_its_table(run, files):
 
 WRONG = {
     "another ending": (
-        ["bounds", "bounds.json", "--out", "x.pdf"],
+        ["bounds", "bounds.json", "--out", "x.jpg"],
         ExitCode.USAGE,
-        "--out x.pdf: expected a name that ends in .png or .svg",
+        "--out x.jpg: expected a name that ends in .png, .svg or .pdf",
     ),
     "no ending": (
         ["tree", "tree.json", "--out", "-"],
         ExitCode.USAGE,
-        "--out -: expected a name that ends in .png or .svg",
+        "--out -: expected a name that ends in .png, .svg or .pdf",
     ),
     "no folder": (
         ["tree", "tree.json", "--out", "none/x.png"],

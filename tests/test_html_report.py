@@ -1,5 +1,6 @@
 """The page on a run."""
 
+import base64
 import re
 from colorsys import rgb_to_hsv
 from dataclasses import replace
@@ -7,18 +8,30 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.html_report import html_report, write_html_report
+from sdpbb.html_report.batch import batch_report
 from sdpbb.html_report.run import gap_text
+from sdpbb.html_report.sweep import sweep_report
+from sdpbb.html_report.tight import tight_constraints
+from sdpbb.html_report.zoom import SCRIPT
 from sdpbb.markup import Markup, element, markup
 from sdpbb.parameters import SolverParameters
+from sdpbb.plots.clusters import look_of
 from sdpbb.plots.style import RED
 from sdpbb.problem import Instance, MaximumOverlap, MaximumSize, Origin, Partition
+from sdpbb.problem.scaling import Scaling
 from sdpbb.result import Result, SolutionStatus
 from sdpbb.solver import solve
+from sdpbb.sweeps.report import NOTE
+from sdpbb.sweeps.sweep import sweep
 from sdpbb.traces.trace import Trace
-from sdpbb.values import percent_up, rounded_down
+from sdpbb.values import percent_up, rounded_down, shortened
+from tests import browser
+from tests.examples import examples
 from tests.test_result import FEASIBLE, OPTIMAL, UNKNOWN
 from tests.trees import HASTY, SMALL
 
@@ -60,7 +73,7 @@ class Page(HTMLParser):
         assert self._open.pop() == tag
 
     def handle_data(self, data):
-        if self._open and self._open[-1] != "style":
+        if self._open and self._open[-1] not in ("style", "script"):
             self.texts.append(data)
 
     @property
@@ -72,7 +85,9 @@ def checked(html: str) -> Page:
     """The page, if it is well-formed, needs nothing else and can be read without pictures."""
     page = Page(html)
     assert html.startswith("<!DOCTYPE html>\n")
-    assert not {"script", "link", "img", "iframe", "object"} & set(page.tags)
+    assert not {"link", "img", "iframe", "object"} & set(page.tags)
+    scripts = re.findall(r"<script(.*?)>(.*?)</script>", html, re.DOTALL)
+    assert scripts in ([], [("", SCRIPT)])  # the one that zooms
     ids = [value for name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids))
     for name, value in page.attributes:
@@ -86,12 +101,16 @@ def checked(html: str) -> Page:
     references = re.findall(r"url\(#([^)]*)\)", html)
     assert len(references) == html.count("url(")
     assert set(references) <= set(ids)
-    n_drawings = page.tags.count("svg")
-    alternatives = [value for name, value in page.attributes if name == "aria-label"]
-    assert len(alternatives) == n_drawings
-    assert all(alternatives)
+    named = re.findall(r'<svg role="img" aria-label="([^"]*)"', html)
+    assert all(named)
+    assert len(named) + html.count('aria-hidden="true"') == page.tags.count("svg")
     assert page.tags.count("h1") == 1
     return page
+
+
+def n_drawings(html: str) -> int:
+    """Pictures that tell what they show; marks of clusters in tables are none."""
+    return html.count('<svg role="img"')
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +123,7 @@ def branched() -> str:
 @pytest.mark.long
 def test_a_run_that_branched_has_all_of_the_pictures(branched):
     page = checked(branched)
-    assert page.tags.count("svg") == 3
+    assert n_drawings(branched) == 3
     for heading in (
         "What was asked",
         "The clustering",
@@ -144,7 +163,7 @@ def test_a_run_that_began_with_subsets_tells_of_each_level():
 
 
 def test_the_table_of_clusters_adds_up(branched):
-    rows = re.findall(r"</span>(\d+)</th>\n<td>(\d+)</td>\n<td>.*?</td>\n<td>(.*?)</td>", branched)
+    rows = re.findall(r"</svg>(\d+)</th>\n<td>(\d+)</td>\n<td>.*?</td>\n<td>(.*?)</td>", branched)
     assert [int(row[0]) for row in rows] == list(range(6))
     assert sum(int(row[1]) for row in rows) == 60
     assert sum(float(row[2]) for row in rows) == pytest.approx(327.11817, abs=1e-3)
@@ -185,7 +204,7 @@ def test_an_infeasible_instance_is_explained():
     assert "Proven infeasible" in page.texts
     assert "Why there is no clustering" in page.texts
     assert str(result.conflict) in page.texts
-    assert page.tags.count("svg") == 1
+    assert n_drawings(html_report(instance, result, trace)) == 1
     assert "conflicting must-link (2)" in page.texts
     assert "Lower bound" not in page.text
 
@@ -269,7 +288,7 @@ def test_a_run_without_a_course_has_no_picture_of_it():
     result = solve(INSTANCE, observer=trace)
     page = checked(html_report(INSTANCE, result, trace))
     assert "Branching" not in page.texts
-    assert checked(html_report(INSTANCE, result)).tags.count("svg") == 1
+    assert n_drawings(html_report(INSTANCE, result)) == 1
 
 
 @pytest.mark.long
@@ -279,7 +298,7 @@ def test_large_trees_are_counted_and_not_drawn(monkeypatch):
     result = solve(SMALL, BRANCHING, observer=trace)
     page = checked(html_report(SMALL, result, trace))
     assert "They are too many to be drawn." in page.text
-    assert page.tags.count("svg") == 2
+    assert n_drawings(html_report(SMALL, result, trace)) == 2
 
 
 def test_many_clusters_are_cut_off_with_a_note(monkeypatch):
@@ -289,7 +308,7 @@ def test_many_clusters_are_cut_off_with_a_note(monkeypatch):
 
 
 def test_colours_are_those_of_the_page(branched):
-    drawings = "".join(re.findall(r"<svg.*?</svg>", branched, re.DOTALL))
+    drawings = "".join(re.findall(r'<svg role="img".*?</svg>', branched, re.DOTALL))
     assert "currentColor" in drawings
     assert "var(--paper)" in drawings
     for fixed in ("#1b2430", "#fefefe", "#000000", "#ffffff"):
@@ -321,3 +340,139 @@ def test_characters_that_html_must_not_hold_are_replaced():
     assert markup("a\0b\x1bc\ud800") == Markup("a\ufffdb\ufffdc\ufffd")
     assert element("p", "<", class_='"') == Markup('<p class="&quot;">&lt;</p>')
     assert SolutionStatus.OPTIMAL.value in html_report(INSTANCE, Result(**OPTIMAL))
+
+
+GROUPS = Instance(
+    np.array([[0.0, 0.0], [0.2, 0.1], [0.1, 0.3], [5.0, 5.0], [5.1, 5.2], [4.9, 5.1], [2.6, 2.6]]),
+    2,
+    must_link=[(0, 6)],
+    cannot_link=[(0, 3)],
+    name="groups",
+    origin=Origin(row_names=tuple("abcdefg"), feature_names=("width", "height")),
+)
+
+
+def test_clusters_are_told_by_names_of_rows_and_columns():
+    result = solve(GROUPS)
+    html = html_report(GROUPS, result)
+    page = checked(html)
+    for text in ("width", "height", "Means of the clusters", "Members", "Silhouette"):
+        assert text in page.texts
+    assert "a, b, c, g" in page.texts
+    assert [title for title in page.texts if title.startswith("g (")] == ["g (cluster 0)"]
+    found = re.search(r'href="data:text/csv;charset=utf-8;base64,([^"]*)"', html)
+    lines = base64.b64decode(found[1]).decode().splitlines()
+    assert lines[0] == "id,cluster"
+    assert lines[1:] == [f"{name},{label}" for name, label in zip("abcdefg", result.labels)]
+
+
+def test_means_are_in_the_units_of_the_user():
+    scaling = Scaling(np.array([10.0, 0.0]), np.array([2.0, 1.0]))
+    scaled = replace(GROUPS, origin=replace(GROUPS.origin, scaling=scaling))
+    html = html_report(scaled, solve(scaled))
+    first = np.array([[0.0, 0.0], [0.2, 0.1], [0.1, 0.3], [2.6, 2.6]]).mean(axis=0)
+    assert f"<td>{10.0 + 2.0 * first[0]:.5g}</td>" in html
+
+
+def test_tight_constraints_are_those_that_hold_a_point_where_it_costs_more():
+    """Moved alone, without its must-link, the point in the middle saves what is told."""
+    partition = Partition(np.array([0, 0, 0, 1, 1, 1, 0]))
+    (tight,) = tight_constraints(GROUPS, partition)
+    moved = Partition(np.array([0, 0, 0, 1, 1, 1, 1]))
+    assert (tight.kind, tight.rows, tight.moved, tight.cluster) == ("must_link", (0, 6), 6, 1)
+    assert tight.saving == pytest.approx(partition.cost(GROUPS) - moved.cost(GROUPS))
+    text = checked(html_report(GROUPS, replace(solve(GROUPS), partition=partition))).text
+    assert "must-link a, g" in text
+    assert "g to cluster 1" in text
+
+
+@given(st.integers(0, 2**32 - 1))
+@examples(40)
+def test_savings_are_differences_of_costs(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 9))
+    labels = np.concatenate([[0, 0, 1, 1], rng.integers(0, 3, n - 4)])
+    weights = rng.uniform(0.5, 3.0, n) if rng.random() < 0.5 else None
+    instance = Instance(
+        rng.normal(size=(n, 2)), len(np.unique(labels)), [(0, 1)], [(0, 2), (1, 3)], weights=weights
+    )
+    partition = Partition(labels)
+    for tight in tight_constraints(instance, partition):
+        moved = partition.labels.copy()
+        moved[tight.moved] = tight.cluster
+        saved = partition.cost(instance) - Partition(moved).cost(instance)
+        assert tight.saving == pytest.approx(saved, rel=1e-6, abs=1e-9)
+        assert tight.saving > 0.0
+
+
+def test_clusters_beyond_six_have_colours_and_marks_of_their_own():
+    for n in (6, 7, 12, 84):
+        assert len({look_of(cluster, n) for cluster in range(n)}) == n
+    assert len({look_of(cluster, 12)[0] for cluster in range(12)}) == 12
+
+
+def test_long_names_stay_different():
+    names = [f"{'a' * 50}{number}{'b' * 50}" for number in range(3)] + [
+        "c" * 90 + "1",
+        "c" * 90 + "2",
+    ]
+    short = [shortened(name, 40) for name in names]
+    assert all(len(name) == 40 for name in short)
+    assert short[3] != short[4]
+    assert shortened("abc", 3) == "abc"
+
+
+BATCH_ROW = {
+    "name": "one", "n_points": 10, "k": 2, "status": "optimal", "objective": 1.5,
+    "lower_bound": 1.5, "gap": 0.0, "wall_seconds": 0.2, "message": "",
+}  # fmt: skip
+
+
+def test_page_of_a_batch():
+    failed = dict.fromkeys(BATCH_ROW) | {"name": BAD, "status": "bad_input", "message": "a<b"}
+    html = batch_report([BATCH_ROW, failed], 3, 1.0, "1.0")
+    page = checked(html)
+    assert "1 of 3 are proven" in page.text
+    assert BAD[:20] in page.text
+    assert "bad input" in page.text
+    assert n_drawings(html) == 1
+    assert "All are proven" in checked(batch_report([BATCH_ROW], 1, 1.0, "1.0")).text
+
+
+def test_page_of_a_sweep():
+    report = sweep(GROUPS, [1, 2, 3])
+    html = sweep_report(report.to_rows(), BAD, NOTE, "1.0", "sdpbb sweep", [4])
+    page = checked(html)
+    assert "3 of 4 k are proven" in page.text
+    assert "Not begun: k = 4." in page.text
+    assert "No k is proven to be right" in page.text
+    assert n_drawings(html) == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_pages_fit_screens_of_all_widths(tmp_path, branched, width):
+    """In a browser: nothing overflows, nothing is loaded, and the picture can be zoomed."""
+    browser.require_browser()
+    sweep_page = sweep_report(sweep(GROUPS, [2, 3]).to_rows(), "groups", NOTE, "1.0")
+    for name, html in (("run", branched), ("sweep", sweep_page)):
+        wide, screen, loaded = browser.evaluated(
+            html,
+            width,
+            "[document.documentElement.scrollWidth, window.innerWidth, "
+            "window.performance.getEntriesByType('resource').length]",
+        )
+        assert wide <= screen == width
+        assert loaded == 0
+        picture = browser.screenshot(html, width, 800, tmp_path / f"{name}.png")
+        assert picture.startswith(b"\x89PNG")
+        assert len(picture) > 10_000
+    zoomed = browser.evaluated(
+        branched,
+        width,
+        "(() => { const figure = document.querySelector('figure.zooms');"
+        "const svg = figure.querySelector('svg[role=img]'), before = svg.viewBox.baseVal.width;"
+        "figure.querySelector('button[value=in]').click();"
+        "return [before, svg.viewBox.baseVal.width]; })()",
+    )
+    assert zoomed[1] == pytest.approx(zoomed[0] / 1.5)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.batch.coordinator import BatchParameters
@@ -14,7 +15,7 @@ from sdpbb.cli import options
 from sdpbb.cli.engine import OF_EVERY_RUN, engine_options, read_parameters
 from sdpbb.cli.exits import ExitCode, interrupted, meanings, one_line_errors
 from sdpbb.cli.help import command
-from sdpbb.cli.outputs import JsonOutput, Outputs
+from sdpbb.cli.outputs import JsonOutput
 from sdpbb.cli.streams import ForgivingStream
 from sdpbb.interruption import finish_on_signal
 from sdpbb.version import installed_version
@@ -76,6 +77,37 @@ class BatchOptions(options.StatedOptions):
     """Parameters of the batch itself."""
 
 
+@options.grouped
+class BatchOutputs(JsonOutput):
+    """The result as JSON, and as a page."""
+
+    html: Annotated[
+        str | None,
+        options.option(
+            "--report",
+            metavar="OUT",
+            help="Write a page of HTML on the batch: what is proven, over time, and each instance; "
+            "needs matplotlib (the extra 'plot').",
+        ),
+    ] = None
+
+    def check_kinds(self) -> None:
+        if self.html is not None:
+            from sdpbb.plots.style import require_matplotlib
+
+            require_matplotlib()
+
+    def pages(self, result: BatchResult) -> list[tuple[str, Callable[[], str]]]:
+        """Return the page asked for, and a function that makes its text."""
+        if self.html is None:
+            return []
+        from sdpbb.html_report.batch import batch_report
+
+        rows = [row.to_dict() for row in result.rows]
+        made = partial(batch_report, rows, result.n_jobs, result.wall_seconds, installed_version())
+        return [(self.html, made)]
+
+
 def batch(
     manifest: Manifest,
     /,
@@ -84,7 +116,7 @@ def batch(
     own: BatchOptions = BatchOptions(),
     engine: JobOptions = JobOptions(),
     parameters_file: ParametersFile = None,
-    outputs: JsonOutput = JsonOutput(),
+    outputs: BatchOutputs = BatchOutputs(),
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
@@ -108,7 +140,7 @@ def batch(
 
 
 def _run(
-    jobs: list[Job], folder: str, parameters: BatchParameters, outputs: Outputs, quiet: bool
+    jobs: list[Job], folder: str, parameters: BatchParameters, outputs: BatchOutputs, quiet: bool
 ) -> ExitCode:
     """Run, show and write what comes of it; the exit status."""
     from sdpbb.batch import run_batch
@@ -116,12 +148,12 @@ def _run(
     interrupt = threading.Event()
     with finish_on_signal(interrupt), _observer(outputs, quiet) as observer:
         result = run_batch(jobs, folder, parameters, observer, interrupt)
-        outputs.write(result, None, quiet)
+        outputs.write(result, None, quiet, outputs.pages(result))
     return batch_exit_code(result)
 
 
 @contextmanager
-def _observer(outputs: Outputs, quiet: bool) -> Iterator[BatchObserver]:
+def _observer(outputs: BatchOutputs, quiet: bool) -> Iterator[BatchObserver]:
     from sdpbb.batch.display import LiveDisplay, PlainLines
     from sdpbb.batch.events import ignore
 

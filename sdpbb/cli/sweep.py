@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
+import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -18,6 +21,7 @@ from sdpbb.cli.outputs import STDOUT, Outputs
 from sdpbb.cli.running import import_engine, running
 from sdpbb.errors import ParameterError
 from sdpbb.files import shown_path
+from sdpbb.version import installed_version
 
 if TYPE_CHECKING:
     from sdpbb.sweeps.report import SweepEntry, SweepReport
@@ -72,7 +76,20 @@ class SweepOutputs(Outputs):
         ),
     ] = None
 
+    html: Annotated[
+        str | None,
+        options.option(
+            "--report",
+            metavar="OUT",
+            help="Write a page of HTML on the sweep, with the picture; needs matplotlib.",
+        ),
+    ] = None
+
     def check_kinds(self) -> None:
+        if self.html is not None:
+            from sdpbb.plots.style import require_matplotlib
+
+            require_matplotlib()
         if self.picture is None:
             return
         from sdpbb.plots.style import format_problem, require_matplotlib
@@ -156,7 +173,7 @@ def sweep(
                 interrupt=current.interrupt,
             )
             current.tell(f"\n{report}")
-            _write(report, outputs, quiet)
+            _write(report, instance.name, outputs, quiet)
             if out is not None:
                 current.tell(f"Written to {shown_path(os.path.join(out, ''))}")
         return _exit_code(report)
@@ -182,10 +199,18 @@ def numbers_of_clusters(text: str) -> list[int]:
     return found
 
 
-def _write(report: SweepReport, outputs: SweepOutputs, quiet: bool) -> None:
+def _write(report: SweepReport, name: str, outputs: SweepOutputs, quiet: bool) -> None:
     others = [] if outputs.csv is None else [(outputs.csv, report.to_csv)]
     if outputs.labels is not None:
         others.append((outputs.labels, report.labels_csv))
+    if outputs.html is not None:
+        from sdpbb.html_report.sweep import sweep_report
+        from sdpbb.sweeps.report import NOTE
+
+        command = shlex.join(["sdpbb", *sys.argv[1:]])
+        rows, left, version = report.to_rows(), report.left, installed_version()
+        page = partial(sweep_report, rows, name, NOTE, version, command, left)
+        others.append((outputs.html, page))
     if outputs.picture is not None:
         from sdpbb.plots import plot_sweep, save
 

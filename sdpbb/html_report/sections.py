@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from textwrap import shorten
 from typing import Any
 
@@ -66,12 +66,20 @@ def _tiles(result: Result) -> Markup:
         values.append(("Gap", gap_text(result)))
     if statistics.n_subsets:
         values.append(("Subsets", f"{statistics.n_subsets:,}"))
-    values += [("Nodes", f"{statistics.n_nodes:,}"), ("Time", _seconds(statistics.wall_seconds))]
-    tiles = (
+    values += [
+        ("Nodes", f"{statistics.n_nodes:,}"),
+        ("Time", seconds_text(statistics.wall_seconds)),
+    ]
+    return tiles(values)
+
+
+def tiles(values: Iterable[tuple[str, str]]) -> Markup:
+    """Return figures side by side, each under its name."""
+    each = (
         element("div", Markup.joined([element("dt", name), element("dd", value)]))
         for name, value in values
     )
-    return element("dl", Markup.joined(tiles), class_="tiles")
+    return element("dl", Markup.joined(each), class_="tiles")
 
 
 def _weights(weights: NDArray[np.float64]) -> str:
@@ -141,7 +149,7 @@ def course(run: ReportedRun) -> list[Markup]:
         first, last = trace.points[0], trace.points[-1]
         description = (
             f"The lower bound rises from {rounded_down(first.lower, 6)} to "
-            f"{rounded_down(last.lower, 6)} in {_seconds(last.seconds)}"
+            f"{rounded_down(last.lower, 6)} in {seconds_text(last.seconds)}"
             + (f"; the best clustering found costs {last.upper:.6g}." if _known(last) else ".")
         )
         drawn = inline_svg(plot_bounds(trace), "bounds", description)
@@ -185,7 +193,7 @@ def _subsets(trace: Trace, result: Result) -> Markup:
             f"{level.n_blocks:,}",
             f"{level.n_dropped:,}",
             f"{level.n_bounded:,}",
-            _seconds(level.ended - level.began),
+            seconds_text(level.ended - level.began),
             rounded_down(level.lower, 10),
             percent_up(relative_gap(level.lower, upper)),
         ]
@@ -225,7 +233,7 @@ def reproduction(run: ReportedRun) -> Markup:
         if parameters.get(key) is not None:
             facts.append((name, str(parameters[key])))
     if result.statistics.root_seconds is not None:
-        facts.append(("Root", f"left after {_seconds(result.statistics.root_seconds)}"))
+        facts.append(("Root", f"left after {seconds_text(result.statistics.root_seconds)}"))
     facts += [("Note", note) for note in result.notes]
     parts.append(definitions(facts))
     if parameters.get("workers") != 1 and result.termination is Termination.GAP_CLOSED:
@@ -241,7 +249,8 @@ def reproduction(run: ReportedRun) -> Markup:
     return section("How to do it again", *parts)
 
 
-def _seconds(seconds: float) -> str:
+def seconds_text(seconds: float) -> str:
+    """Return a time in the units that suit it."""
     if seconds < 120:
         return f"{seconds:.2f} s"
     minutes = seconds / 60

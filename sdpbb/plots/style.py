@@ -125,7 +125,8 @@ def format_problem(path: str) -> str | None:
     """Return why a picture cannot be written at path, by the ending of its name; or None."""
     if os.path.splitext(path)[1].lower() in FORMATS:
         return None
-    return f"{shown_path(path)}: expected a name that ends in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+    *first, last = FORMATS
+    return f"{shown_path(path)}: expected a name that ends in {', '.join(first)} or {last}"
 
 
 def save(ax: Axes, path: FilePath) -> None:

@@ -43,7 +43,8 @@ def test_the_package_is_light_until_something_is_drawn():
 
 
 @pytest.mark.parametrize(
-    ("name", "begin"), [("x.png", b"\x89PNG"), ("x.svg", b"<?xml"), ("x.PNG", b"\x89PNG")]
+    ("name", "begin"),
+    [("x.png", b"\x89PNG"), ("x.svg", b"<?xml"), ("x.PNG", b"\x89PNG"), ("x.pdf", b"%PDF")],
 )
 def test_the_ending_of_the_name_is_the_format(tmp_path, name, begin):
     save(plot_bounds(TRACE), tmp_path / name)
@@ -51,9 +52,9 @@ def test_the_ending_of_the_name_is_the_format(tmp_path, name, begin):
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize("name", ["x.pdf", "x", ".png", "x.png.txt"])
+@pytest.mark.parametrize("name", ["x.jpg", "x", ".png", "x.png.txt"])
 def test_other_endings_are_refused(tmp_path, name):
-    assert format_problem(name) == f"{name}: expected a name that ends in .png or .svg"
+    assert format_problem(name) == f"{name}: expected a name that ends in .png, .svg or .pdf"
     with pytest.raises(ParameterError, match="expected a name that ends in"):
         save(plot_bounds(TRACE), tmp_path / name)
     assert not list(tmp_path.iterdir())
