@@ -89,5 +89,5 @@ def test_any_text_can_be_a_title():
 def test_without_matplotlib_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(BackendUnavailable, match=r"pip install 'sdpbb\[plot\]'"):
+    with pytest.raises(BackendUnavailable, match=r"pip install 'matplotlib"):
         axes_or_new(None)
