@@ -164,7 +164,8 @@ def means(measurements: Sequence[rows.Row], name: str, strategy: str) -> NDArray
     if not some:
         return None
     values = [[float(row[f"ari_{number}"]) for number in ANSWERS] for row in some]
-    return np.array(values).mean(axis=0)
+    mean: NDArray[np.float64] = np.array(values).mean(axis=0)
+    return mean
 
 
 def table(measurements: Sequence[rows.Row]) -> list[str]:

@@ -80,7 +80,7 @@ def random_pairs(
 ) -> Questions:
     """Pairs of points, each as likely as any other, none twice."""
     n = len(points)
-    asked = set()
+    asked: set[Pair] = set()
     while len(asked) < n * (n - 1) // 2:
         i, j = sorted(rng.choice(n, 2, replace=False).tolist())
         if (i, j) not in asked:

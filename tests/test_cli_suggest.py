@@ -57,6 +57,23 @@ def test_names_of_rows_are_used(run, tmp_path):
     assert {name for line in asked for name in line[1:3]} <= set("abcd")
 
 
+def test_names_with_blanks_are_read_back(run, tmp_path):
+    (tmp_path / "p.csv").write_text('name,x\n"a 1",0\n"b#2",1\n"c ""3""",9\nd,8\n')
+    inputs = (tmp_path / "p.csv", "-k", 2, "--index-column", "name")
+    form = tmp_path / "answers.txt"
+    assert run(*inputs, "-q", 3, "--out", form, "--quiet") == (ExitCode.FOUND, "", "")
+    lines = [line for line in form.read_text().splitlines() if line.startswith("??")]
+    together = [('"a 1"' in line) == ('"b#2"' in line) for line in lines]
+    answers = [
+        line.replace("??", "ML" if is_same else "CL")
+        for line, is_same in zip(lines, together, strict=True)
+    ]
+    form.write_text("\n".join(answers))
+    code, out, err = run(*inputs, "--constraints", form)
+    assert (code, err) == (ExitCode.FOUND, "")
+    assert "3 constraints known" in out
+
+
 def test_json_and_csv_hold_the_queries(run, data, tmp_path):
     outputs = ("--json", tmp_path / "q.json", "--csv", tmp_path / "q.csv")
     assert run(data, "-q", 3, *outputs)[0] == ExitCode.FOUND
