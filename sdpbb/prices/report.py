@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from sdpbb.markup import card
 from sdpbb.result import Result, SolutionStatus
 from sdpbb.values import (
     counted,
+    csv_text,
     finite_or_none,
     json_text,
     pandas_module,
@@ -178,11 +177,7 @@ class PriceReport:
 
     def to_csv(self) -> str:
         """Return the rows with a heading, separated by commas."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.to_rows())
-        return text.getvalue()
+        return csv_text(COLUMNS, self.to_rows())
 
     def table(self, top: int = SHOWN) -> str:
         """Return a summary, and the dearest so many of the prices that may not be zero."""

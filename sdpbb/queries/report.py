@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.problem import Instance
 from sdpbb.queries.strategy import QueryKind
-from sdpbb.values import counted, json_text
+from sdpbb.values import counted, csv_text, json_text
 from sdpbb.version import installed_version
 
 COLUMNS = (
@@ -124,11 +122,7 @@ class QueryReport:
 
     def to_csv(self) -> str:
         """Return the rows with a heading, separated by commas."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.to_rows())
-        return text.getvalue()
+        return csv_text(COLUMNS, self.to_rows())
 
     def form(self) -> str:
         """Return a file of constraints to fill in: a line for each query, with its reason.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sdpbb.problem import Origin
 from sdpbb.result import Result, SolutionStatus, relative_gap
-from sdpbb.values import finite_or_none, json_text, percent_up, rounded_down
+from sdpbb.values import csv_text, finite_or_none, json_text, percent_up, rounded_down
 
 COLUMNS = (
     *("k", "status", "objective", "lower_bound", "gap", "decrease", "decrease_lower"),
@@ -173,11 +173,7 @@ class SweepReport:
 
     def to_csv(self) -> str:
         """Return the rows with a heading, separated by commas."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.to_rows())
-        return text.getvalue()
+        return csv_text(COLUMNS, self.to_rows())
 
     def labels_csv(self) -> str:
         """Return the labels of all k: a row for each point, with its name, a column for each k."""
