@@ -77,6 +77,7 @@ def test_a_wrong_keyword_names_the_right_one(name, meant):
         ((INSTANCE, 2), {}, "k: expected None, as the Instance states it"),
         ((INSTANCE,), {"must_link": [(0, 1)]}, "must_link: expected None, as the Instance"),
         ((POINTS, 2), {"drop": ["a"]}, "drop: an array has no columns with names"),
+        ((POINTS, 2), {"missing": "mean"}, "missing: for data frames only"),
         ((POINTS, 2), {"gap": 2}, "gap = 2: expected"),
         ((None, 2), {}, "points is of type NoneType"),
     ],
@@ -91,3 +92,12 @@ def test_parameters_twice():
     parameters = sdpbb.SolverParameters()
     with pytest.raises(TypeError, match="parameters twice"):
         sdpbb.solve(INSTANCE, parameters, parameters=parameters)
+
+
+def test_a_frame_with_missing_values_in_other_units():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"x": [0.0, 1.0, 50.0, None], "y": [0.0, 0.0, 9e9, 9e9]}, list("abcd"))
+    with pytest.warns(UserWarning, match="1 missing value filled in"):
+        result = sdpbb.solve(frame, 2, cannot_link=[("b", "c")], missing="mean", scale="standardize")
+    assert result.labels.to_dict() == {"a": 0, "b": 0, "c": 1, "d": 1}
+    assert result.centers[:, 1].tolist() == pytest.approx([0, 9e9])

@@ -34,6 +34,8 @@ class InstanceArguments(TypedDict, total=False):
     index_column: str | None
     drop: Sequence[str]
     weight_column: str | None
+    missing: str | None
+    scale: str | None
     name: str
 
 
@@ -69,6 +71,11 @@ def stated_instance(given: Any, k: int | None, arguments: Mapping[str, Any]) -> 
         return Instance.from_frame(given, k, **arguments)
     of_arrays = inspect.signature(Instance).parameters
     for name in arguments:
+        if name in ("missing", "scale"):
+            raise InstanceError(
+                f"{name}: for data frames only; expected one, or an array that is prepared, as by "
+                "scikit-learn's SimpleImputer and StandardScaler"
+            )
         if name not in of_arrays:
             raise InstanceError(
                 f"{name}: an array has no columns with names; expected a data frame"
