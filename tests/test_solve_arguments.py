@@ -97,7 +97,8 @@ def test_parameters_twice():
 def test_a_frame_with_missing_values_in_other_units():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"x": [0.0, 1.0, 50.0, None], "y": [0.0, 0.0, 9e9, 9e9]}, list("abcd"))
+    prepared = {"missing": "mean", "scale": "standardize"}
     with pytest.warns(UserWarning, match="1 missing value filled in"):
-        result = sdpbb.solve(frame, 2, cannot_link=[("b", "c")], missing="mean", scale="standardize")
+        result = sdpbb.solve(frame, 2, cannot_link=[("b", "c")], **prepared)
     assert result.labels.to_dict() == {"a": 0, "b": 0, "c": 1, "d": 1}
     assert result.centers[:, 1].tolist() == pytest.approx([0, 9e9])
