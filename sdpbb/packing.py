@@ -161,6 +161,11 @@ def _programme(
     slack : part of a limit on many units that clusters may be beyond it
     """
     sizes = [_size_rows(measure, slack) for measure in contraction.measures]
+    if all(measure.limits.n > FEW_UNITS for measure in contraction.measures):
+        # Without blocks a cluster lacks a unit, or a few, which rows in parts do not tell from 0.
+        m, k = contraction.n_blocks, contraction.k
+        blocks, one = np.ones(m, np.intp), np.ones(k, np.intp)
+        sizes.append(size_rows(blocks, one, m * one))
     rows = assignment_rows(contraction, sizes)
     alike = all(
         measure.limits.listed is None or measure.limits.is_equal for measure in contraction.measures

@@ -343,6 +343,30 @@ def test_scaled_weights_have_scaled_limits(factor):
             assert Partition(labels).is_feasible(instance) is Partition(labels).is_feasible(scaled)
 
 
+@pytest.mark.parametrize("argument", ["max_weight", "min_weight"])
+def test_packings_have_no_empty_cluster(argument):
+    """A unit of weight, the least of a cluster, may be less than what a programme can tell."""
+    weights = np.array([2.69124282, 2.55189613, 4.45486495, 1.1601199, 1.41200704])
+    limit = {"max_weight": 5.4, "min_weight": 1e-9}[argument]
+    instance = Instance(np.eye(5), 4, weights=weights, **{argument: limit, "max_weight": 5.4})
+    contraction = contract(instance)
+    dear = np.zeros((5, 4))
+    dear[:, 3] = 1.0
+    labels, _ = packed_exactly(contraction, dear)
+    assert len(np.unique(labels)) == 4
+    assert contraction.keeps(labels)
+
+
+def test_best_of_has_no_empty_cluster():
+    points = [[-1.12, 0.02], [-0.7, -0.48], [1.05, -0.1], [0.41, 0.72], [-0.25, 0.55]]
+    weights = [2.69124282, 2.55189613, 4.45486495, 1.1601199, 1.41200704]
+    instance = Instance(points, 4, weights=weights, max_weight=5.392873994859578)
+    costs = sums_of_squares(instance.points, feasible_clusterings(instance), instance.weights)
+    for seed in range(3):
+        result = BestOf(n_runs=1).run(instance, seed)
+        assert result.sum_of_squares == pytest.approx(costs.min())
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_best_of_keeps_limits(seed):
     instance = weighted_instance(seed)
