@@ -40,6 +40,8 @@ def equal_points(instance: Instance) -> NDArray[np.intp]:
     apart = [instance.cannot_link, instance.soft_cannot_link.pairs, instance.soft_must_link.pairs]
     if instance.min_weight is not None or instance.max_weight is not None:
         return none
+    if instance.max_size is not None and instance.max_size < n:
+        return none  # also where k clusters cannot have more, which the checker does not look for
     if instance.cluster_constraints or instance.size_limits is not None:
         if instance.has_constraints_beyond_pairs:
             return none

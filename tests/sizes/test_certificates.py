@@ -56,6 +56,16 @@ def test_certificates_are_about_the_sizes_they_were_made_for(others, tmp_path):
         sdpbb.verify_certificate(path, Instance(points, 3, **others))
 
 
+@pytest.mark.parametrize("limit", [{"max_size": 3}, {"max_size": 5}, {"min_size": 1}])
+def test_certificates_hold_where_limits_say_nothing(limit, tmp_path):
+    """Five points in three clusters have three in one at the most, and the checker counts five."""
+    instance = Instance([[0.1], [0.3], [-1.0], [1.5], [1.5]], 3, **limit)
+    assert instance.size_limits is None
+    path = str(tmp_path / "equal.cert")
+    assert sdpbb.solve(instance, certificate=path).status is SolutionStatus.OPTIMAL
+    assert sdpbb.verify_certificate(path, instance).status == "optimal"
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_packings_are_those_of_enumeration(seed):
     rng = np.random.default_rng(seed)
