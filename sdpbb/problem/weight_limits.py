@@ -51,6 +51,8 @@ class WeightLimits:
             return None
         units = WeightUnits.of(weights, len(weights))
         least = 1 if min_weight is None else units.least(min_weight)
+        if least <= units.units.min():
+            least = 1  # any point weighs as much
         most = units.total if max_weight is None else units.most(max_weight)
         if most < 1:  # less than any point weighs
             limits: SizeLimits | None = SizeLimits(units.total, k, least, most)

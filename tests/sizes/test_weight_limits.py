@@ -275,6 +275,21 @@ def test_columns_refuse_least_weights():
         sdpbb.solve(instance, sdpbb.SolverParameters(bounding="colgen"))
 
 
+@pytest.mark.parametrize("bounding", ["colgen", "hybrid"])
+def test_any_point_is_as_heavy_as_the_lightest(bounding, tmp_path):
+    """A least weight that single points have says nothing, and columns need not know it."""
+    rng = np.random.default_rng(3)
+    weights, path = rng.uniform(0.5, 2.0, 8), str(tmp_path / "light.cert")
+    limits = {"min_weight": float(weights.min()), "max_weight": 0.4 * weights.sum()}
+    instance = Instance(rng.normal(size=(8, 2)), 4, weights=weights, **limits)
+    assert instance.weight_limits is not None
+    assert not instance.weight_limits.has_minimum
+    parameters = sdpbb.SolverParameters(bounding=bounding)
+    result = sdpbb.solve(instance, parameters, certificate=path)
+    assert result.objective == pytest.approx(optimum(instance))
+    assert sdpbb.verify_certificate(path, instance).status == "optimal"
+
+
 @pytest.mark.long
 def test_certificates_prove_optima(tmp_path):
     path = str(tmp_path / "of.cert")
