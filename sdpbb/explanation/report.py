@@ -130,6 +130,7 @@ def _summary(report: ConstraintReport) -> list[tuple[str, str]]:
     if instance.cluster_constraints:
         on_clusters = counted(len(instance.cluster_constraints), "constraint")
         constraints.append(f"{on_clusters} on clusters")
+    constraints += instance.stated_limits
     lines = [
         (
             "Data",

@@ -24,6 +24,7 @@ from sdpbb.problem.files.constraint_formats import check_no_constraints_options,
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.files.kept_rows import KeptRows
 from sdpbb.problem.frames import numbered
+from sdpbb.problem.size_limits import checked_sizes
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import naming_file
 
@@ -80,6 +81,9 @@ def stated_in_file(
     )
     with in_file():
         weights = checked_weights(table.weights, points)
+    if constraints is not None:
+        with naming_file(constraints):
+            checked_sizes(stated.sizes, len(points), k)
     arguments = stated.arguments(points, origin)
     name = Path(data).name.split(".")[0] if data else ""
     return {"points": points, "k": k, "name": name, "weights": weights, **arguments}

@@ -129,6 +129,11 @@ def test_what_is_not_found_out_is_not_claimed(monkeypatch):
     assert report.groups is not None
 
 
+def test_a_summary_names_limits():
+    report = constraint_report(Instance(points(8), 2, min_size=3))
+    assert "Constraints     0 must-links, 0 cannot-links, 3 to 5 points each\n" in str(report)
+
+
 def test_a_summary_names_what_there_is():
     instance = Instance(points(8), 2, [(0, 1), (1, 2)], [(2, 3), (3, 4)], name="some")
     assert str(constraint_report(instance)) == (

@@ -66,6 +66,15 @@ def test_limits_are_checked(limits, message):
         Instance(np.arange(6.0)[:, None], 3, **limits)
 
 
+@pytest.mark.parametrize(
+    ("line", "wrong"), [("SIZES 1 2 2", "they add up to 5"), ("SIZES 2 2", "2 of them")]
+)
+def test_listed_sizes_that_do_not_fit_name_their_file(line, wrong, tmp_path):
+    (tmp_path / "sizes.txt").write_text(line + "\n")
+    with pytest.raises(InstanceError, match=rf"sizes\.txt: sizes: {wrong}; expected k = 3"):
+        Instance.from_points(np.zeros((4, 1)), 3, tmp_path / "sizes.txt")
+
+
 def test_lines_are_read_and_written(tmp_path):
     path = tmp_path / "sizes.txt"
     path.write_text("ML 0 1\nMINSIZE 2\nSIZES 3 2 2\n")

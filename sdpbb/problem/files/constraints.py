@@ -36,8 +36,8 @@ class Constraints:
     ----------
     must_link, cannot_link : (p, 2) pairs of row numbers, in the order of the file
     max_diameter, min_separation : distances in the units of the points, 0 <= x < inf, or None
-    soft_must_link, soft_cannot_link : pairs (p, 2) of row numbers and their weights (p,) in (0, 1],
-        in the order of the file
+    soft_must_link, soft_cannot_link : pairs (p, 2) of row numbers and their weights (p,) >= 0, inf
+        for hard ones, in the order of the file
     cluster_constraints : the lines on single clusters, in the order of the file
     min_size, max_size, sizes : limits on the numbers of points of clusters, as an `Instance` has
         them, or None; a line MAXSIZE that is read is one of the cluster_constraints
