@@ -1,5 +1,7 @@
 """Heuristics where sizes are limited: assignments of least cost, and exchanges."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -9,7 +11,7 @@ from heuristics.parameters import MultiStartParameters
 from heuristics.sizes.flow_kernels import sized_labels
 from heuristics.sizes.search import SizedSearch
 from sdpbb.feasibility import find_feasible
-from sdpbb.packing import packed_exactly, packed_greedily
+from sdpbb.packing import packed_exactly, packed_greedily, size_bounds
 from sdpbb.problem import Infeasibility, contract
 from sdpbb.time_left import no_limit
 from tests.enumeration import feasible_clusterings
@@ -108,6 +110,29 @@ def test_feasibility_is_that_of_enumeration(seed):
     assert not is_infeasible
     greedy = packed_greedily(contraction, found)
     assert greedy is None or contraction.keeps(greedy)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_assignments_within_limits_are_the_cheapest(seed):
+    contraction = contract(sized_instance(seed, most_points=6))
+    if isinstance(contraction, Infeasibility) or contraction.size_limits is None:
+        return
+    m, k = contraction.n_blocks, contraction.k
+    # Whole numbers have optima that are not unique, and vertices that are not of zeros and ones.
+    costs = np.random.default_rng(seed).integers(0, 4, (m, k)).astype(np.float64)
+    least, most = size_bounds(contraction.size_limits)
+    i, j = contraction.cannot_link.T
+    cheapest = np.inf
+    for labels in map(np.array, product(range(k), repeat=m)):
+        sizes = np.bincount(labels, contraction.counts, k)
+        if ((least <= sizes) & (sizes <= most)).all() and (labels[i] != labels[j]).all():
+            cheapest = min(cheapest, costs[np.arange(m), labels].sum())
+    found, _ = packed_exactly(contraction, costs)
+    if found is None:
+        assert cheapest == np.inf
+        return
+    assert contraction.keeps(found)
+    assert costs[np.arange(m), found].sum() == cheapest
 
 
 @pytest.mark.parametrize("seed", range(60))
