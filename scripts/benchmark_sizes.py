@@ -1,15 +1,19 @@
 """Sizes of clusters: proofs on published sets, and searches beside k-means-constrained.
 
     python scripts/benchmark_sizes.py proofs --data ../shared/data --out docs/sizes.csv
+    python scripts/benchmark_sizes.py proofs pairs --workers 2 --data ../shared/data --out ...
+    python scripts/benchmark_sizes.py proofs large --workers 2 --data ../shared/data --out ...
     python scripts/benchmark_sizes.py searches --out docs/sizes_searches.csv
     python scripts/benchmark_sizes.py proofs --table docs/sizes.csv
 
-`proofs` solves with one worker: iris in clusters of 50 points;
-the time series of CCMSSC (RiNNAL+) in clusters of the sizes of their classes; and the data sets of
-PC-SOS-SDP with the smallest of their mixed constraint sets and ceil(n / 2k) to floor(2n / k) points
-in each cluster. `searches` runs `best-of` and k-means-constrained, each from the same number of
-sets of k-means++ centres, on points in the plane in clusters of n / k points, or of up to a tenth
-or a half more or less. Rows are appended as soon as they are there; what has one is not run again.
+`proofs` solves, with one worker unless told otherwise: iris in clusters of 50 points; the time
+series of CCMSSC (RiNNAL+) in clusters of the sizes of their classes; the data sets of PC-SOS-SDP
+with the smallest of their mixed constraint sets and ceil(n / 2k) to floor(2n / k) points in each
+cluster; and, if it is named, `large`: 20,000 points of ten blobs in five dimensions, at most 2,200
+in each cluster, to a gap of 1 %. `searches` runs `best-of` and k-means-constrained, each from the
+same number of sets of k-means++ centres, on points in the plane in clusters of n / k points, or of
+up to a tenth or a half more or less. Rows are appended as soon as they are there; what has one of
+so many workers is not run again.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import math
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import product
@@ -35,7 +40,8 @@ from sdpbb.compilation import load_kernels
 from sdpbb.problem import Instance, Partition
 
 PROOF_FIELDS = (
-    *("suite", "name", "set", "n", "k", "least", "most", "sizes", "status", "objective"),
+    *("suite", "name", "set", "workers", "n", "k", "least", "most", "sizes", "status"),
+    "objective",
     *("lower_bound", "gap", "root_gap", "nodes", "seconds", "cpu_seconds", "load"),
 )
 SEARCH_FIELDS = (
@@ -43,8 +49,11 @@ SEARCH_FIELDS = (
     *("seconds", "cpu_seconds", "load"),
 )
 SERIES = ("BME", "Trace", "PowerCons", "ECGFiveDays", "InsectEPGSmallTrain", "Strawberry")
-LIMITS = {"iris": 60.0, "series": 120.0, "pairs": 60.0}
+LIMITS = {"iris": 60.0, "series": 120.0, "pairs": 60.0, "large": 600.0}
 """Seconds of a run of each suite."""
+GAPS = {"large": 1e-2}
+"""Gaps of the suites that are not proven to that of the parameters."""
+LARGE = ("large", "blobs", "")
 SEARCHES = [
     (n, k, share) for n, k in ((5_000, 10), (1_000, 5), (1_000, 20)) for share in (0.1, 0, 0.5)
 ]
@@ -58,7 +67,7 @@ Case = tuple[str, str, str]
 
 
 def cases(data: Path) -> list[Case]:
-    """Return the proofs to do, the quick ones first."""
+    """Return the proofs to do, the quick ones first, and the large one last."""
     sets = []
     for path in sorted((data / "pc-sos-sdp" / "constraints").iterdir()):
         mixed = [f for f in path.glob("ml_*_cl_*_*.txt") if f.stem.split("_")[1] != "0"]
@@ -67,12 +76,17 @@ def cases(data: Path) -> list[Case]:
         sets += [(path.name, f.stem) for f in mixed if f.stem.startswith(f"ml_{least}_cl_{least}_")]
     # The first set of each before the second of any.
     pairs = [("pairs", *each) for each in sorted(sets, key=lambda s: (s[1][-1], s[0]))]
-    return [("iris", "iris", ""), *pairs, *(("series", name, "") for name in SERIES)]
+    return [("iris", "iris", ""), *pairs, *(("series", name, "") for name in SERIES), LARGE]
 
 
 def instance_of(data: Path, case: Case) -> Instance:
     """Return the instance of a proof."""
     suite, name, constraint_set = case
+    if case == LARGE:
+        from sklearn.datasets import make_blobs
+
+        points, _ = make_blobs(20_000, 5, centers=10, cluster_std=2.0, random_state=0)
+        return Instance(points, 10, name=name, max_size=2_200)
     if suite == "series":
         with open(data / "ccmssc" / f"{name}.txt", encoding="utf-8") as file:
             k = int(file.readline().split()[2])
@@ -109,14 +123,17 @@ def measured(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
     return outcome, {"seconds": round(seconds, 2), "cpu_seconds": round(used, 2), "load": load}
 
 
-def prove(data: Path, case: Case, seconds: float) -> dict[str, Any]:
+def prove(data: Path, case: Case, workers: int, seconds: float) -> dict[str, Any]:
     """Solve, and return the row."""
     instance = instance_of(data, case)
-    parameters = sdpbb.SolverParameters(workers=1, time_limit=seconds)
+    parameters = sdpbb.SolverParameters(workers=workers, time_limit=seconds)
+    if case[0] in GAPS:
+        parameters = replace(parameters, gap=GAPS[case[0]])
     result, times = measured(lambda: sdpbb.solve(instance, parameters))
     limits = instance.size_limits
     return {
         **dict(zip(("suite", "name", "set"), case, strict=True)),
+        "workers": workers,
         "n": instance.n_points,
         "k": instance.k,
         "least": limits.least,
@@ -132,17 +149,24 @@ def prove(data: Path, case: Case, seconds: float) -> dict[str, Any]:
     }
 
 
-def run_proofs(data: Path, out: Path, names: list[str], seconds: float | None) -> None:
+def run_proofs(
+    data: Path, out: Path, names: list[str], workers: int, seconds: float | None
+) -> None:
     """Do the proofs that have no row yet, with kernels compiled before."""
     load_kernels("hybrid")
     small = Instance(np.arange(12.0)[:, None] ** 2, 3, sizes=[4, 4, 4])
     sdpbb.solve(small, sdpbb.SolverParameters(workers=1))
-    done = {(row["suite"], row["name"], row["set"]) for row in rows.read(out)}
+    done = {
+        (row["suite"], row["name"], row["set"])
+        for row in rows.read(out)
+        if row["workers"] == str(workers)
+    }
     for case in cases(data):
-        if case in done or (names and case[0] not in names and case[1] not in names):
+        is_wanted = {*case} & {*names} if names else case != LARGE
+        if case in done or not is_wanted:
             continue
         limit = LIMITS[case[0]] if seconds is None else seconds
-        row = prove(data, case, limit)
+        row = prove(data, case, workers, limit)
         rows.append(out, PROOF_FIELDS, row)
         keys = ("name", "set", "status", "objective", "gap", "nodes", "seconds", "cpu_seconds")
         print(*(f"{key} {row[key]}" for key in keys), sep=", ", flush=True)
@@ -220,7 +244,7 @@ def proof_table(measurements: list[rows.Row], known: dict[str, tuple[float, floa
     """Return the table of the proofs."""
     lines = []
     for row in measurements:
-        is_solved = row["status"] in ("optimal", "infeasible")
+        is_solved = row["status"] in ("optimal", "infeasible") and row["suite"] not in GAPS
         published, seconds = known.get(row["name"], (None, None))
         if row["suite"] != "series":
             published = seconds = None
@@ -230,11 +254,11 @@ def proof_table(measurements: list[rows.Row], known: dict[str, tuple[float, floa
                 *(row["n"], row["k"], row["sizes"] or f"{row['least']} to {row['most']}"),
                 f"{float(row['objective']):.8g}" if row["objective"] else "-",
                 row["status"] if is_solved else f"gap {float(row['gap']):.1e}",
-                *(row["nodes"], row["seconds"], row["cpu_seconds"]),
+                *(row["workers"], row["nodes"], row["seconds"], row["cpu_seconds"]),
                 *("" if value is None else f"{value:.8g}" for value in (published, seconds)),
             ]
         )
-    head = ["set", "n", "k", "sizes", "cost", "proven", "nodes", "s", "CPU s"]
+    head = ["set", "n", "k", "sizes", "cost", "proven", "workers", "nodes", "s", "CPU s"]
     return rows.markdown([*head, "RiNNAL+", "its s"], lines)
 
 
@@ -271,11 +295,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("what", choices=["proofs", "searches"])
-    parser.add_argument("names", nargs="*", help="suites (iris, pairs, series) or sets; else all")
+    parser.add_argument("names", nargs="*", help="suites, sets; else all but large")
     parser.add_argument("--data", type=Path, help="folder of pc-sos-sdp and ccmssc")
     parser.add_argument("--reference", type=Path, help="published results on ccmssc, for the table")
     parser.add_argument("--out", type=Path, help="file of rows, which are added")
     parser.add_argument("--table", type=Path, help="file of rows: print their table, run nothing")
+    parser.add_argument("--workers", type=int, default=1, help="processes of a proof")
     parser.add_argument("--seconds", type=float, help="time limit of a proof; else by its suite")
     parser.add_argument("--seeds", type=int, default=6, help="draws of points of the searches")
     parser.add_argument("--starts", type=int, default=10, help="sets of centres of the searches")
@@ -292,7 +317,7 @@ def main() -> None:
     elif given.data is None or not given.data.is_dir():
         print(f"proofs: SKIPPED, there is no {given.data}")
     else:
-        run_proofs(given.data, given.out, given.names, given.seconds)
+        run_proofs(given.data, given.out, given.names, given.workers, given.seconds)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.backends.linear import LinearModel
 from sdpbb.backends.milp import solve_binary_programme
 from sdpbb.backends.programme import ROW_TOLERANCE, BinaryProgramme, MilpStatus, unit
 from sdpbb.problem.contraction import Contraction, Measure
@@ -173,6 +172,8 @@ def _packed_by_relaxation(
 
     None where its vertex is fractional, or time is over.
     """
+    from sdpbb.backends.linear import LinearModel  # HiGHS, which most runs do without
+
     objective = programme.objective / unit(programme.objective)
     solution = LinearModel(programme).minimise(objective, programme.time_limit, stop)
     if solution.x is None:
