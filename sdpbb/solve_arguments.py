@@ -48,8 +48,9 @@ def stated_run(
     parameters: SolverParameters | None,
     arguments: Mapping[str, Any],
     own: Iterable[str],
+    function: str = "solve",
 ) -> tuple[Instance, SolverParameters]:
-    """Return the instance and the parameters that the arguments of `solve` state.
+    """Return the instance and the parameters that the arguments of `solve`, or the like, state.
 
     Parameters
     ----------
@@ -57,7 +58,8 @@ def stated_run(
     k : number of clusters, or parameters in its place; None for neither
     parameters : those that the arguments change; None for the default ones
     arguments : the others by keyword (`SolveArguments`)
-    own : names of the arguments of `solve` itself, one of which a wrong one may be meant for
+    own : names of the function's own arguments, one of which a wrong one may be meant for
+    function : whose arguments they are
 
     Raises
     ------
@@ -71,10 +73,12 @@ def stated_run(
     known = [*own, *of_instance, *of_run]
     for name in arguments:
         if name not in of_instance and name not in of_run:
-            raise TypeError(f"solve() has no argument {name!r}; {did_you_mean(name, known)}")
+            raise TypeError(f"{function}() has no argument {name!r}; {did_you_mean(name, known)}")
     if k is not None and not _is_number(k):
         if parameters is not None:
-            raise TypeError("solve() was given parameters twice: in the place of k, and by keyword")
+            raise TypeError(
+                f"{function}() was given parameters twice: in the place of k, and by keyword"
+            )
         if not isinstance(given, Instance):
             raise InstanceError(f"k is a {type(k).__name__}; expected the number of clusters")
         k, parameters = None, k

@@ -7,6 +7,7 @@ import pytest
 
 import sdpbb
 from sdpbb.declaration import own_declarations
+from sdpbb.errors import InstanceError, InstanceNote
 from sdpbb.solve_arguments import SolveArguments, stated_run
 
 POINTS = np.array([[0.0], [0.1], [5.0], [5.1]])
@@ -41,6 +42,22 @@ def test_an_instance_takes_parameters_in_any_way():
     assert stated(INSTANCE, parameters, gap=0.1) == (INSTANCE, sdpbb.SolverParameters(gap=0.1))
 
 
+def test_arrays_are_completed_and_standardized_as_frames_are():
+    pandas = pytest.importorskip("pandas")
+    points = np.array([[0.0, 1.0], [np.nan, 3.0], [5.0, 2.0], [6.0, 8.0]])
+    asked = {"cannot_link": [(0, 3)], "soft_must_link": [(2, 3, 1.5)], "missing": "drop-rows"}
+    with pytest.warns(InstanceNote, match="1 row of 4 left out"):
+        array, _ = stated(points, 2, scale="standardize", **asked)
+    with pytest.warns(InstanceNote):
+        frame, _ = stated(pandas.DataFrame(points), 2, scale="standardize", **asked)
+    assert array.points.tolist() == frame.points.tolist()
+    assert array.cannot_link.tolist() == frame.cannot_link.tolist() == [[0, 2]]
+    assert array.soft_must_link.pairs.tolist() == [[1, 2]]
+    assert sdpbb.solve(array).centers.tolist() == sdpbb.solve(frame).centers.tolist()
+    with pytest.raises(InstanceError, match="left out"), pytest.warns(InstanceNote):
+        stated(points, 2, missing="drop-rows", must_link=[(0, 1)])
+
+
 def test_a_run_of_points():
     result = sdpbb.solve(POINTS, 2, cannot_link=[(0, 1)], time_limit=60)
     assert result.labels.tolist() == [0, 1, 1, 1]
@@ -70,7 +87,7 @@ def test_a_wrong_keyword_names_the_right_one(name, meant):
     ("arguments", "keywords", "message"),
     [
         (("points.csv", 3), {}, r"instance = 'points.csv': expected points.*read_instance"),
-        ((POINTS,), {}, r"k: expected the number of clusters, as in sdpbb.solve\(points, 3\)"),
+        ((POINTS,), {}, "k: expected the number of clusters of the points"),
         ((POINTS, "2"), {}, "k is a str; expected the number"),
         ((POINTS, sdpbb.SolverParameters()), {}, "k is a SolverParameters; expected the number"),
         ((POINTS, 9), {}, "k = 9: expected 1 <= k"),

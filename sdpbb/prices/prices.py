@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -24,10 +25,10 @@ from sdpbb.parameters import SolverParameters
 from sdpbb.prices.report import Price, PriceProof, PriceReport
 from sdpbb.prices.tasks import PriceProbe, SolvedWithout, probe, solve_from, without
 from sdpbb.problem import Contraction, Instance, Partition, SoftViolations, contract
-from sdpbb.problem.instance import check_instance
 from sdpbb.result import Result, SolutionStatus, relative_gap
 from sdpbb.search.evaluations import GRACE
 from sdpbb.search.events import Observer, ignore
+from sdpbb.solve_arguments import SolveArguments, stated_run
 from sdpbb.solver import solve
 
 # Seconds between two looks at interrupts while workers are waited for.
@@ -47,14 +48,16 @@ def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
 
 
 def constraint_prices(
-    instance: Instance,
+    instance: Any,
     constraints: Iterable[Statement] | None = None,
     parameters: SolverParameters | None = None,
     *,
+    k: int | None = None,
     time_limit_each: float = math.inf,
     observer: Observer = ignore,
     on_price: Callable[[Price, int], None] | None = None,
     interrupt: threading.Event | None = None,
+    **arguments: Unpack[SolveArguments],
 ) -> PriceReport:
     """Compute by how much the optimum decreases when a constraint is left out, for each of some.
 
@@ -75,27 +78,42 @@ def constraint_prices(
 
     Parameters
     ----------
-    instance : points, k and constraints
+    instance : points, k and constraints as an `Instance`; or points alone, an array (n, d) or a
+        data frame, with the others as further arguments
     constraints : of `stated_constraints(instance)`; None for all of them
     parameters : of each run. workers is the number of constraints that are priced at the same time;
         time_limit is for all runs together
+    k : number of clusters, of points
     time_limit_each : seconds for each constraint, > 0
     observer : receives the events of the run with all constraints
     on_price : is called with each price as it comes, and with the number of those still to come
     interrupt : set it to end the run; what is known until then is reported
+    arguments : single parameters, and of points what makes an `Instance` of them, as for `solve`
 
     Raises
     ------
     ParameterError
         As `solve` does; and if time_limit_each is not above 0, if a constraint is none of the
         instance's, or if there is a Dask cluster.
-    InstanceError, BackendFailure
+    TypeError, InstanceError, BackendFailure
         As `solve` does.
     Interrupted
         As `solve` does, with the report on what is known until then.
     """
-    check_instance(instance)
-    parameters = parameters or SolverParameters()
+    own = [*inspect.signature(constraint_prices).parameters][1:-1]
+    asked = stated_run(instance, k, parameters, arguments, own, "constraint_prices")
+    return _prices_of(*asked, constraints, time_limit_each, observer, on_price, interrupt)
+
+
+def _prices_of(
+    instance: Instance,
+    parameters: SolverParameters,
+    constraints: Iterable[Statement] | None,
+    time_limit_each: float,
+    observer: Observer,
+    on_price: Callable[[Price, int], None] | None,
+    interrupt: threading.Event | None,
+) -> PriceReport:
     _check(parameters, time_limit_each)
     stated = stated_constraints(instance)
     numbers = range(len(stated)) if constraints is None else _numbers(stated, constraints)
@@ -120,6 +138,11 @@ def _check(parameters: SolverParameters, time_limit_each: float) -> None:
 
 
 def _numbers(stated: Sequence[Statement], constraints: Iterable[Statement]) -> list[int]:
+    if not isinstance(constraints, Iterable):
+        raise ParameterError(
+            f"constraints = {constraints!r}: expected must-links and cannot-links of the instance; "
+            "the number of clusters is k="
+        )
     number_of = {statement: number for number, statement in enumerate(stated)}
     numbers = []
     for statement in constraints:

@@ -11,8 +11,13 @@ from numpy.typing import ArrayLike
 
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.cluster_constraints import ClusterConstraint
+from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import is_frame
 from sdpbb.problem.instance import Instance
+from sdpbb.problem.preparation import table_in_memory
+from sdpbb.problem.sources import stated_by_names
+
+PAIRS = ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link")
 
 _FIRST = "expected points (n, d), a data frame, or an sdpbb.Instance"
 
@@ -66,9 +71,15 @@ def stated_instance(given: Any, k: int | None, arguments: Mapping[str, Any]) -> 
             f"instance = {path!r}: {_FIRST}, as sdpbb.read_instance makes one of files"
         )
     if k is None:
-        raise InstanceError("k: expected the number of clusters, as in sdpbb.solve(points, 3)")
+        raise InstanceError("k: expected the number of clusters of the points, k=3 say")
     if is_frame(given):
         return Instance.from_frame(given, k, **arguments)
+    return _of_array(given, k, dict(arguments))
+
+
+def _of_array(given: Any, k: int, arguments: dict[str, Any]) -> Instance:
+    """Return the instance of an array, or of what NumPy makes one of."""
+    missing, scale = arguments.pop("missing", None), arguments.pop("scale", None)
     of_arrays = inspect.signature(Instance).parameters
     for name in arguments:
         if name in ("missing", "scale"):
@@ -80,4 +91,13 @@ def stated_instance(given: Any, k: int | None, arguments: Mapping[str, Any]) -> 
             raise InstanceError(
                 f"{name}: an array has no columns with names; expected a data frame"
             )
-    return Instance(given, k, **arguments)
+    if missing is None and scale is None:
+        return Instance(given, k, **arguments)
+    reading = Reading(missing=missing, scale=scale)
+    table = table_in_memory(given, reading, arguments.pop("weights", None))
+    pairs = {name: arguments.pop(name, None) for name in PAIRS}
+    on_clusters = arguments.pop("cluster_constraints", None)
+    stated = stated_by_names(table, pairs, on_clusters)
+    return Instance(
+        table.points, k, weights=table.weights, origin=table.origin(), **stated, **arguments
+    )

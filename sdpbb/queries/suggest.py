@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
+from sdpbb.declaration import did_you_mean
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
-from sdpbb.problem.instance import check_instance
+from sdpbb.problem.stated import InstanceArguments, stated_instance
 from sdpbb.queries.memberships import MEMBERSHIPS, Memberships, possible
 from sdpbb.queries.report import Query, QueryReport
 from sdpbb.queries.standing import Standing, checked_labels, standing_of
@@ -21,13 +24,15 @@ WORTH_NAMING = 0.05
 
 
 def suggest_queries(
-    instance: Instance,
+    instance: Any,
     q: int = 10,
     *,
+    k: int | None = None,
     memberships: str = "covariance",
     clustering: ArrayLike | None = None,
     seed: int = 0,
     time_limit: float = math.inf,
+    **arguments: Unpack[InstanceArguments],
 ) -> QueryReport:
     """Suggest pairs of points whose answers, together or apart, are worth most for a clustering.
 
@@ -42,9 +47,11 @@ def suggest_queries(
 
     Parameters
     ----------
-    instance : points, k and the constraints known so far; with weights, limits on sizes and soft
-        pairs, if any
+    instance : points, k and the constraints known so far as an `Instance`; with weights, limits on
+        sizes and soft pairs, if any. Or points alone, an array (n, d) or a data frame, with the
+        others as further arguments
     q : number of queries, >= 1
+    k : number of clusters, of points
     memberships : how it is told where a point may belong: "covariance" (distances measured as the
         present clusters are shaped), "cost" (cost of a move), or "relaxation" (undecided
         affinities of the root's semidefinite relaxation, which takes seconds)
@@ -53,6 +60,7 @@ def suggest_queries(
     seed : of the random choices, >= 0: the same for the same arguments, unless the time limit
         cuts in
     time_limit : seconds, > 0, for the search and the relaxation each
+    arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
 
     Returns
     -------
@@ -60,6 +68,8 @@ def suggest_queries(
 
     Raises
     ------
+    TypeError
+        If there is no argument of a name.
     InstanceError
         If the instance is none, no clustering keeps its constraints (`NoClusteringToAskAbout`), it
         has constraints on clusters beyond their sizes, or too many blocks for the relaxation.
@@ -67,7 +77,7 @@ def suggest_queries(
         If an argument is out of its domain, the clustering does not keep the constraints,
         or the time is too short.
     """
-    check_instance(instance)
+    instance = _stated(instance, k, arguments)
     _check(q, memberships, seed, time_limit)
     with threadpool_limits(1):  # see `sdpbb.run`
         given = None if clustering is None else checked_labels(clustering, instance)
@@ -86,6 +96,15 @@ def suggest_queries(
         memberships=memberships,
         seed=seed,
     )
+
+
+def _stated(given: Any, k: int | None, arguments: InstanceArguments) -> Instance:
+    own, of_instance = [*inspect.signature(suggest_queries).parameters][1:-1], InstanceArguments
+    for name in arguments:
+        if name not in of_instance.__annotations__:
+            known = did_you_mean(name, [*own, *of_instance.__annotations__])
+            raise TypeError(f"suggest_queries() has no argument {name!r}; {known}")
+    return stated_instance(given, k, arguments)
 
 
 def _check(q: int, memberships: str, seed: int, time_limit: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import numbers
 import os
@@ -9,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any, Unpack
 
 from heuristics.measures import adjusted_rand_index, silhouette
 from sdpbb.compilation import WarmUp
@@ -19,9 +21,9 @@ from sdpbb.files import FilePath, shown_path
 from sdpbb.interruption import interruptible
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition
-from sdpbb.problem.instance import check_instance
 from sdpbb.result import Result
 from sdpbb.search.events import Observer, ignore
+from sdpbb.solve_arguments import SolveArguments, stated_run
 from sdpbb.sweeps.folder import SweepFolder, check_checkpoint, open_folder
 from sdpbb.sweeps.neighbours import clustering_from
 from sdpbb.sweeps.report import SweepEntry, SweepReport
@@ -31,10 +33,11 @@ from sdpbb.sweeps.tasks import SweepOutcome, SweepTask, solve_one
 PAUSE = 0.2
 # Seconds that a process has beyond its time limit, or after an interrupt, until it is ended.
 GRACE = 20.0
+OF_ONE_K = "sizes: they are for one number of clusters; expected min_size and max_size in a sweep"
 
 
 def sweep(
-    instance: Instance,
+    instance: Any,
     ks: Iterable[int],
     parameters: SolverParameters | None = None,
     *,
@@ -45,6 +48,7 @@ def sweep(
     observer: Observer = ignore,
     on_entry: Callable[[SweepEntry, int], None] | None = None,
     interrupt: threading.Event | None = None,
+    **arguments: Unpack[SolveArguments],
 ) -> SweepReport:
     """Solve an instance for each number of clusters, and prove each optimum.
 
@@ -54,7 +58,8 @@ def sweep(
 
     Parameters
     ----------
-    instance : points and constraints; its own k makes no difference
+    instance : points and constraints as an `Instance`, whose own k makes no difference; or points
+        alone, an array (n, d) or a data frame, with the others as further arguments
     ks : numbers of clusters, 1 <= k <= n
     parameters : of each run. workers is the number of k that are solved at the same time, in
         processes of their own; what is left of them is for each run. time_limit is for the whole
@@ -68,12 +73,15 @@ def sweep(
     observer : receives the events of runs, where they are one after the other
     on_entry : is called with each entry as it comes, and with the number of k still to come
     interrupt : set it to end the sweep; what is known until then is reported
+    arguments : single parameters, and of points what makes an `Instance` of them, as for `solve`
 
     Raises
     ------
+    TypeError
+        If there is no argument of a name.
     InstanceError
-        If a k is above the number of points, if sizes are listed, which are for one k alone, or if
-        the folder cannot be used.
+        As `solve` does; if a k is above the number of points, if sizes are listed, which are for
+        one k alone, or if the folder cannot be used.
     ParameterError
         As `solve` does; and if there are no ks, if time_limit_each is not above 0, if there is a
         Dask cluster, or if certificates or resume are asked for without a folder.
@@ -82,9 +90,16 @@ def sweep(
     Interrupted
         As `solve` does, with the report on what is known until then.
     """
-    check_instance(instance)
-    parameters = parameters or SolverParameters()
-    wanted = checked_ks(ks, instance)
+    wanted = _integers(ks)
+    if arguments.get("sizes") is not None:
+        raise InstanceError(OF_ONE_K)
+    k = None if isinstance(instance, Instance) else wanted[0]
+    own = [*inspect.signature(sweep).parameters][1:-1]
+    instance, parameters = stated_run(instance, k, parameters, arguments, own, "sweep")
+    if wanted[-1] > instance.n_points:
+        raise InstanceError(
+            f"k = {wanted[-1]}; expected at most {instance.n_points}, the number of points"
+        )
     _check(instance, parameters, time_limit_each, folder, resume, certificates)
     files = None if folder is None else open_folder(folder, resume)
     tasks = [_task(instance, k, parameters, files, certificates) for k in wanted]
@@ -103,26 +118,16 @@ def sweep(
     return interruptible(interrupt, report)
 
 
-def checked_ks(ks: Iterable[int], instance: Instance) -> list[int]:
-    """Return the numbers of clusters in ascending order, each once.
-
-    Raises
-    ------
-    ParameterError
-        If there are none, or they are no integers.
-    InstanceError
-        If there are not as many points.
-    """
+def _integers(ks: Iterable[int]) -> list[int]:
+    """Return numbers of clusters in ascending order, each once, or raise the ParameterError."""
+    if isinstance(ks, str) or not isinstance(ks, Iterable):
+        raise ParameterError(f"ks = {ks!r}: expected numbers of clusters, such as range(2, 8)")
     given = list(ks)
     if not given:
         raise ParameterError("ks = []: expected at least one number of clusters")
     for k in given:
         if isinstance(k, bool) or not isinstance(k, numbers.Integral) or k < 1:
             raise ParameterError(f"ks = {k!r}: expected integers >= 1")
-    if max(given) > instance.n_points:
-        raise InstanceError(
-            f"k = {max(given)}; expected at most {instance.n_points}, the number of points"
-        )
     return sorted({int(k) for k in given})
 
 
@@ -135,9 +140,7 @@ def _check(
     certificates: bool,
 ) -> None:
     if instance.sizes is not None:
-        raise InstanceError(
-            "sizes: they are for one number of clusters; expected min_size and max_size in a sweep"
-        )
+        raise InstanceError(OF_ONE_K)
     if not time_limit_each > 0:
         raise ParameterError(f"time_limit_each = {time_limit_each}: expected seconds > 0")
     if parameters.dask is not None:
