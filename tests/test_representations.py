@@ -11,12 +11,14 @@ from sdpbb.batch.outcome import BatchResult
 from sdpbb.explanation.check import constraint_report
 from sdpbb.problem import Origin
 from sdpbb.result import Result
+from sdpbb.sweeps.report import SweepEntry
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 
 NAME = "<script>alert(1)</script>"
 POINTS = np.array([[0.0], [0.1], [5.0], [5.1]])
 INSTANCE = sdpbb.Instance(POINTS, 2, must_link=[(0, 1)], cannot_link=[(0, 2)], name=NAME)
 NAMED = replace(INSTANCE, origin=Origin(feature_names=(NAME,)))
+NAMED_ROWS = replace(INSTANCE, origin=Origin(row_names=(NAME, "b" * 300, "c", "d")))
 CONTRADICTION = sdpbb.Instance(POINTS, 2, must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])
 
 
@@ -57,6 +59,12 @@ SHOWN = {
     "conflict": lambda: constraint_report(CONTRADICTION, 10.0),
     "heuristic": lambda: sdpbb.heuristic("pccc").run(INSTANCE),
     "no heuristic": lambda: sdpbb.heuristic("pccc").run(CONTRADICTION),
+    "sweep": lambda: sdpbb.sweep(INSTANCE, [2, 3]),
+    "one k": lambda: sdpbb.sweep(INSTANCE, [2, 3])[3],
+    "failed k": lambda: SweepEntry(2, None, None, message=f"{NAME} failed"),
+    "infeasible k": lambda: sdpbb.sweep(CONTRADICTION, [2])[2],
+    "queries": lambda: sdpbb.suggest_queries(NAMED_ROWS),
+    "query": lambda: sdpbb.suggest_queries(NAMED_ROWS).queries[0],
     "batch": lambda: BatchResult((), 3, 1.0),
 }
 
@@ -82,6 +90,11 @@ def test_what_is_shown_is_short_and_harmless(name):
         ("heuristic", "<HeuristicResult: pccc, sum of squares 0.01, 2 clusters of 2, 2 points>"),
         ("check", "<ConstraintReport: feasible, 0 implied by others, 0 warnings>"),
         ("prices", "<PriceReport: 2 constraints priced>"),
+        ("sweep", "<SweepReport: k = 2, 3; 2 of 2 proven>"),
+        ("one k", "<SweepEntry: k = 3, optimal, cost 0.0"),
+        ("failed k", "<SweepEntry: k = 2, failed>"),
+        ("queries", "<QueryReport: "),
+        ("query", "<Query: "),
     ],
 )
 def test_representations(name, expected):

@@ -51,7 +51,8 @@ def batch_report(rows: Sequence[Row], n_jobs: int, seconds: float, version: str)
         ("Proven", solved),
     ):
         if chosen:
-            parts.append(section(heading, _table(heading, chosen)))
+            shown = _failures(chosen) if chosen is failed else _table(heading, chosen)
+            parts.append(section(heading, shown))
     return page(f"Batch of {n_jobs} instances", parts, version)
 
 
@@ -62,7 +63,12 @@ def _opening(
     verdict = "All are proven" if all_proven else f"{n_solved:,} of {n_jobs:,} are proven"
     text = "Each is optimal within the gap asked for, or has no clustering, as is proven."
     if not all_proven:
-        text = "The others were stopped at a limit, failed, or are not done yet: see below."
+        others = [
+            *([f"{n_stopped:,} stopped at a limit"] if n_stopped else []),
+            *([f"{n_failed:,} failed"] if n_failed else []),
+            *([f"{missing:,} not done yet"] if missing else []),
+        ]
+        text = f"Of the others, {', '.join(others)}: see below."
     kind = "optimal" if all_proven else "infeasible" if n_failed else "feasible"
     strong = element("strong", verdict)
     counts = [
@@ -113,8 +119,25 @@ def _table(caption: str, rows: Sequence[Row]) -> Markup:
         ]
         for row in rows[:MOST_ROWS]
     ]
-    shown = table(caption, heading, lines)
-    more = len(rows) - len(lines)
+    return _with_rest(table(caption, heading, lines), len(rows) - len(lines))
+
+
+def _failures(rows: Sequence[Row]) -> Markup:
+    """Return the table of runs without an answer, which have no figures to tell."""
+    lines = [
+        [
+            shortened(row["name"], LONGEST),
+            row["status"].replace("_", " "),
+            shortened(row["message"], LONGEST_MESSAGE),
+        ]
+        for row in rows[:MOST_ROWS]
+    ]
+    shown = table("Failed", ["Instance", "Status", "Message"], lines)
+    return _with_rest(shown, len(rows) - len(lines))
+
+
+def _with_rest(shown: Markup, more: int) -> Markup:
+    """Return a table, and how many rows are left out of it."""
     if not more:
         return shown
     return Markup.joined([shown, paragraph(f"{more:,} more are left out.", class_="note")])

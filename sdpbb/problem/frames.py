@@ -180,7 +180,9 @@ def _values(series: Any) -> list[Any]:
 
 
 def _floats(
-    series: Any, column: Hashable, remedy: str = "to leave the column out (drop)"
+    series: Any,
+    column: Hashable,
+    remedy: str = "to leave the column out (drop), or to name the rows by it (index_column)",
 ) -> NDArray[np.float64]:
     """Return a column as floats (n,); missing values are nan."""
     array = np.asarray(series.to_numpy())

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TextIO
+from unicodedata import category
 
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import FilePath, name_problem, shown_path
@@ -224,6 +225,13 @@ def without_comment(line: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Return text from a file quoted, on one line and of bounded length."""
-    text = ascii(text)
+    """Return text from a file quoted, on one line and of bounded length.
+
+    Letters of all languages are shown as they are. Other characters beyond ASCII are escaped: a
+    minus sign, a blank or a digit that is not the keyboard's would look like what was expected.
+    """
+    text = "".join(
+        char if char.isascii() or category(char)[0] in "LM" else ascii(char)[1:-1]
+        for char in repr(text)
+    )
     return text if len(text) <= 60 else f"{text[:56]}...{text[-1]}"

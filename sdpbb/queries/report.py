@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.markup import card
 from sdpbb.problem import Instance
 from sdpbb.queries.strategy import QueryKind
-from sdpbb.values import counted, csv_text, json_text
+from sdpbb.values import counted, csv_text, json_text, pandas_module, shortened
 from sdpbb.version import installed_version
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = (
     *("row_i", "row_j", "cluster_i", "cluster_j"),
@@ -20,6 +24,8 @@ COLUMNS = (
 )
 # What stands where an answer is missing, in a file to fill in.
 UNANSWERED = "??"
+# Letters of a name in a representation.
+LONGEST = 40
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,20 @@ class Query:
 
     def __str__(self) -> str:
         return f"do {self.names[0]} and {self.names[1]} belong together? {self.reason}"
+
+    def __repr__(self) -> str:
+        names = " ".join(shortened(name, LONGEST) for name in self.names)
+        return f"<Query: {names}, {self.kind.value}, score {self.score:.2f}>"
+
+    def _repr_html_(self) -> str:
+        """Return what is asked and why, as notebooks show it."""
+        facts = [
+            ("Together or apart?", " \u2013 ".join(self.names)),
+            ("Clusters", f"{self.clusters[0]} and {self.clusters[1]}"),
+            ("Score", f"{self.score:.2f}"),
+            ("Reason", self.reason),
+        ]
+        return card("Query", facts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +144,16 @@ class QueryReport:
         """Return the rows with a heading, separated by commas."""
         return csv_text(COLUMNS, self.to_rows())
 
+    def to_pandas(self) -> pd.DataFrame:
+        """Return `to_rows()` as a data frame: a row for each query, in their order.
+
+        Raises
+        ------
+        BackendUnavailable
+            Without pandas.
+        """
+        return pandas_module("to_rows(), dictionaries").DataFrame(self.to_rows(), columns=COLUMNS)
+
     def form(self) -> str:
         """Return a file of constraints to fill in: a line for each query, with its reason.
 
@@ -154,6 +184,14 @@ class QueryReport:
         if self.note:
             lines += ["", self.note]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        name = shortened(self.instance.name or "unnamed", LONGEST)
+        return f"<QueryReport: {counted(len(self.queries), 'pair')} to ask about, {name}>"
+
+    def _repr_html_(self) -> str:
+        """Return what `str` does, as notebooks show it."""
+        return card("Pairs to ask about", [], str(self))
 
 
 def _written(name: str) -> str:

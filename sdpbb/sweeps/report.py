@@ -6,14 +6,25 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.markup import card
 from sdpbb.problem import Origin
 from sdpbb.result import Result, SolutionStatus, relative_gap
-from sdpbb.values import csv_text, finite_or_none, json_text, percent_up, rounded_down
+from sdpbb.values import (
+    csv_text,
+    finite_or_none,
+    json_text,
+    pandas_module,
+    percent_up,
+    rounded_down,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = (
     *("k", "status", "objective", "lower_bound", "gap", "decrease", "decrease_lower"),
@@ -60,6 +71,32 @@ class SweepEntry:
         if self.objective is None or self.lower_bound is None:
             return None
         return relative_gap(min(self.lower_bound, self.objective), self.objective)
+
+    def __repr__(self) -> str:
+        figures = ""
+        if self.objective is not None:
+            figures = f", cost {self.objective:.6g}, gap {percent_up(self.gap)}"
+        return f"<SweepEntry: k = {self.k}, {self.status}{figures}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table, as notebooks show it."""
+        facts = [("Status", self.status)]
+        if self.objective is not None:
+            assert self.result is not None
+            assert self.lower_bound is not None
+            facts += [
+                (self.result.cost_name.capitalize(), f"{self.objective:.10g}"),
+                ("Proven at least", rounded_down(self.lower_bound, 10)),
+                ("Gap", percent_up(self.gap)),
+                ("Sizes", _sizes(self)),
+            ]
+        if self.silhouette is not None:
+            facts.append(("Silhouette", f"{self.silhouette:.3f}"))
+        if self.agreement is not None:
+            facts.append(("Adjusted Rand index with the k before", f"{self.agreement:.3f}"))
+        if self.message:
+            facts.append(("Message", self.message))
+        return card(f"k = {self.k}", facts)
 
     @property
     def labels(self) -> NDArray[np.intp] | None:
@@ -167,6 +204,16 @@ class SweepReport:
             "row_names": None if names is None else list(names),
         }
 
+    def to_pandas(self) -> pd.DataFrame:
+        """Return `to_rows()` as a data frame: a row for each k.
+
+        Raises
+        ------
+        BackendUnavailable
+            Without pandas.
+        """
+        return pandas_module("to_rows(), dictionaries").DataFrame(self.to_rows(), columns=COLUMNS)
+
     def to_json(self) -> str:
         """Return `to_dict()` as one JSON object, one line per key."""
         return json_text(self.to_dict())
@@ -180,7 +227,7 @@ class SweepReport:
         found = [entry for entry in self.entries if entry.labels is not None]
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["id", *(f"k={entry.k}" for entry in found)])
+        writer.writerow([self.origin.index_name or "id", *(f"k={entry.k}" for entry in found)])
         columns = [entry.labels for entry in found if entry.labels is not None]
         for row, labels in enumerate(zip(*columns, strict=True)):
             writer.writerow([self.origin.row(row), *map(int, labels)])
@@ -201,6 +248,10 @@ class SweepReport:
         done = ", ".join(str(entry.k) for entry in self.entries)
         settled = sum(map(is_settled, self.entries))
         return f"<SweepReport: k = {done}; {settled} of {len(self.entries)} proven>"
+
+    def _repr_html_(self) -> str:
+        """Return what `str` does, as notebooks show it."""
+        return card("Numbers of clusters", [], str(self))
 
 
 def is_settled(entry: SweepEntry) -> bool:
@@ -226,9 +277,13 @@ def _line(entry: SweepEntry, decrease: Sequence[float] | None) -> str:
     fallen = "" if decrease is None else f"{decrease[0]:.6g}"
     silhouette = "" if entry.silhouette is None else f"{entry.silhouette:.3f}"
     agreement = "" if entry.agreement is None else f"{entry.agreement:.3f}"
-    sizes = " ".join(map(str, entry.sizes[:8])) + (" ..." if len(entry.sizes) > 8 else "")
+    sizes = _sizes(entry)
     remark = f"  ({entry.message})" if entry.message else ""
     return (
         f"{entry.k:>4} {entry.objective:>14.{DIGITS}g} {lower:>16} {percent_up(entry.gap):>9} "
         f"{fallen:>12} {silhouette:>10} {agreement:>6}  {sizes}{remark}"
     )
+
+
+def _sizes(entry: SweepEntry) -> str:
+    return " ".join(map(str, entry.sizes[:8])) + (" ..." if len(entry.sizes) > 8 else "")

@@ -486,9 +486,35 @@ def test_labels_beside_names_are_taken_by_name(tmp_path):
     labels = file(tmp_path, "name,cluster\ndora,7\nanna b,7\ncarl,1\n", "l.csv")
     assert read_labels(labels, 3, origin=origin).tolist() == [0, 1, 0]
     assert read_labels(labels, 3, "cluster", origin=origin).tolist() == [0, 1, 0]
-    unknown = file(tmp_path, "name,cluster\ndora,7\nanna,7\ncarl,1\n", "l.csv")
+    foreign = file(tmp_path, "name,cluster\nx,7\ny,7\ncarl,1\n", "l.csv")
     with pytest.raises(InstanceError, match="expected --column to say which one holds the labels"):
-        read_labels(unknown, 3, origin=origin)
+        read_labels(foreign, 3, origin=origin)
+
+
+@pytest.mark.parametrize("column", [None, "cluster"])
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("dora,7\nanna,7\ncarl,1\n", r"l\.csv: no label for 1 of 3 rows, 'anna b'; expected one"),
+        ("dora,7\ncarl,1\n", r"l\.csv: no label for 1 of 3 rows, 'anna b'; expected one"),
+        ("dora,7\ncarl,1\ndora,1\n", r"l\.csv:4: names row 'dora' again; expected a label"),
+    ],
+)
+def test_labels_beside_names_are_those_of_each_row(tmp_path, rows, message, column):
+    origin = read_points(
+        file(tmp_path, "name,x\nanna b,1\ncarl,2\ndora,3\n"), index_column="name"
+    ).origin()
+    labels = file(tmp_path, f"name,cluster\n{rows}", "l.csv")
+    with pytest.raises(InstanceError, match=message):
+        read_labels(labels, 3, column, origin=origin)
+
+
+def test_an_index_without_a_name_numbers_rows_that_have_names(tmp_path):
+    origin = read_points(
+        file(tmp_path, "name,x\nanna b,1\ncarl,2\ndora,3\n"), index_column="name"
+    ).origin()
+    labels = file(tmp_path, ",0\n0,5\n1,4\n2,5\n", "l.csv")
+    assert read_labels(labels, 3, origin=origin).tolist() == [0, 1, 0]
 
 
 def test_labels_of_all_rows_or_of_those_that_are_left(tmp_path):
@@ -559,3 +585,21 @@ def test_what_is_told_is_read_to_the_last_bit(folder, table, separator, decimal)
         warnings.simplefilter("ignore", InstanceNote)
         read = read_points(path, separator=separator, decimal=decimal, missing="drop-rows")
     assert np.array_equal(read.points, expected)
+
+
+def test_messages_show_letters_and_escape_what_only_looks_right(tmp_path):
+    path = file(tmp_path, "name,x\nM\u00fcller,1\n\u5c71\u7530,2\n")
+    with pytest.raises(InstanceError, match="column 1 is 'M\u00fcller'; expected"):
+        read_points(path)
+    with pytest.raises(InstanceError, match=r"column 1 is '\\u22125'; expected a finite number"):
+        read_points(file(tmp_path, "x\n\u22125\n"))
+
+
+def test_unknown_names_and_names_with_blanks(tmp_path):
+    data = file(tmp_path, "name,x\nanna b,1\ncarl,2\ndora,3\n")
+    pairs = file(tmp_path, "ML anna b carl\n", "pairs.txt")
+    with pytest.raises(InstanceError, match=r"two names of rows \(those with blanks in quotes\)"):
+        read_instance(data, 2, pairs, index_column="name")
+    pairs = file(tmp_path, "ML 0 1\n", "pairs.txt")
+    with pytest.raises(InstanceError, match=r"called so; rows are called 'anna b', 'carl', \.\.\."):
+        read_instance(data, 2, pairs, index_column="name")

@@ -83,7 +83,7 @@ def test_columns_are_features_unless_they_are_left_out(library):
             {"x": [1], "kind": ["a"]},
             {},
             "points: column 'kind' holds 'a' in row 0; expected numbers, or to leave the column "
-            "out (drop)",
+            "out (drop), or to name the rows by it (index_column)",
         ),
         ({"x": [1]}, {"drop": ["x"]}, "points: no columns are left as features; expected at least"),
         ({"x": [1]}, {"drop": "x"}, "drop = 'x': expected a list of columns"),

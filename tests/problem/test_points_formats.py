@@ -277,7 +277,7 @@ def test_columns_of_parquet_are_chosen_by_name(tmp_path):
             COLUMNS,
             {},
             "{path}: points: column 'kind' holds 'a' in row 0; expected numbers, or to leave the "
-            "column out (drop)",
+            "column out (drop), or to name the rows by it (index_column)",
         ),
         (
             COLUMNS,

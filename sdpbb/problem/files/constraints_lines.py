@@ -75,7 +75,7 @@ class _Line(NamedTuple):
     def wrong(self, rows: Rows) -> InstanceError:
         keyword = self.fields[0]
         form, meaning = _forms()[keyword]
-        meaning = meaning.replace("{rows}", rows.expected)
+        meaning = meaning.replace("{rows}", rows.expected_on_lines)
         return InstanceError(f"{self}; expected {keyword} {form}, {meaning}")
 
 

@@ -10,6 +10,7 @@ from sdpbb.files import shown_path
 from sdpbb.problem.files.records import Records
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.textfile import is_integer, is_number, shown
+from sdpbb.values import counted
 
 
 class LabelColumn(NamedTuple):
@@ -39,10 +40,15 @@ def label_column(
         fields = [row[0] for row in records.rows[start:]]
         return LabelColumn(fields, lambda position: records.where(start + position))
     columns = [records.column(j, start) for j in range(width)]
-    by_name = {} if origin is None or origin.row_names is None else _positions(origin, n_points)
-    of_rows = [j for j in range(width) if _are_rows(columns[j], by_name, n_points, origin)]
-    at = _position(records, names, width, column, of_rows)
-    named = [j for j in of_rows if j != at and by_name]
+    by_name = {} if origin is None or origin.row_names is None else _positions(origin)
+    named = [j for j in range(width) if _name_rows(columns[j], by_name)]
+    if by_name and not named:
+        _check_names(records, columns[0], start, by_name)
+    # Where rows have names, their numbers are what pandas and R write without a heading.
+    may_count = [j for j in range(width) if not by_name or (start and not records.rows[0][j])]
+    counting = [j for j in may_count if _number_rows(columns[j], origin)]
+    at = _position(records, names, width, column, [*named, *counting])
+    named = [j for j in named if j != at]
     order = list(range(len(columns[at])))
     if named:
         order = _order(columns[named[0]], by_name)
@@ -76,17 +82,46 @@ def _n_data(n_points: int, origin: Origin | None) -> int:
     return n_points if origin is None else origin.n_data_rows(n_points)
 
 
-def _positions(origin: Origin, n_points: int | None) -> dict[str, int]:
+def _positions(origin: Origin) -> dict[str, int]:
     assert origin.row_names is not None
     return {name: row for row, name in enumerate(origin.row_names)}
 
 
-def _are_rows(
-    fields: Sequence[str], by_name: dict[str, int], n_points: int | None, origin: Origin | None
-) -> bool:
-    """Return whether the fields of a column name all rows, or are their numbers in order."""
-    if by_name:
-        return len(set(fields)) == len(fields) and set(fields) >= by_name.keys()
+def _name_rows(fields: Sequence[str], by_name: dict[str, int]) -> bool:
+    """Return whether the fields of a column name all rows, each once."""
+    named = set(fields)
+    return bool(by_name) and len(named) == len(fields) and named >= by_name.keys()
+
+
+def _check_names(
+    records: Records, fields: Sequence[str], start: int, by_name: dict[str, int]
+) -> None:
+    """Raise the InstanceError if the first column names rows, but not each of them once.
+
+    Labels in the order of the file would be those of other rows.
+    """
+    found = by_name.keys() & set(fields)
+    if 2 * len(found) < len(by_name):
+        return
+    seen = set[str]()
+    for record, field in enumerate(fields, start=start):
+        if field in seen and field in by_name:
+            raise InstanceError(
+                f"{records.where(record)}: names row {shown(field)} again; expected a label for "
+                "each row"
+            )
+        seen.add(field)
+    lacking = [name for name in by_name if name not in found]
+    if lacking:
+        rows, more = counted(len(by_name), "row"), ", ..." if len(lacking) > 3 else ""
+        raise InstanceError(
+            f"{shown_path(records.path)}: no label for {len(lacking)} of {rows}, "
+            f"{', '.join(map(shown, lacking[:3]))}{more}; expected one for each"
+        )
+
+
+def _number_rows(fields: Sequence[str], origin: Origin | None) -> bool:
+    """Return whether the fields of a column are the numbers of the rows in order."""
     if len(fields) < 2 or not all(map(is_integer, fields)):
         return False
     numbers = list(map(int, fields))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,12 @@ class Rows:
     def expected(self) -> str:
         """Words of messages for rows: "row numbers" or "names of rows"."""
         return "row numbers" if self.names is None else "names of rows"
+
+    @property
+    def expected_on_lines(self) -> str:
+        """The same of lines whose fields are separated by blanks."""
+        quotes = "" if self.names is None else " (those with blanks in quotes)"
+        return f"{self.expected}{quotes}"
 
     def number_of(self, field: str) -> int | None:
         """Return the row, from 0, that a field stands for; None if it cannot stand for any.
@@ -116,9 +123,11 @@ class Rows:
         if row is None or 0 <= row < self.n:
             return None
         if self.names is not None:
+            similar = hint_at_similar(field, self.names)
+            others = "" if similar else f"; rows are called {_some(self.names)}"
             return InstanceError(
                 f"{says} names row {shown(field)}, but no row of the data is called so"
-                f"{hint_at_similar(field, self.names)}"
+                f"{similar}{others}"
             )
         meant = "is the file for other data?"
         if self.first == 0 and row == self.n:
@@ -129,6 +138,12 @@ class Rows:
             f"{says} names row {row + self.first}, but the data has rows {self.first} to "
             f"{self.n - 1 + self.first}; {meant}"
         )
+
+
+def _some(names: Mapping[str, int]) -> str:
+    """Return the first names, as messages show them."""
+    first = ", ".join(map(shown, islice(names, 2)))
+    return first if len(names) <= 2 else f"{first}, ..."
 
 
 def warn_of_one_based(path: FilePath, pairs: Sequence[NDArray[np.intp]], n: int) -> None:
