@@ -125,3 +125,11 @@ def test_wrong_usage(run, data, arguments, message):
     code, out, err = run(data, *arguments)
     assert (code, out) == (ExitCode.USAGE, "")
     assert err.startswith(f"error: {message}")
+
+
+def test_a_form_without_answers_is_told(run, data, tmp_path):
+    form = tmp_path / "form.txt"
+    assert run(data, "-q", 2, "--out", form)[0] == ExitCode.FOUND
+    code, _, err = run(data, "--constraints", form)
+    assert code == ExitCode.BAD_INPUT
+    assert "form.txt:5: has no answer yet; expected ML or CL in the place of ??" in err

@@ -97,3 +97,12 @@ def test_a_sweep_that_is_none(tmp_path, data, monkeypatch, capsys):
         main()
     assert exited.value.code == ExitCode.BAD_INPUT
     assert "holds no sweep" in capsys.readouterr().err
+
+
+def test_a_sweep_with_other_parameters_names_them(run, data, tmp_path):
+    folder = tmp_path / "sweep"
+    assert run(data, "-k", "2", "--out", folder, "-q")[0] == ExitCode.OPTIMAL
+    code, _, err = run(data, "-k", "2", "--out", folder, "--resume", "--gap", "0.5", "-q")
+    assert code == ExitCode.USAGE
+    assert err.startswith("error: --resume: ")
+    assert "is of a run with other parameters (gap; limits and workers may change)" in err

@@ -200,6 +200,12 @@ def test_other_data_are_told(run, files, tmp_path):
     assert "is about other must-links; expected a file that holds exactly the same numbers" in err
     write_points(tmp_path / "few", POINTS[:2])
     assert run(certificate, "--data", tmp_path / "few")[0] == ExitCode.REJECTED
+    write_points(tmp_path / "moved", POINTS + 1.0)
+    code, _, err = run(certificate, "--data", tmp_path / "moved")
+    assert code == ExitCode.REJECTED
+    assert err.endswith(
+        "numbers (--drop, --index-column, --missing and --standardize as for the run)\n"
+    )
 
 
 def test_a_certificate_without_constraints_on_clusters_is_about_none(run, files):

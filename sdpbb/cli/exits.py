@@ -160,7 +160,8 @@ def of_option(error: SdpbbError, parameters: Container[str] = ()) -> str:
     if name in parameters:
         return f"--option {name}={message[found.end() :]}"
     option = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
-    return f"{option} {message[found.end() :]}"
+    told = message[found.end() :]
+    return f"{option}: {told[6:]}" if told.startswith("True: ") else f"{option} {told}"
 
 
 def fail(code: ExitCode, message: str) -> NoReturn:

@@ -37,6 +37,8 @@ EXITS = meanings(
     }
 )
 
+AS_FOR_THE_RUN = " (--drop, --index-column, --missing and --standardize as for the run)"
+
 Data = Annotated[
     str,
     options.option("--data", metavar="DATA", help="The points, as for 'sdpbb solve'."),
@@ -119,7 +121,8 @@ def verify(
                 verdict = _verdict(content, data, inputs, labels, column, workers)
         except Rejected as error:
             outputs.write(_Rejection(str(error)), None, quiet)
-            say(f"{shown_path(file)}: rejected: {error}")
+            hint = AS_FOR_THE_RUN if str(error).startswith("is about other points") else ""
+            say(f"{shown_path(file)}: rejected: {error}{hint}")
             sys.exit(ExitCode.REJECTED)
         if gap is not None:
             verdict = verdict.judged(gap)

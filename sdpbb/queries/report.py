@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.markup import card
 from sdpbb.problem import Instance
+from sdpbb.problem.files.constraints_lines import UNANSWERED
 from sdpbb.queries.strategy import QueryKind
 from sdpbb.values import counted, csv_text, json_text, pandas_module, shortened
 from sdpbb.version import installed_version
@@ -22,8 +23,6 @@ COLUMNS = (
     *("row_i", "row_j", "cluster_i", "cluster_j"),
     *("kind", "score", "likely_together", "reason"),
 )
-# What stands where an answer is missing, in a file to fill in.
-UNANSWERED = "??"
 # Letters of a name in a representation.
 LONGEST = 40
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -95,12 +95,21 @@ def check_checkpoint(
     differing = "" if is_same_instance(saved.instance, instance) else "data, k or constraints"
     asked = without_limits(parameters.for_certificates() if certified else parameters)
     if not differing and without_limits(saved.parameters) != asked:
-        differing = "parameters (limits and workers may change)"
+        names = _differing(without_limits(saved.parameters), asked)
+        differing = f"parameters ({', '.join(names)}; limits and workers may change)"
     if differing:
         raise ParameterError(
             f"resume = True: {shown_path(path)} is of a run with other {differing}; expected the "
             "same, or a new folder"
         )
+
+
+def _differing(one: SolverParameters, other: SolverParameters) -> list[str]:
+    return [
+        field.name
+        for field in fields(one)
+        if getattr(one, field.name) != getattr(other, field.name)
+    ]
 
 
 def is_same_instance(one: Instance, other: Instance) -> bool:

@@ -354,7 +354,9 @@ def test_names_that_look_like_numbers_are_names(tmp_path):
     lines = read_constraints(file(tmp_path, "3 0 1\n"), 4, row_names=names)
     listed = read_constraints(file(tmp_path, '{"ml": [[3, "0"]]}'), 4, row_names=names)
     assert lines.must_link.tolist() == listed.must_link.tolist() == [[0, 3]]
-    with pytest.raises(InstanceError, match=r"expected ML i j, two names of rows \(those with blanks in quotes\)$"):
+    with pytest.raises(
+        InstanceError, match=r"expected ML i j, two names of rows \(those with blanks in quotes\)$"
+    ):
         read_constraints(file(tmp_path, "ML 3 0 1\n"), 4, row_names=names)
 
 

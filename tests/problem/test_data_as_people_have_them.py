@@ -603,3 +603,11 @@ def test_unknown_names_and_names_with_blanks(tmp_path):
     pairs = file(tmp_path, "ML 0 1\n", "pairs.txt")
     with pytest.raises(InstanceError, match=r"called so; rows are called 'anna b', 'carl', \.\.\."):
         read_instance(data, 2, pairs, index_column="name")
+
+
+def test_one_column_with_decimal_commas(tmp_path):
+    path = file(tmp_path, "x\n1,5\n2\n-0,25\n")
+    assert read_points(path).points.tolist() == [[1.5], [2.0], [-0.25]]
+    assert read_points(path, decimal=",").points.tolist() == [[1.5], [2.0], [-0.25]]
+    with pytest.raises(InstanceError, match=":2: the row has 2 numbers; line 1 has 1"):
+        read_points(file(tmp_path, "x\n1,5\n1,2,3\n"))

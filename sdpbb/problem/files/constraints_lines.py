@@ -34,6 +34,8 @@ from sdpbb.problem.textfile import (
     without_comment,
 )
 
+# What `sdpbb suggest` writes in the place of an answer.
+UNANSWERED = "??"
 _SOFT = "two {rows} and a weight w >= 0 (1 if it is left out)"
 # The fields of lines that state pairs or a distance, and what they are.
 _FORMS = {
@@ -241,6 +243,11 @@ def _line_on_clusters(constraint: ClusterConstraint) -> str:
 
 
 def _unknown(line: _Line) -> InstanceError:
+    if line.fields[0] == UNANSWERED:
+        return InstanceError(
+            f"{line.where}: has no answer yet; expected ML or CL in the place of {UNANSWERED}, or "
+            "that the line is deleted"
+        )
     *others, last = [f"{keyword} {form}" for keyword, (form, _) in _forms().items()]
     return InstanceError(
         f"{line.where}: unknown constraint {shown(line.fields[0])}; "

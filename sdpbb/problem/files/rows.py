@@ -59,7 +59,7 @@ class Rows:
 
     @property
     def expected_on_lines(self) -> str:
-        """The same of lines whose fields are separated by blanks."""
+        """Words of messages for rows on lines whose fields blanks separate."""
         quotes = "" if self.names is None else " (those with blanks in quotes)"
         return f"{self.expected}{quotes}"
 

@@ -88,8 +88,22 @@ def first_line(path: FilePath, file: TextIO, separator: str | None, expected: st
             f"{shown_path(path)}:{number}: the separator may be {names}; expected --separator to "
             "say which"
         )
-    chosen = possible[0] if possible else "," if is_csv else None
+    chosen = possible[0] if possible else _of_one_column(following) if is_csv else None
     return FirstLine(number, last, line, chosen)
+
+
+def _of_one_column(following: Sequence[str]) -> str:
+    """Return what would separate fields in a file whose first line has one.
+
+    Where all others hold a number with a comma, these begin decimals: fields they do not separate.
+    """
+    fields = [line.strip() for line in following]
+    has_commas = any("," in field for field in fields)
+    return ";" if has_commas and all(map(_may_be_number, fields)) else ","
+
+
+def _may_be_number(field: str) -> bool:
+    return is_comma_number(field) or is_number(field) or is_missing_word(field)
 
 
 def _closed(number: int, line: str, lines: Iterator[tuple[int, str]]) -> tuple[int, str]:
