@@ -94,7 +94,7 @@ def test_a_wrong_keyword_names_the_right_one(name, meant):
         ((INSTANCE, 2), {}, "k: expected None, as the Instance states it"),
         ((INSTANCE,), {"must_link": [(0, 1)]}, "must_link: expected None, as the Instance"),
         ((POINTS, 2), {"drop": ["a"]}, "drop: an array has no columns with names"),
-        ((POINTS, 2), {"missing": "mean"}, "missing: for data frames only"),
+        ((POINTS, 2), {"missing": "zero"}, "missing = 'zero': expected 'drop-rows', 'mean'"),
         ((POINTS, 2), {"gap": 2}, "gap = 2: expected"),
         ((None, 2), {}, "points is of type NoneType"),
     ],

@@ -82,11 +82,6 @@ def _of_array(given: Any, k: int, arguments: dict[str, Any]) -> Instance:
     missing, scale = arguments.pop("missing", None), arguments.pop("scale", None)
     of_arrays = inspect.signature(Instance).parameters
     for name in arguments:
-        if name in ("missing", "scale"):
-            raise InstanceError(
-                f"{name}: for data frames only; expected one, or an array that is prepared, as by "
-                "scikit-learn's SimpleImputer and StandardScaler"
-            )
         if name not in of_arrays:
             raise InstanceError(
                 f"{name}: an array has no columns with names; expected a data frame"
