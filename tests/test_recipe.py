@@ -14,7 +14,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 @pytest.fixture(scope="module")
 def recipe():
     yaml = pytest.importorskip("yaml")
-    return yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text())
+    return yaml.safe_load((ROOT / "scripts" / "conda" / "recipe.yaml").read_text())
 
 
 def separated(requirement):

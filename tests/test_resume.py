@@ -241,7 +241,7 @@ def run(monkeypatch, capsys):
 @pytest.mark.long
 def test_the_command_goes_on(run, path, tmp_path):
     write_points(tmp_path / "points.txt", SMALL.points, SMALL.k)
-    options = ["--no-fixing", "--node-limit", 2]
+    options = ["--no-fixing", "--node-limit", 2, "--workers", 1]
     status, _, err = run("solve", tmp_path / "points.txt", *options, "--checkpoint", path)
     assert (status, err) == (ExitCode.LIMIT, "")
     assert run("resume", path, "--quiet") == (ExitCode.LIMIT, "", "")

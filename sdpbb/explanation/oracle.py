@@ -15,7 +15,7 @@ from sdpbb.colouring.exact import Colourability, Fits, colour_exactly
 from sdpbb.colouring.graph import sparse_graph
 from sdpbb.errors import BackendFailure
 from sdpbb.explanation.statements import Catalogue
-from sdpbb.feasibility import find_feasible
+from sdpbb.feasibility import find_feasible, use_every_colour
 from sdpbb.problem import Contraction, Infeasibility, contract
 from sdpbb.problem.graph import connected_components, distinct_edges
 
@@ -85,10 +85,18 @@ class Oracle:
         if graph is None:
             return Colourability.NO
         if sized is not None:
-            return self._within_sizes(sized)
+            within = self._within_sizes(sized)
+            if within is not Colourability.UNKNOWN:
+                return within
         if fits is None:
             return self.colour(graph).answer
-        return colour_exactly(graph, self._catalogue.instance.k, NODES_ON_CLUSTERS, fits)[0]
+        k = self._catalogue.instance.k
+        answer, labels = colour_exactly(graph, k, NODES_ON_CLUSTERS, fits)
+        if answer is not Colourability.YES or sized is None:
+            return answer
+        # What fits says nothing of least sizes.
+        is_kept = labels is not None and sized.keeps(use_every_colour(labels, k))
+        return Colourability.YES if is_kept else Colourability.UNKNOWN
 
     def _within_sizes(self, contraction: Contraction) -> Colourability:
         """Return whether clusters of blocks can have the sizes that limits allow."""

@@ -13,7 +13,14 @@ from sdpbb.explanation import oracle
 from sdpbb.explanation.explain import Diagnosis, diagnose, explain_infeasibility
 from sdpbb.explanation.oracle import Deadline, Oracle, minimal_subset
 from sdpbb.explanation.statements import Catalogue
-from sdpbb.problem import AllOf, InfeasibilityKind, Instance, MaximumDiameter, MaximumSize
+from sdpbb.problem import (
+    AllOf,
+    InfeasibilityKind,
+    Instance,
+    MaximumDiameter,
+    MaximumSize,
+    MinimumDifference,
+)
 from tests.examples import examples
 from tests.explanation.cases import can_hold, contradictory, only
 from tests.graphs import cycle, mycielski
@@ -21,6 +28,13 @@ from tests.graphs import cycle, mycielski
 
 def points(n: int) -> np.ndarray:
     return np.random.default_rng(n).normal(size=(n, 2))
+
+
+def test_limits_on_sizes_beside_others_that_the_packing_does_not_know():
+    """A packing that keeps the sizes and breaks another constraint on clusters is no answer."""
+    constraints = (MaximumSize(3), MinimumDifference((), 2))
+    instance = Instance(np.arange(8.0)[:, None], 4, cluster_constraints=constraints)
+    assert diagnose(instance, time_limit=60.0).verdict is Colourability.YES
 
 
 @given(st.integers(0, 2**32 - 1))
