@@ -63,6 +63,8 @@ class WeightLimits:
     def __str__(self) -> str:
         unit, limits = self.weights.unit, self.limits
         least, most = (f"{units * unit:.6g}" for units in (limits.least, limits.most))
+        if limits.least == 1:  # a unit, which any point has
+            return f"weight at most {most} each"
         return f"weight {least} each" if least == most else f"weight {least} to {most} each"
 
 

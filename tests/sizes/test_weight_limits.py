@@ -89,6 +89,21 @@ def test_limits_that_say_nothing_are_none():
     assert not instance.has_constraints_beyond_pairs
 
 
+@pytest.mark.parametrize(
+    ("limits", "text"),
+    [
+        ({"max_weight": 2.5}, "weight at most 2.5 each"),
+        ({"max_weight": 0.5}, "weight at most 0.5 each"),
+        ({"max_weight": 2.0}, "weight 0.3 to 2 each"),
+        ({"min_weight": 1.2, "max_weight": 2.0}, "weight 1.2 to 1.9 each"),
+    ],
+)
+def test_texts_name_no_unit(limits, text):
+    """What the others leave of all weight is a limit, and a unit of weight is none."""
+    instance = Instance(np.arange(4.0)[:, None], 3, weights=[0.7, 1.1, 1.3, 1.2], **limits)
+    assert str(instance.weight_limits) == text
+
+
 @pytest.mark.parametrize("first", range(0, 150, 30))
 def test_partitions_and_contractions_agree_with_enumeration(first):
     for seed in range(first, first + 30):
