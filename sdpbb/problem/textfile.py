@@ -81,6 +81,32 @@ def check_encoding(encoding: str | None) -> None:
         )
 
 
+def encoding_beside(path: FilePath, encoding: str | None) -> str | None:
+    """Return the encoding of labels or constraints, which is told for them and the data alike.
+
+    They may be from elsewhere, such as this program's own output: text with letters beyond ASCII
+    that can be read as UTF-8 is that, and no other encoding by chance.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such encoding.
+    """
+    check_encoding(encoding)
+    if encoding is None:
+        return None
+    is_ascii = True
+    try:
+        with open_text(path) as file:
+            for line in file:
+                is_ascii &= line.isascii()
+                if "\0" in line:  # UTF-16, or no text
+                    return encoding
+    except InstanceError:
+        return encoding
+    return encoding if is_ascii else None
+
+
 def file_suffix(path: FilePath) -> str:
     """Return the ending of a file's name in lower case, that before `.gz` if it has this, too."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]

@@ -611,3 +611,16 @@ def test_one_column_with_decimal_commas(tmp_path):
     assert read_points(path, decimal=",").points.tolist() == [[1.5], [2.0], [-0.25]]
     with pytest.raises(InstanceError, match=":2: the row has 2 numbers; line 1 has 1"):
         read_points(file(tmp_path, "x\n1,5\n1,2,3\n"))
+
+
+@pytest.mark.parametrize("written", ["utf-8", "cp1252"])
+def test_an_encoding_of_data_is_no_trap_for_what_is_written_in_utf8(tmp_path, written):
+    data = tmp_path / "data.csv"
+    data.write_text("name;x\nM\u00fcller;1,5\nS\u00f8ren;2,5\nAnna;9\n", encoding="cp1252")
+    labels, pairs = tmp_path / "labels.csv", tmp_path / "pairs.txt"
+    labels.write_text("name,cluster\nS\u00f8ren,1\nM\u00fcller,0\nAnna,1\n", encoding=written)
+    pairs.write_text("CL M\u00fcller S\u00f8ren\n", encoding=written)
+    instance = read_instance(data, 2, pairs, index_column="name", encoding="cp1252")
+    assert instance.cannot_link.tolist() == [[0, 1]]
+    found = read_labels(labels, 3, origin=instance.origin, encoding="cp1252")
+    assert found.tolist() == [0, 1, 1]

@@ -17,7 +17,7 @@ from sdpbb.problem.files import (
 from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
 from sdpbb.problem.files.records import is_table
 from sdpbb.problem.files.rows import Rows, warn_of_one_based
-from sdpbb.problem.textfile import open_text, shown, without_comment
+from sdpbb.problem.textfile import encoding_beside, open_text, shown, without_comment
 
 CONSTRAINT_FORMATS: dict[str, ConstraintFormat] = {
     one.name: one
@@ -53,7 +53,7 @@ def read_constraints(
         more than one. A file without any such line holds no constraints
     one_based : whether the file calls the first row 1
     row_names : (n_points,) what the file calls the rows, all different; None for their numbers
-    encoding : of text that has no byte order mark; None for UTF-8
+    encoding : of text that has no byte order mark and is not UTF-8; None for UTF-8
 
     Raises
     ------
@@ -69,6 +69,7 @@ def read_constraints(
         holds no constraints.
     """
     rows = Rows.of(n_points, one_based, row_names)
+    encoding = encoding_beside(path, encoding)
     if constraints_format is None:
         file_format = _detected(path, rows, encoding)
     else:

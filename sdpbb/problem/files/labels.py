@@ -20,7 +20,7 @@ from sdpbb.problem.files.points_npy import read_array
 from sdpbb.problem.files.records import read_records
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.table import TABLES
-from sdpbb.problem.textfile import file_suffix, is_number, shown
+from sdpbb.problem.textfile import encoding_beside, file_suffix, is_number, shown
 
 
 def read_labels(
@@ -46,7 +46,7 @@ def read_labels(
         an `.npz` file the name of the array
     origin : what the rows of the points are called. Where some are left out, the file may have
         labels of all rows of the data
-    encoding : of text that has no byte order mark; None for UTF-8
+    encoding : of text that has no byte order mark and is not UTF-8; None for UTF-8
 
     Raises
     ------
@@ -61,7 +61,7 @@ def read_labels(
     if suffix in (".npy", ".npz"):
         labels = _of_array(path, column)
     else:
-        records = read_records(path, encoding, "labels")
+        records = read_records(path, encoding_beside(path, encoding), "labels")
         found = label_column(records, column, n_points, origin)
         labels = _labels(found)
     n_data = None if n_points is None else n_points
