@@ -52,11 +52,11 @@ class GapReport:
     ----------
     k : number of clusters that was asked for
     partition : the clustering that the labels stand for
-    sum_of_squares : of the labels; with soft constraints, their cost: the weights of those that
-        they violate are part of it
+    objective : of the labels, as that of a `Result`: their sum of squares, plus the weights of the
+        soft constraints that they violate
     violations : the constraints that they violate
-    gap : (sum_of_squares - lower_bound) / sum_of_squares, at least 0: what share of their sum of
-        squares any clustering can save. None for labels that are not comparable
+    gap : (objective - lower_bound) / objective, at least 0: what share of it any clustering can
+        save. None for labels that are not comparable
     saving : the share that the best clustering found does save, at least 0 and at most the gap;
         None for labels that are not comparable
     result : the run: the lower bound, the best clustering found, why it stopped, what it took
@@ -65,7 +65,7 @@ class GapReport:
 
     k: int
     partition: Partition
-    sum_of_squares: float
+    objective: float
     violations: tuple[Violation, ...]
     gap: float | None
     saving: float | None
@@ -92,12 +92,12 @@ class GapReport:
 
     @property
     def difference(self) -> float | None:
-        """Difference sum_of_squares - lower_bound, in squared units of the points.
+        """Difference objective - lower_bound, in squared units of the points.
 
         It is negative for labels that are cheap because they violate constraints or have more
         clusters. None without a bound.
         """
-        return None if self.lower_bound is None else self.sum_of_squares - self.lower_bound
+        return None if self.lower_bound is None else self.objective - self.lower_bound
 
     @property
     def proven_optimal(self) -> bool:
@@ -159,7 +159,7 @@ class GapReport:
             "comparable": self.is_comparable,
             "k": self.k,
             "n_clusters": self.n_clusters,
-            "sum_of_squares": self.sum_of_squares,
+            "objective": self.objective,
             "lower_bound": self.lower_bound,
             "gap": self.gap,
             "difference": self.difference,
@@ -169,7 +169,7 @@ class GapReport:
 
     def _facts(self) -> list[tuple[str, str]]:
         """Return the verdict and the figures behind it, by name."""
-        cost = self.result.cost_name.capitalize(), f"{self.sum_of_squares:.12g}"
+        cost = self.result.cost_name.capitalize(), f"{self.objective:.12g}"
         lines = [("Verdict", _sentence(self)), cost]
         if self.soft is not None:
             lines.append(("Soft violated", str(self.soft)))
@@ -198,7 +198,7 @@ class GapReport:
 
     def __repr__(self) -> str:
         told = [self.verdict.value.replace("_", " ")]
-        told.append(f"{self.result.cost_name} {self.sum_of_squares:.6g}")
+        told.append(f"{self.result.cost_name} {self.objective:.6g}")
         if self.gap is not None:
             told.append(f"gap {percent_up(self.gap)}")
         return f"<GapReport: {', '.join(told)}>"

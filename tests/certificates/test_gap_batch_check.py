@@ -37,7 +37,7 @@ def test_a_gap_is_certified_for_the_labels_it_is_of(tmp_path_factory, seed):
         return
     assert verdict.lower_bound <= truth * (1 + 1e-12) + 1e-28
     if report.is_comparable:
-        assert verdict.cost == pytest.approx(report.sum_of_squares, abs=1e-12)
+        assert verdict.cost == pytest.approx(report.objective, abs=1e-12)
         assert verdict.status == ("optimal" if report.proven_optimal else "feasible")
     else:
         assert verdict.cost == pytest.approx(report.result.objective, abs=1e-12)

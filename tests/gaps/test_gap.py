@@ -48,7 +48,7 @@ def assert_true(report: GapReport, instance: Instance, labels: np.ndarray) -> No
     canonical = Partition(labels).labels
     cost = sums_of_squares(instance.points, canonical[None])[0]
     rounding = 1e-12 * ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
-    assert report.sum_of_squares == pytest.approx(cost, abs=rounding)
+    assert report.objective == pytest.approx(cost, abs=rounding)
     assert (report.k, report.n_clusters) == (instance.k, len(np.unique(labels)))
     comparable = (feasible_clusterings(instance) == canonical).all(axis=1).any()
     assert report.is_comparable == comparable
@@ -88,7 +88,7 @@ def test_enumeration_agrees(seed):
     assert report.result.status is SolutionStatus.OPTIMAL
     if report.is_comparable:
         # Nothing is left open without a limit.
-        cost = report.sum_of_squares
+        cost = report.objective
         rounding = 1e-11 * ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
         assert report.gap * cost <= cost - truth + 1e-8 * truth + rounding
         assert report.verdict in (LabelVerdict.OPTIMAL, LabelVerdict.NOT_OPTIMAL)
@@ -147,7 +147,7 @@ def test_the_run_begins_with_the_labels():
     # Nothing else has to be found.
     assert [event.source for event in progress if event.source] == ["start"]
     assert progress[0].source == "start"
-    assert progress[0].upper == report.sum_of_squares
+    assert progress[0].upper == report.objective
     assert report.proven_optimal
     assert (report.gap, report.saving) == (report.result.gap, 0.0)
 
@@ -231,7 +231,7 @@ def a_report(fields: dict, cost: float, gap: float | None, saving: float | None,
     values = {"k": 2, "violations": ()} | changes
     return GapReport(
         partition=partition,
-        sum_of_squares=cost,
+        objective=cost,
         gap=gap,
         saving=saving,
         result=Result(**fields),
@@ -281,7 +281,7 @@ def test_what_a_report_says_of_itself(verdict):
     assert report.proven_optimal == (verdict is LabelVerdict.OPTIMAL)
     lines = str(report).splitlines()
     assert lines[0] == f"Verdict         {sentence}"
-    assert f"Sum of squares  {report.sum_of_squares:g}" in lines
+    assert f"Sum of squares  {report.objective:g}" in lines
     assert repr(report).startswith(
         f"<GapReport: {verdict.value.replace('_', ' ')}, sum of squares "
     )

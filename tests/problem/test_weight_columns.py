@@ -88,13 +88,13 @@ def test_gaps_and_batches_take_weights(data, tmp_path, run):
     weights = [3.0, 1.0, 2.5]
     points = [[0.0, 1.0], [0.5, 1.5], [9.0, 7.0]]
     report = sdpbb.optimality_gap(points, [0, 0, 1], weights=weights)
-    assert report.sum_of_squares == pytest.approx(0.75 * 0.5)
+    assert report.objective == pytest.approx(0.75 * 0.5)
     (tmp_path / "l.txt").write_text("0\n0\n1\n")
     columns = ["--index-column", "id", "--weight-column", "count"]
     code, out, err = run("gap", data, tmp_path / "l.txt", *columns, "--json", tmp_path / "g.json")
     assert (code, err) == (0, "")
     assert "3 points with weights, 2 features" in out
-    assert json.loads((tmp_path / "g.json").read_text())["sum_of_squares"] == pytest.approx(0.375)
+    assert json.loads((tmp_path / "g.json").read_text())["objective"] == pytest.approx(0.375)
     manifest = '[[instance]]\ndata = "data.csv"\nk = 2\nindex_column = "id"\n'
     (tmp_path / "m.toml").write_text(manifest + 'weight_column = "count"\n')
     code, _, err = run("batch", tmp_path / "m.toml", "--out", tmp_path / "out")

@@ -39,11 +39,11 @@ def test_without_soft_constraints_nothing_is_told_of_them():
 def test_the_gap_of_labels_is_that_of_their_cost():
     report = sdpbb.optimality_gap(POINTS, [0, 0, 1, 1], **HEAVY)
     assert report.verdict is sdpbb.LabelVerdict.OPTIMAL
-    assert report.sum_of_squares == pytest.approx(1.51)
+    assert report.objective == pytest.approx(1.51)
     assert report.soft.penalty == 1.5
     worse = sdpbb.optimality_gap(POINTS, [0, 1, 0, 1], **HEAVY)
     assert worse.verdict is sdpbb.LabelVerdict.NOT_OPTIMAL
-    assert worse.sum_of_squares == pytest.approx(100.0 + 2.0)
+    assert worse.objective == pytest.approx(100.0 + 2.0)
     assert worse.saving == pytest.approx(1.0 - 1.51 / 102.0)
     assert "of their cost" in str(worse)
     assert "1 of 2 soft must-links, 0 of 1 soft cannot-link" in str(worse)
