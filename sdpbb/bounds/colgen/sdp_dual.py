@@ -73,7 +73,8 @@ def master_dual(contraction: Contraction, relaxation: Relaxation, dual: DualPoin
     soft pairs are cuts that a cluster may violate: as their multipliers are at most their caps,
     what it pays for that is in its cost (`sdpbb.bounds.sdp.cuts.soft_pairs`; the sums there are
     over the clusters). A cut Z_ii >= b, or -Z_ii >= b, holds for the cluster of i alone: t b is
-    part of the price of i.
+    part of the price of i. The second of these says that clusters are not small, which columns are
+    only where sizes are looked at whole (`Contraction.whole_sizes`).
 
     Multipliers of cuts that do not hold for single clusters count as 0, and the kernel of the
     relaxation for k = 2 is left out: only clusters with one of every two cannot-linked blocks are
@@ -91,7 +92,7 @@ def master_dual(contraction: Contraction, relaxation: Relaxation, dual: DualPoin
     """
     m, k, n = relaxation.m, relaxation.k, relaxation.n
     e, u = relaxation.weights, relaxation.u
-    weight = _multipliers_of_clusters(relaxation, dual)
+    weight = _multipliers_of_clusters(contraction, relaxation, dual)
     M = _matrix(relaxation, dual, weight)
     Mu = M @ u
     mu = float(u @ Mu)
@@ -132,11 +133,16 @@ def _of_one_block(cuts: CutSet) -> NDArray[np.bool_]:
     return np.asarray((np.diff(cuts.start) == 1) & (diagonal == 1))
 
 
-def _multipliers_of_clusters(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]:
+def _multipliers_of_clusters(
+    contraction: Contraction, relaxation: Relaxation, dual: DualPoint
+) -> NDArray[np.float64]:
     """Return the multipliers of the cuts, 0 for those that do not hold for single clusters."""
     cuts = dual.cuts
     caps = multiplier_caps(relaxation, cuts)
-    hold = single_cluster_cuts(cuts) | np.isfinite(caps) | _of_one_block(cuts)
+    of_one_block = _of_one_block(cuts)
+    if contraction.whole_sizes is None:
+        of_one_block &= cuts.rhs >= 0.0
+    hold = single_cluster_cuts(cuts) | np.isfinite(caps) | of_one_block
     return np.asarray(np.clip(dual.multipliers, 0.0, caps) * hold)
 
 
