@@ -18,7 +18,7 @@ from sdpbb.kernel_records import can_record
 from sdpbb.kernels import HEURISTICS, RARE_HEURISTICS, is_compiled
 from sdpbb.version import installed_version
 
-EXTRAS = ("plot", "pandas", "polars", "parquet", "dask", "gurobi")
+EXTRAS = ("plot", "excel", "pandas", "polars", "parquet", "dask", "gurobi")
 LITTLE_MEMORY = 1024.0
 """MiB below which runs of some hundred points may have to do without the nearest bounds."""
 
