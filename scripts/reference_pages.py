@@ -93,6 +93,7 @@ def _help_text(command: str) -> str:
         contextlib.redirect_stdout(output),
         contextlib.suppress(SystemExit),
     ):
+        os.environ.pop("FORCE_COLOR", None)
         main()
     return f"```text\n{output.getvalue().rstrip()}\n```"
 
