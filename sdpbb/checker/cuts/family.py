@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +116,37 @@ class CheckedCuts(ABC):
         None where these are 0.
         """
         return []
+
+
+@dataclass(frozen=True, eq=False)
+class CutsOnLists(CheckedCuts):
+    """Cuts on lists of blocks of any length.
+
+    start : (number + 1,) int64
+    blocks : those of cut c are blocks[start[c] : start[c + 1]]
+    """
+
+    start: NDArray[np.int64]
+    blocks: NDArray[np.int32]
+
+    @classmethod
+    def none(cls, k: int) -> Self:
+        return cls(np.zeros(1, np.int64), np.empty(0, np.int32))
+
+    @classmethod
+    def of_lists(cls, lists: BlockLists, k: int) -> Self:
+        return cls(lists.start, lists.blocks)
+
+    @classmethod
+    def count(cls, shapes: Sequence[tuple[int, ...]]) -> int:
+        return shapes[0][0] - 1
+
+    def check_starts(self, name: str) -> None:
+        """Raise `Rejected` unless the starts are in order; name : of the cuts, in messages."""
+        start = self.start
+        if start.ndim != 1 or start.dtype.kind != "i" or len(start) == 0 or start[0] != 0:
+            raise Rejected(f"the starts of {name} are no list of whole numbers that begins with 0")
+        require_starts(start, self.blocks.size, self.KEYS[0].name)
 
 
 def require_blocks(blocks: AnyIntegers, m: int) -> None:

@@ -26,54 +26,30 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arithmetic import down, up
 from ..fields import ArrayKey
 from ..rejection import Rejected
 from ..sizes import CheckedSizes
 from .family import (
-    BlockLists,
-    CheckedCuts,
     ClusterLimits,
+    CutsOnLists,
     Marks,
     Reals,
     TermSums,
     require_blocks,
-    require_starts,
 )
 
 
 @dataclass(frozen=True, eq=False)
-class _ListedCliques(CheckedCuts):
-    """Cuts on q + 1 blocks.
-
-    start : (number + 1,) int64
-    blocks : those of cut c are blocks[start[c] : start[c + 1]]
-    """
-
-    start: NDArray[np.int64]
-    blocks: NDArray[np.int32]
+class _ListedCliques(CutsOnLists):
+    """Cuts on q + 1 blocks."""
 
     IS_LARGEST: ClassVar[bool]
 
-    @classmethod
-    def none(cls, k: int) -> _ListedCliques:
-        return cls(np.zeros(1, np.int64), np.empty(0, np.int32))
-
-    @classmethod
-    def of_lists(cls, lists: BlockLists, k: int) -> _ListedCliques:
-        return cls(lists.start, lists.blocks)
-
-    @classmethod
-    def count(cls, shapes: Sequence[tuple[int, ...]]) -> int:
-        return shapes[0][0] - 1
-
     def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
         start, blocks = self.start, self.blocks
-        if start.ndim != 1 or start.dtype.kind != "i" or len(start) == 0 or start[0] != 0:
-            raise Rejected("the starts of cliques of listed sizes are no list that begins with 0")
-        require_starts(start, blocks.size, self.KEYS[0].name)
+        self.check_starts("cliques of listed sizes")
         lengths = np.diff(start)
         if (lengths != lengths[:1]).any() or (lengths < 0).any() or blocks.shape != (start[-1],):
             raise Rejected("the starts of cliques of listed sizes do not fit their blocks")

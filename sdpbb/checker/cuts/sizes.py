@@ -16,7 +16,6 @@ more often than it has points, stands for as many of its points.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -28,14 +27,13 @@ from ..fields import ArrayKey
 from ..rejection import Rejected
 from ..sizes import CheckedSizes
 from .family import (
-    BlockLists,
     CheckedCuts,
     ClusterLimits,
+    CutsOnLists,
     Marks,
     Reals,
     TermSums,
     require_blocks,
-    require_starts,
 )
 
 
@@ -89,35 +87,14 @@ class LeastPoints(_OneSize):
 
 
 @dataclass(frozen=True, eq=False)
-class ListedSizes(CheckedCuts):
-    """Cuts of points in clusters of listed sizes.
-
-    start : (number + 1,) int64
-    blocks : those of cut c are blocks[start[c] : start[c + 1]]
-    """
-
-    start: NDArray[np.int64]
-    blocks: NDArray[np.int32]
+class ListedSizes(CutsOnLists):
+    """Cuts of points in clusters of listed sizes."""
 
     KEYS: ClassVar = (ArrayKey("listed_start", ("<i8",)), ArrayKey("listed_blocks", ("<i4",)))
 
-    @classmethod
-    def none(cls, k: int) -> ListedSizes:
-        return cls(np.zeros(1, np.int64), np.empty(0, np.int32))
-
-    @classmethod
-    def of_lists(cls, lists: BlockLists, k: int) -> ListedSizes:
-        return cls(lists.start, lists.blocks)
-
-    @classmethod
-    def count(cls, shapes: Sequence[tuple[int, ...]]) -> int:
-        return shapes[0][0] - 1
-
     def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
         start, blocks, m = self.start, self.blocks, len(weights)
-        if start.ndim != 1 or start.dtype.kind != "i" or len(start) == 0 or start[0] != 0:
-            raise Rejected("the starts of listed sizes are no list that begins with 0")
-        require_starts(start, blocks.size, "listed_start")
+        self.check_starts("listed sizes")
         if (np.diff(start) < 0).any() or blocks.shape != (start[-1],):
             raise Rejected("the starts of listed sizes do not fit their blocks")
         require_blocks(blocks, m)

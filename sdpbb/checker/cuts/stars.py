@@ -14,7 +14,6 @@ Blocks may occur more than once in T, and i among them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -25,20 +24,18 @@ from numpy.typing import NDArray
 from ..fields import ArrayKey
 from ..rejection import Rejected
 from .family import (
-    BlockLists,
-    CheckedCuts,
+    CutsOnLists,
     Marks,
     Reals,
     TermSums,
     require_blocks,
-    require_starts,
 )
 
 _LONGEST = 2**12
 
 
 @dataclass(frozen=True, eq=False)
-class Stars(CheckedCuts):
+class Stars(CutsOnLists):
     """Star cuts; pairs and triangles are stars with one and two leaves.
 
     start : (number of stars + 1,) int64
@@ -46,29 +43,12 @@ class Stars(CheckedCuts):
         least one
     """
 
-    start: NDArray[np.int64]
-    blocks: NDArray[np.int32]
-
     KEYS: ClassVar = (ArrayKey("star_start", ("<i8",)), ArrayKey("star_blocks", ("<i4",)))
     IS_OPTIONAL: ClassVar = False
 
-    @classmethod
-    def none(cls, k: int) -> Stars:
-        return cls(np.zeros(1, np.int64), np.empty(0, np.int32))
-
-    @classmethod
-    def of_lists(cls, lists: BlockLists, k: int) -> Stars:
-        return cls(lists.start, lists.blocks)
-
-    @classmethod
-    def count(cls, shapes: Sequence[tuple[int, ...]]) -> int:
-        return shapes[0][0] - 1
-
     def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
         start, blocks = self.start, self.blocks
-        if start.ndim != 1 or start.dtype.kind != "i" or len(start) == 0 or start[0] != 0:
-            raise Rejected("the starts of stars are no list of whole numbers that begins with 0")
-        require_starts(start, blocks.size, "star_start")
+        self.check_starts("stars")
         if (self._lengths < 2).any() or blocks.shape != (start[-1],):
             raise Rejected("a star has no leaves, or the starts of stars do not fit their blocks")
         if self._lengths.max(initial=0) > _LONGEST:
