@@ -7,7 +7,8 @@
 #   scripts/test.sh ARGUMENTS     whatever pytest takes; -n 0 stays in one process, for a debugger
 #
 # VENV names the environment's folder (default: .venv-test, kept and used again), PYTHON the
-# interpreter that makes it; EXAMPLES multiplies the examples of every property test.
+# interpreter that makes it; EXAMPLES multiplies the examples of every property test, and
+# SAME_EXAMPLES=1 draws the same ones each time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Python keeps what it has compiled of each module: many processes start, and to compile the modules
