@@ -27,7 +27,7 @@ def described(path: str, called: Callable[[str], str]) -> str:
     module, _, name = path.rpartition(".")
     for node in _source(module).body:
         if isinstance(node, (ast.ClassDef, Function)) and node.name == name:
-            return "\n\n".join(_section(node, called(path)))
+            return "\n\n".join(_section(node, called(path), module))
     raise LookupError(f"{path}: no class or function of this name in {module}")
 
 
@@ -38,7 +38,7 @@ def described_module(path: str, called: Callable[[str], str]) -> str:
     for node in source.body:
         is_thing = isinstance(node, (ast.ClassDef, Function))
         if is_thing and _is_public(node.name) and ast.get_docstring(node):
-            text += _section(node, called(f"{path}.{node.name}"))
+            text += _section(node, called(f"{path}.{node.name}"), path)
     return "\n\n".join(text)
 
 
@@ -49,7 +49,7 @@ def _source(module: str) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
-def _section(node: ast.ClassDef | Function, title: str) -> Iterator[str]:
+def _section(node: ast.ClassDef | Function, title: str, module: str) -> Iterator[str]:
     yield f"### `{title}`"
     if not isinstance(node, ast.ClassDef):
         yield _code(_declaration(node))
@@ -59,11 +59,30 @@ def _section(node: ast.ClassDef | Function, title: str) -> Iterator[str]:
     yield markdown(ast.get_docstring(node) or "")
     if constants := _described_constants(node):
         yield "\n".join(constants)
-    for member in node.body:
+    for member in [*node.body, *_members_of_parts(node, module)]:
         if isinstance(member, Function) and _is_public(member.name) and ast.get_docstring(member):
             yield f"#### `{node.name}.{member.name}`"
             yield _code(_declaration(member))
             yield markdown(ast.get_docstring(member) or "")
+
+
+def _members_of_parts(node: ast.ClassDef, module: str) -> Iterator[Function]:
+    """Yield the methods that come from bases in files of the same folder: parts of the class."""
+    own = {member.name for member in node.body if isinstance(member, Function)}
+    homes = {
+        alias.name: each.module
+        for each in _source(module).body
+        if isinstance(each, ast.ImportFrom) and each.module
+        for alias in each.names
+    }
+    for base in map(ast.unparse, node.bases):
+        home = homes.get(base)
+        if home is None or home.rpartition(".")[0] != module.rpartition(".")[0]:
+            continue
+        for part in _source(home).body:
+            if isinstance(part, ast.ClassDef) and part.name == base:
+                methods = [member for member in part.body if isinstance(member, Function)]
+                yield from (method for method in methods if method.name not in own)
 
 
 def _is_public(name: str) -> bool:

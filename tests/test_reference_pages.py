@@ -116,3 +116,33 @@ def test_declarations_are_those_of_the_source(tmp_path, monkeypatch):
     )
     with pytest.raises(LookupError, match="no class or function"):
         reference_objects.described("module.Other", str)
+
+
+def test_parts_of_a_class_in_files_beside_it_belong_to_it(tmp_path, monkeypatch):
+    import reference_objects
+
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "here" / "part.py").write_text(
+        "class Part:\n"
+        '    """A part."""\n'
+        "    def half(self):\n"
+        '        """Return a half."""\n'
+        "    def whole(self):\n"
+        '        """Return less."""\n'
+    )
+    (tmp_path / "here" / "thing.py").write_text(
+        "from here.part import Part\n"
+        "from there.other import Other\n"
+        "class Thing(Part, Other):\n"
+        '    """A thing."""\n'
+        "    def whole(self):\n"
+        '        """Return all."""\n'
+    )
+    monkeypatch.setattr(reference_objects, "ROOT", tmp_path)
+    text = reference_objects.described("here.thing.Thing", lambda path: "package.Thing")
+    assert text == (
+        "### `package.Thing`\n\n```py\nclass Thing(Part, Other)\n```\n\nA thing.\n\n"
+        "#### `Thing.whole`\n\n```py\ndef whole()\n```\n\nReturn all.\n\n"
+        "#### `Thing.half`\n\n```py\ndef half()\n```\n\nReturn a half."
+    )

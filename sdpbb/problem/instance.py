@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
-from sdpbb.files import FilePath
 from sdpbb.markup import card
 from sdpbb.problem.checks import (
     SoftPairs,
@@ -24,18 +23,15 @@ from sdpbb.problem.checks import (
     number_of_clusters,
 )
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
-from sdpbb.problem.compiled_constraints import CompiledConstraints, check_rows, stated_maxima
+from sdpbb.problem.compiled_constraints import check_rows, stated_maxima
+from sdpbb.problem.constraint_forms import ConstraintForms
 from sdpbb.problem.coordinates import centred
-from sdpbb.problem.files.points import read_points
-from sdpbb.problem.files.reading import Reading
-from sdpbb.problem.frames import is_frame
-from sdpbb.problem.graph import distinct_edges
+from sdpbb.problem.from_files import FromFiles
+from sdpbb.problem.from_frame import FromFrame
+from sdpbb.problem.from_points import FromPoints
 from sdpbb.problem.origin import Origin
-from sdpbb.problem.preparation import table_in_memory
-from sdpbb.problem.size_limits import SizeLimits, checked_size, checked_sizes
-from sdpbb.problem.sources import stated_by_names, stated_in_file
-from sdpbb.problem.table import PointTable
-from sdpbb.problem.weight_limits import WeightLimits, checked_weight, sizes_of_weights
+from sdpbb.problem.size_limits import checked_size, checked_sizes
+from sdpbb.problem.weight_limits import checked_weight
 from sdpbb.problem.weights import in_mean_units
 from sdpbb.values import counted
 
@@ -45,7 +41,7 @@ SHOWN_NAMES = 8
 
 @stored
 @dataclass(frozen=True, eq=False)
-class Instance:
+class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
     """Instance of constrained minimum sum-of-squares clustering.
 
     minimise    sum_{i=1}^n w_i || p_i - m_{l(i)} ||^2,   m_c the mean of { p_i : l(i) = c }
@@ -167,208 +163,6 @@ class Instance:
         if names is not None and len(names) != n:
             raise InstanceError(f"origin: {len(names)} names of rows; expected {n}, one per point")
 
-    @classmethod
-    def from_files(
-        cls,
-        data: FilePath,
-        k: int | None = None,
-        constraints: FilePath | None = None,
-        *,
-        constraints_format: str | None = None,
-        one_based: bool = False,
-        index_column: str | None = None,
-        drop: Sequence[str] = (),
-        weight_column: str | None = None,
-        separator: str | None = None,
-        decimal: str | None = None,
-        encoding: str | None = None,
-        table: str | None = None,
-        missing: str | None = None,
-        scale: str | None = None,
-    ) -> Instance:
-        """Read the points and the constraints from files; `sdpbb.read_instance` is the same.
-
-        Parameters
-        ----------
-        data : text, CSV, Excel, Parquet, Feather or NumPy arrays: see `sdpbb.problem.formats`
-        k : number of clusters, which takes precedence over the one that the data file states; None
-            where it states it
-        constraints : a file in one of the formats there
-        constraints_format : "pc-sos-sdp", "cccg", "pccc", "matrix" or "csv"; None to tell by the
-            file
-        one_based : whether the file of constraints calls the first row 1, not 0
-        index_column : the column of data that names the rows, and by which constraints call them
-        drop : columns of data that are no features
-        weight_column : the column of data that holds the weights of the points
-        separator, decimal, table : how data is written, where it does not tell: see
-            `sdpbb.problem.formats.read_points`
-        encoding : of both files, where they are text and do not tell
-        missing : "drop-rows", "mean" or "median": what is done about missing values. Constraints
-            on rows that are left out are refused
-        scale : "standardize" to cluster columns of mean zero and variance one. Costs, distances
-            (GAMMA, DELTA) and weights of soft constraints are in these units; `origin.scaling` has
-            the way back
-
-        Raises
-        ------
-        InstanceError
-            One line: the file, the line number where there is one, what is wrong and what would be
-            right.
-        ParameterError
-            For a value that an option cannot have.
-
-        Warns
-        -----
-        InstanceWarning
-            If the constraints look as if they numbered rows from 1, or there are none; and, as an
-            InstanceNote, for what was taken for granted.
-        """
-        points = read_points(
-            data,
-            index_column=index_column,
-            drop=drop,
-            weight_column=weight_column,
-            separator=separator,
-            decimal=decimal,
-            encoding=encoding,
-            table=table,
-            missing=missing,
-            scale=scale,
-        )
-        return cls.from_table(
-            points,
-            k,
-            constraints,
-            constraints_format=constraints_format,
-            one_based=one_based,
-            encoding=encoding,
-            data=data,
-        )
-
-    @classmethod
-    def from_table(
-        cls, table: PointTable, k: int | None = None, *arguments: Any, **options: Any
-    ) -> Instance:
-        """Take points that `sdpbb.problem.formats.read_points` has read.
-
-        Parameters and errors are those of `sdpbb.problem.sources.stated_in_file`.
-        """
-        return cls(**stated_in_file(table, k, *arguments, **options))
-
-    @classmethod
-    def from_points(
-        cls,
-        points: ArrayLike,
-        k: int,
-        constraints: FilePath | None = None,
-        *,
-        constraints_format: str | None = None,
-        one_based: bool = False,
-        index_column: str | None = None,
-        drop: Sequence[str] = (),
-        weight_column: str | None = None,
-        weights: ArrayLike | None = None,
-        encoding: str | None = None,
-        missing: str | None = None,
-        scale: str | None = None,
-        name: str = "",
-    ) -> Instance:
-        """Take the points from memory, and read the constraints from a file.
-
-        Points are an array (n, d) or a data frame of pandas or polars, weights (n,) their weights;
-        other parameters and errors as for `from_files`.
-
-        The index of a frame names the rows for the file too, unless it merely counts from 0.
-        """
-        reading = Reading(index_column, drop, weight_column, missing=missing, scale=scale)
-        table = table_in_memory(points, reading, weights)
-        if constraints is not None and table.name_problem:
-            raise InstanceError(table.name_problem)
-        arguments = stated_in_file(
-            table,
-            k,
-            constraints,
-            constraints_format=constraints_format,
-            one_based=one_based,
-            encoding=encoding,
-        )
-        index = getattr(points, "index", None) if is_frame(points) else None
-        origin = arguments["origin"].with_index(index)
-        return cls(**{**arguments, "name": name, "origin": origin})
-
-    @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        k: int,
-        must_link: Iterable[Any] | None = None,
-        cannot_link: Iterable[Any] | None = None,
-        *,
-        soft_must_link: Iterable[Any] | None = None,
-        soft_cannot_link: Iterable[Any] | None = None,
-        cluster_constraints: Iterable[ClusterConstraint] | None = None,
-        min_size: int | None = None,
-        max_size: int | None = None,
-        sizes: Iterable[int] | None = None,
-        min_weight: float | None = None,
-        max_weight: float | None = None,
-        index_column: str | None = None,
-        drop: Sequence[str] = (),
-        weight_column: str | None = None,
-        weights: ArrayLike | None = None,
-        missing: str | None = None,
-        scale: str | None = None,
-        name: str = "",
-    ) -> Instance:
-        """Take the points, and the names of the rows, from a data frame.
-
-        Parameters
-        ----------
-        frame : of pandas or polars; a column per feature
-        must_link, cannot_link : pairs of names of rows: of values of index_column; without it of
-            the index of a pandas frame; and of row numbers from 0 where that merely counts
-        soft_must_link, soft_cannot_link : triples (name, name, weight), weight >= 0
-        cluster_constraints : as for an `Instance`, by row numbers of the frame
-        min_size, max_size, sizes, min_weight, max_weight : as for an `Instance`
-        index_column : the column that names the rows; it is no feature
-        drop : more columns that are no features
-        weights, weight_column : (n,) weights of the points, or the column that holds them
-        missing, scale : as for `from_files`
-
-        Raises
-        ------
-        InstanceError
-            Naming the column and row, or the argument, its position and the unknown name.
-        ParameterError
-            For a value that an option cannot have.
-        """
-        if not is_frame(frame):
-            raise InstanceError(
-                f"frame: is of type {type(frame).__name__}; expected a data frame of pandas or "
-                "polars"
-            )
-        reading = Reading(index_column, drop, weight_column, missing=missing, scale=scale)
-        table = table_in_memory(frame, reading, weights)
-        pairs = {
-            "must_link": must_link,
-            "cannot_link": cannot_link,
-            "soft_must_link": soft_must_link,
-            "soft_cannot_link": soft_cannot_link,
-        }
-        return cls(
-            table.points,
-            k,
-            name=name,
-            origin=table.origin().with_index(getattr(frame, "index", None)),
-            weights=table.weights,
-            min_size=min_size,
-            max_size=max_size,
-            sizes=sizes,
-            min_weight=min_weight,
-            max_weight=max_weight,
-            **stated_by_names(table, pairs, cluster_constraints),
-        )
-
     @property
     def n_points(self) -> int:
         return len(self.points)
@@ -393,73 +187,6 @@ class Instance:
             return self.points, None
         points, weights = in_mean_units(self.points, self.weights)
         return frozen(points), frozen(weights)
-
-    @property
-    def has_soft_constraints(self) -> bool:
-        return bool(len(self.soft_must_link) or len(self.soft_cannot_link))
-
-    @cached_property
-    def compiled_constraints(self) -> CompiledConstraints:
-        """Constraints on clusters in the forms that the engine works with.
-
-        Limits on sizes and weights are budgets among them.
-        """
-        compiled, sizes, weights = self._stated_constraints, self.size_limits, self.weight_limits
-        if sizes is not None:
-            compiled = compiled.with_most_points(self.n_points, sizes.most)
-        if weights is not None:
-            compiled = compiled.with_most_weight(weights.weights.units, weights.limits.most)
-        return compiled
-
-    @cached_property
-    def _stated_constraints(self) -> CompiledConstraints:
-        """Compiled `cluster_constraints`, without limits that are arguments of their own."""
-        return CompiledConstraints.of(self.cluster_constraints, self.points)
-
-    @cached_property
-    def size_limits(self) -> SizeLimits | None:
-        """Limits on the sizes of clusters that follow from all that is stated, None for none.
-
-        Limits on weights are among them where points weigh 1 each.
-        """
-        least, most = [self.min_size], [self.max_size, *stated_maxima(self.cluster_constraints)]
-        if self.weights is None:
-            lightest, heaviest = sizes_of_weights(self.n_points, self.min_weight, self.max_weight)
-            least, most = [*least, lightest], [*most, heaviest]
-        fewest = max((size for size in least if size is not None), default=None)
-        stated = min((size for size in most if size is not None), default=None)
-        if stated == 0:
-            return SizeLimits(self.n_points, self.k, fewest or 1, 0)
-        return SizeLimits.of(self.n_points, self.k, fewest, stated, self.sizes)
-
-    @cached_property
-    def weight_limits(self) -> WeightLimits | None:
-        """Limits on the weights of clusters where points have weights, None for none."""
-        if self.weights is None:
-            return None
-        return WeightLimits.of(self.weights, self.k, self.min_weight, self.max_weight)
-
-    @property
-    def stated_limits(self) -> list[str]:
-        """Limits on sizes and weights of clusters that say something, as texts."""
-        return [str(limits) for limits in (self.size_limits, self.weight_limits) if limits]
-
-    @property
-    def has_constraints_beyond_pairs(self) -> bool:
-        """True if constraints on clusters, or on sizes, say more than cannot-links could."""
-        if self.size_limits is not None or self.weight_limits is not None:
-            return True
-        compiled = self.compiled_constraints
-        return bool(compiled.budgets or compiled.others)
-
-    @property
-    def has_constraints_beyond_sizes(self) -> bool:
-        """True if constraints on clusters say more than cannot-links and limits could.
-
-        Limits are on sizes and on weights.
-        """
-        compiled = self._stated_constraints
-        return bool(compiled.others) or not all(b.counts_points for b in compiled.budgets)
 
     def without_soft_pairs(self) -> Instance:
         """Return the instance without its soft must-links and cannot-links."""
@@ -504,12 +231,6 @@ class Instance:
         most = min((size for size in maxima if size is not None), default=None)
         links = self._all_cannot_links()
         return replace(self, cannot_link=links, cluster_constraints=(), max_size=most)
-
-    def _all_cannot_links(self) -> NDArray[np.intp]:
-        """Return the cannot-links (q, 2), and those that constraints on clusters amount to."""
-        return distinct_edges(
-            np.concatenate([self.cannot_link, self.compiled_constraints.forbidden])
-        )
 
     def _stated(self) -> list[str]:
         """Return the numbers of constraints, a text for each kind."""

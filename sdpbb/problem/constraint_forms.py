@@ -1,0 +1,107 @@
+"""Constraints of an instance in the forms that the engine works with."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.problem.checks import SoftPairs
+from sdpbb.problem.cluster_constraints import ClusterConstraint
+from sdpbb.problem.compiled_constraints import CompiledConstraints, stated_maxima
+from sdpbb.problem.graph import distinct_edges
+from sdpbb.problem.size_limits import SizeLimits
+from sdpbb.problem.weight_limits import WeightLimits, sizes_of_weights
+
+
+class ConstraintForms:
+    """Forms of the constraints of an `Instance`, which declares these fields."""
+
+    points: NDArray[np.float64]
+    k: int
+    cannot_link: NDArray[np.intp]
+    soft_must_link: SoftPairs
+    soft_cannot_link: SoftPairs
+    cluster_constraints: tuple[ClusterConstraint, ...]
+    weights: NDArray[np.float64] | None
+    min_size: int | None
+    max_size: int | None
+    sizes: tuple[int, ...] | None
+    min_weight: float | None
+    max_weight: float | None
+
+    @property
+    def has_soft_constraints(self) -> bool:
+        return bool(len(self.soft_must_link) or len(self.soft_cannot_link))
+
+    @cached_property
+    def compiled_constraints(self) -> CompiledConstraints:
+        """Constraints on clusters in the forms that the engine works with.
+
+        Limits on sizes and weights are budgets among them.
+        """
+        compiled, sizes, weights = self._stated_constraints, self.size_limits, self.weight_limits
+        if sizes is not None:
+            compiled = compiled.with_most_points(len(self.points), sizes.most)
+        if weights is not None:
+            compiled = compiled.with_most_weight(weights.weights.units, weights.limits.most)
+        return compiled
+
+    @cached_property
+    def _stated_constraints(self) -> CompiledConstraints:
+        """Compiled `cluster_constraints`, without limits that are arguments of their own."""
+        return CompiledConstraints.of(self.cluster_constraints, self.points)
+
+    @cached_property
+    def size_limits(self) -> SizeLimits | None:
+        """Limits on the sizes of clusters that follow from all that is stated, None for none.
+
+        Limits on weights are among them where points weigh 1 each.
+        """
+        n, k = len(self.points), self.k
+        least, most = [self.min_size], [self.max_size, *stated_maxima(self.cluster_constraints)]
+        if self.weights is None:
+            lightest, heaviest = sizes_of_weights(
+                len(self.points), self.min_weight, self.max_weight
+            )
+            least, most = [*least, lightest], [*most, heaviest]
+        fewest = max((size for size in least if size is not None), default=None)
+        stated = min((size for size in most if size is not None), default=None)
+        if stated == 0:
+            return SizeLimits(n, k, fewest or 1, 0)
+        return SizeLimits.of(n, k, fewest, stated, self.sizes)
+
+    @cached_property
+    def weight_limits(self) -> WeightLimits | None:
+        """Limits on the weights of clusters where points have weights, None for none."""
+        if self.weights is None:
+            return None
+        return WeightLimits.of(self.weights, self.k, self.min_weight, self.max_weight)
+
+    @property
+    def stated_limits(self) -> list[str]:
+        """Limits on sizes and weights of clusters that say something, as texts."""
+        return [str(limits) for limits in (self.size_limits, self.weight_limits) if limits]
+
+    @property
+    def has_constraints_beyond_pairs(self) -> bool:
+        """True if constraints on clusters, or on sizes, say more than cannot-links could."""
+        if self.size_limits is not None or self.weight_limits is not None:
+            return True
+        compiled = self.compiled_constraints
+        return bool(compiled.budgets or compiled.others)
+
+    @property
+    def has_constraints_beyond_sizes(self) -> bool:
+        """True if constraints on clusters say more than cannot-links and limits could.
+
+        Limits are on sizes and on weights.
+        """
+        compiled = self._stated_constraints
+        return bool(compiled.others) or not all(b.counts_points for b in compiled.budgets)
+
+    def _all_cannot_links(self) -> NDArray[np.intp]:
+        """Return the cannot-links (q, 2), and those that constraints on clusters amount to."""
+        links = np.concatenate([self.cannot_link, self.compiled_constraints.forbidden])
+        return distinct_edges(links)
