@@ -33,8 +33,7 @@ def check_compatibility(
     ParameterError
         If the parameters are none. If the instance's constraints on clusters are more than the
         bounding knows of, have no place in a checkpoint, or cannot be sent to other processes. If
-        there are soft constraints, of which the solver of the relaxation knows nothing, or a least
-        weight of clusters, of which the bounding knows nothing.
+        there are soft constraints, of which the solver of the relaxation knows nothing.
     """
     check_instance(instance)
     if not isinstance(parameters, SolverParameters):
@@ -44,12 +43,6 @@ def check_compatibility(
         )
     if instance.has_soft_constraints:
         _check_soft(parameters)
-    weights = instance.weight_limits
-    if weights is not None and weights.has_minimum and parameters.bounding == "colgen":
-        raise ParameterError(
-            "bounding = 'colgen': expected 'sdp' or 'hybrid', as there is a least weight of "
-            "clusters (min_weight), of which columns do not know"
-        )
     fit = [
         repr(name) for name, entry in BOUNDING_METHODS.items() if entry.keeps_cluster_constraints
     ]

@@ -15,6 +15,5 @@ def examples(count: int = 30, **more) -> settings:
 
     Without a deadline: the first example pays for imports and compilation.
     """
-    return settings(
-        max_examples=max(1, round(count * FACTOR)), deadline=None, derandomize=SAME, **more
-    )
+    chosen = {"derandomize": SAME, **more}
+    return settings(max_examples=max(1, round(count * FACTOR)), deadline=None, **chosen)

@@ -107,11 +107,11 @@ class CheckedSizes:
         is_range = self.listed is None or self.listed[0] == self.listed[-1]
         return is_range and self.least <= max(1, self.n - (self.k - 1) * self.most)
 
-    def marks(self) -> NDArray[np.bool_]:
-        """Return whether a cluster may have s points, s = 0..n, (n + 1,)."""
-        sizes = np.arange(self.n + 1)
-        fits = (sizes >= self.least) & (sizes <= self.most)
-        return fits if self.listed is None else fits & np.isin(sizes, self.listed)
+    def ranges(self) -> NDArray[np.float64]:
+        """Return the ranges (q, 2) that the size of a cluster is in one of, ascending."""
+        sizes = sorted(set(self.bounds()))
+        fits = [(low, high) for low, high in sizes if self.least <= low and high <= self.most]
+        return np.array(fits, np.float64).reshape(-1, 2)
 
     def bounds(self) -> list[tuple[int, int]]:
         """Return the least and the most points of each cluster, listed ones in their order."""

@@ -38,6 +38,13 @@ class Measure:
     of_blocks: NDArray[np.int64]
     limits: SizeLimits
 
+    def allows(self, members: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which sets (t, m) of blocks have as much as a cluster may, (t,)."""
+        # Sums of whole numbers below 2^53: exact.
+        sums = (members.astype(np.float64) @ self.of_blocks.astype(np.float64))[:, None]
+        ranges = self.limits.ranges()
+        return np.asarray(((ranges[:, 0] <= sums) & (sums <= ranges[:, 1])).any(axis=1))
+
     def keeps(self, labels: NDArray[np.intp]) -> bool:
         """Return whether the clusters of labels (m,) are within the limits."""
         sums = np.bincount(labels, self.of_blocks).astype(np.int64)  # whole numbers, exactly
@@ -141,19 +148,18 @@ class Contraction:
         known = () if self.instance is None else self.instance.compiled_constraints.budgets
         return Budgets.over_blocks(known, self.block_of).without_idle(self.cannot_link)
 
-    @property
-    def whole_sizes(self) -> SizeLimits | None:
-        """Limits on sizes that every cluster has to be looked at for, and no part of one.
+    @cached_property
+    def whole_measures(self) -> tuple[Measure, ...]:
+        """Measures whose limits every cluster has to be looked at for, and no part of one.
 
-        None where k clusters keep them if none has too many points.
+        Those that k clusters keep if none has too much are left out.
         """
-        limits = self.size_limits
-        return None if limits is None or limits.follow_from_most else limits
+        return tuple(each for each in self.measures if not each.limits.follow_from_most)
 
     @property
     def has_cheaper_parts(self) -> bool:
         """True if every part of an allowed cluster is allowed, and costs no more."""
-        return self.whole_sizes is None and not self.soft
+        return not self.whole_measures and not self.soft
 
     @property
     def other_constraints(self) -> tuple[ClusterConstraint, ...]:

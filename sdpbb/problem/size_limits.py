@@ -88,15 +88,12 @@ class SizeLimits:
             return size in self.listed
         return self.least <= size <= self.most
 
-    def marks(self) -> NDArray[np.bool_]:
-        """Return whether a cluster may have s points, for s = 0 to n, (n + 1,)."""
-        found = np.zeros(self.n + 1, bool)
-        if self.listed is not None:
-            found[list(self.listed)] = True
-            found[: self.least] = found[self.most + 1 :] = False
-        else:
-            found[self.least : self.most + 1] = True
-        return found
+    def ranges(self) -> NDArray[np.int64]:
+        """Return the ranges (q, 2) of sizes that a cluster may have, ascending."""
+        if self.listed is None:
+            return np.array([[self.least, self.most]], np.int64)
+        sizes = [size for size in sorted(set(self.listed)) if self.least <= size <= self.most]
+        return np.repeat(np.array(sizes, np.int64).reshape(-1, 1), 2, axis=1)
 
     def keeps(self, sizes: NDArray[np.integer]) -> bool:
         """Return whether clusters of these sizes, (k,), are within the limits."""

@@ -26,12 +26,10 @@ class WeightLimits:
     ----------
     weights : of the points, in units
     limits : on the units of a cluster, as narrow as they are
-    has_minimum : whether a least weight is stated, and not merely what a greatest one leaves
     """
 
     weights: WeightUnits
     limits: SizeLimits
-    has_minimum: bool
 
     @classmethod
     def of(
@@ -58,7 +56,7 @@ class WeightLimits:
             limits: SizeLimits | None = SizeLimits(units.total, k, least, most)
         else:
             limits = SizeLimits.of(units.total, k, least, most)
-        return None if limits is None else cls(units, limits, least > 1)
+        return None if limits is None else cls(units, limits)
 
     def __str__(self) -> str:
         unit, limits = self.weights.unit, self.limits

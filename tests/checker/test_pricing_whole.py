@@ -1,4 +1,4 @@
-"""Verified pricing where clusters have least or listed sizes, or soft pairs: by all clusters."""
+"""Verified pricing where clusters have least sizes or weights, or soft pairs: by all clusters."""
 
 import numpy as np
 import pytest
@@ -17,11 +17,8 @@ from tests.enumeration import clusterings
 
 
 def checked(instance: Instance, contraction: Contraction):
-    """The blocks as the checker sees them, their cannot-links, and the rules on clusters.
-
-    Weights have units of their own there: these are of instances without any.
-    """
-    geometry = Geometry.of(instance.points, None, checked_soft_pairs(instance))
+    """The blocks as the checker sees them, their cannot-links, and the rules on clusters."""
+    geometry = Geometry.of(instance.points, instance.weights, checked_soft_pairs(instance))
     rules = with_size_limits(cluster_rules(instance), instance.n_points, instance.k)
     blocks = contraction.block_of
     return geometry.contracted(blocks), contraction.adjacency, over_blocks(rules, blocks)
@@ -29,7 +26,7 @@ def checked(instance: Instance, contraction: Contraction):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_least_values_are_proven_and_no_more(seed):
-    instance, contraction = whole_instance(seed, weighted=False)
+    instance, contraction = whole_instance(seed)
     columns = all_columns(contraction)
     if not len(columns):
         return
@@ -54,7 +51,7 @@ def test_least_values_are_proven_and_no_more(seed):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_partitions_have_the_sizes_asked_for(seed):
-    instance, contraction = whole_instance(seed, weighted=False)
+    instance, contraction = whole_instance(seed)
     columns = all_columns(contraction)
     contracted, adjacency, rules = checked(instance, contraction)
     k, m = contraction.k, contraction.n_blocks

@@ -25,7 +25,7 @@ from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
 from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.decomposition.restriction import Restriction
-from sdpbb.errors import CertificateError, InstanceError, ParameterError
+from sdpbb.errors import CertificateError, InstanceError
 from sdpbb.packing import FEW_UNITS, packed_exactly, packed_greedily
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.files.constraints import Constraints
@@ -253,7 +253,7 @@ def check(seed: int, bounding: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("bounding", ["sdp", "hybrid"])
+@pytest.mark.parametrize("bounding", ["sdp", "hybrid", "colgen"])
 @pytest.mark.parametrize("first", range(0, 80, 20))
 def test_solve_finds_the_optimum(first, bounding):
     for seed in range(first, first + 20):
@@ -270,35 +270,32 @@ def test_packings_on_the_edge_of_limits_are_searched_for(seed, bounding):
 @pytest.mark.parametrize("first", range(1000, 3000, 100))
 def test_solve_finds_the_optimum_of_many(first):
     for seed in range(first, first + 100):
-        check(seed, ("sdp", "hybrid")[seed % 2])
+        check(seed, ("sdp", "hybrid", "colgen")[seed % 3])
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seed", [1, 4, 7, 11])
-def test_columns_know_greatest_weights(seed):
-    instance = weighted_instance(seed)
-    instance = replace(instance, min_weight=None, min_size=None)
-    best = optimum(instance)
-    result = sdpbb.solve(instance, sdpbb.SolverParameters(bounding="colgen"))
-    assert (result.status is SolutionStatus.INFEASIBLE) is (best is None)
-    assert best is None or result.objective == pytest.approx(best, rel=1e-4, abs=1e-12)
-
-
-def test_columns_refuse_least_weights():
-    instance = Instance(np.arange(4.0)[:, None], 2, weights=np.arange(1.0, 5.0), min_weight=3.0)
-    with pytest.raises(ParameterError, match=r"^bounding = 'colgen'.*min_weight"):
-        sdpbb.solve(instance, sdpbb.SolverParameters(bounding="colgen"))
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("most", [None, 1.1])
+def test_columns_settle_least_weights_at_the_root(seed, most):
+    rng = np.random.default_rng(seed)
+    weights = rng.uniform(0.5, 2.0, 12)
+    mean = weights.sum() / 3
+    limits = {"min_weight": 0.8 * mean, "max_weight": most and most * mean}
+    instance = Instance(rng.normal(size=(12, 2)), 3, weights=weights, **limits)
+    result = sdpbb.solve(instance)
+    assert result.statistics.n_nodes == 1
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.objective == pytest.approx(optimum(instance))
 
 
 @pytest.mark.parametrize("bounding", ["colgen", "hybrid"])
 def test_any_point_is_as_heavy_as_the_lightest(bounding, tmp_path):
-    """A least weight that single points have says nothing, and columns need not know it."""
+    """A least weight that single points have says nothing, and columns are not looked at for it."""
     rng = np.random.default_rng(3)
     weights, path = rng.uniform(0.5, 2.0, 8), str(tmp_path / "light.cert")
     limits = {"min_weight": float(weights.min()), "max_weight": 0.4 * weights.sum()}
     instance = Instance(rng.normal(size=(8, 2)), 4, weights=weights, **limits)
     assert instance.weight_limits is not None
-    assert not instance.weight_limits.has_minimum
+    assert contract(instance).has_cheaper_parts
     parameters = sdpbb.SolverParameters(bounding=bounding)
     result = sdpbb.solve(instance, parameters, certificate=path)
     assert result.objective == pytest.approx(optimum(instance))
@@ -306,11 +303,13 @@ def test_any_point_is_as_heavy_as_the_lightest(bounding, tmp_path):
 
 
 @pytest.mark.long
-def test_certificates_prove_optima(tmp_path):
+@pytest.mark.parametrize("bounding", ["sdp", "hybrid", "colgen"])
+def test_certificates_prove_optima(bounding, tmp_path):
     path = str(tmp_path / "of.cert")
+    parameters = sdpbb.SolverParameters(bounding=bounding, gap=1e-5)
     for seed in range(24):
         instance = weighted_instance(seed)
-        result = sdpbb.solve(instance, sdpbb.SolverParameters(gap=1e-5), certificate=path)
+        result = sdpbb.solve(instance, parameters, certificate=path)
         verdict = sdpbb.verify_certificate(path, instance)
         best = optimum(instance)
         if best is None:

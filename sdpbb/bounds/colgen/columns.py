@@ -138,7 +138,8 @@ def cluster_costs(contraction: Contraction, members: Membership) -> NDArray[np.f
 def allowed(contraction: Contraction, members: Membership) -> NDArray[np.bool_]:
     """Return which clusters (t, m) hold no cannot-linked pair and keep all constraints, (t,).
 
-    That is, which of them may be all of a cluster, where sizes are limited from below, too.
+    That is, which of them may be all of a cluster, where sizes or weights are limited from below,
+    too.
     """
     sets, budgets = members.astype(np.float64), contraction.budgets
     adjacent = csr_array(contraction.adjacency.astype(np.float64))
@@ -148,9 +149,8 @@ def allowed(contraction: Contraction, members: Membership) -> NDArray[np.bool_]:
         for b, pairs in enumerate(budgets.pairs):
             spent[:, b] += ((sets @ pairs) * sets).sum(axis=1) / 2.0
         keep &= (spent <= budgets.limits).all(axis=1)
-    sizes = contraction.whole_sizes
-    if sizes is not None:
-        keep &= sizes.marks()[np.rint(sets @ contraction.counts).astype(np.intp)]
+    for measure in contraction.whole_measures:
+        keep &= measure.allows(members)
     if contraction.other_constraints:
         for row in np.flatnonzero(keep):
             keep[row] = contraction.allows(np.flatnonzero(members[row]))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.bound import matrices_mebibytes
 from sdpbb.bounds.colgen.effort import is_easy_to_price, pricing_mebibytes
 from sdpbb.bounds.colgen.parameters import ColgenParameters
-from sdpbb.bounds.hybrid.methods import HybridMethods, has_columns
+from sdpbb.bounds.hybrid.methods import HybridMethods
 from sdpbb.bounds.hybrid.parameters import HybridParameters
 from sdpbb.bounds.hybrid.run import HybridRun
 from sdpbb.bounds.hybrid.state import HybridState, HybridWarmStart
@@ -73,7 +73,7 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
     def lighter(self, contraction: Contraction) -> str | None:
         """Return the bounding by columns alone where pricing is easy."""
         is_easy = is_easy_to_price(contraction, self.methods.colgen.centre)
-        return "colgen" if is_easy and has_columns(contraction) else None
+        return "colgen" if is_easy else None
 
     def mebibytes(self, contraction: Contraction) -> float:
         """Return the memory that bounding a node takes at its peak, in MiB, about.

@@ -25,8 +25,6 @@ class HybridMethods:
 
     def has_easy_columns(self, contraction: Contraction) -> bool:
         """Return whether pricing looks easy, so that columns come before the relaxation."""
-        if not has_columns(contraction):
-            return False
         is_easy = is_easy_to_price(contraction, self.colgen.centre)
         return is_easy and is_low(contraction, self.hybrid)
 
@@ -54,12 +52,6 @@ class HybridMethods:
         if not fewest <= m <= own.most:
             return False
         return len(contraction.cannot_link) <= own.most_pairs * m
-
-
-def has_columns(contraction: Contraction) -> bool:
-    """Return whether columns are for the node: they do not know least weights of clusters."""
-    weights = contraction.weight_limits
-    return weights is None or not weights.has_minimum
 
 
 def is_low(contraction: Contraction, parameters: HybridParameters) -> bool:

@@ -6,7 +6,6 @@ import math
 from typing import Protocol
 
 from sdpbb.bounds.bound import BoundProgress
-from sdpbb.bounds.hybrid.methods import has_columns
 from sdpbb.bounds.hybrid.parts import HybridParts
 from sdpbb.time_left import TimeLeft
 
@@ -178,8 +177,6 @@ class ColumnStage(EasyColumnStage):
         # Where exact pricing has not ended at these prices, it will hardly at others.
         is_tried = not {self.name, EnumerationStage.name} & set(parts.skipped)
         if not parts.is_small and not (is_tried and parts.methods.hybrid.tried_steps > 0):
-            return False
-        if not has_columns(parts.contraction):
             return False
         parts.generate(parts.semidefinite_duals())
         return True

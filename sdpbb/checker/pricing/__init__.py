@@ -45,9 +45,10 @@ in, or in the place of others, gives a set of at least t, and so changes f by mo
     (out)  e_j |c_j - y|^2 > (a_j - slack) (1 + e_j / E)
     (swap) q_j(y) > sum of q_i(y) - slack
 
-Where clusters have least or listed sizes, or there are soft pairs, parts of a set may be none, or
-worth less, and none of that holds. Sets are looked at as a whole then (`whole`): all blocks are
-near each other, no rule but the bounds drops or chooses a block, and t may be above 0.
+Where clusters have least sizes or weights, or listed sizes, or there are soft pairs, parts of a set
+may be none, or worth less, and none of that holds. Sets are looked at as a whole then (`whole`):
+all blocks are near each other, no rule but the bounds drops or chooses a block, and t may be above
+0.
 
 Near the first block of X are all its blocks: sums over the blocks of a node are at most the largest
 of the sums over what is near a block, and that is what the margin is in proportion to.

@@ -163,12 +163,11 @@ def _restrict(scope: Scope, nodes: Nodes) -> Nodes:
 
 
 def _restrict_whole(scope: Scope, whole: Whole, nodes: Nodes) -> Nodes:
-    """Return the nodes restricted by the rules on clusters, and by the sizes that they may have."""
+    """Return the nodes restricted by the rules on clusters, and by what sets may have."""
     rules, chosen = scope.problem.rules, nodes.chosen
     kept = ~broken_by(rules, chosen)
     still = nodes.open & ~broken_with(rules, chosen)
-    fewest, most = whole.range_of_sizes(chosen, still)
-    kept &= fewest <= most
+    kept &= whole.allow(chosen, still)
     return indexed(nodes._replace(open=still), kept)
 
 

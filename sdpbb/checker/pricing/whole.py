@@ -1,4 +1,4 @@
-"""Sets that are looked at as a whole: least and listed sizes, soft pairs.
+"""Sets that are looked at as a whole: least sizes and weights, listed sizes, soft pairs.
 
 Parts of such sets may be no sets, or may be worth less, so that nothing follows from leaving blocks
 out or putting them in. What is left are bounds for all sets of a node.
@@ -15,64 +15,107 @@ W_ij of all pairs inside X besides. Where X holds the blocks S that are chosen, 
 as a pair of open blocks counts half for each of the two, and not at all if W > 0.
 
 *Sizes.* Where X has t points or more, for any u >= 0 its value is at least what it is with profits
-of u more for each point of an open block, and u (t - points of S) added.
+of u more for each point of an open block, and u (t - points of S) added. So it is for units of
+weight, and for both at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..rules import BlockRules, SizesOfBlocks
+from ..sizes import CheckedSizes, CheckedWeights
 
 Reals = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
+class WholeMeasure:
+    """Measure of blocks, points or units of weight, of which a set has as much as it may.
+
+    of_blocks : (m,) whole numbers, whose sums floats hold exactly
+    ranges : (q, 2) that the sum of a set is in one of, ascending
+    """
+
+    of_blocks: Reals
+    ranges: Reals
+
+    @classmethod
+    def of(cls, of_blocks: NDArray[np.generic], limits: CheckedSizes) -> WholeMeasure:
+        return cls(of_blocks.astype(np.float64), limits.ranges())
+
+    def select(self, blocks: NDArray[np.intp]) -> WholeMeasure:
+        """Return the same of some blocks only, in their order."""
+        return WholeMeasure(self.of_blocks[blocks], self.ranges)
+
+    def sums_of_sets(self, chosen: Marks, still: Marks) -> tuple[Reals, Reals]:
+        """Return the least and the most (s,) that sets of nodes may have.
+
+        The least are more than the most where there is no such set.
+        """
+        held = (chosen @ self.of_blocks)[:, None]
+        room = held + (still @ self.of_blocks)[:, None]
+        low, high = np.maximum(held, self.ranges[:, 0]), np.minimum(room, self.ranges[:, 1])
+        least = np.where(low <= high, low, np.inf).min(axis=1, initial=np.inf)
+        return least, np.where(low <= high, high, -np.inf).max(axis=1, initial=-np.inf)
+
+    def rates(self, chosen: Marks, still: Marks, values: Reals) -> tuple[Reals, Reals]:
+        """Return u (s,), and what sets lack to the least that they may have, (s,).
+
+        The u are those at which the blocks that are worth it have about that.
+
+        values : (s, c) about what open blocks add
+        """
+        lacking = self.sums_of_sets(chosen, still)[0] - chosen @ self.of_blocks
+        ratio = np.where(still, values / self.of_blocks, np.inf)
+        order = np.argsort(ratio, axis=1)
+        counted = np.where(still, self.of_blocks, 0.0)
+        filled = np.cumsum(np.take_along_axis(counted, order, axis=1), axis=1)
+        enough = filled >= lacking[:, None]
+        last = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)
+        rate = np.take_along_axis(ratio, last, axis=1)[:, 0]
+        rate = np.where((lacking > 0.0) & enough.any(axis=1) & np.isfinite(rate), rate, 0.0)
+        return np.maximum(rate, 0.0), np.where(np.isfinite(lacking), lacking, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
 class Whole:
-    """Prices of soft pairs and sizes, for which sets of m blocks are looked at as a whole.
+    """Prices of soft pairs, sizes and weights, for which sets of m blocks are looked at as a whole.
 
     tied : (m, m) W, symmetric, zero diagonal
-    counts : (m,) numbers of points; zeros where sizes are not limited
-    sizes : (n + 1,) whether a set may have 0..n points
+    measures : of which sets may not have any sum
     """
 
     tied: Reals
-    counts: Reals
-    sizes: Marks
+    measures: tuple[WholeMeasure, ...]
 
     @classmethod
     def of(cls, tied: Reals | None, rules: BlockRules, m: int) -> Whole | None:
         """Return what there is to look at; None if parts of sets are sets, and worth no less."""
-        found = sizes_of(rules)
+        measures = tuple(_measures(rules))
         if tied is not None and not tied.any():
             tied = None
-        if found is None and tied is None:
+        if not measures and tied is None:
             return None
-        matrix = np.zeros((m, m)) if tied is None else tied
-        if found is None:
-            return cls(matrix, np.zeros(m), np.ones(1, np.bool_))
-        return cls(matrix, found.counts, found.limits.marks())
+        return cls(np.zeros((m, m)) if tied is None else tied, measures)
 
     def select(self, blocks: NDArray[np.intp]) -> Whole:
         """Return the same of some blocks only, in their order."""
-        return Whole(self.tied[np.ix_(blocks, blocks)], self.counts[blocks], self.sizes)
+        measures = tuple(measure.select(blocks) for measure in self.measures)
+        return Whole(self.tied[np.ix_(blocks, blocks)], measures)
 
-    def range_of_sizes(self, chosen: Marks, still: Marks) -> tuple[Reals, Reals]:
-        """Return the fewest and the most points (s,) that sets of nodes may have.
-
-        The fewest are more than the most where there is no such set.
-        """
-        n = len(self.sizes) - 1
-        points = (chosen @ self.counts).astype(np.intp)
-        room = points + (still @ self.counts).astype(np.intp)
-        steps = np.arange(n + 1)
-        following = np.minimum.accumulate(np.where(self.sizes, steps, n + 1)[::-1])[::-1]
-        before = np.maximum.accumulate(np.where(self.sizes, steps, -1))
-        return following[points].astype(np.float64), before[np.minimum(room, n)].astype(np.float64)
+    def allow(self, chosen: Marks, still: Marks) -> Marks:
+        """Return whether nodes hold sets that have what they may by each measure alone, (s,)."""
+        kept = np.ones(len(chosen), np.bool_)
+        for measure in self.measures:
+            least, most = measure.sums_of_sets(chosen, still)
+            kept &= least <= most
+        return kept
 
     def worths(self, profits: Reals, chosen: Marks, still: Marks) -> tuple[Reals, Reals]:
         """Return the most that open blocks are worth (s, c), and the W of pairs chosen (s,)."""
@@ -83,28 +126,30 @@ class Whole:
     def raised(
         self, profits: Reals, chosen: Marks, still: Marks, values: Reals
     ) -> tuple[Reals, Reals, Reals]:
-        """Return profits (s, c) with u for each point, (s,) u (t - points), and what errors are of.
+        """Return profits (s, c) with u for each point or unit, (s,) what is added, and its errors.
 
-        The u are those at which the blocks that are worth it have about t points.
+        For one measure after the other: u (t - points), and what errors are in proportion to.
 
         values : (s, c) about what open blocks add
         """
-        if not self.counts.any():
-            none = np.zeros(len(chosen))
-            return profits, none, none
-        fewest, _ = self.range_of_sizes(chosen, still)
-        lacking = fewest - chosen @ self.counts
-        ratio = np.where(still, values / self.counts, np.inf)
-        order = np.argsort(ratio, axis=1)
-        counted = np.where(still, self.counts, 0.0)
-        filled = np.cumsum(np.take_along_axis(counted, order, axis=1), axis=1)
-        enough = filled >= lacking[:, None]
-        last = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)
-        rate = np.take_along_axis(ratio, last, axis=1)[:, 0]
-        rate = np.where((lacking > 0.0) & enough.any(axis=1) & np.isfinite(rate), rate, 0.0)
-        rate = np.maximum(rate, 0.0)
-        raised = rate * lacking
-        return profits + rate[:, None] * self.counts, raised, raised + rate * (still @ self.counts)
+        added = further = np.zeros(len(chosen))
+        for measure in self.measures:
+            rate, lacking = measure.rates(chosen, still, values)
+            more = rate[:, None] * measure.of_blocks
+            profits, values = profits + more, np.where(still, values - more, values)
+            added = added + rate * lacking
+            further = further + rate * (lacking + still @ measure.of_blocks)
+        return profits, added, further
+
+
+def _measures(rules: BlockRules) -> Iterator[WholeMeasure]:
+    """Yield the measures that sets are looked at for as a whole."""
+    sizes = sizes_of(rules)
+    if sizes is not None:
+        yield WholeMeasure.of(sizes.counts, sizes.limits)
+    for rule in rules:
+        if isinstance(rule, CheckedWeights) and not rule.limits.follow_from_most:
+            yield WholeMeasure.of(rule.units, rule.limits)
 
 
 def sizes_of(rules: BlockRules) -> SizesOfBlocks | None:

@@ -162,9 +162,7 @@ class _PartitionSearch:
         self.sets = csr_array(columns.members[keep].astype(np.int8))
         self.costs = np.floor(lower_costs[keep] / self._unit).astype(np.int64)
         self.position = np.flatnonzero(keep)
-        sizes = contraction.whole_sizes
-        self._counts = contraction.counts
-        self._listed = None if sizes is None else sizes.listed
+        self._counts, self._listed = contraction.counts, _listed_sizes(contraction)
         self.kind, self._n_of_kind = _kinds(contraction, columns.members[keep])
         nothing = np.zeros(self.m, np.int64)
         self._best = Multipliers(nothing, np.empty((0, 3), np.int64), nothing[:0])
@@ -360,11 +358,17 @@ def _kinds(
 
     Kinds are the listed sizes, which all clusters have one of; there is one where none are listed.
     """
-    sizes = contraction.whole_sizes
-    if sizes is None or sizes.listed is None:
+    sizes = _listed_sizes(contraction)
+    if sizes is None:
         return np.zeros(len(members), np.int64), np.array([contraction.k], np.int64)
-    listed, count = np.unique(sizes.listed, return_counts=True)
+    listed, count = np.unique(sizes, return_counts=True)
     return np.searchsorted(listed, members @ contraction.counts), count.astype(np.int64)
+
+
+def _listed_sizes(contraction: Contraction) -> tuple[int, ...] | None:
+    """Return the listed sizes that clusters are looked at for; None for none."""
+    limits = contraction.size_limits
+    return None if limits is None or limits.follow_from_most else limits.listed
 
 
 def _lowest(reduced: NDArray[np.int64], count: int) -> NDArray[np.intp]:

@@ -28,7 +28,7 @@ def local_minima(
     seeds = np.flatnonzero(within).astype(np.int64)
     if n_seeds is not None and n_seeds < len(seeds):
         seeds = np.ascontiguousarray(seeds[:: -(-len(seeds) // n_seeds)])
-    if len(problem.data.sizes) or len(problem.data.soft_other):
+    if len(problem.data.ranges) or len(problem.data.soft_other):
         found, values = np.zeros((len(seeds), problem.m), bool), np.zeros(len(seeds))
         climb_whole(problem.data, problem.profits(prices), seeds, found, values)
         members = problem.members(found)

@@ -13,6 +13,7 @@ from sdpbb.bounds.colgen.pricing.regions import Regions, tiling
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays
 from sdpbb.bounds.rounding_errors import rounding_of
 from sdpbb.problem import Contraction
+from sdpbb.problem.contraction import Measure
 from sdpbb.problem.soft_blocks import SoftBlocks
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -85,7 +86,6 @@ class PricingProblem:
         is_low = dimension < HIGH_DIMENSION and means.shape[1] > 0 and contraction.has_cheaper_parts
         soft = SoftBlocks() if without_costs else contraction.soft
         soft_start, soft_other, soft_weight = _soft_lists(soft, order)
-        sizes = contraction.whole_sizes
         regions = tiling(means, m / contraction.k) if is_low and m >= MANY_BLOCKS else None
         squares = squared_distances(means) if regions is None else np.zeros((0, 0))
         data = PricingArrays(
@@ -104,8 +104,8 @@ class PricingProblem:
             nearest=np.argsort(squares, axis=1, kind="stable"),
             boxes=m > FEW_BLOCKS and dimension < HIGH_DIMENSION and not len(limits),
             by_size=dimension >= HIGH_DIMENSION and bool((weights == np.rint(weights)).all()),
-            counts=contraction.counts[order].astype(np.float64),
-            sizes=np.zeros(0, bool) if sizes is None else sizes.marks(),
+            measures=_of_blocks(contraction.whole_measures, order),
+            ranges=_ranges(contraction.whole_measures),
             soft_start=soft_start,
             soft_other=soft_other,
             soft_weight=soft_weight,
@@ -138,9 +138,9 @@ class PricingProblem:
         (or there is a smaller set of the same value): so far blocks reach, and two of them are less
         than the sum apart. Implies the published test of compatibility (section 4.2). Where soft
         must-links end in i, leaving it out may cost all of their weight besides half of it. Nothing
-        is known where sets have a least size.
+        is known where sets have a least size or weight.
         """
-        if len(self.data.sizes):
+        if len(self.data.ranges):
             return self
         reach = np.maximum(self.reaches(prices), 0.0)
         far = self.data.squares > (reach[:, None] + reach) ** 2
@@ -177,8 +177,8 @@ class PricingProblem:
             nearest=at[data.nearest[order]] if len(data.nearest) else data.nearest,
             boxes=data.boxes,
             by_size=data.by_size,
-            counts=data.counts[order],
-            sizes=data.sizes,
+            measures=np.ascontiguousarray(data.measures[:, order]),
+            ranges=data.ranges,
             soft_start=soft_start,
             soft_other=soft_other,
             soft_weight=soft_weight,
@@ -231,8 +231,8 @@ class PricingProblem:
             nearest=np.zeros((0, 0), np.int64),
             boxes=data.boxes and len(positions) > FEW_BLOCKS,
             by_size=False,
-            counts=data.counts[positions],
-            sizes=data.sizes,
+            measures=np.ascontiguousarray(data.measures[:, positions]),
+            ranges=data.ranges,
             # There are no regions where there are soft pairs.
             soft_start=np.zeros(len(positions) + 1, np.int64),
             soft_other=data.soft_other,
@@ -249,7 +249,7 @@ class PricingProblem:
         Pairs of blocks whose common cluster has c(X) - prices(X) above it are excluded. None are
         where parts of a cluster need not be clusters, or may cost more than all of it.
         """
-        if len(self.data.sizes) or len(self.data.soft_other):
+        if len(self.data.ranges) or len(self.data.soft_other):
             return self
         a, e = self.profits(prices), self.data.weights
         between = e[:, None] * e / (e[:, None] + e) * self.data.squares
@@ -270,7 +270,7 @@ class PricingProblem:
             return 0.0  # prices that are whole numbers are summed exactly
         total = float(np.abs(prices).sum() + self.scatter.sum()) + self.paid
         points = float(self.data.weights.sum())
-        if len(self.data.sizes) or self.paid > 0.0:
+        if len(self.data.ranges) or self.paid > 0.0:
             total += 4.0 * points * self.reach**2
         sums: float = (16 * m + 64 * p + 64) * total
         coordinates: float = 16 * p * self.reach * float(np.sqrt(points * total))
@@ -291,6 +291,22 @@ def principal_coordinates(
         return means
     axes = np.linalg.eigh((means * weights[:, None]).T @ means)[1]
     return np.asarray(means @ axes[:, ::-1])
+
+
+def _of_blocks(measures: tuple[Measure, ...], order: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return measures of the block at each position, (g, m)."""
+    found = [each.of_blocks[order].astype(np.float64) for each in measures]
+    return np.array(found).reshape(len(measures), len(order))
+
+
+def _ranges(measures: tuple[Measure, ...]) -> NDArray[np.float64]:
+    """Return the ranges (g, q, 2) of what sets may have by measures; empty ones fill up."""
+    each = [measure.limits.ranges() for measure in measures]
+    found = np.empty((len(each), max(map(len, each), default=0), 2))
+    found[:] = np.inf, -np.inf
+    for number, ranges in enumerate(each):
+        found[number, : len(ranges)] = ranges
+    return found
 
 
 def _soft_lists(

@@ -81,7 +81,7 @@ class ClusterSearch:
         self._profits = problem.profits(sought.prices)
         self._optimal_only = sought.optimal_only
         self.state = _root(problem, sought.target, box) if state is None else state
-        self._scratch = _scratch(problem.m)
+        self._scratch = _scratch(problem.m, len(problem.data.measures))
 
     @property
     def is_finished(self) -> bool:
@@ -168,7 +168,7 @@ def _empty_stack(m: int, p: int, b: int) -> Stack:
     )
 
 
-def _scratch(m: int) -> Scratch:
+def _scratch(m: int, g: int) -> Scratch:
     return Scratch(
         distance=np.zeros(m),
         near=np.zeros(m),
@@ -187,4 +187,7 @@ def _scratch(m: int) -> Scratch:
         keen=np.zeros(m),
         dull=np.zeros(m),
         shift=np.zeros(1),
+        held=np.zeros(g),
+        fewest=np.zeros(g),
+        most=np.zeros(g),
     )

@@ -18,9 +18,9 @@ from sdpbb.bounds.colgen.pricing.set_kernels import copy_to_child, include
 from sdpbb.bounds.colgen.pricing.size_kernels import empty_by_size
 from sdpbb.bounds.colgen.pricing.whole_kernels import (
     fill_worths,
+    has_range_of_sizes,
     lift,
     may_be_all,
-    range_of_sizes,
 )
 from sdpbb.jit import njit
 
@@ -183,21 +183,19 @@ def _process_node(
     Returns the coordinate to halve the box along, or -1; the block to branch on, or -1 if the node
     holds nothing more of interest; and upper or, with optimal_only, what it has fallen to.
     """
-    fewest, sizes_most = 1.0, np.inf
-    has_parts = len(data.sizes) == 0
+    has_parts = len(data.ranges) == 0
     while True:
         value = stack.scatter[d] - stack.profit[d]
-        if optimal_only and stack.size[d] > 0.0 and value < upper and may_be_all(data, stack, d):
+        is_better = optimal_only and stack.size[d] > 0.0 and value < upper
+        if is_better and may_be_all(data, stack, d, scratch):
             upper = value
             for j in range(len(scratch.met)):
                 scratch.met[j] = stack.chosen[d, j]
         if stack.n_candidates[d] == 0:
             return -1, -1, upper
-        if not has_parts:
-            fewest, sizes_most = range_of_sizes(data, stack, d)
-            if fewest > sizes_most:
-                stack.n_candidates[d] = 0
-                return -1, -1, upper
+        if not has_range_of_sizes(data, stack, d, scratch):
+            stack.n_candidates[d] = 0
+            return -1, -1, upper
         fill_worths(data, stack, d, profits, scratch)
         total, least = measure(data, stack, d, scratch.worth, scratch)
         most = 0.0
@@ -211,7 +209,7 @@ def _process_node(
         elif upper - value + total <= 0.0:
             return -1, -1, upper
         if not has_parts:
-            lift(data, stack, d, scratch, fewest, sizes_most, most, upper)
+            lift(data, stack, d, scratch, most, upper)
         worths, shift = scratch.lifted, scratch.shift[0]
         if stack.size[d] > 0.0:
             least, most = narrowed(data, stack, d, worths, scratch, upper - shift, least, most)
@@ -235,9 +233,7 @@ def _process_node(
         if forced >= 0:
             include(data, stack, d, forced, profits)
         elif not dropped:
-            if data.by_size and empty_by_size(
-                data, stack, d, scratch.worth, scratch, upper, fewest, sizes_most
-            ):
+            if data.by_size and empty_by_size(data, stack, d, scratch.worth, scratch, upper):
                 stack.n_candidates[d] = 0  # the set chosen may itself be wanted
                 return -1, -1, upper
             c, block = _branching(
@@ -338,7 +334,7 @@ def search(
             counters[FOUND] = at + 1
         elif not optimal_only and at_end and stack.n_candidates[d] == 0 and stack.size[d] > 0.0:
             value = stack.scatter[d] - stack.profit[d]
-            is_wanted = value < upper[0] and may_be_all(data, stack, d)
+            is_wanted = value < upper[0] and may_be_all(data, stack, d, scratch)
             if is_wanted and _has_its_mean(stack, d):
                 for j in range(found.shape[1]):
                     found[counters[FOUND], j] = stack.chosen[d, j]

@@ -36,9 +36,9 @@ class PricingArrays(NamedTuple):
     squares, nearest : (m, m) squared distances of the means; for each block all, the nearest first
     boxes, by_size : whether boxes are halved, and whether weights are looked at one by one: what is
         worth its time depends on the dimension
-    counts : (m,) numbers of points
-    sizes : (n + 1,) whether a set may have 0 to n points; (0,) where parts of allowed sets are
-        allowed
+    measures : (g, m) whole numbers: points, or units of weight; (0, m) where parts of allowed sets
+        are allowed
+    ranges : (g, q, 2) of the sums that a set may have; empty ones may be among them
     soft_start, soft_other, soft_weight : soft pairs of block i, each under both its ends, with
         soft_other[soft_start[i] : soft_start[i + 1]], ascending, and their W
     """
@@ -58,8 +58,8 @@ class PricingArrays(NamedTuple):
     nearest: Integers
     boxes: bool
     by_size: bool
-    counts: Reals
-    sizes: Booleans
+    measures: Reals
+    ranges: Reals
     soft_start: Integers
     soft_other: Integers
     soft_weight: Reals
@@ -114,10 +114,12 @@ class Scratch(NamedTuple):
     at : (m,) position in these
     key : (m,)
     worth : (m,) per block: the most that a candidate adds to profits, whatever else is chosen
-    lifted : (m,) that, and what its points are worth towards the sizes that are allowed
+    lifted : (m,) that, and what it is worth towards the sizes and weights that are allowed
     keen, dull : (m,) per block: the most that a candidate can be worth to a set that holds it, and
         the least that it is worth to one that does not
     shift : (1,) what bounds from `lifted` have to be raised by
+    held, fewest, most : (g,) by measure: what the chosen blocks have, and the least and the most
+        that an allowed set has
     """
 
     distance: Reals
@@ -137,6 +139,9 @@ class Scratch(NamedTuple):
     keen: Reals
     dull: Reals
     shift: Reals
+    held: Reals
+    fewest: Reals
+    most: Reals
 
 
 # What a node has left to do: nothing, the upper half of its box along coordinate c as UPPER - c, or

@@ -136,19 +136,21 @@ def _size_bound(
 
 @inner
 def _further_points(
-    data: PricingArrays, stack: Stack, d: int, total: float, fewest: float, most: float
+    data: PricingArrays, stack: Stack, d: int, total: float, scratch: Scratch
 ) -> tuple[float, float]:
-    """Return the range of how many points more than chosen a set of fewest to most points has.
+    """Return the range of how many points more than chosen an allowed set has.
 
-    Where weights are not numbers of points these say nothing of it.
+    Measures other than weights say nothing of it.
     """
-    points = 0.0
-    for j in range(len(data.weights)):
-        if data.weights[j] != data.counts[j]:
-            return 1.0, total
-        if stack.chosen[d, j]:
-            points += data.counts[j]
-    return max(1.0, fewest - points), min(total, most - points)
+    first, last = 1.0, total
+    for g in range(len(data.measures)):
+        is_weight = True
+        for j in range(len(data.weights)):
+            is_weight = is_weight and data.weights[j] == data.measures[g, j]
+        if is_weight:
+            first = max(first, scratch.fewest[g] - scratch.held[g])
+            last = min(last, scratch.most[g] - scratch.held[g])
+    return first, last
 
 
 @inner
@@ -159,12 +161,8 @@ def empty_by_size(
     profits: Reals,
     scratch: Scratch,
     upper: float,
-    least_size: float,
-    largest_size: float,
 ) -> bool:
     """Return whether no set with further blocks is below upper, whatever its number of points.
-
-    Those of a set are from least_size to largest_size.
 
     With s points,
 
@@ -175,7 +173,7 @@ def empty_by_size(
     """
     total = _sum_neighbours(data, stack, d, scratch)
     multiplier = 0.0
-    first, last = _further_points(data, stack, d, total, least_size, largest_size)
+    first, last = _further_points(data, stack, d, total, scratch)
     if first > last:
         return True
     likely = min(max(stack.likely[d], first), last)

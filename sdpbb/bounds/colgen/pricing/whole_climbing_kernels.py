@@ -1,4 +1,4 @@
-"""Compiled loop of heuristic pricing where sets have least or listed sizes, or soft pairs."""
+"""Compiled loop of heuristic pricing where sets have least sizes or weights, or soft pairs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 from sdpbb.arrays import Booleans, Integers, Reals
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays, inner
 from sdpbb.bounds.colgen.pricing.set_kernels import consumption, fits
+from sdpbb.bounds.colgen.pricing.whole_kernels import is_allowed
 from sdpbb.jit import njit
 
 # Places that a set is chosen around, one after the other.
@@ -20,11 +21,12 @@ def _best_prefix(
     place: Reals,
     used: Reals,
     tied: Reals,
+    held: Reals,
     chosen: Booleans,
     blocked: Booleans,
     best_set: Booleans,
 ) -> float:
-    """Choose blocks around a place, those whose points are worth most first.
+    """Choose blocks around a place, those that are worth most by weight first.
 
     Of the sets on the way the best one that may be all of a cluster is written to best_set. Returns
     its value about the place; inf where there is none.
@@ -34,18 +36,19 @@ def _best_prefix(
     blocked[:] = False
     used[:] = 0.0
     tied[:] = 0.0
+    held[:] = 0.0
     costs = np.empty(m)
     for j in range(m):
         square = 0.0
         for c in range(len(place)):
             square += (data.points[j, c] - place[c]) ** 2
         costs[j] = data.weights[j] * square - profits[j]
-    value, points, best = 0.0, 0.0, np.inf
+    value, best = 0.0, np.inf
     for _ in range(m):
         block, worth = -1, np.inf
         for j in range(m):
-            if not blocked[j] and (costs[j] + tied[j]) / data.counts[j] < worth:
-                block, worth = j, (costs[j] + tied[j]) / data.counts[j]
+            if not blocked[j] and (costs[j] + tied[j]) / data.weights[j] < worth:
+                block, worth = j, (costs[j] + tied[j]) / data.weights[j]
         if block < 0:
             break
         blocked[block] = True
@@ -53,10 +56,9 @@ def _best_prefix(
             break  # nothing that follows lowers the value, but for soft pairs
         if not fits(data, chosen, used, block):
             continue
-        if len(data.sizes) and points + data.counts[block] >= len(data.sizes):
-            continue
         value += costs[block] + tied[block]
-        points += data.counts[block]
+        for g in range(len(held)):
+            held[g] += data.measures[g, block]
         for b in range(len(used)):
             used[b] += consumption(data, chosen, b, block)
         chosen[block] = True
@@ -65,7 +67,7 @@ def _best_prefix(
         if len(data.soft_other):
             for at in range(data.soft_start[block], data.soft_start[block + 1]):
                 tied[data.soft_other[at]] += data.soft_weight[at]
-        if value < best and (len(data.sizes) == 0 or data.sizes[int(points)]):
+        if value < best and is_allowed(data, held):
             best = value
             best_set[:] = chosen
     return best
@@ -86,12 +88,13 @@ def climb_whole(
     chosen, blocked = np.zeros(m, np.bool_), np.zeros(m, np.bool_)
     best_set, before = np.zeros(m, np.bool_), np.zeros(m, np.bool_)
     used, tied = np.zeros(len(data.limits)), np.zeros(m)
+    held = np.zeros(len(data.measures))
     for s in range(len(seeds)):
         values[s] = np.inf
         place = data.points[seeds[s]].copy()
         before[:] = False
         for _ in range(ROUNDS):
-            about = _best_prefix(data, profits, place, used, tied, chosen, blocked, best_set)
+            about = _best_prefix(data, profits, place, used, tied, held, chosen, blocked, best_set)
             if about == np.inf or (before == best_set).all():
                 break
             before[:] = best_set
