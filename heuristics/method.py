@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from heuristics.first_clustering import first_clustering
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop, describe
-from sdpbb.declaration import Parameters, did_you_mean, parameter
+from sdpbb.declaration import Parameters, parameter
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
-from sdpbb.problem.stated import InstanceArguments, stated_instance
+from sdpbb.problem.stated import InstanceArguments, instance_of
 from sdpbb.time_left import OutOfTime
 
 
@@ -133,13 +133,7 @@ class Heuristic(Parameters, ABC):
         ParameterError
             If the seed is not an integer >= 0.
         """
-        for name in arguments:
-            if name not in InstanceArguments.__annotations__:
-                known = did_you_mean(
-                    name, ("seed", "stop", "k", *InstanceArguments.__annotations__)
-                )
-                raise TypeError(f"run() has no argument {name!r}; {known}")
-        instance = stated_instance(instance, k, arguments)
+        instance = instance_of(instance, k, arguments, ("seed", "stop", "k"), "run")
         self.check(instance)
         instance = instance.in_pairs_and_sizes() if self.keeps_sizes else instance.in_pairs()
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from typing import Any, Unpack
+
 from sdpbb.certificates.writer import CertificateOrder
 from sdpbb.errors import CertificateError
 from sdpbb.explanation import check
@@ -9,14 +12,19 @@ from sdpbb.explanation.report import ConstraintReport
 from sdpbb.files import FilePath, shown_path
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
-from sdpbb.problem.instance import check_instance
+from sdpbb.problem.stated import InstanceArguments, instance_of
 from sdpbb.refusals import check_certifiable
 from sdpbb.result import SolutionStatus
 from sdpbb.solver import solve_and_certify
 
 
 def check_constraints(
-    instance: Instance, time_limit: float = 60.0, certificate: FilePath | None = None
+    instance: Any,
+    time_limit: float = 60.0,
+    certificate: FilePath | None = None,
+    *,
+    k: int | None = None,
+    **arguments: Unpack[InstanceArguments],
 ) -> ConstraintReport:
     """Check whether constraints can hold together, why not, and what they imply.
 
@@ -24,13 +32,20 @@ def check_constraints(
 
     Parameters
     ----------
-    instance : points, k and constraints; soft constraints are left aside
+    instance : points, k and constraints as an `Instance`; or points alone, an array (n, d) or a
+        data frame, with the others as further arguments. Soft constraints are left aside
     time_limit : seconds, > 0, after which what is known is reported; as many again for the proof
     certificate : a file for the proof that they cannot hold together, which
         `sdpbb.verify_certificate` checks; it is written only if they cannot
+    k : number of clusters, of points
+    arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
 
     Raises
     ------
+    TypeError
+        If there is no argument of a name.
+    InstanceError
+        If the instance is none, or the points and constraints make none.
     ParameterError
         If time_limit is not a number above 0. If a certificate is asked for where none can be
         written, or of constraints on clusters that are the user's own code.
@@ -40,7 +55,8 @@ def check_constraints(
         If they cannot hold together, and there is no certificate: none was found in the time, or
         it cannot be written. The report is its attribute `result`.
     """
-    check_instance(instance)
+    own = [*inspect.signature(check_constraints).parameters][1:-1]
+    instance = instance_of(instance, k, arguments, own, "check_constraints")
     if certificate is not None:
         check_certifiable(instance, certificate)
     report = check.constraint_report(instance, time_limit)

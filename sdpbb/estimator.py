@@ -35,7 +35,7 @@ from sdpbb.problem import ClusterConstraint, Instance
 from sdpbb.problem.checks import check_exact, checked_pairs, checked_weights
 from sdpbb.problem.frames import (
     check_numbers,
-    distinct_columns,
+    columns_of,
     is_frame,
     numbered,
     table_of_frame,
@@ -198,7 +198,7 @@ class ExactConstrainedKMeans(
         parameters = self._parameters()
         if is_frame(X):
             with _as_value_errors():
-                left_out_columns(distinct_columns(X), self.index_column, ())
+                left_out_columns(columns_of(X), self.index_column, ())
         points = validate_data(self, self._features(X), dtype=np.float64)
         if self.n_clusters > len(points):
             raise InvalidInstance(
@@ -370,9 +370,13 @@ class ExactConstrainedKMeans(
             )
         remedy = "to leave the column out" + (NAMING if name is None else "")
         with _as_value_errors():
-            columns = [column for column in distinct_columns(X) if column != name]
-            check_numbers(X, columns, remedy)
-        return X if name is None else X[columns]
+            columns = columns_of(X)
+            for column in columns:  # which scikit-learn tells apart by name
+                if columns.count(column) > 1:
+                    raise InstanceError(f"X: two columns are called {column!r}; expected different")
+            features = [at for at, column in enumerate(columns) if column != name]
+            check_numbers(X, features, remedy)
+        return X if name is None else X[[columns[at] for at in features]]
 
     def _keep(self, result: Result, instance: Instance) -> None:
         assert result.partition is not None

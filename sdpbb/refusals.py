@@ -19,6 +19,7 @@ from sdpbb.problem import ClusterConstraint, Instance, Partition
 from sdpbb.problem.cluster_rules import foreign_constraints
 from sdpbb.problem.compiled_constraints import is_built_in
 from sdpbb.problem.instance import check_instance
+from sdpbb.problem.row_labels import labels_in_order
 
 
 def check_compatibility(
@@ -91,7 +92,11 @@ def checked_start(start: ArrayLike, instance: Instance) -> Partition:
         If it is no clustering of the instance, or violates a constraint.
     """
     try:
-        partition = Partition(np.asarray(start))
+        ordered = labels_in_order(start, instance.n_points, instance.origin, "start")
+    except InstanceError as error:
+        raise ParameterError(str(error)) from None
+    try:
+        partition = Partition(np.asarray(ordered))
     except (InstanceError, ValueError):
         raise ParameterError("start = ...: expected a one-dimensional array of integers") from None
     if len(partition.labels) != instance.n_points:

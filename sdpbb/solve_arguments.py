@@ -12,12 +12,12 @@ from sdpbb.bounds.hybrid.parameters import HybridParameters
 from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.registry import Bounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.declaration import did_you_mean, own_declarations
+from sdpbb.declaration import own_declarations
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.errors import InstanceError
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
-from sdpbb.problem.stated import InstanceArguments, stated_instance
+from sdpbb.problem.stated import InstanceArguments, check_names, stated_instance
 from sdpbb.search.parameters import SearchParameters
 
 
@@ -68,12 +68,7 @@ def stated_run(
     InstanceError, ParameterError
         For values that are wrong, and for what an instance states itself.
     """
-    of_instance = InstanceArguments.__annotations__
-    of_run = own_declarations(SolverParameters)
-    known = [*own, *of_instance, *of_run]
-    for name in arguments:
-        if name not in of_instance and name not in of_run:
-            raise TypeError(f"{function}() has no argument {name!r}; {did_you_mean(name, known)}")
+    of_instance, changes = divided(arguments, own, function)
     if k is not None and not _is_number(k):
         if parameters is not None:
             raise TypeError(
@@ -82,12 +77,29 @@ def stated_run(
         if not isinstance(given, Instance):
             raise InstanceError(f"k is a {type(k).__name__}; expected the number of clusters")
         k, parameters = None, k
-    parameters = SolverParameters() if parameters is None else parameters
-    changes = {name: value for name, value in arguments.items() if name in of_run}
-    if changes and isinstance(parameters, SolverParameters):
-        parameters = replace(parameters, **changes)
+    return stated_instance(given, k, of_instance), changed(parameters, changes)
+
+
+def divided(
+    arguments: Mapping[str, Any], own: Iterable[str], function: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return those of the arguments by keyword that state an instance, and single parameters.
+
+    Parameters and errors are those of `stated_run`.
+    """
+    of_instance = InstanceArguments.__annotations__
+    of_run = own_declarations(SolverParameters)
+    check_names(arguments, [*own, *of_instance, *of_run], function)
     stated = {name: value for name, value in arguments.items() if name in of_instance}
-    return stated_instance(given, k, stated), parameters
+    return stated, {name: value for name, value in arguments.items() if name in of_run}
+
+
+def changed(parameters: SolverParameters | None, changes: Mapping[str, Any]) -> SolverParameters:
+    """Return parameters, or the default ones, with single ones in the place of theirs."""
+    parameters = SolverParameters() if parameters is None else parameters
+    if changes and isinstance(parameters, SolverParameters):
+        return replace(parameters, **changes)
+    return parameters
 
 
 def _is_number(value: Any) -> bool:

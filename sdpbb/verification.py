@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from io import BufferedReader
+from typing import Any, Unpack
 
 from threadpoolctl import threadpool_limits
 
@@ -14,15 +16,28 @@ from sdpbb.errors import CertificateError
 from sdpbb.files import FilePath, shown_path
 from sdpbb.problem import Instance
 from sdpbb.problem.cluster_rules import CheckedConstraints, foreign_constraints
-from sdpbb.problem.instance import check_instance
+from sdpbb.problem.stated import InstanceArguments, instance_of
 
 
-def verify_certificate(path: FilePath, instance: Instance, workers: int = 1) -> CertificateVerdict:
+def verify_certificate(
+    path: FilePath,
+    instance: Any,
+    workers: int = 1,
+    *,
+    k: int | None = None,
+    **arguments: Unpack[InstanceArguments],
+) -> CertificateVerdict:
     """Prove again, without the engine, what a certificate says of an instance.
 
+    Parameters
+    ----------
     path : a file that `sdpbb.solve(certificate=...)` has written
+    instance : what was solved, as an `Instance`; or points alone, an array (n, d) or a data frame,
+        with the others as further arguments
     workers : threads, each of which checks one subset at a time where the certificate is about
         subsets
+    k : number of clusters, of points
+    arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
 
     Returns
     -------
@@ -35,10 +50,13 @@ def verify_certificate(path: FilePath, instance: Instance, workers: int = 1) -> 
         If the file cannot be read, is about another instance, or does not prove what it says; one
         line names the file and the node and step. Also if the instance has constraints that
         certificates do not cover: ones on clusters that are the user's own code.
+    TypeError
+        If there is no argument of a name.
     InstanceError
-        If the instance is none.
+        If the instance is none, or the points and constraints make none.
     """
-    check_instance(instance)
+    own = [*inspect.signature(verify_certificate).parameters][2:-1]
+    instance = instance_of(instance, k, arguments, own, "verify_certificate")
     name = shown_path(path)
     if problem := unspoken(instance):
         raise CertificateError(f"{name}: {problem}")

@@ -336,7 +336,7 @@ def test_columns_that_are_no_features_are_named(library):
 def test_columns_have_names_that_differ():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame([[0, 1], [2, 3]], columns=["x", "x"])
-    with pytest.raises(InstanceError, match=r"^points: two columns are called 'x'; expected diff"):
+    with pytest.raises(InstanceError, match=r"^X: two columns are called 'x'; expected different$"):
         ExactConstrainedKMeans(2).fit(frame)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import sdpbb
 from sdpbb.declaration import own_declarations
-from sdpbb.errors import InstanceError, InstanceNote
+from sdpbb.errors import InstanceError, InstanceNote, ParameterError
 from sdpbb.solve_arguments import SolveArguments, stated_run
 
 POINTS = np.array([[0.0], [0.1], [5.0], [5.1]])
@@ -119,3 +119,28 @@ def test_a_frame_with_missing_values_in_other_units():
         result = sdpbb.solve(frame, 2, cannot_link=[("b", "c")], **prepared)
     assert result.labels.to_dict() == {"a": 0, "b": 0, "c": 1, "d": 1}
     assert result.centers[:, 1].tolist() == pytest.approx([0, 9e9])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda **given: sdpbb.solve(POINTS, 2, **given),
+        lambda **given: sdpbb.sweep(POINTS, [2], **given),
+        lambda **given: sdpbb.optimality_gap(POINTS, [0, 0, 1, 1], **given),
+        lambda **given: sdpbb.constraint_prices(POINTS, k=2, **given),
+        lambda **given: sdpbb.suggest_queries(POINTS, 1, k=2, **given),
+        lambda **given: sdpbb.check_constraints(POINTS, k=2, **given),
+        lambda **given: sdpbb.explain_infeasibility(POINTS, k=2, **given),
+        lambda **given: sdpbb.verify_certificate("none.cert", POINTS, k=2, **given),
+        lambda **given: sdpbb.heuristic("kmeans").run(POINTS, k=2, **given),
+    ],
+)
+def test_all_that_take_points_take_the_same_keywords(function):
+    with pytest.raises(TypeError, match=r"\(\) has no argument 'mising'; did you mean missing\?$"):
+        function(mising="mean")
+    with pytest.raises(InstanceError, match="index_column: an array has no columns with names"):
+        function(index_column="id")
+    with pytest.raises(ParameterError, match="scale = 'half': expected 'standardize'"):
+        function(scale="half")
+    with pytest.raises(InstanceError, match=r"must_link\[0\] = \(0, 9\): rows are 0 to 3"):
+        function(must_link=[(0, 9)])

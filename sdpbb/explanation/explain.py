@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +27,7 @@ from sdpbb.explanation.walks import (
 )
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.problem.graph import NeighbourSets, connected_components, distinct_edges
-from sdpbb.problem.instance import check_instance
+from sdpbb.problem.stated import InstanceArguments, instance_of
 from sdpbb.values import counted
 
 # Candidates looked at in the search for k + 1 blocks that mutually cannot link: a tenth of a
@@ -43,7 +45,13 @@ class Diagnosis:
     conflict: Conflict | None = None
 
 
-def explain_infeasibility(instance: Instance, time_limit: float = 60.0) -> Conflict | None:
+def explain_infeasibility(
+    instance: Any,
+    time_limit: float = 60.0,
+    *,
+    k: int | None = None,
+    **arguments: Unpack[InstanceArguments],
+) -> Conflict | None:
     """Return a minimal set of constraints that no clustering into exactly k clusters keeps.
 
     "Minimal" means that the others can hold when any one of them is left out. It is, in this
@@ -54,8 +62,11 @@ def explain_infeasibility(instance: Instance, time_limit: float = 60.0) -> Confl
 
     Parameters
     ----------
-    instance : its soft constraints are left aside
+    instance : points, k and constraints as an `Instance`; or points alone, an array (n, d) or a
+        data frame, with the others as further arguments. Soft constraints are left aside
     time_limit : seconds, > 0, after which the set is given as it is (`Conflict.is_minimal`)
+    k : number of clusters, of points
+    arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
 
     Returns
     -------
@@ -64,12 +75,18 @@ def explain_infeasibility(instance: Instance, time_limit: float = 60.0) -> Confl
 
     Raises
     ------
+    TypeError
+        If there is no argument of a name.
+    InstanceError
+        If the instance is none, or the points and constraints make none.
     ParameterError
         If time_limit is not a number above 0.
     BackendFailure
         If the integer programming solver fails.
     """
-    return diagnose(instance, time_limit).conflict
+    own = [*inspect.signature(explain_infeasibility).parameters][1:-1]
+    stated = instance_of(instance, k, arguments, own, "explain_infeasibility")
+    return diagnose(stated, time_limit).conflict
 
 
 def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
@@ -77,7 +94,6 @@ def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
 
     See `explain_infeasibility`.
     """
-    check_instance(instance)
     deadline = Deadline(_checked(time_limit))
     catalogue = Catalogue(instance)
     oracle = Oracle(catalogue, deadline)

@@ -2,50 +2,41 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sdpbb.certificates.writer import CertificateOrder
-from sdpbb.errors import CertificateError, InstanceError, ParameterError
+from sdpbb.errors import CertificateError, InstanceError
 from sdpbb.files import FilePath
 from sdpbb.gaps.labelling import label_numbers, violations
 from sdpbb.gaps.report import GapReport
 from sdpbb.interruption import interruptible
 from sdpbb.parameters import SolverParameters
-from sdpbb.problem import ClusterConstraint, Instance, Partition, SoftViolations
-from sdpbb.problem.checks import checked_points
-from sdpbb.problem.frames import is_frame
+from sdpbb.problem import Instance, Partition, SoftViolations
+from sdpbb.problem.frames import column_of, columns_of, is_frame
+from sdpbb.problem.row_labels import labels_in_order
+from sdpbb.problem.stated import instance_of_table, stated_instance, stated_table
 from sdpbb.result import Result, relative_gap
 from sdpbb.search.events import Observer, ignore
+from sdpbb.solve_arguments import SolveArguments, changed, divided
 from sdpbb.solver import solve_and_certify
 
 
 def optimality_gap(
-    points: ArrayLike | Instance,
+    points: Any,
     labels: Any,
-    must_link: Iterable[Any] | None = None,
-    cannot_link: Iterable[Any] | None = None,
     *,
     k: int | None = None,
-    soft_must_link: Iterable[Any] | None = None,
-    soft_cannot_link: Iterable[Any] | None = None,
-    cluster_constraints: Iterable[ClusterConstraint] | None = None,
-    min_size: int | None = None,
-    max_size: int | None = None,
-    sizes: Iterable[int] | None = None,
-    min_weight: float | None = None,
-    max_weight: float | None = None,
-    weights: ArrayLike | None = None,
-    time_limit: float | None = None,
     parameters: SolverParameters | None = None,
     observer: Observer = ignore,
     interrupt: threading.Event | None = None,
     certificate: FilePath | None = None,
+    **arguments: Unpack[SolveArguments],
 ) -> GapReport:
     """Prove how far labels, wherever they are from, are from the best clustering.
 
@@ -54,21 +45,14 @@ def optimality_gap(
 
     Parameters
     ----------
-    points : array (n, d), a data frame of pandas or polars, or an `Instance`, which has the
-        following arguments itself
+    points : an array (n, d), or a data frame of pandas or polars, with constraints as further
+        arguments; or an `Instance`, which states them itself
     labels : (n,) numbers or texts: a list, an array, a series. Equal ones are the same cluster, and
         nothing more is read into them: the points that some tools label -1, for noise, are one
-        cluster. A pandas series must have the index of a pandas frame of points
-    must_link, cannot_link : pairs of row numbers, from 0; of a pandas frame, pairs of labels of its
-        index
+        cluster. A pandas series goes by its index where the rows of the points have names, in any
+        order; all others go by position. Where rows are left out (missing="drop-rows"), there may
+        be labels of these, too
     k : number of clusters; None for as many as there are labels
-    soft_must_link, soft_cannot_link : triples of two such rows and a weight >= 0, in squared units
-        of the points, which labels pay if they violate the pair
-    cluster_constraints : what every cluster has to keep (`sdpbb.problem.cluster_constraints`)
-    min_size, max_size, sizes, min_weight, max_weight : limits on the numbers of points, and on the
-        weights, of clusters, as for an `Instance`
-    weights : (n,) of the points, as for an `Instance`
-    time_limit : seconds, in the place of that of the parameters
     parameters : as for `solve`
     observer, interrupt : as for `solve`
     certificate : a file for the proof, as for `solve`: of what the labels cost, and of the lower
@@ -76,6 +60,8 @@ def optimality_gap(
 
     Raises
     ------
+    TypeError
+        If there is no argument of a name.
     InstanceError
         On the points, the labels, k or the constraints. That no clustering keeps the constraints is
         no error: the report says so (`sdpbb.LabelVerdict.INFEASIBLE`).
@@ -86,33 +72,13 @@ def optimality_gap(
     Interrupted
         As for `solve`, with the report on the run until then.
     """
-    given = {
-        "must_link": must_link,
-        "cannot_link": cannot_link,
-        "k": k,
-        "soft_must_link": soft_must_link,
-        "soft_cannot_link": soft_cannot_link,
-        "cluster_constraints": cluster_constraints,
-        "min_size": min_size,
-        "max_size": max_size,
-        "sizes": sizes,
-        "min_weight": min_weight,
-        "max_weight": max_weight,
-        "weights": weights,
-    }
-    if isinstance(points, Instance):
-        instance, numbers = points, label_numbers(labels, points.n_points)
-        for argument, value in given.items():
-            if value is not None:
-                raise ParameterError(f"{argument}: expected None, as the Instance states it")
-    else:
-        instance, numbers = _instance(points, labels, given)
+    own = [*inspect.signature(optimality_gap).parameters][2:-1]
+    stated, changes = divided(arguments, own, "optimality_gap")
+    instance, numbers = _instance(points, labels, k, stated)
     partition = Partition(numbers)
     violated = violations(instance, partition)
     is_comparable = partition.n_clusters == instance.k and not violated
-    parameters = parameters or SolverParameters()
-    if time_limit is not None:
-        parameters = replace(parameters, time_limit=time_limit)
+    parameters = changed(parameters, changes)
     start = partition.labels if is_comparable else None
     about = partition if is_comparable else None
     order = None if certificate is None else CertificateOrder(certificate, about)
@@ -136,35 +102,32 @@ def optimality_gap(
     return interruptible(interrupt, report)
 
 
-def _instance(points: Any, labels: Any, given: dict[str, Any]) -> tuple[Instance, NDArray[np.intp]]:
+def _instance(
+    points: Any, labels: Any, k: int | None, stated: Mapping[str, Any]
+) -> tuple[Instance, NDArray[np.intp]]:
     """Return the instance, and the labels (n,) as integers."""
+    if isinstance(points, Instance):
+        instance, n = stated_instance(points, k, stated), points.n_points
+        return instance, label_numbers(labels_in_order(labels, n, instance.origin), n)
+    table = stated_table(points, stated)
+    n = len(table.points)
+    ordered = labels_in_order(labels, n, table.origin())
     if is_frame(points):
-        _check_series(points, labels)
-    else:
-        points = checked_points(points)
-    numbers = label_numbers(labels, len(points))
-    if given["k"] is None:
-        given = given | {"k": int(numbers.max(initial=-1)) + 1}
-    make = Instance.from_frame if is_frame(points) else Instance
-    return make(points, **given), numbers
+        _check_no_feature(points, labels, table.feature_names)
+    numbers = label_numbers(ordered, n)
+    if k is None:
+        k = int(numbers.max(initial=-1)) + 1
+    return instance_of_table(table, k, stated), numbers
 
 
-def _check_series(frame: Any, labels: Any) -> None:
-    """Refuse labels that have an index in another order, or would be taken for a feature.
-
-    Labels go by position.
-    """
-    if type(labels).__name__ != "Series":
-        return
-    both_indexed = hasattr(frame, "index") and hasattr(labels, "index")
-    if both_indexed and not frame.index.equals(labels.index):
+def _check_no_feature(frame: Any, labels: Any, features: Sequence[str]) -> None:
+    """Refuse labels that are a column of the points, and would be taken for a feature."""
+    name, given = getattr(labels, "name", None), list(labels)
+    same = [at for at, column in enumerate(columns_of(frame)) if column == name]
+    if str(name) in features and any(list(column_of(frame, at)) == given for at in same):
         raise InstanceError(
-            "labels: their index is not that of the points; expected the same rows in the same "
-            "order, or labels.to_numpy(), which go by position"
-        )
-    if labels.name in list(frame.columns) and list(frame[labels.name]) == list(labels):
-        raise InstanceError(
-            f"points: the labels are their column {labels.name!r}; expected points without it"
+            f"points: the labels are their column {name!r}; expected points without it, or "
+            f"drop=[{name!r}]"
         )
 
 

@@ -25,6 +25,7 @@ from sdpbb.parameters import SolverParameters
 from sdpbb.prices.report import Price, PriceProof, PriceReport
 from sdpbb.prices.tasks import PriceProbe, SolvedWithout, probe, solve_from, without
 from sdpbb.problem import Contraction, Instance, Partition, SoftViolations, contract
+from sdpbb.problem.instance import check_instance
 from sdpbb.result import Result, SolutionStatus, relative_gap
 from sdpbb.search.evaluations import GRACE
 from sdpbb.search.events import Observer, ignore
@@ -41,7 +42,13 @@ def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
     """Return the must-links and the cannot-links of an instance, in the user's words.
 
     Soft ones come last. Those that distances (GAMMA, DELTA) stand for are not among them.
+
+    Raises
+    ------
+    InstanceError
+        If the instance is none.
     """
+    check_instance(instance)
     catalogue = Catalogue(instance)
     hard = (catalogue.statement(number) for number in catalogue.stated_pairs)
     return (*hard, *soft_statements(instance))

@@ -39,16 +39,16 @@ def table_of_frame(
     InstanceError
         Naming the column and row at fault.
     """
-    columns = distinct_columns(frame)
+    columns = columns_of(frame)
     row_names, name_problem, index_name = _row_names(frame, index_column, columns)
     left_out = left_out_columns(columns, index_column, drop)
-    features = [column for column in columns if column not in left_out]
+    features = [at for at, column in enumerate(columns) if column not in left_out]
     if not features:
         raise InstanceError("points: no columns are left as features; expected at least one")
     points = np.empty((len(frame), len(features)))
-    for j, column in enumerate(features):
-        points[:, j] = _floats(frame[column], column)
-    names = tuple(map(str, features))
+    for j, at in enumerate(features):
+        points[:, j] = _floats(column_of(frame, at), columns[at])
+    names = tuple(str(columns[at]) for at in features)
     return PointTable(points, None, names, row_names, name_problem, index_name=index_name)
 
 
@@ -61,13 +61,15 @@ def is_frame(values: object) -> bool:
     return kind.__name__ == "DataFrame" and kind.__module__.split(".")[0] in ("pandas", "polars")
 
 
-def check_numbers(frame: Any, columns: Iterable[Hashable], remedy: str) -> None:
+def check_numbers(frame: Any, positions: Iterable[int], remedy: str) -> None:
     """Raise the InstanceError for the first value that is there and no number.
 
+    positions : of the columns that are looked at
     remedy : what would be right, besides numbers
     """
-    for column in columns:
-        _floats(frame[column], column, remedy)
+    columns = columns_of(frame)
+    for at in positions:
+        _floats(column_of(frame, at), columns[at], remedy)
 
 
 def numbered(entries: Iterable[Any] | None, table: PointTable, argument: str) -> Any:
@@ -114,7 +116,7 @@ def with_present_rows(entries: Iterable[Any] | None, frame: Any, index_column: s
     """
     if entries is None or isinstance(entries, (str, bytes)) or not isinstance(entries, Iterable):
         return entries  # which `numbered` refuses
-    names, _, _ = _row_names(frame, index_column, distinct_columns(frame))
+    names, _, _ = _row_names(frame, index_column, columns_of(frame))
     known = set(range(len(frame)) if names is None else names)
     return [entry for entry in _rows_of(entries) if known.issuperset(tuple(entry)[:2])]
 
@@ -138,13 +140,16 @@ def _number(name: Any, number_of: Mapping[Hashable, int], where: str) -> int:
     return number
 
 
-def distinct_columns(frame: Any) -> list[Hashable]:
-    """Return the names of the columns, all of them different, or raise an InstanceError."""
-    columns = list(getattr(frame, "column_names", frame.columns))
-    for position, column in enumerate(columns):
-        if column in columns[:position]:
-            raise InstanceError(f"points: two columns are called {column!r}; expected different")
-    return columns
+def columns_of(frame: Any) -> list[Hashable]:
+    """Return the names of the columns; several may have the same one."""
+    return list(getattr(frame, "column_names", frame.columns))
+
+
+def column_of(frame: Any, at: int) -> Any:
+    """Return the column at a position."""
+    if hasattr(frame, "iloc"):
+        return frame.iloc[:, at]
+    return frame.column(at) if hasattr(frame, "column") else frame.to_series(at)
 
 
 def _row_names(
@@ -156,7 +161,7 @@ def _row_names(
         names = _values(frame[index_column])
         return checked_names(names, f"index_column = {index_column!r}"), "", index_column
     index = getattr(frame, "index", None)
-    if index is None or _merely_counts(index):
+    if index is None or merely_counts(index):
         return None, "", ""
     called = "" if index.name is None else str(index.name)
     try:
@@ -165,7 +170,8 @@ def _row_names(
         return None, f"{error}, or to number the rows: reset_index(drop=True)", ""
 
 
-def _merely_counts(index: Any) -> bool:
+def merely_counts(index: Any) -> bool:
+    """Return whether an index of pandas is the one of data without names: 0, 1, ..."""
     is_range = type(index).__name__ == "RangeIndex"
     return is_range and index.start == 0 and (index.step == 1 or len(index) < 2)
 

@@ -12,7 +12,7 @@ from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import is_frame
 from sdpbb.problem.preparation import table_in_memory
-from sdpbb.problem.sources import stated_by_names
+from sdpbb.problem.sources import stated_in_memory
 
 
 class FromFrame:
@@ -71,23 +71,17 @@ class FromFrame:
             )
         reading = Reading(index_column, drop, weight_column, missing=missing, scale=scale)
         table = table_in_memory(frame, reading, weights)
-        pairs = {
+        arguments = {
             "must_link": must_link,
             "cannot_link": cannot_link,
             "soft_must_link": soft_must_link,
             "soft_cannot_link": soft_cannot_link,
-        }
-        arguments = {
-            "points": table.points,
-            "k": k,
-            "name": name,
-            "origin": table.origin().with_index(getattr(frame, "index", None)),
-            "weights": table.weights,
+            "cluster_constraints": cluster_constraints,
             "min_size": min_size,
             "max_size": max_size,
             "sizes": sizes,
             "min_weight": min_weight,
             "max_weight": max_weight,
-            **stated_by_names(table, pairs, cluster_constraints),
+            "name": name,
         }
-        return cls(**arguments)
+        return cls(**stated_in_memory(table, k, arguments))

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from sdpbb.errors import InstanceError
 from sdpbb.files import FilePath
 from sdpbb.problem.files.reading import Reading
-from sdpbb.problem.frames import is_frame
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.sources import stated_in_file
 
@@ -55,6 +54,4 @@ class FromPoints:
             one_based=one_based,
             encoding=encoding,
         )
-        index = getattr(points, "index", None) if is_frame(points) else None
-        origin = arguments["origin"].with_index(index)
-        return cls(**{**arguments, "name": name, "origin": origin})
+        return cls(**{**arguments, "name": name})

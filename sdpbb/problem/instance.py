@@ -26,10 +26,13 @@ from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constra
 from sdpbb.problem.compiled_constraints import check_rows, stated_maxima
 from sdpbb.problem.constraint_forms import ConstraintForms
 from sdpbb.problem.coordinates import centred
+from sdpbb.problem.files.reading import Reading
+from sdpbb.problem.frames import is_frame
 from sdpbb.problem.from_files import FromFiles
 from sdpbb.problem.from_frame import FromFrame
 from sdpbb.problem.from_points import FromPoints
 from sdpbb.problem.origin import Origin
+from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.size_limits import checked_size, checked_sizes
 from sdpbb.problem.weight_limits import checked_weight
 from sdpbb.problem.weights import in_mean_units
@@ -57,12 +60,13 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
 
     Parameters
     ----------
-    points : array (n, d), or what NumPy makes one of (a data frame), finite, n >= 1, d >= 1. No
-        coordinate beyond 1e100; the points coincide or differ by 1e-100 in one coordinate at least.
-        Integers that no double holds are refused
+    points : array (n, d), or what NumPy makes one of, finite, n >= 1, d >= 1; or a data frame, of
+        which the origin keeps the names of rows and columns. No coordinate beyond 1e100; the points
+        coincide or differ by 1e-100 in one coordinate at least. Integers that no double holds are
+        refused
     k : number of clusters, 1 <= k <= n
     must_link, cannot_link : an array (p, 2) or any iterable of pairs (i, j) of different row
-        numbers, from 0; None for no pairs
+        numbers, from 0, of a data frame, too (`from_frame` takes names); None for no pairs
     name : what reports call the instance
     soft_must_link, soft_cannot_link : pairs that may be violated at a price: triples (i, j,
         weight) with weight >= 0 in units of the cost, or a `SoftPairs`; None for none. A pair of
@@ -130,6 +134,11 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        if is_frame(self.points):
+            table = table_in_memory(self.points, Reading())
+            _set(self, "points", table.points)
+            if self.origin.names_nothing:
+                _set(self, "origin", table.origin())
         points = checked_points(self.points)
         n = len(points)
         _set(self, "points", points)

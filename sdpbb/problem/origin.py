@@ -134,11 +134,22 @@ class Origin:
     soft_cannot_link: PairLines = field(default_factory=_nowhere)
 
     @property
+    def names_nothing(self) -> bool:
+        """True if neither rows nor columns have names."""
+        return self.row_names is None and not self.feature_names and self.data_index is None
+
+    @property
     def index(self) -> Any:
         """Index (n,) of the pandas data frame that the points are from; None without one.
 
         It is what Python made of the names, dates say. Files do not keep it.
         """
+        index = self.data_index
+        return index if index is None or self.kept_rows is None else index[self.kept_rows]
+
+    @property
+    def data_index(self) -> Any:
+        """The index of all rows of that data frame, those that are left out included."""
         return self.__dict__.get("_index")
 
     def with_index(self, index: Any) -> Origin:
@@ -148,7 +159,7 @@ class Origin:
         """
         made = replace(self)
         if index is not None:
-            made.__dict__["_index"] = index if self.kept_rows is None else index[self.kept_rows]
+            made.__dict__["_index"] = index
         return made
 
     def row(self, i: int) -> str:

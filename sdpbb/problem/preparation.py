@@ -32,10 +32,13 @@ def table_in_memory(points: Any, reading: Reading, weights: ArrayLike | None = N
     """
     if is_frame(points):
         table = table_of_frame(points, reading.index_column, reading.drop)
+        table = replace(table, index=getattr(points, "index", None))
         return prepared(table, reading, weights=weights)
     for argument in ("index_column", "drop", "weight_column"):
         if getattr(reading, argument):
-            raise InstanceError(f"{argument}: an array has no columns with names; expected a frame")
+            raise InstanceError(
+                f"{argument}: an array has no columns with names; expected a data frame"
+            )
     if reading.missing is None:
         return prepared(PointTable(checked_points(points)), reading, weights=weights)
     table = prepared(PointTable(as_points(points)), reading, weights=weights)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ from sdpbb.problem.frames import numbered
 from sdpbb.problem.size_limits import checked_sizes
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import naming_file
+
+PAIRS = ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link")
 
 
 def stated_in_file(
@@ -87,6 +89,23 @@ def stated_in_file(
     arguments = stated.arguments(points, origin)
     name = Path(data).name.split(".")[0] if data else ""
     return {"points": points, "k": k, "name": name, "weights": weights, **arguments}
+
+
+def stated_in_memory(table: PointTable, k: int, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of an `Instance` of a table, whose constraints are by names of rows.
+
+    arguments : by keyword, besides those of reading points; see `Instance.from_frame`
+
+    Raises
+    ------
+    InstanceError
+        As `stated_by_names`.
+    """
+    others = dict(arguments)
+    pairs = {name: others.pop(name, None) for name in PAIRS}
+    stated = stated_by_names(table, pairs, others.pop("cluster_constraints", None))
+    own = {"points": table.points, "k": k, "weights": table.weights, "origin": table.origin()}
+    return {**own, **stated, **others}
 
 
 def stated_by_names(

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from numpy.typing import ArrayLike
 
+from sdpbb.declaration import did_you_mean
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.files.reading import Reading
-from sdpbb.problem.frames import is_frame
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.preparation import table_in_memory
-from sdpbb.problem.sources import stated_by_names
-
-PAIRS = ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link")
+from sdpbb.problem.sources import stated_in_memory
+from sdpbb.problem.table import PointTable
 
 _FIRST = "expected points (n, d), a data frame, or an sdpbb.Instance"
 
@@ -44,6 +42,45 @@ class InstanceArguments(TypedDict, total=False):
     name: str
 
 
+READING = ("index_column", "drop", "weight_column", "missing", "scale", "weights")
+"""Keywords that say how points are read; the others state k and constraints."""
+
+
+def check_names(arguments: Iterable[str], known: Iterable[str], function: str) -> None:
+    """Raise the TypeError for the first argument by keyword that a function does not know.
+
+    The message has the one that is most like it.
+    """
+    expected = [*known]
+    for name in arguments:
+        if name not in expected:
+            raise TypeError(
+                f"{function}() has no argument {name!r}; {did_you_mean(name, expected)}"
+            )
+
+
+def instance_of(
+    given: Any, k: int | None, arguments: Mapping[str, Any], own: Iterable[str], function: str
+) -> Instance:
+    """Return the instance that the arguments of a function without parameters of a run state.
+
+    Parameters
+    ----------
+    given, k, arguments : as for `stated_instance`
+    own : names of the function's own arguments, one of which a wrong one may be meant for
+    function : whose arguments they are
+
+    Raises
+    ------
+    TypeError
+        If there is no argument of a name.
+    InstanceError, ParameterError
+        As `stated_instance`.
+    """
+    check_names(arguments, [*own, *InstanceArguments.__annotations__], function)
+    return stated_instance(given, k, arguments)
+
+
 def stated_instance(given: Any, k: int | None, arguments: Mapping[str, Any]) -> Instance:
     """Return the instance that is given, or made of points.
 
@@ -65,34 +102,39 @@ def stated_instance(given: Any, k: int | None, arguments: Mapping[str, Any]) -> 
             if value is not None:
                 raise ParameterError(f"{name}: expected None, as the Instance states it")
         return given
+    table = stated_table(given, arguments)
+    if k is None:
+        raise InstanceError("k: expected the number of clusters of the points, k=3 say")
+    return instance_of_table(table, k, arguments)
+
+
+def stated_table(given: Any, arguments: Mapping[str, Any]) -> PointTable:
+    """Return points in memory, read as the keywords among these say that do (`READING`).
+
+    Raises
+    ------
+    InstanceError
+        On the points, or if they are a path.
+    ParameterError
+        For a value that one of the keywords cannot have.
+    """
     if isinstance(given, (str, os.PathLike)):
         path = os.fspath(given)
         raise InstanceError(
             f"instance = {path!r}: {_FIRST}, as sdpbb.read_instance makes one of files"
         )
-    if k is None:
-        raise InstanceError("k: expected the number of clusters of the points, k=3 say")
-    if is_frame(given):
-        return Instance.from_frame(given, k, **arguments)
-    return _of_array(given, k, dict(arguments))
+    asked = {name: value for name, value in arguments.items() if name in READING}
+    weights = asked.pop("weights", None)
+    return table_in_memory(given, Reading(**asked), weights)
 
 
-def _of_array(given: Any, k: int, arguments: dict[str, Any]) -> Instance:
-    """Return the instance of an array, or of what NumPy makes one of."""
-    missing, scale = arguments.pop("missing", None), arguments.pop("scale", None)
-    of_arrays = inspect.signature(Instance).parameters
-    for name in arguments:
-        if name not in of_arrays:
-            raise InstanceError(
-                f"{name}: an array has no columns with names; expected a data frame"
-            )
-    if missing is None and scale is None:
-        return Instance(given, k, **arguments)
-    reading = Reading(missing=missing, scale=scale)
-    table = table_in_memory(given, reading, arguments.pop("weights", None))
-    pairs = {name: arguments.pop(name, None) for name in PAIRS}
-    on_clusters = arguments.pop("cluster_constraints", None)
-    stated = stated_by_names(table, pairs, on_clusters)
-    return Instance(
-        table.points, k, weights=table.weights, origin=table.origin(), **stated, **arguments
-    )
+def instance_of_table(table: PointTable, k: int, arguments: Mapping[str, Any]) -> Instance:
+    """Return the instance of points that were read, with the keywords that say no more of these.
+
+    Raises
+    ------
+    InstanceError
+        On k and the constraints.
+    """
+    others = {name: value for name, value in arguments.items() if name not in READING}
+    return Instance(**stated_in_memory(table, k, others))

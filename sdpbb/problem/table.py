@@ -37,6 +37,7 @@ class PointTable:
     kept_rows, dropped_names : the positions of the rows in the data, and the names of the others,
         of which values are missing, or their numbers; None and () if there are none
     scaling : of the points, from the user's units; None where these are the user's
+    index : of all rows of the data, where they are a pandas data frame in memory; else None
     """
 
     points: NDArray[np.float64]
@@ -49,6 +50,7 @@ class PointTable:
     kept_rows: NDArray[np.intp] | None = None
     dropped_names: tuple[Hashable, ...] = ()
     scaling: Scaling | None = None
+    index: Any = None
 
     @property
     def n_data_rows(self) -> int:
@@ -69,7 +71,7 @@ class PointTable:
 
         others : fields of an `Origin` that a table does not know
         """
-        return Origin(
+        named = Origin(
             row_names=self.shown_names,
             feature_names=self.feature_names,
             index_name=self.index_name,
@@ -78,6 +80,7 @@ class PointTable:
             dropped_rows=tuple(map(str, self.dropped_names)),
             **others,
         )
+        return named.with_index(self.index)
 
     def standardized(self) -> PointTable:
         """Return the table with columns of mean zero and variance one."""
@@ -128,9 +131,14 @@ def left_out_columns(
 ) -> set[Hashable]:
     """Return the columns that are no features.
 
-    Raises InstanceError if one of them is not there.
+    Features may share a name; a column that is chosen has one of its own.
 
     argument : what messages call index_column
+
+    Raises
+    ------
+    InstanceError
+        If one of them is not there, or two columns have its name.
     """
     if isinstance(drop, str):
         raise InstanceError(f"drop = {drop!r}: expected a list of columns")
@@ -141,6 +149,10 @@ def left_out_columns(
             raise InstanceError(
                 f"{name} = {shown(str(column))}: there is no such column; expected one of {names}"
                 f"{', ...' if len(columns) > 10 else ''}"
+            )
+        if column is not None and list(columns).count(column) > 1:
+            raise InstanceError(
+                f"{name} = {shown(str(column))}: two columns are called so; expected one of its own"
             )
     return {*drop, *(() if index_column is None else (index_column,))}
 

@@ -15,6 +15,7 @@ from heuristics.method import RunClock
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.graph import by_first_occurrence
+from sdpbb.problem.row_labels import labels_in_order
 
 
 class NoClusteringToAskAbout(InstanceError):
@@ -142,7 +143,11 @@ def checked_labels(labels: object, instance: Instance) -> NDArray[np.intp]:
         If they are no clustering of the instance into k clusters that keeps the constraints.
     """
     try:
-        partition = Partition(np.asarray(labels))
+        ordered = labels_in_order(labels, instance.n_points, instance.origin, "clustering")
+    except InstanceError as error:
+        raise ParameterError(str(error)) from None
+    try:
+        partition = Partition(np.asarray(ordered))
         is_feasible = len(partition.labels) == instance.n_points and partition.is_feasible(instance)
     except (InstanceError, ValueError):
         is_feasible = False

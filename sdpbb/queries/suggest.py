@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from sdpbb.declaration import did_you_mean
 from sdpbb.errors import ParameterError
-from sdpbb.problem import Instance
-from sdpbb.problem.stated import InstanceArguments, stated_instance
+from sdpbb.problem.stated import InstanceArguments, instance_of
 from sdpbb.queries.memberships import MEMBERSHIPS, Memberships, possible
 from sdpbb.queries.report import Query, QueryReport
 from sdpbb.queries.standing import Standing, checked_labels, standing_of
@@ -77,7 +75,8 @@ def suggest_queries(
         If an argument is out of its domain, the clustering does not keep the constraints,
         or the time is too short.
     """
-    instance = _stated(instance, k, arguments)
+    own = [*inspect.signature(suggest_queries).parameters][1:-1]
+    instance = instance_of(instance, k, arguments, own, "suggest_queries")
     _check(q, memberships, seed, time_limit)
     with threadpool_limits(1):  # see `sdpbb.run`
         given = None if clustering is None else checked_labels(clustering, instance)
@@ -96,15 +95,6 @@ def suggest_queries(
         memberships=memberships,
         seed=seed,
     )
-
-
-def _stated(given: Any, k: int | None, arguments: InstanceArguments) -> Instance:
-    own, of_instance = [*inspect.signature(suggest_queries).parameters][1:-1], InstanceArguments
-    for name in arguments:
-        if name not in of_instance.__annotations__:
-            known = did_you_mean(name, [*own, *of_instance.__annotations__])
-            raise TypeError(f"suggest_queries() has no argument {name!r}; {known}")
-    return stated_instance(given, k, arguments)
 
 
 def _check(q: int, memberships: str, seed: int, time_limit: float) -> None:

@@ -8,11 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sdpbb.markup import card
-from sdpbb.problem import Origin
+from sdpbb.problem import Origin, Partition
 from sdpbb.result import Result, SolutionStatus, relative_gap
 from sdpbb.values import (
     csv_text,
@@ -99,18 +96,25 @@ class SweepEntry:
         return card(f"k = {self.k}", facts)
 
     @property
-    def labels(self) -> NDArray[np.intp] | None:
-        """Labels (n,) of the best clustering found, None without one."""
-        if self.result is None or self.result.partition is None:
-            return None
-        return self.result.partition.labels
+    def partition(self) -> Partition | None:
+        """The best clustering found, None without one."""
+        return None if self.result is None else self.result.partition
+
+    @property
+    def labels(self) -> Any:
+        """Labels (n,) of the best clustering found, None without one.
+
+        They are an array, or of a pandas data frame a Series with its index, as those of a
+        `Result`.
+        """
+        return None if self.result is None else self.result.labels
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Numbers of points of the clusters, the largest first."""
-        if self.labels is None:
+        if self.partition is None:
             return ()
-        return tuple(sorted(np.bincount(self.labels).tolist(), reverse=True))
+        return tuple(sorted(self.partition.sizes.tolist(), reverse=True))
 
     @property
     def status(self) -> str:
@@ -194,7 +198,8 @@ class SweepReport:
         """Return plain values, ready for JSON: the rows, with the labels of each k."""
         rows = self.to_rows()
         for row, entry in zip(rows, self.entries, strict=True):
-            row["labels"] = None if entry.labels is None else entry.labels.tolist()
+            partition = entry.partition
+            row["labels"] = None if partition is None else partition.labels.tolist()
         names = self.origin.row_names
         return {
             "sweep": rows,
@@ -224,12 +229,11 @@ class SweepReport:
 
     def labels_csv(self) -> str:
         """Return the labels of all k: a row for each point, with its name, a column for each k."""
-        found = [entry for entry in self.entries if entry.labels is not None]
+        found = {e.k: e.partition.labels for e in self.entries if e.partition is not None}
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([self.origin.index_name or "id", *(f"k={entry.k}" for entry in found)])
-        columns = [entry.labels for entry in found if entry.labels is not None]
-        for row, labels in enumerate(zip(*columns, strict=True)):
+        writer.writerow([self.origin.index_name or "id", *(f"k={k}" for k in found)])
+        for row, labels in enumerate(zip(*found.values(), strict=True)):
             writer.writerow([self.origin.row(row), *map(int, labels)])
         return text.getvalue()
 

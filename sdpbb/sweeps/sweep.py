@@ -248,7 +248,8 @@ class _SweepRun:
         self._found[k] = outcome
         if self._on_entry is not None:
             left = len(self._tasks) - len(self._found)
-            self._on_entry(_entry(k, outcome, _lower_bound(outcome.result)), left)
+            bound = _lower_bound(outcome.result)
+            self._on_entry(_entry(self._tasks[k], outcome, bound), left)
 
     def report(self, instance: Instance) -> SweepReport:
         """Return what is known of every k."""
@@ -262,7 +263,7 @@ class _SweepRun:
         for k in ks:
             outcome = self._found[k]
             partition = _partition(outcome.result)
-            entry = _entry(k, outcome, bounds[k])
+            entry = _entry(self._tasks[k], outcome, bounds[k])
             if partition is not None:
                 agreement = None
                 if before is not None:
@@ -296,11 +297,13 @@ def _outcome(completion: Completion) -> SweepOutcome:
     return SweepOutcome(None, f"its worker process {completion.reasons[-1]}")
 
 
-def _entry(k: int, outcome: SweepOutcome, lower_bound: float | None) -> SweepEntry:
+def _entry(task: SweepTask, outcome: SweepOutcome, lower_bound: float | None) -> SweepEntry:
     result, message = outcome.result, outcome.problem
-    if result is not None and result.infeasibility is not None:
-        message = f"infeasible: {result.infeasibility}"
-    return SweepEntry(k, result, lower_bound, message=message)
+    if result is not None:  # checkpoints do not keep the index of a frame
+        result = replace(result, origin=task.instance.origin)
+        if result.infeasibility is not None:
+            message = f"infeasible: {result.infeasibility}"
+    return SweepEntry(task.instance.k, result, lower_bound, message=message)
 
 
 def _partition(result: Result | None) -> Partition | None:

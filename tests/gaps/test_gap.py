@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import InstanceError, InstanceNote, ParameterError
 from sdpbb.gaps.gap import optimality_gap
 from sdpbb.gaps.labelling import Violation
 from sdpbb.gaps.report import GapReport, LabelVerdict
@@ -112,8 +112,9 @@ def test_points_and_constraints_are_an_instance():
     instance = Instance(points, 3, [(0, 3)], [(1, 2), (0, 6)], cluster_constraints=limit)
     parameters = SolverParameters(bounding="colgen")
     one = optimality_gap(instance, labels, parameters=parameters)
+    pairs = {"must_link": [(0, 3)], "cannot_link": [(1, 2), (0, 6)]}
     other = optimality_gap(
-        points, labels, [(0, 3)], [(1, 2), (0, 6)], cluster_constraints=limit, parameters=parameters
+        points, labels, **pairs, cluster_constraints=limit, parameters=parameters
     )
     assert [(v.kind, v.points) for v in one.violations] == [
         ("cannot-link", (0, 6)),
@@ -179,7 +180,6 @@ def test_an_instance_has_its_constraints_itself(argument):
     [
         (([[1.0], [math.nan]], [0, 1]), "points[1, 0] is nan"),
         (([[1.0], [2.0]], [0]), "labels: 1 of them; expected 2, one per point"),
-        (([[1.0], [2.0]], [0, 1], [(0, 2)]), "must_link[0] = (0, 2): rows are 0 to 1"),
         ((3.0, [0]), "points: an array of shape ()"),
         (([], []), "points: an array of shape (0,)"),
     ],
@@ -189,26 +189,78 @@ def test_wrong_input(arguments, message):
         optimality_gap(*arguments)
 
 
+def test_wrong_pairs():
+    with pytest.raises(InstanceError, match=r"^must_link\[0\] = \(0, 2\): rows are 0 to 1"):
+        optimality_gap([[1.0], [2.0]], [0, 1], must_link=[(0, 2)])
+
+
 def test_rows_of_a_frame_are_called_by_its_index():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": [0.0, 0.1, 5.0, 5.1]}, index=["ann", "bob", "cyn", "dan"])
     labels = pandas.Series(["l", "l", "r", "r"], index=frame.index)
-    report = optimality_gap(frame, labels, [("ann", "dan")], [("cyn", "dan"), ("bob", "ann")])
+    together, apart = [("ann", "dan")], [("cyn", "dan"), ("bob", "ann")]
+    report = optimality_gap(frame, labels, must_link=together, cannot_link=apart)
     assert list(map(str, report.violations)) == [
         "must-link ann dan",
         "cannot-link cyn dan",
         "cannot-link ann bob",
     ]
     assert report.result.partition.labels.tolist() == [0, 1, 1, 0]
-    impossible = optimality_gap(frame, labels, [("ann", "dan")], [("dan", "ann")])
+    impossible = optimality_gap(frame, labels, must_link=together, cannot_link=together)
     assert impossible.verdict is LabelVerdict.INFEASIBLE
     assert str(impossible.result.infeasibility).endswith("(points ann, dan)")
     assert "CL ann dan" in str(impossible)
     with pytest.raises(InstanceError, match=r"^must_link\[0\]: no row is called 'an'; is '"):
-        optimality_gap(frame, labels, [("an", "dan")])
-    with pytest.raises(InstanceError, match=r"^labels: their index is not that of the points"):
-        optimality_gap(frame, labels[::-1])
-    assert optimality_gap(frame, labels[::-1].to_numpy()).proven_optimal
+        optimality_gap(frame, labels, must_link=[("an", "dan")])
+
+
+def test_a_series_of_labels_goes_by_its_index():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": [0.0, 5.0, 0.1, 5.1]}, index=["ann", "bob", "cyn", "dan"])
+    labels = pandas.Series({"dan": "r", "cyn": "l", "ann": "l", "bob": "r"})
+    for points in (frame, Instance.from_frame(frame, 2), Instance(frame, 2)):
+        report = optimality_gap(points, labels)
+        assert report.partition.labels.tolist() == [0, 1, 0, 1]
+        assert report.proven_optimal
+        assert not optimality_gap(points, labels.to_numpy()).proven_optimal
+        with pytest.raises(InstanceError, match=r"^labels: none for 1 \('bob'\) of 4 rows; "):
+            optimality_gap(points, labels.drop("bob"))
+
+
+def test_labels_of_rows_that_are_left_out():
+    points = np.array([[0.0], [math.nan], [5.0], [0.1], [5.1]])
+    with pytest.warns(InstanceNote, match="1 row of 5 left out"):
+        report = optimality_gap(points, ["a", "only", "b", "a", "b"], missing="drop-rows")
+    assert report.k == 2
+    assert report.proven_optimal
+    with pytest.warns(InstanceNote):
+        same = optimality_gap(points, ["a", "b", "a", "b"], missing="drop-rows")
+    assert same.partition == report.partition
+    with pytest.raises(InstanceError, match=r"^labels: 3 of them"), pytest.warns(InstanceNote):
+        optimality_gap(points, ["a", "b", "a"], missing="drop-rows")
+
+
+def test_labels_of_an_index_that_repeats_names_beside_rows_that_are_left_out():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": [0.0, None, 5.0, 0.1]}, index=["a", "a", "b", "b"])
+    labels = pandas.Series([0, 7, 1, 0], index=frame.index)
+    with pytest.warns(InstanceNote):
+        report = optimality_gap(frame, labels, missing="drop-rows")
+    assert report.partition.labels.tolist() == [0, 1, 0]
+
+
+def test_points_are_read_as_for_solve():
+    pandas = pytest.importorskip("pandas")
+    columns = {"who": list("abcd"), "x": [0.0, 1.0, 5.0, 6.0], "y": [0.0, 0.0, 9e9, 9e9]}
+    frame = pandas.DataFrame(columns | {"mass": [1, 1, 1, 2]})
+    asked = {"index_column": "who", "scale": "standardize", "weight_column": "mass"}
+    apart = [("a", "c")]
+    report = optimality_gap(frame, [0, 0, 1, 1], cannot_link=apart, gap=1e-6, **asked)
+    solved = solve(frame, 2, cannot_link=apart, **asked)
+    assert report.proven_optimal
+    assert report.objective == pytest.approx(solved.objective)
+    assert report.result.parameters["gap"] == 1e-6
+    assert report.result.origin.row_names == tuple("abcd")
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -222,7 +274,7 @@ def test_labels_are_no_feature(library):
 def test_rows_of_polars_are_numbered():
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"x": [0.0, 0.1, 5.0, 5.1]})
-    report = optimality_gap(frame, polars.Series(["l", "l", "r", "r"]), [(0, 3)])
+    report = optimality_gap(frame, polars.Series(["l", "l", "r", "r"]), must_link=[(0, 3)])
     assert list(map(str, report.violations)) == ["must-link 0 3"]
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem import Instance, MaximumSize
+from sdpbb.problem import Instance, MaximumSize, Origin
 from sdpbb.problem.frames import is_frame, numbered, table_of_frame
 from sdpbb.problem.table import PointTable
 
@@ -126,9 +126,51 @@ def test_names_of_pandas_that_are_not_different_are_refused():
         for entries in ([entry], iter([entry])):
             with pytest.raises(InstanceError, match=f"^{both}"):
                 Instance.from_frame(frame, 1, **{argument: entries})
-    twice = pandas.DataFrame([[1, 2]], columns=["x", "x"])
-    with pytest.raises(InstanceError, match="points: two columns are called 'x'"):
-        table_of_frame(twice)
+
+
+def test_features_may_share_a_name_and_columns_that_are_chosen_may_not(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([[1, 2, 3, 4], [5, 6, 7, 9]], columns=["x", "x", "y", "y"])
+    frame.to_csv(tmp_path / "points.csv", index=False)
+
+    def both(**options):
+        return (
+            Instance.from_frame(frame, 1, **options),
+            Instance.from_points(frame, 1, **options),
+            Instance.from_files(tmp_path / "points.csv", 1, **options),
+        )
+
+    for instance in (Instance(frame, 1), *both()):
+        assert instance.points.tolist() == [[1, 2, 3, 4], [5, 6, 7, 9]]
+        assert instance.origin.feature_names == ("x", "x", "y", "y")
+    frame.columns = ["x", "x", "y", "z"]
+    frame.to_csv(tmp_path / "points.csv", index=False)
+    for instance in both(drop=["y"], index_column="z"):
+        assert instance.points.tolist() == [[1, 2], [5, 6]]
+    for instance in both(weight_column="z"):
+        assert instance.points.tolist() == [[1, 2, 3], [5, 6, 7]]
+    for options in ({"drop": ["x"]}, {"index_column": "x"}, {"weight_column": "x"}):
+        with pytest.raises(InstanceError, match="two columns are called so; expected one"):
+            Instance.from_frame(frame, 1, **options)
+        with pytest.raises(InstanceError, match="two columns are called so; expected one"):
+            Instance.from_files(tmp_path / "points.csv", 1, **options)
+
+
+def test_an_instance_keeps_the_names_of_a_frame():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": [0.0, 5.0], "y": [1, 2]}, index=["a", "b"])
+    instance = Instance(frame, 2, cannot_link=[(0, 1)])
+    other = Instance.from_points(frame, 2)
+    assert instance.origin.row_names == other.origin.row_names == ("a", "b")
+    assert instance.origin.feature_names == other.origin.feature_names == ("x", "y")
+    assert instance.origin.index is frame.index
+    assert instance.points.tolist() == other.points.tolist()
+    own = Origin(row_names=("left", "right"))
+    assert Instance(frame, 2, origin=own).origin is own
+    twice = Instance(frame.set_axis(["a", "a"]), 2)
+    assert twice.origin.row_names is None
+    polars = pytest.importorskip("polars")
+    assert Instance(polars.DataFrame({"x": [1, 2]}), 2).origin.feature_names == ("x",)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

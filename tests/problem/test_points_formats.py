@@ -217,7 +217,7 @@ def test_the_columns_that_are_left_are_the_features(folder, points, drop):
         (
             "x,x\n1,2\n",
             {"drop": ["x"]},
-            "{path}:1: two columns are called 'x'; expected names that differ",
+            "{path}:1: drop = 'x': two columns are called so; expected one of its own",
         ),
         ("x,y\n1,inf\n", {"drop": ["x"]}, "{path}:2: column 2 is 'inf'; expected a finite number, "
             "or to leave the column out (--drop 'y')"),

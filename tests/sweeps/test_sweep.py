@@ -281,12 +281,18 @@ def test_points_and_keywords_are_swept_as_an_instance_is():
     assert sdpbb.sweep(instance, [2], gap=0.5)[2].result.gap_asked == 0.5
 
 
-def test_rows_of_a_swept_frame_have_names():
+def test_rows_of_a_swept_frame_have_names(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": [0.0, 1.0, 9.0, 10.0]}, index=list("abcd"))
-    report = sdpbb.sweep(frame, [2, 3], cannot_link=[("a", "b")])
+    asked = {"cannot_link": [("a", "b")], "folder": tmp_path / "sweep"}
+    report = sdpbb.sweep(frame, [2, 3], **asked)
     assert report.labels_csv().splitlines()[1] == "a,0,0"
     assert report[2].sizes == (3, 1)
+    again = sdpbb.sweep(frame, [2, 3], resume=True, **asked)
+    for each in (report, again):
+        assert each[2].labels.to_dict() == {"a": 0, "b": 1, "c": 1, "d": 1}
+        assert each[2].labels.index.equals(frame.index)
+        assert each.to_dict()["sweep"][0]["labels"] == [0, 1, 1, 1]
 
 
 @pytest.mark.parametrize(

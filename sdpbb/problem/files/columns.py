@@ -204,7 +204,7 @@ def _with_chosen(
     """Return a layout with the columns that are no features left out."""
     named = names[: layout.width - len(layout.blank)]
     unnamed = 0 if len(named) > 1 and not named[0] else None
-    _check_names(where, named, reading)
+    _check_names(where, named)
     left_out = set(layout.blank)
     index = None
     if reading.chooses_columns:
@@ -249,8 +249,8 @@ def _check_row(where: str, fields: Sequence[str]) -> None:
             )
 
 
-def _check_names(where: str, names: Sequence[str], reading: Reading) -> None:
-    """Raise the InstanceError if a column has no name, or one that is chosen has that of another.
+def _check_names(where: str, names: Sequence[str]) -> None:
+    """Raise the InstanceError if a column has no name.
 
     The first one may have none: it is the index that pandas writes.
     """
@@ -259,11 +259,6 @@ def _check_names(where: str, names: Sequence[str], reading: Reading) -> None:
         raise InstanceError(
             f"{where}: column {nameless[-1]} has no name; expected one (only the first column may "
             "have none, if it holds the names or numbers of the rows)"
-        )
-    if reading.chooses_columns and len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InstanceError(
-            f"{where}: two columns are called {shown(twice)}; expected names that differ"
         )
 
 

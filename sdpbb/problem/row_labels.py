@@ -1,0 +1,96 @@
+"""Labels that come with the names of their rows, in the order of the points."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from sdpbb.errors import InstanceError
+from sdpbb.problem.frames import merely_counts
+from sdpbb.problem.origin import Origin
+from sdpbb.problem.table import quoted
+from sdpbb.values import counted
+
+# Names that a message lists.
+SHOWN = 3
+
+
+def labels_in_order(labels: Any, n_points: int, origin: Origin, argument: str = "labels") -> Any:
+    """Return labels in the order of the points.
+
+    A pandas series goes by its index where the rows of the points have names: the same names in any
+    order. All other labels go by position. Where rows of the data are left out, labels may be of
+    all rows.
+
+    Parameters
+    ----------
+    labels : of any type; checked no further
+    n_points : the number of points
+    origin : what the rows are called
+    argument : what messages call the labels
+
+    Raises
+    ------
+    InstanceError
+        If the index of a series repeats names, or does not have those of the points.
+    """
+    if type(labels).__name__ == "Series" and hasattr(labels, "iloc"):
+        names = _names_of_rows(labels.index, origin, argument)
+        if names is not None:
+            return labels.iloc[_positions(labels.index, names, origin, argument)]
+        labels = labels.array
+    if origin.kept_rows is None or not hasattr(labels, "__len__"):
+        return labels
+    if len(labels) != origin.n_data_rows(n_points):
+        return labels
+    return [labels[row] for row in origin.kept_rows.tolist()]
+
+
+def _names_of_rows(index: Any, origin: Origin, argument: str) -> Any:
+    """Return the names of the points that an index is compared with; None to go by position."""
+    if origin.data_index is None:
+        return None if merely_counts(index) else origin.row_names
+    if index.equals(origin.data_index) or index.equals(origin.index):
+        return None
+    if merely_counts(index):  # of no names: whether they are numbers of rows is not certain
+        raise InstanceError(
+            f"{argument}: their index merely counts, and is not that of the points; expected the "
+            f"index of the points, or {argument}.to_numpy(), which goes by position"
+        )
+    return origin.index
+
+
+def _positions(index: Any, names: Any, origin: Origin, argument: str) -> list[int]:
+    """Return the positions in an index of the names of the points."""
+    by_position = f"{argument}.to_numpy(), which goes by position"
+    found, wanted = list(index), list(names)
+    known = set(wanted if origin.data_index is None else origin.data_index)
+    if origin.data_index is None:  # names that are no more than text
+        found, known = [str(name) for name in found], known | set(origin.dropped_rows)
+    for listed, whose in ((found, argument), (wanted, "points")):
+        name, times = Counter(listed).most_common(1)[0] if listed else ("", 0)
+        if times > 1:
+            raise InstanceError(
+                f"{whose}: the index has {quoted(name)} {times} times, and is not the same for "
+                f"points and {argument}; expected different names, or {by_position}"
+            )
+    at = {name: position for position, name in enumerate(found)}
+    lacking = [name for name in wanted if name not in at]
+    if lacking:
+        raise InstanceError(
+            f"{argument}: none for {_listed(lacking)} of {counted(len(wanted), 'row')}; expected "
+            f"one for each row by the names of the points, or {by_position}"
+        )
+    others = [name for name in found if name not in known]
+    if others:
+        raise InstanceError(
+            f"{argument}: {_listed(others)} that the points do not have; expected the names of "
+            f"the points, or {by_position}"
+        )
+    return [at[name] for name in wanted]
+
+
+def _listed(names: list[Any]) -> str:
+    more = ", ..." if len(names) > SHOWN else ""
+    listed = ", ".join(quoted(name) for name in names[:SHOWN])
+    return f"{len(names)} ({listed}{more})"
