@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import astuple, dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -14,6 +15,9 @@ from scipy.sparse import csr_array
 
 from sdpbb.backends.milp import solve_binary_programme
 from sdpbb.backends.programme import ROW_TOLERANCE, BinaryProgramme, MilpStatus, unit
+from sdpbb.checker.cluster_packing import ClusterPacking
+from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.sizes import CheckedSizes
 from sdpbb.problem.contraction import Contraction, Measure
 from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.size_limits import SizeLimits
@@ -127,8 +131,9 @@ def packed_exactly(
     Returns
     -------
     labels, or None; and whether it is proven that there are none, by the solver in floating point.
-    Where units of weight are so small that its tolerances are more than one of them, the programme
-    allows clusters a little beyond the limits, so that it still proves that; one that allows a
+    Where units of weight are so small that its tolerances are more than one of them, a search in
+    whole units is tried before, if there is no objective (`packed_in_units`); and the programme
+    allows clusters a little beyond the limits, so that it still proves that. One that allows a
     little less is solved next where its labels are not within the limits themselves. Where that has
     no solution, it is not known whether there are any, and the labels are those a little beyond.
 
@@ -145,6 +150,10 @@ def packed_exactly(
     ended = time.perf_counter() + (math.inf if time_limit is None else time_limit)
     beyond = None
     many = any(measure.limits.n > FEW_UNITS for measure in contraction.measures)
+    if many and costs is None:
+        with suppress(Rejected):
+            found = packed_in_units(contraction)
+            return found, found is None
     for slack in (MARGIN, -MARGIN) if many else (0.0,):
         seconds = None if time_limit is None else max(0.01, ended - time.perf_counter())
         programme = _programme(contraction, costs, slack, seconds)
@@ -163,6 +172,22 @@ def packed_exactly(
             return labels, False
         beyond = labels
     return beyond, False
+
+
+def packed_in_units(contraction: Contraction) -> NDArray[np.intp] | None:
+    """Return labels (m,) within the limits that keep the cannot-links; None if there are none.
+
+    In whole numbers, by the checker's search.
+
+    Raises
+    ------
+    Rejected
+        If that is not found out within the work of the search: about a second.
+    """
+    measures = [
+        (each.of_blocks, CheckedSizes(*astuple(each.limits))) for each in contraction.measures
+    ]
+    return ClusterPacking(measures, contraction.adjacency).labels()
 
 
 def _packed_by_relaxation(

@@ -5,24 +5,25 @@ clusters one after the other, large ones first, but for those of one point, and 
 no cannot-links. Whatever the others leave, these fill the clusters: they can if they are as many as
 the clusters lack to their least measures, or more, and no more than there is room for. Of clusters
 that are alike, by their measures, their limits and the blocks still to come that they cannot take,
-only one is tried; and what was left in vain is not tried again.
+only one is tried; and what was left in vain is not tried again. Where that takes long, as weights
+of many units are hardly ever alike, clusters are filled one after the other (`cluster_packing`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .cluster_packing import ClusterPacking, Measure
 from .rejection import Rejected
-from .sizes import CheckedSizes
 
-# How often a block may be put into a cluster, in all: some minutes at most.
-STEPS = 500_000
+# How often a block may be put into a cluster, in all: some minutes at most; and before clusters are
+# filled one after the other.
+STEPS, FIRST_STEPS = 500_000, 5_000
 
-# Of each block by some measure, and the limits on clusters by it.
-Measure = tuple[NDArray[np.integer], CheckedSizes]
 # Of each cluster: what it has by each measure, and its blocks as the bits of a number.
 _State = tuple[tuple[tuple[int, ...], int], ...]
 
@@ -45,6 +46,10 @@ def is_packable(
     """
     if any(limits.is_empty for _, limits in measures) or adjacency.diagonal().any():
         return False
+    with suppress(Rejected):
+        return _Packing(measures, adjacency, min(steps, FIRST_STEPS)).succeeds()
+    with suppress(Rejected):
+        return ClusterPacking(measures, adjacency).labels() is not None
     return _Packing(measures, adjacency, steps).succeeds()
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from sdpbb.checker.rejection import Rejected
 from sdpbb.colouring.decide import Colouring, ColouringLimits, decide
 from sdpbb.colouring.exact import Colourability, Fits, colour_exactly
 from sdpbb.colouring.graph import sparse_graph
 from sdpbb.errors import BackendFailure
 from sdpbb.explanation.statements import Catalogue
 from sdpbb.feasibility import find_feasible, use_every_colour
+from sdpbb.packing import packed_in_units
 from sdpbb.problem import Contraction, Infeasibility, contract
 from sdpbb.problem.graph import connected_components, distinct_edges
 
@@ -128,10 +131,12 @@ class Oracle:
         """
         if not self.relied_on_solver:
             return True
-        graph, fits, _ = self._over_blocks(numbers)
+        graph, fits, sized = self._over_blocks(numbers)
         if graph is None:
             return True
         if fits is not None:
+            with suppress(Rejected):
+                return sized is not None and packed_in_units(sized) is None
             return False
         verdict, _ = colour_exactly(graph, self._catalogue.instance.k, FINAL_NODES)
         if verdict is Colourability.YES:

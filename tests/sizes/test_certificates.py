@@ -92,10 +92,10 @@ def test_packings_are_those_of_enumeration(seed):
 
 
 def test_packings_are_given_up_in_time():
-    counts = np.full(30, 7)
-    limits = CheckedSizes(210, 6, 34, 36)
+    counts = np.full(60, 7)
+    limits = CheckedSizes(420, 6, 69, 71)
     with pytest.raises(Rejected, match="could not be decided"):
-        is_packable([(counts, limits)], np.zeros((30, 30), bool), steps=20)
+        is_packable([(counts, limits)], np.zeros((60, 60), bool), steps=20)
 
 
 @pytest.mark.parametrize("n", [1, 3, 7])

@@ -26,12 +26,18 @@ from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.decomposition.restriction import Restriction
 from sdpbb.errors import CertificateError, InstanceError
-from sdpbb.packing import FEW_UNITS, packed_exactly, packed_greedily
+from sdpbb.packing import packed_exactly, packed_greedily
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.formats import read_constraints, write_constraints
 from sdpbb.result import SolutionStatus
-from tests.enumeration import clustering_matrix, feasible_clusterings, optimum, sums_of_squares
+from tests.enumeration import (
+    clustering_matrix,
+    clusterings,
+    feasible_clusterings,
+    optimum,
+    sums_of_squares,
+)
 from tests.sizes.weighted_instances import weighted_instance
 
 POSITIVE = st.floats(1e-3, 1e3)
@@ -133,10 +139,8 @@ def test_packings_are_found_or_proven_not_to_be(seed):
     if not contraction.has_limits:
         return
     labels, is_infeasible = packed_exactly(contraction)
-    if labels is not None and not contraction.keeps(labels):
-        assert max(each.limits.n for each in contraction.measures) > FEW_UNITS
-    assert not (is_infeasible and is_feasible)
-    assert labels is not None or not is_feasible
+    assert is_infeasible is not is_feasible
+    assert labels is None if is_infeasible else contraction.keeps(labels)
     if not len(contraction.cannot_link):
         greedy = packed_greedily(contraction, None)
         assert greedy is None or contraction.keeps_sizes(greedy)
@@ -271,6 +275,25 @@ def test_packings_on_the_edge_of_limits_are_searched_for(seed, bounding):
 def test_solve_finds_the_optimum_of_many(first):
     for seed in range(first, first + 100):
         check(seed, ("sdp", "hybrid", "colgen")[seed % 3])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_a_unit_beyond_a_limit_is_told(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(10**9, 10**10, 12).astype(float)
+    loads = [np.bincount(row, weights, 3).max() for row in clusterings(12, 3)]
+    least = min(loads)
+    points, path = rng.normal(size=(12, 2)), str(tmp_path / "unit.cert")
+    for units, is_feasible in ((least + 0.5, True), (least - 0.5, False)):
+        most = units / (1.0 + 1e-9)  # to the unit, with the tolerance of limits
+        instance = Instance(points, 3, weights=weights, max_weight=most)
+        report = sdpbb.check_constraints(instance)
+        assert report.is_feasible is is_feasible
+        assert report.conflict is None or report.conflict.is_exact
+        result = sdpbb.solve(instance, certificate=path)
+        assert (result.status is SolutionStatus.INFEASIBLE) is not is_feasible
+        verdict = sdpbb.verify_certificate(path, instance)
+        assert verdict.status == ("optimal" if is_feasible else "infeasible")
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -1,0 +1,79 @@
+"""Packings found cluster by cluster, against enumeration."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.checker.cluster_packing import ClusterPacking
+from sdpbb.checker.packing import is_packable
+from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.sizes import CheckedSizes
+from tests.examples import examples
+
+
+def drawn(seed: int):
+    """Measures of a few blocks, and cannot-links: sizes, listed or not, weights, or both."""
+    rng = np.random.default_rng(seed)
+    m, k = int(rng.integers(1, 8)), int(rng.integers(1, 4))
+    counts, units = rng.integers(1, 4, m), rng.integers(1, 10 ** rng.integers(1, 15), m)
+    measures, n, total = [], int(counts.sum()), int(units.sum())
+    kind = rng.integers(0, 4)
+    if kind == 0 and n >= k:
+        listed = tuple(np.sort(rng.multinomial(n - k, np.ones(k) / k) + 1).tolist())
+        measures.append((counts, CheckedSizes(n, k, listed[0], listed[-1], listed)))
+    if kind == 1:
+        measures.append((counts, CheckedSizes(n, k, int(rng.integers(1, n // k + 2)), n)))
+    if kind >= 1 or not measures:
+        least = int(total / k * rng.uniform(0.2, 1.0)) + 1
+        most = int(total / k * rng.uniform(1.0, 2.0))
+        measures.append((units, CheckedSizes(total, k, least, most)))
+    adjacency = np.triu(rng.random((m, m)) < rng.choice([0.0, 0.3]), 1)
+    return measures, adjacency | adjacency.T, k
+
+
+def fits(measures, adjacency, labels: np.ndarray, k: int) -> bool:
+    def sums(of_blocks: np.ndarray) -> np.ndarray:
+        return np.array([of_blocks[labels == cluster].sum() for cluster in range(k)])
+
+    apart = adjacency & (labels[:, None] == labels)
+    return not apart.any() and all(limits.keeps(sums(values)) for values, limits in measures)
+
+
+@given(st.integers(0, 10**6))
+@examples(150)
+def test_packings_are_those_of_enumeration(seed):
+    measures, adjacency, k = drawn(seed)
+    if any(limits.is_empty for _, limits in measures):
+        return
+    rows = product(range(k), repeat=len(adjacency))
+    expected = any(fits(measures, adjacency, np.array(row), k) for row in rows)
+    labels = ClusterPacking(measures, adjacency).labels()
+    assert (labels is not None) is expected
+    assert labels is None or fits(measures, adjacency, labels, k)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weights_a_unit_from_a_packing(seed):
+    """With the greatest weight of the best packing there is one, and with a unit less, none."""
+    rng = np.random.default_rng(seed)
+    units = rng.integers(10**14, 10**15, 18)
+    total, apart = int(units.sum()), np.zeros((18, 18), bool)
+    sums = (np.arange(2**17)[:, None] >> np.arange(18) & 1) @ units
+    best = int(np.maximum(sums, total - sums).min())
+    for most in (best, best - 1):
+        limits = CheckedSizes(total, 2, total - most, most)
+        assert is_packable([(units, limits)], apart) is (most == best)
+
+
+def test_it_is_given_up_in_time():
+    units = np.random.default_rng(0).integers(10**14, 10**15, 60)
+    total, apart = int(units.sum()), np.zeros((60, 60), bool)
+    narrow = CheckedSizes(total, 3, total // 3 - 10**9, total // 3 + 10**9)
+    with pytest.raises(Rejected, match="too many blocks"):
+        ClusterPacking([(units, narrow)], apart).labels()
+    wide = CheckedSizes(int(units[:40].sum()), 3, 1, int(units[:40].sum()))
+    with pytest.raises(Rejected, match="within the work"):
+        ClusterPacking([(units[:40], wide)], apart[:40, :40]).labels()
