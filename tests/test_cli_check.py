@@ -91,6 +91,20 @@ def test_json_holds_it_all(run, data, constraints, tmp_path):
     assert "infeasible" in err
 
 
+def test_json_has_the_limits_on_sizes_and_weights(run, data, constraints):
+    def limits(text: str) -> dict:
+        _, out, _ = run(data, "--constraints", constraints(text), "--json", "-", "-q")
+        names = ("min_size", "max_size", "sizes", "min_weight", "max_weight")
+        values = json.loads(out)
+        return {name: values[name] for name in names if values[name] is not None}
+
+    assert limits("ML 0 1\n") == {}
+    stated = "MINSIZE 2\nMAXSIZE 5\nMINWEIGHT 1.5\nMAXWEIGHT 6\n"
+    expected = {"min_size": 2, "max_size": 5, "min_weight": 1.5, "max_weight": 6.0}
+    assert limits(stated) == expected
+    assert limits("SIZES 4 2 2\n") == {"sizes": [2, 2, 4]}
+
+
 def test_what_was_not_found_out_has_its_own_status(run, data, monkeypatch):
     monkeypatch.setattr(check, "diagnose", lambda *arguments: Diagnosis(Colourability.UNKNOWN))
     code, out, _ = run(data)

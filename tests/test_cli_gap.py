@@ -59,6 +59,18 @@ def test_worse_labels(run, folder):
     assert read_labels("found.txt", 4).tolist() == [0, 1, 1, 1]
 
 
+def test_a_page_on_the_labels(run, folder):
+    pytest.importorskip("matplotlib")
+    arguments = ["points.txt", "worse.txt", "--constraints", "c.txt", "--report", "page.html"]
+    status, _, err = run("gap", *arguments)
+    assert (status, err) == (0, "")
+    page = Path("page.html").read_text()
+    assert "Not comparable" in page
+    assert "c.txt:3" in page
+    assert "How to do it again" in page
+    assert run("gap", *arguments, "--json", "page.html")[0] == 2
+
+
 def test_labels_that_violate_constraints(run, folder):
     arguments = ["points.txt", "worse.txt", "--constraints", "c.txt"]
     status, out, err = run("gap", *arguments, "--json", "out.json")

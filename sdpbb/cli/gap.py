@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from sdpbb.gaps.report import GapReport
     from sdpbb.parameters import SolverParameters
     from sdpbb.problem import Instance
+    from sdpbb.traces.trace import Trace
 
 # How good the labels are is said in words and figures, not by the exit status.
 EXITS = meanings(
@@ -46,6 +50,34 @@ class GapInputs(InstanceOptions):
 @options.grouped
 class GapOutputs(CertifiedOutputs):
     """Output files; the labels may be those that are given."""
+
+    html: Annotated[
+        str | None,
+        options.option(
+            "--report",
+            metavar="OUT",
+            help="Write a page of HTML on LABELS, with pictures; needs matplotlib (the extra "
+            "'plot').",
+        ),
+    ] = None
+
+    def check_kinds(self) -> None:
+        super().check_kinds()
+        if self.html is not None:
+            from sdpbb.plots.style import require_matplotlib
+
+            require_matplotlib()
+
+    def pages(
+        self, instance: Instance, report: GapReport, trace: Trace | None
+    ) -> list[tuple[str, Callable[[], str]]]:
+        """Return the page that is asked for, and the function that makes its text."""
+        if self.html is None:
+            return []
+        from sdpbb.gaps.page import gap_page
+
+        command = shlex.join(["sdpbb", *sys.argv[1:]])
+        return [(self.html, lambda: gap_page(instance, report, trace, command))]
 
     labels: Annotated[
         str | None,
@@ -105,21 +137,28 @@ def _run(
     instance: Instance,
     numbers: NDArray[np.intp],
     parameters: SolverParameters,
-    outputs: CertifiedOutputs,
+    outputs: GapOutputs,
     quiet: bool,
 ) -> ExitCode:
     """Run, report and write the result; return the exit status."""
     import_engine()
     from sdpbb.gaps.gap import optimality_gap
+    from sdpbb.search.events import all_of
 
+    trace = None
+    if outputs.html is not None:
+        from sdpbb.traces.trace import Trace
+
+        trace = Trace()
     failure: CertificateError | None = None
     with running(outputs, quiet) as current:
+        progress = current.progress()
         try:
             report = optimality_gap(
                 instance,
                 numbers,
                 parameters=parameters,
-                observer=current.progress(),
+                observer=progress if trace is None else all_of(progress, trace),
                 interrupt=current.interrupt,
                 certificate=outputs.certificate,
             )
@@ -128,7 +167,8 @@ def _run(
         current.tell(f"\n{report}")
         best = report.result.partition
         labels = None if best is None else best.labels
-        outputs.write(report, labels, quiet, origin=instance.origin)
+        pages = outputs.pages(instance, report, trace)
+        outputs.write(report, labels, quiet, pages, instance.origin)
     if failure is not None:
         raise failure
     if outputs.certificate is not None and not report.is_comparable and not quiet:

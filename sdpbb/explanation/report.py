@@ -12,6 +12,7 @@ from sdpbb.explanation.statements import Statement
 from sdpbb.files import shown_path
 from sdpbb.markup import card
 from sdpbb.problem import Instance
+from sdpbb.problem.compiled_constraints import stated_maxima
 from sdpbb.values import counted, json_text
 
 # Lines of each kind that the text shows; all of them are in the values.
@@ -79,8 +80,14 @@ class ConstraintReport:
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values; rows are named as the user does."""
+        """Return plain values; rows are named as the user does.
+
+        `max_size` is the least of all that are stated, those among the constraints on clusters
+        included.
+        """
         instance = self.instance
+        maxima = stated_maxima(instance.cluster_constraints)
+        maxima += [] if instance.max_size is None else [instance.max_size]
         return {
             "instance": instance.name,
             "n_points": instance.n_points,
@@ -89,6 +96,11 @@ class ConstraintReport:
             "n_must_link": len(instance.must_link),
             "n_cannot_link": len(instance.cannot_link),
             "n_on_clusters": len(instance.cluster_constraints),
+            "min_size": instance.min_size,
+            "max_size": min(maxima, default=None),
+            "sizes": None if instance.sizes is None else list(instance.sizes),
+            "min_weight": instance.min_weight,
+            "max_weight": instance.max_weight,
             "is_feasible": self.is_feasible,
             "conflict": None if self.conflict is None else self.conflict.to_dict(),
             "groups": None if self.groups is None else asdict(self.groups),

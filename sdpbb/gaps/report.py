@@ -170,7 +170,7 @@ class GapReport:
     def _facts(self) -> list[tuple[str, str]]:
         """Return the verdict and the figures behind it, by name."""
         cost = self.result.cost_name.capitalize(), f"{self.objective:.12g}"
-        lines = [("Verdict", _sentence(self)), cost]
+        lines = [("Verdict", verdict_in_words(self)), cost]
         if self.soft is not None:
             lines.append(("Soft violated", str(self.soft)))
         lines += [("Violated", text) for text in _shown_violations(self.violations)]
@@ -204,7 +204,8 @@ class GapReport:
         return f"<GapReport: {', '.join(told)}>"
 
 
-def _sentence(report: GapReport) -> str:
+def verdict_in_words(report: GapReport) -> str:
+    """Return the verdict as a sentence, without its capital letter and its full stop."""
     result = report.result
     if result.status is SolutionStatus.INFEASIBLE:
         # A conflict says more, below.

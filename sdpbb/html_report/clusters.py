@@ -46,7 +46,7 @@ def conflict(run: ReportedRun) -> Markup:
     return section("Why there is no clustering", *parts, figure(drawn, caption))
 
 
-def clustering(run: ReportedRun, partition: Partition) -> Markup:
+def clustering(run: ReportedRun, partition: Partition, heading: str = "The clustering") -> Markup:
     """Return the section of the clusters, as a picture and a table."""
     instance = run.instance
     n_violated = sum(len(violated) for violated in partition.violations(instance))
@@ -71,7 +71,7 @@ def clustering(run: ReportedRun, partition: Partition) -> Markup:
         f"{_projection(instance)}",
     )
     return section(
-        "The clustering",
+        heading,
         paragraph(kept),
         drawn,
         *_cluster_table(instance, partition),

@@ -23,13 +23,13 @@ Constraints
     PC-SOS-SDP. In addition, `SML i j w` and `SCL i j w` are soft constraints, which may be violated
     at a price; their weights are 0 < w <= 1, and 1 if left out.
 
-    `MINSIZE n` (every cluster has at least n points) and `SIZES n n ...` (the numbers of points of
-    all clusters, in any order), each once at most, limit the sizes of clusters; `MINWEIGHT w` and
-    `MAXWEIGHT w`, w > 0, likewise their weights, in the units of the weights of the points (1 each
-    where these have none).
+    `MINSIZE n` (every cluster has at least n points), `MAXSIZE n` (at most n points) and `SIZES n n
+    ...` (the numbers of points of all clusters, in any order), each once at most, limit the sizes
+    of clusters; `MINWEIGHT w` and `MAXWEIGHT w`, w > 0, likewise their weights, in the units of the
+    weights of the points (1 each where these have none).
 
     These are on single clusters, which column generation keeps; each may be given several times:
-    `MAXSIZE n` (a cluster has at most n points), `OVERLAP l i j ...` (at most l of the points i, j,
+    `OVERLAP l i j ...` (at most l of the points i, j,
     ...), `DIFFERENCE l i j ...` (at most l points besides these), and `SOFTCL l i j i j ...` (a
     cluster holds at most l of the pairs i j).
 

@@ -267,7 +267,7 @@ def test_the_program_that_stands_alone_reads_the_same_constraints(tmp_path):
     points = np.random.default_rng(0).normal(size=(9, 2))
     np.save(tmp_path / "points.npy", points)
     lines = ["ML 0 1", "CL 2 3", "GAMMA 3.5", "DELTA 0.1", "MAXSIZE 4", "OVERLAP 2 3 4 5 4"]
-    lines += ["DIFFERENCE 3 7 8", "SOFTCL 1 4 5 6 5 5 4", f"MAXSIZE {10**12}", "# nothing"]
+    lines += ["DIFFERENCE 3 7 8", "SOFTCL 1 4 5 6 5 5 4", f"OVERLAP {10**12} 3", "# nothing"]
     (tmp_path / "constraints").write_text("\n".join(lines))
     instance = sdpbb.read_instance(tmp_path / "points.npy", 3, tmp_path / "constraints")
     engine = CheckedConstraints.of(instance)

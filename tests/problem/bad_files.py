@@ -25,7 +25,8 @@ class BadFile(NamedTuple):
         return path
 
     def message(self, path: Path) -> str:
-        return f"{path}: {self.says}" if self.line is None else f"{path}:{self.line}: {self.says}"
+        says = self.says.replace("{path}", str(path))
+        return f"{path}: {says}" if self.line is None else f"{path}:{self.line}: {says}"
 
 
 class BadFolder(BadFile):
@@ -319,7 +320,15 @@ BAD_CONSTRAINTS = [
         "GAMMA inf", "GAMMA inf\n", 1, "'GAMMA inf'; expected GAMMA x, a finite distance x >= 0"
     ),
     BadFile("DELTA alone", "DELTA\n", 1, "'DELTA'; expected DELTA x, a finite distance x >= 0"),
-    BadFile("two DELTA", "DELTA 1\nDELTA 2\n", 2, "a second DELTA; expected at most one"),
+    BadFile(
+        "two DELTA", "DELTA 1\nDELTA 2\n", 2, "a second DELTA, after {path}:1; expected at most one"
+    ),
+    BadFile(
+        "two MAXSIZE",
+        "MAXSIZE 3\nML 0 1\nmaxsize 3\n",
+        3,
+        "a second MAXSIZE, after {path}:1; expected at most one",
+    ),
     BadFile("MAXSIZE alone", "MAXSIZE\n", 1, f"'MAXSIZE'; {MAXSIZE}"),
     BadFile("MAXSIZE 0", "ML 0 1\nMAXSIZE 0\n", 2, f"'MAXSIZE 0'; {MAXSIZE}"),
     BadFile("MAXSIZE with rows", "MAXSIZE 2 0\n", 1, f"'MAXSIZE 2 0'; {MAXSIZE}"),

@@ -216,10 +216,9 @@ def test_numbers_of_any_length_are_read_or_told(tmp_path, field):
 
 def test_constraints_on_clusters_become_those_of_the_instance(tmp_path):
     points = file(tmp_path, "4 1 2\n0\n1\n5\n6\n")
-    lines = "MAXSIZE 3\nOVERLAP 1 0 1 # both\nDIFFERENCE 2 3\nMAXSIZE 2\nSOFTCL 0 0 2 3 1\n"
+    lines = "OVERLAP 1 0 1 # both\nDIFFERENCE 2 3\nMAXSIZE 2\nSOFTCL 0 0 2 3 1\n"
     instance = read_instance(points, constraints_path=file(tmp_path, lines, "constraints.txt"))
     assert instance.cluster_constraints == (
-        MaximumSize(3),
         MaximumOverlap((0, 1), 1),
         MinimumDifference((3,), 2),
         MaximumSize(2),

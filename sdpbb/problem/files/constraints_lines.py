@@ -14,7 +14,7 @@ import numpy as np
 from sdpbb.errors import InstanceError
 from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.checks import SoftPairs
-from sdpbb.problem.cluster_constraints import ClusterConstraint
+from sdpbb.problem.cluster_constraints import ClusterConstraint, MaximumSize
 from sdpbb.problem.files import constraints_csv
 from sdpbb.problem.files.cluster_lines import CLUSTER_LINES, ClusterLine, line_of
 from sdpbb.problem.files.constraints import (
@@ -51,6 +51,9 @@ _FORMS = {
     "MAXWEIGHT": ("w", "a finite weight w > 0"),
 }
 
+# Stated once at most.
+_ONCE = ("GAMMA", "DELTA", "MINSIZE", "MAXSIZE", "SIZES", "MINWEIGHT", "MAXWEIGHT")
+
 # A name in quotes, in which two of them stand for one; or what has no blanks; or a comment.
 _FIELD = re.compile(r'"((?:[^"]|"")*)"(?=\s|$|#)|(#.*|[^\s#]+)|(\s+)')
 
@@ -83,15 +86,19 @@ class _Line(NamedTuple):
 
 @dataclass(frozen=True)
 class _Stated:
-    """Constraints that have been read: pairs, distances and their lines, and those on clusters."""
+    """Constraints that have been read: pairs, distances, those on clusters and limits.
+
+    first_lines : of the keywords that are stated once at most, the line that has them
+    """
 
     pairs: dict[str, StatedPairs] = field(
         default_factory=lambda: {keyword: StatedPairs() for keyword in ("ML", "CL", "SML", "SCL")}
     )
-    distances: dict[str, tuple[float, int]] = field(default_factory=dict)
+    distances: dict[str, float] = field(default_factory=dict)
     on_clusters: list[ClusterConstraint] = field(default_factory=list)
     sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     weights: dict[str, float] = field(default_factory=dict)
+    first_lines: dict[str, int] = field(default_factory=dict)
 
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
@@ -103,27 +110,25 @@ def begins(fields: Sequence[str], rows: Rows) -> bool:
 def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
     """Return the constraints of a file, as `read_constraints` does."""
     stated = _Stated()
-    pairs, distances = stated.pairs, stated.distances
+    pairs, distances, first_lines = stated.pairs, stated.distances, stated.first_lines
     with open_text(path, encoding) as file:
         for start, chunk in chunks(file):
             if not (
                 _read_pairs(start, chunk, rows, pairs) or _read_soft(start, chunk, rows, pairs)
             ):
                 _read_any(path, start, chunk, rows, stated)
-    gamma, gamma_line = distances.get("GAMMA", (None, 0))
-    delta, delta_line = distances.get("DELTA", (None, 0))
     return Constraints(
         pairs["ML"].pairs,
         pairs["CL"].pairs,
-        gamma,
-        delta,
+        distances.get("GAMMA"),
+        distances.get("DELTA"),
         pairs["SML"].soft_pairs,
         pairs["SCL"].soft_pairs,
         tuple(stated.on_clusters),
         pairs["ML"].line_numbers,
         pairs["CL"].line_numbers,
-        gamma_line,
-        delta_line,
+        first_lines.get("GAMMA", 0),
+        first_lines.get("DELTA", 0),
         min_size=stated.sizes.get("MINSIZE", (None,))[0],
         sizes=stated.sizes.get("SIZES"),
         min_weight=stated.weights.get("MINWEIGHT"),
@@ -164,15 +169,13 @@ def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: 
         if keyword in _forms():
             fields[0] = keyword
         line = _Line(path, number, fields)
+        if keyword in _ONCE:
+            _check_first(line, stated.first_lines)
         if keyword in stated.pairs:
             weight = _weight(line, rows)
             stated.pairs[keyword].add(_pair(line, rows), weight, number)
-        elif keyword in stated.distances:
-            raise InstanceError(f"{line.where}: a second {keyword}; expected at most one")
         elif keyword in ("GAMMA", "DELTA"):
-            stated.distances[keyword] = _distance(line, rows), number
-        elif keyword in stated.sizes or keyword in stated.weights:
-            raise InstanceError(f"{line.where}: a second {keyword}; expected at most one")
+            stated.distances[keyword] = _distance(line, rows)
         elif keyword in ("MINSIZE", "SIZES"):
             stated.sizes[keyword] = _sizes(line, rows)
         elif keyword in ("MINWEIGHT", "MAXWEIGHT"):
@@ -181,6 +184,17 @@ def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: 
             stated.on_clusters.append(_on_clusters(line, cluster_lines[keyword], rows))
         else:
             raise _unknown(line)
+
+
+def _check_first(line: _Line, first_lines: dict[str, int]) -> None:
+    """Raise the InstanceError if an earlier line has the keyword, which is stated once at most."""
+    keyword = line.fields[0]
+    first = first_lines.setdefault(keyword, line.number)
+    if first != line.number:
+        raise InstanceError(
+            f"{line.where}: a second {keyword}, after {shown_path(line.path)}:{first}; expected at "
+            "most one"
+        )
 
 
 def _fields(text: str) -> list[str]:
@@ -212,7 +226,8 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
         written.append(f"GAMMA {constraints.max_diameter!r}")
     if constraints.min_separation is not None:
         written.append(f"DELTA {constraints.min_separation!r}")
-    for keyword, size in (("MINSIZE", constraints.min_size), ("MAXSIZE", constraints.max_size)):
+    on_clusters, max_size = _with_one_maximum(constraints)
+    for keyword, size in (("MINSIZE", constraints.min_size), ("MAXSIZE", max_size)):
         if size is not None:
             written.append(f"{keyword} {size}")
     if constraints.sizes is not None:
@@ -223,7 +238,24 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
     ):
         if weight is not None:
             written.append(f"{keyword} {weight!r}")
-    return [*written, *map(_line_on_clusters, constraints.cluster_constraints)]
+    return [*written, *map(_line_on_clusters, on_clusters)]
+
+
+def _with_one_maximum(constraints: Constraints) -> tuple[list[ClusterConstraint], int | None]:
+    """Return constraints on clusters, and max_size, of which one at most is a maximum of sizes.
+
+    It is the least of all.
+    """
+    stated, most = list(constraints.cluster_constraints), constraints.max_size
+    maxima = {at: each.limit for at, each in enumerate(stated) if type(each) is MaximumSize}
+    if len(maxima) + (most is not None) < 2:
+        return stated, most
+    least = min([*maxima.values(), *([] if most is None else [most])])
+    others = [each for each in stated if type(each) is not MaximumSize]
+    if most is not None:
+        return others, least
+    others.insert(min(maxima), MaximumSize(least))
+    return others, None
 
 
 def _soft_lines(keyword: str, soft: SoftPairs) -> list[str]:

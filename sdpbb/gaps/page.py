@@ -1,0 +1,172 @@
+"""Page on labels: how far they are from the best clustering, and the constraints they violate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heuristics.measures import adjusted_rand_index
+from sdpbb.gaps.report import GapReport, LabelVerdict, verdict_in_words
+from sdpbb.html_report.clusters import clustering, conflict
+from sdpbb.html_report.members import LONGEST, member_lists
+from sdpbb.html_report.page import page
+from sdpbb.html_report.run import ReportedRun
+from sdpbb.html_report.sections import course, question, reproduction, seconds_text, tiles
+from sdpbb.markup import Markup, element, paragraph, section, table
+from sdpbb.plots.style import require_matplotlib
+from sdpbb.problem import Instance, Partition
+from sdpbb.traces.trace import Trace
+from sdpbb.values import percent_up, rounded_down, shortened
+
+# Violated constraints, and clusters of either clustering, that are listed; names of a constraint.
+MOST_VIOLATIONS, MOST_CLUSTERS, MOST_NAMES = 100, 30, 8
+
+_VERDICTS = {
+    LabelVerdict.OPTIMAL: ("Proven optimal", "optimal"),
+    LabelVerdict.NOT_OPTIMAL: ("Not optimal", "feasible"),
+    LabelVerdict.UNDECIDED: ("Not proven optimal", "feasible"),
+    LabelVerdict.NOT_COMPARABLE: ("Not comparable", "infeasible"),
+    LabelVerdict.INFEASIBLE: ("No clustering keeps the constraints", "infeasible"),
+}
+"""Verdicts in a few words, and the tone of the page for each."""
+
+
+def gap_page(
+    instance: Instance, report: GapReport, trace: Trace | None = None, command: str = ""
+) -> str:
+    """Return a page on labels.
+
+    It has the verdict, the proven interval, the clusters of the labels, the constraints that they
+    violate, and how the best clustering found differs. It refers to no other file.
+
+    Parameters
+    ----------
+    instance, report : what the labels are of, and what came of them
+    trace : an observer of the run, for the bounds over time and the tree; None to leave them out
+    command : what was typed to have it run
+
+    Raises
+    ------
+    BackendUnavailable
+        Without matplotlib.
+    """
+    require_matplotlib()
+    run = ReportedRun(instance, report.result, trace, command)
+    parts = [_opening(run, report), question(run)]
+    if report.result.infeasibility is not None:
+        parts.append(conflict(run))
+    else:
+        parts.append(_interval(report))
+    parts += _violated(report)
+    parts.append(clustering(run, report.partition, "The clustering of the labels"))
+    if report.result.partition is not None:
+        parts.append(_best(instance, report.partition, report.result.partition))
+    parts += [*course(run), reproduction(run)]
+    title = f"{instance.name or 'unnamed'}: gap of labels"
+    return page(title, parts, report.result.version)
+
+
+def _opening(run: ReportedRun, report: GapReport) -> Markup:
+    """Return the section of the name, the verdict and the figures."""
+    words, tone = _VERDICTS[report.verdict]
+    told = verdict_in_words(report)
+    sentence = paragraph(f"{told[:1].upper()}{told[1:].rstrip('.')}.")
+    box = Markup.joined([paragraph(element("strong", words)), sentence])
+    return Markup.joined(
+        [
+            paragraph("Gap of labels from the best clustering", class_="kicker"),
+            element("h1", run.instance.name or "Unnamed instance"),
+            element("div", box, class_=f"verdict {tone}"),
+            _tiles(report),
+        ]
+    )
+
+
+def _tiles(report: GapReport) -> Markup:
+    result = report.result
+    values = [(f"{result.cost_name.capitalize()} of the labels", f"{report.objective:.10g}")]
+    if report.lower_bound is not None:
+        values.append(("Proven lower bound", rounded_down(report.lower_bound, 10)))
+    if report.gap is not None:
+        values.append(("Gap", percent_up(report.gap)))
+    if report.soft is not None:
+        values.append(("Violated soft constraints", f"{report.soft.penalty:.10g}"))
+    values += [
+        ("Violated constraints", f"{len(report.violations):,}"),
+        ("Nodes", f"{result.statistics.n_nodes:,}"),
+        ("Time", seconds_text(result.statistics.wall_seconds)),
+    ]
+    return tiles(values)
+
+
+def _interval(report: GapReport) -> Markup:
+    """Return the section of the interval that the least cost lies in, beside that of the labels."""
+    result, name = report.result, report.result.cost_name
+    assert report.lower_bound is not None
+    lower = rounded_down(report.lower_bound, 10)
+    if result.objective is None:
+        text = f"No clustering that keeps the constraints has a {name} below {lower}."
+    else:
+        text = (
+            f"The least {name} of a clustering into {report.k:,} clusters that keeps the "
+            f"constraints is proven to lie between {lower} and {result.objective:.10g}."
+        )
+    if report.gap is None:
+        text += (
+            " The labels are no such clustering, so that their own may be below, and there is no "
+            "gap."
+        )
+    costs = [("The labels", f"{report.objective:.10g}", report.objective)]
+    if result.objective is not None:
+        best = "The best clustering found"
+        costs.append((best, f"{result.objective:.10g}", result.objective))
+    costs.append(("Every clustering costs at least", lower, report.lower_bound))
+    rows = [
+        [what, cost, f"{100 * value / report.objective:.4f}%" if report.objective > 0 else ""]
+        for what, cost, value in costs
+    ]
+    heading = ["", name.capitalize(), "Of that of the labels"]
+    return section("What is proven", paragraph(text), table("Costs", heading, rows))
+
+
+def _violated(report: GapReport) -> list[Markup]:
+    """Return the section of the constraints that the labels violate, if there are any."""
+    if not report.violations:
+        return []
+    rows = []
+    for each in report.violations[:MOST_VIOLATIONS]:
+        names = [shortened(row, LONGEST) for row in each.rows[:MOST_NAMES]]
+        listed = ", ".join(names) + (", ..." if len(each.rows) > MOST_NAMES else "")
+        if each.constraint:
+            listed = f"a cluster of {len(each.rows):,}: {listed}"
+        rows.append([shortened(each.constraint or each.kind, 2 * LONGEST), listed, each.place])
+    shown = table("Violated constraints", ["Constraint", "Rows", "Stated at"], rows)
+    more = len(report.violations) - len(rows)
+    parts = [shown]
+    if more > 0:
+        parts.append(paragraph(f"{more:,} more are left out; --json has all.", class_="note"))
+    return [section("Constraints that the labels violate", *parts)]
+
+
+def _best(instance: Instance, given: Partition, best: Partition) -> Markup:
+    """Return the section on the best clustering found: where it differs from the labels."""
+    heading = "The best clustering found"
+    if given == best:
+        return section(heading, paragraph("It is the labels themselves."))
+    index = adjusted_rand_index(given.labels, best.labels)
+    text = (
+        "Rows are the clusters of the labels, columns those of the best clustering; entries are "
+        f"numbers of points. The adjusted Rand index of the two is {index:.3f}: 1 where they are "
+        "the same, about 0 where they have nothing in common."
+    )
+    counts = np.zeros((given.n_clusters, best.n_clusters), np.intp)
+    np.add.at(counts, (given.labels, best.labels), 1)
+    columns = [f"Best {c}" for c in range(min(best.n_clusters, MOST_CLUSTERS))]
+    rows = [
+        [f"Cluster {c}", *(f"{n:,}" if n else "" for n in counts[c, :MOST_CLUSTERS])]
+        for c in range(min(given.n_clusters, MOST_CLUSTERS))
+    ]
+    parts = [paragraph(text), table("Points of both", ["", *columns], rows)]
+    if max(counts.shape) > MOST_CLUSTERS:
+        note = f"Clusters from {MOST_CLUSTERS} on are left out."
+        parts.append(paragraph(note, class_="note"))
+    return section(heading, *parts, member_lists(instance, best))

@@ -1,0 +1,103 @@
+"""The page on labels."""
+
+import numpy as np
+import pytest
+
+from sdpbb.gaps.gap import optimality_gap
+from sdpbb.gaps.page import MOST_CLUSTERS, MOST_VIOLATIONS, gap_page
+from sdpbb.problem import Instance, MaximumSize
+from sdpbb.traces.trace import Trace
+from sdpbb.values import percent_up, rounded_down
+from tests import browser
+from tests.test_html_report import BAD, checked, n_drawings
+
+pytest.importorskip("matplotlib")
+
+POINTS = np.array([[0.0, 0.0], [5.0, 0.0], [5.0, 1.0], [5.0, 2.0]])
+
+
+def paged(instance: Instance, labels, **options):
+    report = optimality_gap(instance, labels, **options)
+    html = gap_page(instance, report)
+    return report, checked(html).text, html
+
+
+def test_the_best_labels():
+    report, text, html = paged(Instance(POINTS, 2), ["x", "y", "y", "y"])
+    assert report.proven_optimal
+    assert "Proven optimal Proven optimal within a relative gap of 0.0001: no clustering" in text
+    assert "It is the labels themselves." in text
+    assert "Constraints that the labels violate" not in text
+    assert n_drawings(html) == 1
+
+
+def test_worse_labels_beside_the_best_clustering():
+    trace = Trace()
+    report = optimality_gap(Instance(POINTS, 2), [-1, -1, 7, 7], observer=trace)
+    text = checked(gap_page(Instance(POINTS, 2), report, trace, "sdpbb gap a b")).text
+    assert "Not optimal Not optimal: the best clustering found saves 84.61" in text
+    assert f"Gap {percent_up(report.gap)}" in text
+    lower = rounded_down(report.lower_bound, 10)
+    assert f"is proven to lie between {lower} and 2." in text
+    assert f"Every clustering costs at least {lower} " in text
+    # Of the labels' first cluster one point is in each of the best two.
+    assert "Best 0 Best 1 Cluster 0 1 1 Cluster 1 2" in text
+    assert "sdpbb gap a b" in text
+    assert "Bounds over time" in text
+
+
+def test_labels_that_violate_constraints():
+    instance = Instance(
+        POINTS, 2, cannot_link=[(0, 1)], cluster_constraints=[MaximumSize(3)], min_size=1
+    )
+    report, text, _ = paged(instance, [0, 0, 0, 0])
+    assert report.gap is None
+    assert "Not comparable No gap, as the labels have 1 cluster in the place of k = 2" in text
+    assert "there is no gap" in text
+    assert "cannot-link 0, 1" in text
+    assert f"{MaximumSize(3)!r} a cluster of 4: 0, 1, 2, 3" in text
+
+
+def test_constraints_that_cannot_hold_together():
+    instance = Instance(POINTS, 2, must_link=[(0, 1)], cannot_link=[(1, 0)])
+    _, text, _ = paged(instance, [0, 0, 1, 1])
+    assert "No clustering keeps the constraints Proven that no clustering" in text
+    assert "These constraints cannot hold together" in text
+    assert "What is proven" not in text
+
+
+def test_soft_constraints_and_names_that_are_markup():
+    instance = Instance(POINTS, 2, soft_cannot_link=[(2, 3, 0.25)], name=BAD)
+    _, text, _ = paged(instance, [0, 1, 1, 1])
+    assert "Violated soft constraints 0.25" in text
+    assert "alert(1)" in text  # as text: `checked` knows of no other script
+
+
+def test_long_lists_are_cut_and_say_so():
+    n = 40
+    pairs = [(i, j) for i in range(n) for j in range(i)][: MOST_VIOLATIONS + 5]
+    points = np.arange(n, dtype=float)[:, None]
+    _, text, _ = paged(Instance(points, 1, cannot_link=pairs), [0] * n)
+    assert "5 more are left out; --json has all." in text
+    _, text, _ = paged(Instance(points, n - 2), [*range(n - 2), 0, 1])
+    assert f"Clusters from {MOST_CLUSTERS} on are left out." in text
+
+
+def test_coinciding_points_cost_nothing():
+    _, text, _ = paged(Instance(np.zeros((3, 1)), 1), [0, 0, 0])
+    assert "The labels 0 " in text
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_page_fits_screens_of_all_widths(width):
+    browser.require_browser()
+    _, _, html = paged(Instance(POINTS, 2, cannot_link=[(0, 1)]), [0, 0, 1, 1])
+    wide, screen, loaded = browser.evaluated(
+        html,
+        width,
+        "[document.documentElement.scrollWidth, window.innerWidth, "
+        "window.performance.getEntriesByType('resource').length]",
+    )
+    assert wide <= screen == width
+    assert loaded == 0
