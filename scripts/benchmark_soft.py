@@ -2,7 +2,7 @@
 
     python scripts/benchmark_soft.py --data ../shared/data/pc-sos-sdp/datasets --out docs/soft.csv
     python scripts/benchmark_soft.py --table docs/soft.csv
-    python scripts/benchmark_soft.py iris wine seeds --prices --data ... --out docs/soft_prices.csv
+    python scripts/benchmark_soft.py iris wine seeds --prices --seconds 900 --data ... --out ...
     python scripts/benchmark_soft.py --prices --table docs/soft_prices.csv
 
 The right pairs are drawn at random and agree with the optimal clustering without constraints; a

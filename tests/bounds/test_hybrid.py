@@ -328,19 +328,24 @@ def test_what_is_far_away_does_not_hide_many_dimensions(case):
     assert progress.stalled or progress.bound.value >= cutoff
 
 
-def test_large_clusters_are_tried_for_a_while_and_once_a_tree():
+@pytest.mark.parametrize(
+    ("hybrid", "most"),
+    [
+        (HybridParameters(0.0, tried_steps=3), 3),
+        (HybridParameters(0.0, tried_steps=6, hopeless_steps=3, hopeful=0.0), 3),
+        (HybridParameters(0.0, tried_steps=6, hopeless_steps=3, hopeful=1.0), 6),
+    ],
+    ids=["for a while", "hopeless", "hopeful"],
+)
+def test_large_clusters_are_tried_for_a_while_and_once_a_tree(hybrid, most):
     points = np.random.default_rng(1).normal(size=(40, 2))
     contraction = contract(Instance(points, 4))
     assert isinstance(contraction, Contraction)
-    bounding = HybridBounding(
-        SdpParameters(max_iterations=60),
-        replace(PLAIN, centre=HARD),
-        HybridParameters(0.0, tried_steps=3),
-    )
+    bounding = HybridBounding(SdpParameters(max_iterations=60), replace(PLAIN, centre=HARD), hybrid)
     run, n_steps = bounding.start(contraction, None), 0
     while not run.advance(math.inf).stalled:
         n_steps += run.state.columns is not None
-    assert n_steps == 4  # and the one that begins
+    assert n_steps == most + 1  # and the one that begins
     assert run.state.columns is None
     child = bounding.start(contraction, run.warm_start())
     while not child.advance(math.inf).stalled:
@@ -379,6 +384,8 @@ def test_what_parameters_are_refused():
         {"high": -1.0},
         {"easy_steps": -1},
         {"tried_steps": -1},
+        {"hopeless_steps": -1},
+        {"hopeful": 1.5},
     ):
         with pytest.raises(ParameterError):
             HybridParameters(**wrong)

@@ -182,9 +182,13 @@ class ColumnStage(EasyColumnStage):
         return True
 
     def is_overdue(self, parts: HybridParts) -> bool:
-        columns, tried_steps = parts.generated, parts.methods.hybrid.tried_steps
-        is_long = not parts.is_small and columns.n_iterations >= tried_steps
-        return is_long and not columns.is_enumerating
+        columns, hybrid = parts.generated, parts.methods.hybrid
+        if parts.is_small or columns.is_enumerating:
+            return False
+        if columns.n_iterations >= hybrid.tried_steps:
+            return True
+        is_far = columns.bound.value < (1.0 - hybrid.hopeful) * parts.state.bound.value
+        return is_far and columns.n_iterations >= hybrid.hopeless_steps
 
 
 STAGES: tuple[Stage, ...] = (
