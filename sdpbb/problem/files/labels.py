@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError
 from sdpbb.files import FilePath, shown_path, write_atomically
 from sdpbb.problem.files import points_npz
-from sdpbb.problem.files.label_columns import LabelColumn, label_column
+from sdpbb.problem.files.label_columns import label_column
 from sdpbb.problem.files.points_npy import read_array
 from sdpbb.problem.files.records import read_records
 from sdpbb.problem.origin import Origin
@@ -63,7 +63,7 @@ def read_labels(
     else:
         records = read_records(path, encoding_beside(path, encoding), "labels")
         found = label_column(records, column, n_points, origin)
-        labels = _labels(found)
+        labels = _of_fields(found.fields, found.where)
     n_data = None if n_points is None else n_points
     if n_points is not None and origin is not None:
         n_data = origin.n_data_rows(n_points)
@@ -73,8 +73,8 @@ def read_labels(
         raise InstanceError(
             f"{name}: {len(labels)} labels for {n_data} points; expected one per line and point"
         )
-    numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.intp)
+    number_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    return np.array([number_of[label] for label in labels], np.intp)
 
 
 def write_labels(path: FilePath, labels: NDArray[np.intp]) -> None:
@@ -100,10 +100,16 @@ def labels_csv(labels: NDArray[np.intp], names: Sequence[object], heading: str =
     return text.getvalue()
 
 
-def _label(field: str, where: str) -> Hashable:
-    """Return the label of a field, equal for fields that are the same label."""
+def _label(field: str) -> Hashable:
+    """Return the label of a field, equal for fields that are the same label.
+
+    Raises
+    ------
+    ValueError
+        If it is none: what is wrong with it.
+    """
     if not field:
-        raise InstanceError(f"{where}: has no label; expected one for every row")
+        raise ValueError("has no label; expected one for every row")
     if not is_number(field):
         return field
     try:
@@ -111,26 +117,27 @@ def _label(field: str, where: str) -> Hashable:
     except InvalidOperation:  # of an exponent of twenty digits
         number = Decimal("nan")
     if not number.is_finite() or number != number.to_integral_value():
-        raise InstanceError(f"{where}: {shown(field)}; expected a whole number or a word as label")
+        raise ValueError(f"{shown(field)}; expected a whole number or a word as label")
     return number
 
 
-def _labels(column: LabelColumn) -> list[Hashable]:
-    return _of_fields(column.fields, column.where)
+def _of_fields(fields: list[str], where: Callable[[int], str]) -> list[int]:
+    """Return a number for each field, the same for the same label.
+
+    where : the place of a field, by its position
+    """
+    numbers: dict[Hashable, int] = {}
+    number_of: dict[str, int] = {}
+    for field in dict.fromkeys(fields):
+        try:
+            label = _label(field)
+        except ValueError as error:
+            raise InstanceError(f"{where(fields.index(field))}: {error}") from None
+        number_of[field] = numbers.setdefault(label, len(numbers))
+    return [number_of[field] for field in fields]
 
 
-def _of_fields(fields: Iterable[str], where: Callable[[int], str]) -> list[Hashable]:
-    """Return the labels of fields; where : the place of a field, by its position."""
-    labels: list[Hashable] = []
-    known: dict[str, Hashable] = {}
-    for position, field in enumerate(fields):
-        if field not in known:
-            known[field] = _label(field, where(position))
-        labels.append(known[field])
-    return labels
-
-
-def _of_array(path: FilePath, column: str | None) -> list[Hashable]:
+def _of_array(path: FilePath, column: str | None) -> Sequence[Hashable]:
     if file_suffix(path) == ".npz":
         array = points_npz.read_array(path, column, lambda one: one.ndim == 1, "labels (n,)")
     elif column is None:

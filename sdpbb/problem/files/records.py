@@ -10,7 +10,7 @@ from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.files import points_excel, points_parquet
 from sdpbb.problem.files.columns import FileLayout
 from sdpbb.problem.files.separated import FirstLine, first_line
-from sdpbb.problem.textfile import file_suffix, open_text
+from sdpbb.problem.textfile import chunks, file_suffix, open_text
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Records:
     """
 
     path: FilePath
-    lines: list[int]
+    lines: Sequence[int]
     rows: list[Sequence[str]]
 
     def where(self, record: int) -> str:
@@ -83,17 +83,18 @@ def _of_lines(path: FilePath, file: TextIO) -> Records:
     file.seek(0)
     # Of a million lines, few are different.
     known: dict[str, tuple[str]] = {}
-    lines, rows = list[int](), list[Sequence[str]]()
-    for number, line in enumerate(file, start=1):
-        row = known.get(line)
-        if row is None:
+    rows = list[Sequence[str]]()
+    for _, chunk in chunks(file):
+        for line in set(chunk) - known.keys():
             field = line.strip()
             is_quoted = len(field) > 1 and field[0] == field[-1] == '"'
-            row = known[line] = (field[1:-1] if is_quoted else field,)
-        if row[0]:
-            lines.append(number)
-            rows.append(row)
-    return Records(path, lines, rows)
+            known[line] = (field[1:-1] if is_quoted else field,)
+        rows += [known[line] for line in chunk]
+    numbers = range(1, len(rows) + 1)
+    if all(row[0] for row in known.values()):
+        return Records(path, numbers, rows)
+    lines = [number for number, row in zip(numbers, rows, strict=True) if row[0]]
+    return Records(path, lines, [row for row in rows if row[0]])
 
 
 def _filled(row: Sequence[str]) -> int:
