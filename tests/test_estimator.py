@@ -176,7 +176,7 @@ def ends_as(monkeypatch):
 
     def ends_as(**fields):
         result = Result(**fields)
-        monkeypatch.setattr("sdpbb.estimator.solve", lambda *arguments: result)
+        monkeypatch.setattr("sdpbb.estimator.constrained_kmeans.solve", lambda *arguments: result)
 
     return ends_as
 
@@ -195,7 +195,7 @@ def test_interrupts(monkeypatch):
         def solve(*arguments):
             raise sdpbb.Interrupted("", Result(**fields))
 
-        monkeypatch.setattr("sdpbb.estimator.solve", solve)
+        monkeypatch.setattr("sdpbb.estimator.constrained_kmeans.solve", solve)
 
     model = ExactConstrainedKMeans(2)
     ends_by_ctrl_c(**UNKNOWN | {"termination": Termination.INTERRUPTED})

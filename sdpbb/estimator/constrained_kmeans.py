@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, Literal, NoReturn
+from collections.abc import Iterable
+from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -27,21 +25,22 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from heuristics.prediction import cheapest_clusters
 from heuristics.result import centres_of
 from sdpbb.bounds.registry import Bounding
-from sdpbb.errors import InstanceError, ParameterError, SdpbbError
+from sdpbb.estimator.errors import (
+    InvalidInstance,
+    InvalidParameter,
+    as_value_errors,
+    without_clustering,
+)
+from sdpbb.estimator.inputs import features_of, instance_of_fit, pairs_of_rows
 from sdpbb.interruption import Interrupted
 from sdpbb.notebook import progress_table
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import ClusterConstraint, Instance
-from sdpbb.problem.checks import check_exact, checked_pairs, checked_weights
+from sdpbb.problem.checks import checked_weights
 from sdpbb.problem.frames import (
-    check_numbers,
     columns_of,
     is_frame,
-    numbered,
-    table_of_frame,
-    with_present_rows,
 )
-from sdpbb.problem.known_classes import pairs_of_classes
 from sdpbb.problem.size_limits import checked_size
 from sdpbb.problem.table import left_out_columns
 from sdpbb.report import stopped_by
@@ -49,23 +48,6 @@ from sdpbb.result import Result, SolutionStatus
 from sdpbb.search.events import ignore
 from sdpbb.solver import solve
 from sdpbb.values import percent_up
-
-NAMING = ", or to give it as index_column if it names the rows"
-_PAIRS = ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link")
-# Constraints that the message on an infeasible instance names.
-SHOWN_MEMBERS = 8
-
-
-class InvalidInstance(InstanceError, ValueError):
-    """An InstanceError of an estimator, where scikit-learn's callers expect a ValueError."""
-
-
-class InvalidParameter(ParameterError, ValueError):
-    """A ParameterError of an estimator, where scikit-learn's callers expect a ValueError."""
-
-
-class NoClusteringFound(SdpbbError, RuntimeError):
-    """A fit was stopped before there was any clustering, or a proof that there is none."""
 
 
 class ExactConstrainedKMeans(
@@ -197,9 +179,9 @@ class ExactConstrainedKMeans(
         """
         parameters = self._parameters()
         if is_frame(X):
-            with _as_value_errors():
+            with as_value_errors():
                 left_out_columns(columns_of(X), self.index_column, ())
-        points = validate_data(self, self._features(X), dtype=np.float64)
+        points = validate_data(self, features_of(X, self.index_column), dtype=np.float64)
         if self.n_clusters > len(points):
             raise InvalidInstance(
                 f"n_samples={len(points)} should be >= n_clusters={self.n_clusters}"
@@ -218,8 +200,10 @@ class ExactConstrainedKMeans(
             "max_weight": self.max_weight,
             "weights": sample_weight,
         }
-        with _as_value_errors():
-            instance = self._instance(X, points, given, known_classes)
+        with as_value_errors():
+            instance = instance_of_fit(
+                X, points, given, known_classes, self.index_column, self.absent_rows
+            )
             observer = progress_table() if self.verbose else ignore
             try:
                 result = solve(instance, parameters, observer)
@@ -228,7 +212,7 @@ class ExactConstrainedKMeans(
                     self._keep(stopped.result, instance)
                 raise
         if result.partition is None:
-            _refuse(result)
+            raise without_clustering(result)
         self._keep(result, instance)
         if result.status is SolutionStatus.FEASIBLE:
             warnings.warn(
@@ -266,20 +250,20 @@ class ExactConstrainedKMeans(
             (Also a ValueError.) On X and the constraints; also if no labels keep them.
         """
         check_is_fitted(self)
-        points = validate_data(self, self._features(X), dtype=np.float64, reset=False)
+        points = validate_data(
+            self, features_of(X, self.index_column), dtype=np.float64, reset=False
+        )
         if must_link is None and cannot_link is None and min_size is None and max_size is None:
             nearest: NDArray[np.intp] = pairwise_distances_argmin(points, self.cluster_centers_)
             return nearest.astype(np.intp)
-        with _as_value_errors():
-            pairs: dict[str, Any] = {"must_link": must_link, "cannot_link": cannot_link}
-            if is_frame(X):
-                table = table_of_frame(X, self.index_column)
-                pairs = {name: numbered(given, table, name) for name, given in pairs.items()}
+        with as_value_errors():
+            n = len(points)
+            together, apart = pairs_of_rows(X, n, self.index_column, must_link, cannot_link)
             labels = cheapest_clusters(
                 points,
                 self.cluster_centers_,
-                checked_pairs(pairs["must_link"], len(points), "must_link"),
-                checked_pairs(pairs["cannot_link"], len(points), "cannot_link"),
+                together,
+                apart,
                 checked_size(min_size, "min_size"),
                 checked_size(max_size, "max_size"),
             )
@@ -293,7 +277,9 @@ class ExactConstrainedKMeans(
         X : array (n, d), or a data frame, with or without index_column
         """
         check_is_fitted(self)
-        points = validate_data(self, self._features(X), dtype=np.float64, reset=False)
+        points = validate_data(
+            self, features_of(X, self.index_column), dtype=np.float64, reset=False
+        )
         return np.asarray(pairwise_distances(points, self.cluster_centers_))
 
     def fit_transform(self, X: Any, y: Any = None, **named: Any) -> NDArray[np.float64]:
@@ -306,7 +292,7 @@ class ExactConstrainedKMeans(
         y : ignored
         """
         squares = self.transform(X).min(axis=1) ** 2
-        with _as_value_errors():
+        with as_value_errors():
             weights = checked_weights(sample_weight, squares[:, None])
         return -float(squares.sum() if weights is None else weights @ squares)
 
@@ -314,28 +300,6 @@ class ExactConstrainedKMeans(
     def _n_features_out(self) -> int:
         """Number of columns of `transform`, as scikit-learn asks for it."""
         return len(self.cluster_centers_)
-
-    def _instance(
-        self, X: Any, points: NDArray[np.float64], given: dict[str, Any], known_classes: Any
-    ) -> Instance:
-        """Return the instance of a fit, with the pairs of known classes."""
-        if self.absent_rows not in ("refuse", "drop"):
-            raise ParameterError(f"absent_rows = {self.absent_rows!r}: expected 'refuse' or 'drop'")
-        if not is_frame(X):
-            instance = Instance(points, **given)
-        else:
-            if self.absent_rows == "drop":
-                kept = {n: with_present_rows(given[n], X, self.index_column) for n in _PAIRS}
-                given = given | kept
-            instance = Instance.from_frame(X, index_column=self.index_column, **given)
-        if known_classes is None:
-            return instance
-        together, apart = pairs_of_classes(known_classes, len(points), "known_classes")
-        return replace(
-            instance,
-            must_link=np.concatenate([instance.must_link, together]),
-            cannot_link=np.concatenate([instance.cannot_link, apart]),
-        )
 
     def _parameters(self) -> SolverParameters:
         k = self.n_clusters
@@ -345,7 +309,7 @@ class ExactConstrainedKMeans(
             raise InvalidParameter(f"n_jobs = {self.n_jobs!r}: expected an integer but 0, or None")
         seed = self.random_state
         state = check_random_state(seed)
-        with _as_value_errors():
+        with as_value_errors():
             return SolverParameters(
                 gap=self.gap,
                 time_limit=math.inf if self.time_limit is None else self.time_limit,
@@ -353,30 +317,6 @@ class ExactConstrainedKMeans(
                 workers=effective_n_jobs(self.n_jobs),
                 seed=seed if isinstance(seed, numbers.Integral) else state.randint(2**31 - 1),
             )
-
-    def _features(self, X: Any) -> Any:
-        """Return X without the column that names the rows.
-
-        Of a data frame, none of the others may hold anything but numbers.
-        """
-        name = self.index_column
-        if not is_frame(X):
-            if name is None:
-                with _as_value_errors():
-                    check_exact(X, "X")
-                return X
-            raise InvalidInstance(
-                f"index_column = {name!r}: X is of type {type(X).__name__}; expected a data frame"
-            )
-        remedy = "to leave the column out" + (NAMING if name is None else "")
-        with _as_value_errors():
-            columns = columns_of(X)
-            for column in columns:  # which scikit-learn tells apart by name
-                if columns.count(column) > 1:
-                    raise InstanceError(f"X: two columns are called {column!r}; expected different")
-            features = [at for at, column in enumerate(columns) if column != name]
-            check_numbers(X, features, remedy)
-        return X if name is None else X[[columns[at] for at in features]]
 
     def _keep(self, result: Result, instance: Instance) -> None:
         assert result.partition is not None
@@ -387,38 +327,6 @@ class ExactConstrainedKMeans(
         self.gap_ = result.gap
         self.status_ = result.status.value
         self.result_ = result
-
-
-def _refuse(result: Result) -> NoReturn:
-    """Return the error of a fit without a clustering."""
-    if result.infeasibility is not None:
-        raise InvalidInstance(f"no clustering keeps the constraints: {_proof(result)}")
-    raise NoClusteringFound(
-        f"stopped by {stopped_by(result.termination)} without a clustering or a proof that "
-        "there is none; expected more time, or fewer constraints"
-    )
-
-
-def _proof(result: Result) -> str:
-    """Return a conflict of constraints, or the points that the proof rests on, on one line."""
-    conflict = result.conflict
-    if conflict is None:
-        return str(result.infeasibility)
-    members = [f"{member.text} ({member.place})" for member in conflict.members[:SHOWN_MEMBERS]]
-    more = len(conflict.members) - SHOWN_MEMBERS
-    if more > 0:
-        members.append(f"and {more} more")
-    return f"{conflict.heading}: {', '.join(members)}"
-
-
-@contextmanager
-def _as_value_errors() -> Iterator[None]:
-    try:
-        yield
-    except InstanceError as error:
-        raise InvalidInstance(str(error)) from None
-    except ParameterError as error:
-        raise InvalidParameter(str(error)) from None
 
 
 def _is_integer(value: object) -> bool:
