@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sdpbb.colouring.exact import Colourability, find_clique
 from sdpbb.colouring.graph import induced, k_core, sparse_graph
+from sdpbb.colouring.greedy import greedy_colouring
 from sdpbb.errors import ParameterError
 from sdpbb.explanation.conflict import Conflict
 from sdpbb.explanation.oracle import Deadline, Oracle, minimal_subset, quotient
@@ -160,7 +161,10 @@ def _groups(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candida
     inner = induced(graph, vertices)
     chosen = find_clique(inner, k + 1, CLIQUE_BUDGET)
     if chosen is None:
-        if len(edges) * k > MANY_ROWS and _is_mended(catalogue.instance, deadline):
+        is_large = len(edges) * k > MANY_ROWS
+        if is_large and (
+            greedy_colouring(inner, k) is not None or _is_mended(catalogue.instance, deadline)
+        ):
             return Colourability.YES, None
         found = oracle.colour(inner)
         if found.vertices is None:

@@ -9,7 +9,7 @@ from sdpbb.backends.programme import MilpSolution, MilpStatus
 from sdpbb.colouring import decide
 from sdpbb.colouring.exact import Colourability
 from sdpbb.errors import BackendFailure, ParameterError
-from sdpbb.explanation import oracle
+from sdpbb.explanation import explain, oracle
 from sdpbb.explanation.explain import Diagnosis, diagnose, explain_infeasibility
 from sdpbb.explanation.oracle import Deadline, Oracle, minimal_subset
 from sdpbb.explanation.statements import Catalogue
@@ -28,6 +28,19 @@ from tests.graphs import cycle, mycielski
 
 def points(n: int) -> np.ndarray:
     return np.random.default_rng(n).normal(size=(n, 2))
+
+
+def test_a_clustering_is_mended_only_where_a_greedy_colouring_does_not_do(monkeypatch):
+    octahedron = [(i, j) for i in range(6) for j in range(i) if i - j != 3]
+    instance = Instance(points(6), 3, cannot_link=octahedron)
+    asked = []
+    monkeypatch.setattr(explain, "MANY_ROWS", 0)
+    monkeypatch.setattr(explain, "_is_mended", lambda given, _: asked.append(given) or True)
+    assert diagnose(instance, time_limit=60.0).verdict is Colourability.YES
+    assert asked == []
+    monkeypatch.setattr(explain, "greedy_colouring", lambda graph, k: None)
+    assert diagnose(instance, time_limit=60.0).verdict is Colourability.YES
+    assert asked == [instance]
 
 
 def test_limits_on_sizes_beside_others_that_the_packing_does_not_know():
