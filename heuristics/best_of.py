@@ -62,7 +62,10 @@ class BestOf(Heuristic):
     )
     n_starts: int = parameter(10, "Sets of k-means++ centres of each run; not with a method.", ge=1)
     n_relocations: int = parameter(
-        100, "Centres that each run puts elsewhere, with descents over all blocks.", ge=0
+        100,
+        "Centres that each run puts elsewhere, with descents over all blocks; within limits on "
+        "sizes, those in a row that lead to nothing better.",
+        ge=0,
     )
     swap_effort: float = parameter(
         1.0,

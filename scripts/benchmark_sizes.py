@@ -4,6 +4,7 @@
     python scripts/benchmark_sizes.py proofs pairs --workers 2 --data ../shared/data --out ...
     python scripts/benchmark_sizes.py proofs large --workers 2 --data ../shared/data --out ...
     python scripts/benchmark_sizes.py searches --out docs/sizes_searches.csv
+    python scripts/benchmark_sizes.py searches 1000 --out docs/sizes_searches.csv
     python scripts/benchmark_sizes.py proofs --table docs/sizes.csv
 
 `proofs` solves, with one worker unless told otherwise: iris in clusters of 50 points; the time
@@ -11,9 +12,9 @@ series of CCMSSC (RiNNAL+) in clusters of the sizes of their classes; the data s
 with the smallest of their mixed constraint sets and ceil(n / 2k) to floor(2n / k) points in each
 cluster; and, if it is named, `large`: 20,000 points of ten blobs in five dimensions, at most 2,200
 in each cluster, to a gap of 1 %. `searches` runs `best-of` and k-means-constrained, each from the
-same number of sets of k-means++ centres, on points in the plane in clusters of n / k points, or of
-up to a tenth or a half more or less. Rows are appended as soon as they are there; what has one of
-so many workers is not run again.
+same number of sets of k-means++ centres, on points in the plane, of the numbers that are named or
+all, in clusters of n / k points, or of up to a tenth or a half more or less. Rows are appended as
+soon as they are there; what has one of so many workers is not run again.
 """
 
 from __future__ import annotations
@@ -203,7 +204,7 @@ def searched_by_theirs(instance: Instance, seed: int, starts: int) -> NDArray[np
     return found.fit_predict(instance.points)
 
 
-def run_searches(out: Path, seeds: int, starts: int) -> None:
+def run_searches(out: Path, names: list[str], seeds: int, starts: int) -> None:
     """Run both searches on each draw, in turn, where there is no row yet."""
     methods = {OURS: searched_by_ours, THEIRS: searched_by_theirs}
     try:
@@ -215,6 +216,8 @@ def run_searches(out: Path, seeds: int, starts: int) -> None:
     done = {tuple(row[key] for key in keys) for row in rows.read(out)}
     searched_by_ours(Instance(np.arange(40.0)[:, None] ** 2, 10, min_size=3, max_size=5), 0, 1)
     for (n, k, share), seed, shape in product(SEARCHES, range(seeds), SHAPES):
+        if names and str(n) not in names:
+            continue
         least, most = math.floor(n / k * (1 - share)), math.ceil(n / k * (1 + share))
         points = points_of(shape, n, k, seed)
         instance = Instance(points, k, name=shape, min_size=least, max_size=most)
@@ -295,7 +298,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("what", choices=["proofs", "searches"])
-    parser.add_argument("names", nargs="*", help="suites, sets; else all but large")
+    parser.add_argument(
+        "names", nargs="*", help="suites, sets, numbers of points; else all but large"
+    )
     parser.add_argument("--data", type=Path, help="folder of pc-sos-sdp and ccmssc")
     parser.add_argument("--reference", type=Path, help="published results on ccmssc, for the table")
     parser.add_argument("--out", type=Path, help="file of rows, which are added")
@@ -313,7 +318,7 @@ def main() -> None:
     elif given.out is None:
         parser.error("expected --out")
     elif given.what == "searches":
-        run_searches(given.out, given.seeds, given.starts)
+        run_searches(given.out, given.names, given.seeds, given.starts)
     elif given.data is None or not given.data.is_dir():
         print(f"proofs: SKIPPED, there is no {given.data}")
     else:

@@ -1,32 +1,72 @@
 """Moves and swaps of blocks that keep cannot-links and limits on sizes and weights.
 
-With s and N the weighted sums and the weights of the clusters, an exchange that takes weight w and
-sum d, net, out of a and into b saves
+With N the weights of the clusters and D_ic the squared distance of block i to the mean of cluster
+c, a move of block i, of weight e, from a to b saves
 
-    ||s_a - d||^2 / (N_a - w) + ||s_b + d||^2 / (N_b + w) - ||s_a||^2 / N_a - ||s_b||^2 / N_b.
+    e D_ia N_a / (N_a - e) - e D_ib N_b / (N_b + e),
 
-Inner products of blocks with the sums of the clusters are kept; those of two blocks, which swaps
-need, are computed before: looking at one takes the same time in any number of dimensions.
+and a swap with block j of b, of weight f, what both save beside means that stay where they are, and
+what the means save as they follow:
+
+    e (D_ia - D_ib) + f (D_jb - D_ja) + T_a / (N_a - e + f) + T_b / (N_b + e - f),
+    T_c = || e (x_i - m_c) - f (x_j - m_c) ||^2 = (e - f) (e D_ic - f D_jc) + e f || x_i - x_j ||^2.
+
+Of the blocks of b the most that one saves beside means that stay, and the farthest from m_a and
+m_b, are kept (`shifts.py`): they bound what any swap of i with b saves, and most clusters, and most
+blocks of others, are not looked at.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from sdpbb.arrays import Integers, Reals
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics.sizes.shifts import Shifts, empty_shifts, find_all_shifts, renew_shifts
+from sdpbb.arrays import Booleans, Integers, Reals
 from sdpbb.jit import njit
+
+
+class Blocks(NamedTuple):
+    """Blocks, and what limits their clusters.
+
+    means, weights, counts : (m, r), (m,), (m, q) of the blocks: what they have of q measures, such
+        as points
+    starts, neighbours : the blocks cannot-linked to i are neighbours[starts[i]:starts[i + 1]]
+    limits : (q, 2) the least and the most that a cluster has of each measure
+    """
+
+    means: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    neighbours: NDArray[np.int64]
+    limits: NDArray[np.int64]
+
+
+class _Clusters(NamedTuple):
+    """Clusters of the blocks.
+
+    labels : (m,)
+    sums, mass, sizes : (k, r), (k,), (k, q) weighted sums of means, weights, and the measures
+    conflicts : (m, k) blocks of each cluster that a block is cannot-linked to
+    distances : (m, k) squared, of the blocks to the means of the clusters
+    """
+
+    labels: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    mass: NDArray[np.float64]
+    sizes: NDArray[np.int64]
+    conflicts: NDArray[np.int64]
+    distances: NDArray[np.float64]
 
 
 @njit(cache=True, nogil=True)
 def exchange(
-    means: Reals,
-    weights: Reals,
-    counts: Integers,
-    starts: Integers,
-    neighbours: Integers,
-    limits: Integers,
+    blocks: Blocks,
     is_listed: bool,
-    products: Reals,
+    swaps: bool,
     labels: Integers,
     tolerance: float,
     most_sweeps: int,
@@ -35,190 +75,214 @@ def exchange(
 
     Parameters
     ----------
-    means, weights, counts : (m, r), (m,), (m, q) of the blocks: what they have of q measures, such
-        as points
-    starts, neighbours : the blocks cannot-linked to i are neighbours[starts[i]:starts[i + 1]]
-    limits : (q, 2) the least and the most that a cluster has of each
-    is_listed : whether clusters are to have what they have of the first, in any order
-    products : (m, m) inner products of means, for swaps; (0, 0) where none are looked at
+    is_listed : whether clusters are to have what they have of the first measure, in any order
+    swaps : whether swaps are looked at
     tolerance : exchanges that save no more are not made
     most_sweeps : over all blocks
     """
-    m, r = means.shape
-    swaps = len(products) > 0
-    k = int(labels.max()) + 1
-    sums, mass, sizes = np.zeros((k, r)), np.zeros(k), np.zeros((k, counts.shape[1]), np.int64)
-    squares = np.empty(m)
-    for i in range(m):
-        c = labels[i]
-        mass[c] += weights[i]
-        sizes[c] += counts[i]
-        squares[i] = 0.0
-        for t in range(r):
-            sums[c, t] += weights[i] * means[i, t]
-            squares[i] += means[i, t] ** 2
-    inner = np.zeros((m, k))
-    for c in range(k):
-        _write_inner(means, sums, c, inner)
-    norms = np.empty(k)
-    for c in range(k):
-        norms[c] = (sums[c] ** 2).sum()
-    conflicts = np.zeros((m, k), np.int64)
-    for i in range(m):
-        for p in range(starts[i], starts[i + 1]):
-            conflicts[i, labels[neighbours[p]]] += 1
+    clusters = _clusters_of(blocks, labels)
+    m, k = clusters.distances.shape
+    shifts = empty_shifts(k)
+    if swaps:
+        find_all_shifts(blocks.weights, labels, clusters.distances, shifts)
+    is_open, rest = np.empty(k, np.bool_), np.empty(k)
     saved = 0.0
     for _ in range(most_sweeps):
         before = saved
         for i in range(m):
-            a = labels[i]
-            best, best_j, best_b = tolerance, -1, -1
-            for b in range(k):
-                if b == a or conflicts[i, b] > 0:
-                    continue
-                if not _fits(sizes[a], sizes[b], counts[i], limits, is_listed):
-                    continue
-                e = weights[i]
-                if not mass[a] > e:
-                    continue
-                gain = _gain(
-                    norms[a] - 2.0 * e * inner[i, a] + e * e * squares[i],
-                    mass[a] - e,
-                    norms[b] + 2.0 * e * inner[i, b] + e * e * squares[i],
-                    mass[b] + e,
-                    norms[a] / mass[a] + norms[b] / mass[b],
-                )
-                if gain > best:
-                    best, best_j, best_b = gain, -1, b
-            if swaps:
-                for j in range(m):
-                    b = labels[j]
-                    if b == a or conflicts[i, b] > 1 or conflicts[j, a] > 1:
-                        continue
-                    taken = counts[i] - counts[j]
-                    if not _fits(sizes[a], sizes[b], taken, limits, is_listed):
-                        continue
-                    if conflicts[i, b] + conflicts[j, a] > 0:
-                        linked = 1 if _are_linked(starts, neighbours, i, j) else 0
-                        if conflicts[i, b] > linked or conflicts[j, a] > linked:
-                            continue
-                    e, f = weights[i], weights[j]
-                    # The sums of both change by e x_i - f x_j, of which this is part of the square.
-                    one_sided = e * inner[i, a] - f * inner[j, a]
-                    other_sided = e * inner[i, b] - f * inner[j, b]
-                    square = e * e * squares[i] + f * f * squares[j]
-                    square -= 2.0 * e * f * products[i, j]
-                    gain = _gain(
-                        norms[a] - 2.0 * one_sided + square,
-                        mass[a] - e + f,
-                        norms[b] + 2.0 * other_sided + square,
-                        mass[b] + e - f,
-                        norms[a] / mass[a] + norms[b] / mass[b],
-                    )
-                    if gain > best:
-                        best, best_j, best_b = gain, j, b
-            if best_b < 0:
+            best, b = _best_move(blocks, clusters, is_listed, i, tolerance)
+            j = -1
+            if swaps and _write_open(blocks, clusters, shifts, i, best, is_open, rest):
+                gain, partner = _best_swap(blocks, clusters, is_listed, i, best, is_open, rest)
+                if partner >= 0:
+                    best, j, b = gain, partner, labels[partner]
+            if b < 0:
                 continue
             saved += best
-            _relabel(
-                i,
-                best_b,
-                means,
-                weights,
-                counts,
-                starts,
-                neighbours,
-                labels,
-                sums,
-                mass,
-                sizes,
-                conflicts,
-            )
-            if best_j >= 0:
-                _relabel(
-                    best_j,
-                    a,
-                    means,
-                    weights,
-                    counts,
-                    starts,
-                    neighbours,
-                    labels,
-                    sums,
-                    mass,
-                    sizes,
-                    conflicts,
-                )
-            for c in (a, best_b):
-                _write_inner(means, sums, c, inner)
-                norms[c] = (sums[c] ** 2).sum()
+            a = labels[i]
+            _relabel(blocks, clusters, i, b)
+            if j >= 0:
+                _relabel(blocks, clusters, j, a)
+            _write_distances(blocks, clusters, a)
+            _write_distances(blocks, clusters, b)
+            if swaps:
+                renew_shifts(blocks.weights, labels, clusters.distances, a, b, shifts)
         if not saved > before:
             break
     return saved
 
 
 @njit(cache=True, nogil=True)
-def _write_inner(means: Reals, sums: Reals, c: int, inner: Reals) -> None:
-    """Write the inner products of all blocks with the sum of a cluster."""
+def _clusters_of(blocks: Blocks, labels: Integers) -> _Clusters:
+    """Return the clusters of labels (m,), which change with them."""
+    m, r = blocks.means.shape
+    k, q = int(labels.max()) + 1, blocks.counts.shape[1]
+    clusters = _Clusters(
+        labels,
+        np.zeros((k, r)),
+        np.zeros(k),
+        np.zeros((k, q), np.int64),
+        np.zeros((m, k), np.int64),
+        np.empty((m, k)),
+    )
+    for i in range(m):
+        c = labels[i]
+        clusters.sums[c] += blocks.weights[i] * blocks.means[i]
+        clusters.mass[c] += blocks.weights[i]
+        clusters.sizes[c] += blocks.counts[i]
+        for p in range(blocks.starts[i], blocks.starts[i + 1]):
+            clusters.conflicts[i, labels[blocks.neighbours[p]]] += 1
+    for c in range(k):
+        _write_distances(blocks, clusters, c)
+    return clusters
+
+
+@njit(cache=True, nogil=True)
+def _write_distances(blocks: Blocks, clusters: _Clusters, c: int) -> None:
+    """Write the squared distances of all blocks to the mean of a cluster."""
+    means, distances = blocks.means, clusters.distances
+    mean = clusters.sums[c] / clusters.mass[c]
     for i in range(means.shape[0]):
-        product = 0.0
+        distance = 0.0
         for t in range(means.shape[1]):
-            product += means[i, t] * sums[c, t]
-        inner[i, c] = product
+            distance += (means[i, t] - mean[t]) ** 2
+        distances[i, c] = distance
 
 
 @njit(cache=True, nogil=True)
-def _gain(square_a: float, mass_a: float, square_b: float, mass_b: float, before: float) -> float:
-    """Return what two clusters of these sums and weights save."""
-    return square_a / mass_a + square_b / mass_b - before
+def _best_move(
+    blocks: Blocks, clusters: _Clusters, is_listed: bool, i: int, tolerance: float
+) -> tuple[float, int]:
+    """Return what the best move of block i saves, and to which cluster.
+
+    Or the tolerance and -1, where none saves more.
+    """
+    a, e, distances, mass = clusters.labels[i], blocks.weights[i], clusters.distances, clusters.mass
+    best, best_b = tolerance, -1
+    if not mass[a] > e:
+        return best, best_b
+    leaving = e * distances[i, a] * mass[a] / (mass[a] - e)
+    for b in range(len(mass)):
+        if b == a or clusters.conflicts[i, b] > 0:
+            continue
+        gain = leaving - e * distances[i, b] * mass[b] / (mass[b] + e)
+        if gain > best and _fits(blocks, clusters, a, b, blocks.counts[i], is_listed):
+            best, best_b = gain, b
+    return best, best_b
 
 
 @njit(cache=True, nogil=True)
-def _fits(a: Integers, b: Integers, taken: Integers, limits: Integers, is_listed: bool) -> bool:
-    """Return whether clusters that have a and b may have so much less, and more, by q measures."""
+def _write_open(
+    blocks: Blocks,
+    clusters: _Clusters,
+    shifts: Shifts,
+    i: int,
+    best: float,
+    is_open: Booleans,
+    rest: Reals,
+) -> bool:
+    """Write which clusters may have a block whose swap with i saves more than the best.
+
+    Return whether any has. Written in rest (k,) is what a swap saves at most beside what its block
+    of the other cluster does where means stay.
+    """
+    a, e, mass = clusters.labels[i], blocks.weights[i], clusters.mass
+    own = clusters.distances[i]
+    any_open = False
+    for b in range(len(mass)):
+        is_open[b] = False
+        if b == a:
+            continue
+        from_a = e * np.sqrt(own[a]) + shifts.reach[b, a]
+        from_b = e * np.sqrt(own[b]) + shifts.reach[b, b]
+        follows_a = from_a * from_a / (mass[a] - e + shifts.lightest[b])
+        follows_b = from_b * from_b / (mass[b] + e - shifts.heaviest[b])
+        rest[b] = e * (own[a] - own[b]) + follows_a + follows_b
+        is_open[b] = rest[b] + shifts.most[b, a] > best
+        any_open = any_open or is_open[b]
+    return any_open
+
+
+@njit(cache=True, nogil=True)
+def _best_swap(
+    blocks: Blocks,
+    clusters: _Clusters,
+    is_listed: bool,
+    i: int,
+    best: float,
+    is_open: Booleans,
+    rest: Reals,
+) -> tuple[float, int]:
+    """Return what the best swap of block i saves, and with which block.
+
+    Or the best and -1, where none saves more.
+    """
+    means, weights, labels = blocks.means, blocks.weights, clusters.labels
+    mass, distances, conflicts = clusters.mass, clusters.distances, clusters.conflicts
+    a, e, partner = labels[i], weights[i], -1
+    for j in range(len(labels)):
+        b, f = labels[j], weights[j]
+        if not is_open[b]:
+            continue
+        to_a, to_b = distances[j, a], distances[j, b]
+        if not rest[b] + f * (to_b - to_a) > best:
+            continue
+        square = 0.0
+        for t in range(means.shape[1]):
+            square += (means[i, t] - means[j, t]) ** 2
+        one, other = distances[i, a], distances[i, b]
+        follows_a = (e - f) * (e * one - f * to_a) + e * f * square
+        follows_b = (e - f) * (e * other - f * to_b) + e * f * square
+        gain = e * (one - other) + f * (to_b - to_a)
+        gain += follows_a / (mass[a] - e + f) + follows_b / (mass[b] + e - f)
+        if not gain > best or conflicts[i, b] > 1 or conflicts[j, a] > 1:
+            continue
+        if conflicts[i, b] + conflicts[j, a] > 0:
+            linked = 1 if _are_linked(blocks, i, j) else 0
+            if conflicts[i, b] > linked or conflicts[j, a] > linked:
+                continue
+        if _fits(blocks, clusters, a, b, blocks.counts[i] - blocks.counts[j], is_listed):
+            best, partner = gain, j
+    return best, partner
+
+
+@njit(cache=True, nogil=True)
+def _fits(
+    blocks: Blocks, clusters: _Clusters, a: int, b: int, taken: Integers, is_listed: bool
+) -> bool:
+    """Return whether cluster a may have so much less, and b more, of each measure."""
+    limits = blocks.limits
     for q in range(len(taken)):
         if taken[q] == 0:
             continue
+        new_a, new_b = clusters.sizes[a, q] - taken[q], clusters.sizes[b, q] + taken[q]
         if is_listed and q == 0:
-            if a[q] - taken[q] != b[q]:
+            if new_a != clusters.sizes[b, q]:
                 return False
             continue
-        low, high = min(a[q] - taken[q], b[q] + taken[q]), max(a[q] - taken[q], b[q] + taken[q])
-        if low < limits[q, 0] or high > limits[q, 1]:
+        if min(new_a, new_b) < limits[q, 0] or max(new_a, new_b) > limits[q, 1]:
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def _are_linked(starts: Integers, neighbours: Integers, i: int, j: int) -> bool:
-    return bool((neighbours[starts[i] : starts[i + 1]] == j).any())
+def _are_linked(blocks: Blocks, i: int, j: int) -> bool:
+    return bool((blocks.neighbours[blocks.starts[i] : blocks.starts[i + 1]] == j).any())
 
 
 @njit(cache=True, nogil=True)
-def _relabel(
-    i: int,
-    b: int,
-    means: Reals,
-    weights: Reals,
-    counts: Integers,
-    starts: Integers,
-    neighbours: Integers,
-    labels: Integers,
-    sums: Reals,
-    mass: Reals,
-    sizes: Integers,
-    conflicts: Integers,
-) -> None:
+def _relabel(blocks: Blocks, clusters: _Clusters, i: int, b: int) -> None:
     """Put block i into cluster b."""
-    a = labels[i]
-    for t in range(means.shape[1]):
-        sums[a, t] -= weights[i] * means[i, t]
-        sums[b, t] += weights[i] * means[i, t]
-    mass[a] -= weights[i]
-    mass[b] += weights[i]
-    sizes[a] -= counts[i]
-    sizes[b] += counts[i]
-    for p in range(starts[i], starts[i + 1]):
-        conflicts[neighbours[p], a] -= 1
-        conflicts[neighbours[p], b] += 1
-    labels[i] = b
+    a, e = clusters.labels[i], blocks.weights[i]
+    for t in range(blocks.means.shape[1]):
+        clusters.sums[a, t] -= e * blocks.means[i, t]
+        clusters.sums[b, t] += e * blocks.means[i, t]
+    clusters.mass[a] -= e
+    clusters.mass[b] += e
+    for q in range(blocks.counts.shape[1]):
+        clusters.sizes[a, q] -= blocks.counts[i, q]
+        clusters.sizes[b, q] += blocks.counts[i, q]
+    for p in range(blocks.starts[i], blocks.starts[i + 1]):
+        clusters.conflicts[blocks.neighbours[p], a] -= 1
+        clusters.conflicts[blocks.neighbours[p], b] += 1
+    clusters.labels[i] = b

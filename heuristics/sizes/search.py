@@ -11,7 +11,7 @@ from heuristics.descent import PATIENCE
 from heuristics.kmeans_steps import cluster_means, digest, explained
 from heuristics.parameters import MultiStartParameters
 from heuristics.sizes.assignment import SizedAssignment
-from heuristics.sizes.exchange_kernels import exchange
+from heuristics.sizes.exchanges import LEAST_SAVING, Exchanges
 from heuristics.starts import (
     from_affinity,
     from_pivots,
@@ -22,18 +22,11 @@ from heuristics.starts import (
 )
 from sdpbb.problem import Contraction
 from sdpbb.problem.graph import by_first_occurrence
-from sdpbb.time_left import WORK, OutOfTime, TimeLeft, check_time, with_stop
+from sdpbb.time_left import OutOfTime, TimeLeft, check_time, with_stop
 
-# Blocks up to which pairs of them are swapped, and their coordinates times their squared number, of
-# the products of pairs.
-SWAP_BLOCKS, SWAP_WORK = 2_000, 2_000_000_000
-# Sweeps of exchanges at a time; fewer where one takes long, as they do not look at the time.
-SWEEPS = 20
 # Starts in a row that may find nothing better where each takes integer programmes: of 8 points, 15
 # of them took ten times as long as the bound of a node.
 IDLE_STARTS = 2
-# Exchanges that save less than this part of the total are not made.
-LEAST_SAVING = 1e-12
 
 OnFound = Callable[[NDArray[np.intp], str], None]
 
@@ -57,17 +50,8 @@ class SizedSearch:
         self._parameters = parameters
         self._time_left = time_left
         self._assign = SizedAssignment(contraction, parameters.assignment_time_limit)
-        measures = contraction.measures
-        limits = [measure.limits for measure in measures]
-        self._measures = np.column_stack([measure.of_blocks for measure in measures])
-        self._limits = np.array([[each.least, each.most] for each in limits], np.int64)
-        self._is_listed = limits[0].listed is not None
-        self._starts, self._neighbours = _neighbours(contraction)
-        m, r = contraction.means.shape
-        swaps = m <= SWAP_BLOCKS and m * m * r <= SWAP_WORK
-        means = contraction.means
-        self._products = means @ means.T if swaps else np.empty((0, 0))
-        self._sweeps = max(1, min(SWEEPS, WORK // (m * m))) if swaps else SWEEPS
+        self._exchange = Exchanges(contraction)
+        self._is_listed = contraction.measures[0].limits.listed is not None
         self._met: set[bytes] = set()  # digests of what k-means has ended with
         self.labels = known
         self.cost = contraction.cost(known) if contraction.keeps_sizes(known) else np.inf
@@ -124,11 +108,15 @@ class SizedSearch:
                 return
 
     def _relocated_centres(self, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
-        """Yield the centres of the best clustering, one of them elsewhere each time."""
-        for _ in range(self._parameters.n_relocations):
-            if not np.isfinite(self.cost):
-                return
+        """Yield the centres of the best clustering, one of them elsewhere each time.
+
+        Until so many in a row have come to nothing better.
+        """
+        most = n_left = self._parameters.n_relocations
+        while n_left > 0 and np.isfinite(self.cost):
+            before = self.cost
             yield with_one_elsewhere(self._contraction, self.labels, rng)
+            n_left = most if self.cost < before else n_left - 1
 
     @property
     def n_steps(self) -> int:
@@ -197,20 +185,7 @@ class SizedSearch:
                     return
                 self._met.add(reached)
                 cost = contraction.cost(labels)
-            exchanged = labels.astype(np.int64)
-            saved = exchange(
-                contraction.means,
-                contraction.weights,
-                self._measures,
-                self._starts,
-                self._neighbours,
-                self._limits,
-                self._is_listed,
-                self._products,
-                exchanged,
-                LEAST_SAVING * contraction.total,
-                self._sweeps,
-            )
+            exchanged, saved = self._exchange(labels)
             if saved > 0.0:
                 # Sizes of listed clusters may have changed places.
                 labels, cost = exchanged, contraction.cost(exchanged)
@@ -261,11 +236,3 @@ class SizedSearch:
         if cost < self.cost and self._contraction.keeps_sizes(labels):
             self.labels, self.cost = labels.copy(), cost
             found(self.labels, source)
-
-
-def _neighbours(contraction: Contraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the blocks that block i is cannot-linked to: neighbours[starts[i]:starts[i + 1]]."""
-    pairs = np.concatenate([contraction.cannot_link, contraction.cannot_link[:, ::-1]])
-    counts = np.bincount(pairs[:, 0], minlength=contraction.n_blocks)
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return starts, pairs[np.argsort(pairs[:, 0], kind="stable"), 1].astype(np.int64)

@@ -1,0 +1,56 @@
+"""Local search by moves and swaps of blocks that keep cannot-links and limits."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics.sizes.exchange_kernels import Blocks, exchange
+from sdpbb.problem import Contraction
+from sdpbb.time_left import WORK
+
+# Blocks up to which pairs of them are swapped, and their coordinates times their squared number.
+SWAP_BLOCKS, SWAP_WORK = 2_000, 2_000_000_000
+# Sweeps at a time; fewer where one may take long, as they do not look at the time.
+SWEEPS = 20
+# Exchanges that save less than this part of the total are not made.
+LEAST_SAVING = 1e-12
+
+
+class Exchanges:
+    """Moves and swaps of one contraction whose sizes, or weights, are limited."""
+
+    def __init__(self, contraction: Contraction) -> None:
+        measures = contraction.measures
+        limits = [measure.limits for measure in measures]
+        self._is_listed = limits[0].listed is not None
+        self._blocks = Blocks(
+            contraction.means,
+            contraction.weights,
+            np.column_stack([measure.of_blocks for measure in measures]),
+            *_neighbours(contraction),
+            np.array([[each.least, each.most] for each in limits], np.int64),
+        )
+        m, r = contraction.means.shape
+        self._swaps = m <= SWAP_BLOCKS and m * m * r <= SWAP_WORK
+        self._sweeps = max(1, min(SWEEPS, WORK // (m * m))) if self._swaps else SWEEPS
+        self._tolerance = LEAST_SAVING * contraction.total
+
+    def __call__(self, labels: NDArray[np.intp]) -> tuple[NDArray[np.intp], float]:
+        """Return labels (m,) within the limits after exchanges, and what they save.
+
+        Sizes of listed clusters may change places.
+        """
+        exchanged = labels.astype(np.int64)
+        saved = exchange(
+            self._blocks, self._is_listed, self._swaps, exchanged, self._tolerance, self._sweeps
+        )
+        return exchanged, saved
+
+
+def _neighbours(contraction: Contraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the blocks that block i is cannot-linked to: neighbours[starts[i]:starts[i + 1]]."""
+    pairs = np.concatenate([contraction.cannot_link, contraction.cannot_link[:, ::-1]])
+    counts = np.bincount(pairs[:, 0], minlength=contraction.n_blocks)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return starts, pairs[np.argsort(pairs[:, 0], kind="stable"), 1].astype(np.int64)
