@@ -22,19 +22,26 @@ each better than the last under the P of its time: the loop also ends when one c
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment import AssignmentParameters, PairGraph, PairwiseAssignment
+from heuristics.assignment import (
+    AssignmentParameters,
+    AssignmentSolution,
+    PairGraph,
+    PairwiseAssignment,
+)
 from heuristics.block_distances import BlockDistances, Distance, PenaltyRule
 from heuristics.first_clustering import first_clustering
 from heuristics.kmeans_steps import cluster_sums, digest
 from heuristics.method import RunClock
 from heuristics.result import Stop
+from heuristics.sizes.pairwise import SizedPairwiseAssignment
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind
 from sdpbb.time_left import OutOfTime, TimeLeft, at_most, no_limit
@@ -44,6 +51,20 @@ LEAST_DECREASE = 1e-12
 
 Start = Literal["k-means++", "random"]
 """Choice of the initial centres."""
+
+
+class AssignmentStep(Protocol):
+    """Assignment step, as `PairwiseAssignment` describes it, with limits on clusters or without."""
+
+    def __call__(
+        self,
+        costs: NDArray[np.float64],
+        *,
+        candidates: NDArray[np.intp] | None,
+        penalty: float,
+        start: NDArray[np.intp] | None,
+        time_left: TimeLeft,
+    ) -> AssignmentSolution: ...
 
 
 @dataclass(frozen=True)
@@ -121,6 +142,8 @@ class AlternatingLoop:
     ) -> Alternation | Infeasibility:
         """Run the loop from each set of initial centres; return the best clustering.
 
+        Where sizes are listed, it is run for some orders of these from each set.
+
         P changes from start to start as it does from iteration to iteration: clusterings are
         compared under that of the first start which has found one. The iterations are those of all
         starts.
@@ -134,13 +157,11 @@ class AlternatingLoop:
         blocks = BlockDistances(
             contraction, self.distance, min(n_candidates, contraction.k), clock.time_left
         )
-        assign = PairwiseAssignment(graph, contraction.k, self.assignment)
         best: Alternation | None = None
         price = 0.0
         iterations: list[Iteration] = []
         with suppress(OutOfTime):
-            for _ in range(self.n_starts):
-                centres = initial_centres(contraction, self.start, rng, clock.time_left)
+            for centres, assign in self._starts(contraction, graph, rng, clock):
                 found = self._run_from(centres, blocks, graph, assign, clock)
                 if isinstance(found, Infeasibility):
                     return found
@@ -156,12 +177,28 @@ class AlternatingLoop:
         stop = clock.reason if clock.is_over and self.n_starts > 1 else best.stop
         return replace(best, stop=stop, iterations=iterations)
 
+    def _starts(
+        self, contraction: Contraction, graph: PairGraph, rng: np.random.Generator, clock: RunClock
+    ) -> Iterator[tuple[NDArray[np.float64], AssignmentStep]]:
+        """Yield initial centres (k, r), each with the assignment step of the loop from there."""
+        assign = PairwiseAssignment(graph, contraction.k, self.assignment)
+        within_limits = None
+        if contraction.has_limits:
+            within_limits = SizedPairwiseAssignment(contraction, graph, self.assignment)
+        for _ in range(self.n_starts):
+            centres = initial_centres(contraction, self.start, rng, clock.time_left)
+            if within_limits is None:
+                yield centres, assign
+            else:
+                for step in within_limits.in_orders(centres, rng):
+                    yield centres, step
+
     def _run_from(
         self,
         centres: NDArray[np.float64],
         blocks: BlockDistances,
         graph: PairGraph,
-        assign: PairwiseAssignment,
+        assign: AssignmentStep,
         clock: RunClock,
     ) -> Alternation | Infeasibility:
         """Run the loop from initial centres, at most twice.
@@ -208,7 +245,7 @@ def initial_centres(
 def alternate(
     blocks: BlockDistances,
     graph: PairGraph,
-    assign: PairwiseAssignment,
+    assign: AssignmentStep,
     penalty: PenaltyRule,
     centres: NDArray[np.float64],
     clock: RunClock,

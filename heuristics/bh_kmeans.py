@@ -6,7 +6,7 @@ cannot-link constraints, section 3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,18 +29,20 @@ class BHKMeans(AlternatingHeuristic):
     For centres o_l an assignment step solves, over the points x_i, programme (1)-(8) of the paper,
 
         minimise    sum_i d(x_i, o_l(i)) + M p * (number of violated constraints)
-        subject to  no cluster empty,
+        subject to  no cluster empty, limits on the sizes and weights of clusters,
 
     M = max_{i, l} d(x_i, o_l), anew in each step. Must-links and cannot-links are sets of pairs:
     hard ones and soft ones of weight 1 are one and the same, and a pair that is given twice counts
     once. Stopping is described in `heuristics.alternating`.
 
-    The result may violate any constraint. Its penalised_objective is the objective with M of the
-    last iteration.
+    The result may violate any constraint on pairs; it is within the limits. Its penalised_objective
+    is the objective with M of the last iteration.
     """
 
     name = "bh-kmeans"
     soft = Soft.WEIGHED
+    keeps_sizes = True
+    keeps_weights = True
 
     p: float = parameter(
         1.0,
@@ -53,12 +55,16 @@ class BHKMeans(AlternatingHeuristic):
         self, instance: Instance, rng: np.random.Generator, clock: RunClock
     ) -> SearchResult | Infeasibility:
         softened = all_soft(instance)
-        contraction = unconstrained(softened)
+        contraction = replace(
+            unconstrained(softened),
+            size_limits=instance.size_limits,
+            weight_limits=instance.weight_limits,
+        )
         found = self.loop_with(self._penalty).run(
             contraction, pair_graph(softened, contraction), rng, clock
         )
-        assert not isinstance(found, Infeasibility)  # nothing is hard
-        assert found.labels is not None
+        if isinstance(found, Infeasibility):  # of the limits: nothing else is hard
+            return found
         return SearchResult(found.labels, found.stop, len(found.iterations), found.objective)
 
     def _penalty(

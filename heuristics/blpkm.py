@@ -28,12 +28,15 @@ class BLPKM(AlternatingHeuristic):
     assignment step solves, for centres o_l,
 
         minimise    sum_i s_i d(x_i, o_l(i))
-        subject to  l(i) != l(j) for cannot-links, no cluster empty.
+        subject to  l(i) != l(j) for cannot-links, no cluster empty,
+                    limits on the sizes and weights of clusters.
 
     It ends when the objective at the means no longer decreases.
     """
 
     name = "blpkm"
+    keeps_sizes = True
+    keeps_weights = True
 
     def search(
         self, instance: Instance, rng: np.random.Generator, clock: RunClock

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from heuristics.descent import Descent
 from heuristics.kmeans import KMeansClustering, best_of_starts
+from heuristics.kmeans_steps import KMeansLabels
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.parameters import MultiStartParameters
 from heuristics.result import Stop
+from heuristics.sizes.kmeans import SizedKMeans
 from heuristics.starts import from_affinity, kmeans_plus_plus, truncated_means
 from sdpbb.declaration import parameter
 from sdpbb.errors import ParameterError
@@ -26,12 +28,14 @@ from sdpbb.time_left import OutOfTime, TimeLeft
 class IPCKMeans(Heuristic):
     """k-means with exact assignments under hard constraints.
 
-    Alternate between the cheapest assignment that keeps all must-links and cannot-links,
+    Alternate between the cheapest assignment that keeps all must-links and cannot-links, and limits
+    on the sizes and weights of clusters,
 
         minimise sum_ij x_ij || p_i - m_j ||^2  over the clusterings x that keep the constraints,
 
     and the means m_j of its clusters, until the assignment repeats. The sum of squares never
-    increases, and a run on a feasible instance always ends with a clustering.
+    increases, and a run on a feasible instance always ends with a clustering, but for large ones
+    with limits.
 
     Source: PC-SOS-SDP, Algorithm 1 and (12); Algorithm 2 and 3.6 of
     Algorithm 3 for start = "sdp". `best-of` adds local
@@ -39,6 +43,8 @@ class IPCKMeans(Heuristic):
     """
 
     name = "ipc-kmeans"
+    keeps_sizes = True
+    keeps_weights = True
 
     start: Literal["k-means++", "sdp"] = parameter(
         "k-means++",
@@ -74,26 +80,43 @@ class IPCKMeans(Heuristic):
         if isinstance(contracted, Infeasibility):
             return contracted
         contraction, known = contracted
+        kmeans = self._kmeans(contraction, known, rng, clock)
+
+        def starts() -> Iterator[KMeansClustering]:
+            for centres in self._initial_centres(contraction, rng, clock.time_left):
+                for found in kmeans(centres):
+                    stop = Stop.CONVERGED if found.has_converged else Stop.ITERATION_LIMIT
+                    cost = contraction.cost(found.labels)
+                    yield KMeansClustering(found.labels, cost, stop, found.n_iterations)
+
+        try:
+            best = best_of_starts(starts(), clock)
+        except OutOfTime:  # what is known keeps the constraints
+            stop = clock.reason if clock.is_over else Stop.CONVERGED
+            return SearchResult(contraction.lift(known), stop, 0)
+        return SearchResult(contraction.lift(best.labels), best.stop, best.n_iterations)
+
+    def _kmeans(
+        self,
+        contraction: Contraction,
+        known: NDArray[np.intp],
+        rng: np.random.Generator,
+        clock: RunClock,
+    ) -> Callable[[NDArray[np.float64]], Iterable[KMeansLabels]]:
+        """Return k-means from centres (k, r): one, or one for each order of listed sizes.
+
+        known : labels (m,) that keep the constraints
+        """
+        if contraction.has_limits:
+            sized = SizedKMeans(contraction, self.max_iterations, clock.time_left)
+            return lambda centres: sized(centres, rng)
         parameters = MultiStartParameters(
             max_iterations=self.max_iterations,
             local_search=False,
             assignment_time_limit=math.inf,
         )
         descent = Descent(contraction, parameters, known, clock.time_left)
-
-        def starts() -> Iterator[KMeansClustering]:
-            for centres in self._initial_centres(contraction, rng, clock.time_left):
-                found = descent.kmeans(centres)
-                stop = Stop.CONVERGED if found.has_converged else Stop.ITERATION_LIMIT
-                cost = contraction.cost(found.labels)
-                yield KMeansClustering(found.labels, cost, stop, found.n_iterations)
-
-        try:
-            best = best_of_starts(starts(), clock)
-        except OutOfTime:  # what is known keeps the constraints
-            stop = clock.reason if clock.is_over else Stop.CONVERGED
-            return SearchResult(contraction.lift(known), stop, descent.n_iterations)
-        return SearchResult(contraction.lift(best.labels), best.stop, descent.n_iterations)
+        return lambda centres: [descent.kmeans(centres)]
 
     def _initial_centres(
         self, contraction: Contraction, rng: np.random.Generator, time_left: TimeLeft

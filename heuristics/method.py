@@ -17,7 +17,7 @@ from heuristics.first_clustering import first_clustering
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop, describe
 from sdpbb.declaration import Parameters, parameter
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem import Contraction, Infeasibility, Instance, contract
+from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.stated import InstanceArguments, instance_of
 from sdpbb.time_left import OutOfTime
 
@@ -153,7 +153,8 @@ class Heuristic(Parameters, ABC):
                 infeasibility=found,
                 seconds=clock.seconds,
             )
-        if found.labels is None:
+        # A first clustering of many blocks may have other sizes, any one weights a little beyond.
+        if found.labels is None or not Partition(found.labels).keeps_sizes(instance):
             return HeuristicResult(
                 self.name,
                 seed,

@@ -21,6 +21,7 @@ from heuristics.method import (
     Soft,
 )
 from sdpbb.declaration import parameter
+from sdpbb.errors import InstanceError
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 
 
@@ -33,20 +34,23 @@ class PCCC(AlternatingHeuristic):
 
         minimise    sum_i s_i d(x_i, o_l(i)) + P * (weight of the violated soft constraints)
         subject to  l(i) != l(j) for hard cannot-links, l(i) in L_i, no cluster empty,
+                    limits on the sizes and weights of clusters,
 
-    which is (MBLP) of the paper, section 4.3, where L_i are all clusters, and (R(q)MBLP) where they
-    are the q nearest ones. Weights of parallel soft constraints between two blocks add up, opposing
-    ones are netted off. The blocks are those of `sdpbb.problem.contract`: those of the paper,
-    merged further where the cannot-links leave no choice. Stopping is described in
-    `heuristics.alternating`.
+    which, without the limits, is (MBLP) of the paper, section 4.3, where L_i are all clusters, and
+    (R(q)MBLP) where they are the q nearest ones. Weights of parallel soft constraints between two
+    blocks add up, opposing ones are netted off. The blocks are those of `sdpbb.problem.contract`:
+    those of the paper, merged further where the cannot-links leave no choice. Stopping is described
+    in `heuristics.alternating`.
 
-    The result keeps all hard constraints. Its penalised_objective is the objective with P of the
-    last iteration; with squared distances it is the sum of squares plus P times the violated
-    weight.
+    The result keeps all hard constraints, and the limits. Its penalised_objective is the objective
+    with P of the last iteration; with squared distances it is the sum of squares plus P times the
+    violated weight.
     """
 
     name = "pccc"
     soft = Soft.WEIGHED
+    keeps_sizes = True
+    keeps_weights = True
 
     q: int | Literal["auto"] | None = parameter(
         None,
@@ -64,6 +68,14 @@ class PCCC(AlternatingHeuristic):
         "average distance of a block from a centre), anew in each iteration.",
         gt=0,
     )
+
+    def check(self, instance: Instance) -> None:
+        super().check(instance)
+        if self.q is not None and instance.has_constraints_beyond_pairs:
+            raise InstanceError(
+                f"pccc: q = {self.q!r}: within limits on sizes or weights blocks may have to join "
+                "any cluster; expected q = None, or an instance without limits"
+            )
 
     def search(
         self, instance: Instance, rng: np.random.Generator, clock: RunClock

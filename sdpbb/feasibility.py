@@ -90,9 +90,9 @@ def _packed(
     if seconds <= 0.0:
         return None
     limit = None if seconds == math.inf else seconds
-    labels, is_infeasible = packed_exactly(contraction, None, limit, limits.stop)
-    if not is_infeasible:
-        return labels
+    packing = packed_exactly(contraction, None, limit, limits.stop)
+    if not packing.is_impossible:
+        return packing.labels
     return Infeasibility(InfeasibilityKind.SIZES, tuple(contraction.representatives.tolist()))
 
 

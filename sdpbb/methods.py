@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from heuristics.first_clustering import first_clustering
 from heuristics.incumbents import exercise_rare
 from heuristics.method import Heuristic, Soft
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import HeuristicSchedule
 from heuristics.registry import method
+from heuristics.sizes.search import SizedSearch
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.compilation import load_kernels
 from sdpbb.errors import ParameterError
@@ -28,6 +30,7 @@ from sdpbb.executors.serial import SerialExecutor
 from sdpbb.kernels import compile_once
 from sdpbb.problem import Contraction, Instance, SoftPairs, contract
 from sdpbb.search.evaluations import GRACE, LOOK
+from sdpbb.time_left import TimeLeft
 
 # The relaxation is solved until its bound is so close to a clustering's cost that the starts it
 # gives hardly change any more.
@@ -113,14 +116,12 @@ class RootRelaxation:
             return
         end = time.perf_counter() + self.time_limit
         with threadpool_limits(1):  # see `sdpbb.run`
-            known = MultiStart(HeuristicSchedule().before).run(
-                contraction, np.random.default_rng(0), stop=lambda: time.perf_counter() >= end
-            )
+            known = _cost_of_some(contraction, lambda: end - time.perf_counter())
             with _pool(contraction) as pool:
                 state = None
                 while state is None or time.perf_counter() < end:
                     seconds = end - time.perf_counter()
-                    pool.submit(0, _step, contraction, state, known.cost, seconds)
+                    pool.submit(0, _step, contraction, state, known, seconds)
                     done = _within(pool, end)
                     if done is None:
                         return
@@ -137,6 +138,19 @@ class _Step:
     state: Any
     affinity: NDArray[np.float64]
     is_last: bool
+
+
+def _cost_of_some(contraction: Contraction, time_left: TimeLeft) -> float:
+    """Return the cost of a good clustering, within limits where there are some; inf for none."""
+    effort, rng = HeuristicSchedule().before, np.random.default_rng(0)
+    if not contraction.has_limits:
+        return MultiStart(effort).run(contraction, rng, stop=lambda: time_left() <= 0.0).cost
+    first = first_clustering(contraction, time_left)
+    if not isinstance(first, np.ndarray):
+        return math.inf
+    search = SizedSearch(contraction, effort, first, time_left)
+    search.run(rng)
+    return search.cost
 
 
 def _step(contraction: Contraction, state: Any, cost: float, seconds: float) -> _Step:

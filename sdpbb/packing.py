@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from sdpbb.checker.sizes import CheckedSizes
 from sdpbb.problem.contraction import Contraction, Measure
 from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.size_limits import SizeLimits
+from sdpbb.problem.soft_blocks import SoftBlocks
 
 # Blocks times clusters that an integer programme is solved for under a time limit: HiGHS looks at
 # no clock while it presolves.
@@ -109,12 +111,27 @@ def _fill(
     found[points[: len(places)]] = places
 
 
+class Packing(NamedTuple):
+    """Outcome of an integer programme; what is proven is so by a solver in floating point.
+
+    labels : (m,), or None
+    is_impossible : whether it is proven that there are none within the limits
+    is_cheapest : whether it is proven that the labels are within them, and none there cost less
+    """
+
+    labels: NDArray[np.intp] | None
+    is_impossible: bool = False
+    is_cheapest: bool = False
+
+
 def packed_exactly(
     contraction: Contraction,
     objective: NDArray[np.float64] | None = None,
     time_limit: float | None = None,
     stop: Callable[[], bool] | None = None,
-) -> tuple[NDArray[np.intp] | None, bool]:
+    soft: SoftBlocks | None = None,
+    solver: str = "auto",
+) -> Packing:
     """Return labels (m,) within the limits that keep the cannot-links, and what is proven.
 
     By an integer programme.
@@ -124,18 +141,19 @@ def packed_exactly(
     objective : (m, k) the cost of each block in each cluster, or None. Without one, blocks of a
         greedy clique have fixed clusters where all of these are alike
     time_limit : seconds, > 0, or None; with one, no programme of more than MOST_VARIABLES is begun
+    soft : pairs whose weights count, if they are violated, besides an objective; its constant is
+        left out
+    solver : as `sdpbb.backends.milp.load` has it
 
     With an objective the linear relaxation is solved first, in a tenth of the time: its vertex is
     often one of zeros and ones, as clusters of single points without cannot-links are a flow.
 
-    Returns
-    -------
-    labels, or None; and whether it is proven that there are none, by the solver in floating point.
     Where units of weight are so small that its tolerances are more than one of them, a search in
     whole units is tried before, if there is no objective (`packed_in_units`); and the programme
-    allows clusters a little beyond the limits, so that it still proves that. One that allows a
-    little less is solved next where its labels are not within the limits themselves. Where that has
-    no solution, it is not known whether there are any, and the labels are those a little beyond.
+    allows clusters a little beyond the limits, so that it still proves that there are none. One
+    that allows a little less is solved next where its labels are not within the limits themselves.
+    Where that has no solution, it is not known whether there are any, and the labels are those a
+    little beyond.
 
     Raises
     ------
@@ -145,7 +163,7 @@ def packed_exactly(
     m, k = contraction.n_blocks, contraction.k
     assert contraction.has_limits
     if time_limit is not None and m * k > MOST_VARIABLES:
-        return None, False
+        return Packing(None)
     costs = None if objective is None else objective.reshape(-1)
     ended = time.perf_counter() + (math.inf if time_limit is None else time_limit)
     beyond = None
@@ -153,25 +171,35 @@ def packed_exactly(
     if many and costs is None:
         with suppress(Rejected):
             found = packed_in_units(contraction)
-            return found, found is None
+            return Packing(found, found is None)
     for slack in (MARGIN, -MARGIN) if many else (0.0,):
+        is_proof = slack >= 0.0
         seconds = None if time_limit is None else max(0.01, ended - time.perf_counter())
         programme = _programme(contraction, costs, slack, seconds)
         if costs is not None:
+            programme = programme if soft is None else _with_soft_pairs(programme, k, soft)
             labels = _packed_by_relaxation(contraction, programme, stop)
             if labels is not None:
-                return labels, False
+                return Packing(labels, is_cheapest=is_proof)
             if seconds is not None:
                 left = max(0.01, ended - time.perf_counter())
                 programme = replace(programme, time_limit=left)
-        solution = solve_binary_programme(programme, stop=stop)
+        solution = solve_binary_programme(programme, solver, stop)
         if solution.x is None:
-            return beyond, slack >= 0.0 and solution.status is MilpStatus.INFEASIBLE
-        labels = solution.x.reshape(m, k).argmax(axis=1).astype(np.intp)
+            return Packing(beyond, is_proof and solution.status is MilpStatus.INFEASIBLE)
+        labels = _labels(contraction, solution.x)
         if contraction.keeps_sizes(labels):
-            return labels, False
+            is_cheapest = is_proof and solution.status is MilpStatus.OPTIMAL
+            return Packing(labels, is_cheapest=is_cheapest)
         beyond = labels
-    return beyond, False
+    return Packing(beyond)
+
+
+def _labels(contraction: Contraction, x: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the labels (m,) that a vertex of the programme stands for."""
+    m, k = contraction.n_blocks, contraction.k
+    labels: NDArray[np.intp] = x[: m * k].reshape(m, k).argmax(axis=1)
+    return labels
 
 
 def packed_in_units(contraction: Contraction) -> NDArray[np.intp] | None:
@@ -206,7 +234,7 @@ def _packed_by_relaxation(
     x = np.round(solution.x)
     if np.abs(solution.x - x).max() > INTEGRAL or not programme.satisfied_by(x):
         return None
-    labels = x.reshape(contraction.n_blocks, -1).argmax(axis=1).astype(np.intp)
+    labels = _labels(contraction, x)
     return labels if contraction.keeps_sizes(labels) else None
 
 
@@ -250,20 +278,69 @@ def _some_clique(contraction: Contraction) -> list[int]:
 def _with_fixed(rows: BinaryProgramme, blocks: list[int], k: int) -> BinaryProgramme:
     """Return the programme with blocks in the clusters 0, 1, ..."""
     at = np.array(blocks) * k + np.arange(len(blocks))
-    fixed = csr_array(
-        (np.ones(len(at)), (np.arange(len(at)), at)), shape=(len(at), rows.n_variables)
+    one = np.ones(len(at))
+    return _with_rows(rows, rows.objective, at[:, None], one[:, None], one, one)
+
+
+def _with_soft_pairs(rows: BinaryProgramme, k: int, soft: SoftBlocks) -> BinaryProgramme:
+    """Return the programme with costs |w| y_p and |w| z_pc of the soft pairs p = ij.
+
+        x_ic + x_jc - y_p <= 1   for soft cannot-links and clusters c,
+        x_ic - x_jc - z_pc <= 0  for soft must-links.
+
+    A must-link has a variable for each cluster, as in `heuristics.assignment.integer_programme`,
+    of which a solution pays for one at most.
+    """
+    is_apart = soft.weights > 0.0
+    n_apart, n_together = int(is_apart.sum()), int((~is_apart).sum())
+    paid = np.empty((len(soft), k), np.intp)
+    paid[is_apart] = rows.n_variables + np.arange(n_apart)[:, None]
+    paid[~is_apart] = rows.n_variables + n_apart + np.arange(n_together * k).reshape(-1, k)
+    one, other = (soft.pairs[:, end, None] * k + np.arange(k) for end in (0, 1))
+    columns = np.stack([one, other, paid], axis=2).reshape(-1, 3)
+    sign = np.repeat(np.where(is_apart, 1.0, -1.0), k)
+    values = np.column_stack([np.ones(len(sign)), sign, np.full(len(sign), -1.0)])
+    prices = soft.weights[is_apart], np.repeat(-soft.weights[~is_apart], k)
+    upper = np.maximum(sign, 0.0)
+    return _with_rows(
+        rows,
+        np.concatenate([rows.objective, *prices]),
+        columns,
+        values,
+        np.full(len(upper), -np.inf),
+        upper,
     )
-    whole, more = rows.matrix, np.ones(len(at))
+
+
+def _with_rows(
+    rows: BinaryProgramme,
+    objective: NDArray[np.float64],
+    columns: NDArray[np.intp],
+    values: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+) -> BinaryProgramme:
+    """Return the programme with more rows, and as many variables as the objective.
+
+    columns, values : (q, e) the entries of each of them
+    """
+    whole, (q, e) = rows.matrix, columns.shape
+    starts = whole.indptr[-1] + e * np.arange(1, q + 1)
     matrix = csr_array(
         (
-            np.concatenate([whole.data, fixed.data]),
-            np.concatenate([whole.indices, fixed.indices]),
-            np.concatenate([whole.indptr, whole.indptr[-1] + fixed.indptr[1:]]),
+            np.concatenate([whole.data, values.reshape(-1)]),
+            np.concatenate([whole.indices, columns.reshape(-1)]),
+            np.concatenate([whole.indptr, starts]),
         ),
-        shape=(whole.shape[0] + len(at), rows.n_variables),
+        shape=(whole.shape[0] + q, len(objective)),
     )
-    lower, upper = np.concatenate([rows.lower, more]), np.concatenate([rows.upper, more])
-    return BinaryProgramme(rows.objective, matrix, lower, upper)
+    return replace(
+        rows,
+        objective=objective,
+        matrix=matrix,
+        lower=np.concatenate([rows.lower, lower]),
+        upper=np.concatenate([rows.upper, upper]),
+    )
 
 
 @dataclass(frozen=True, eq=False)

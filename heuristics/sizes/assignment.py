@@ -12,8 +12,9 @@ from heuristics.sizes.flow_kernels import sized_labels
 from heuristics.sizes.repair_kernels import repaired_labels
 from sdpbb.arrays import Reals
 from sdpbb.jit import njit
-from sdpbb.packing import packed_exactly, size_bounds
+from sdpbb.packing import Packing, packed_exactly, size_bounds
 from sdpbb.problem import Contraction
+from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.time_left import TimeLeft, check_time
 
 # Blocks times clusters of integer programmes, which take about a second for these.
@@ -31,19 +32,31 @@ class SizedAssignment:
     is_greedy : whether it is a repair: there are no cannot-links, and many blocks that differ
     """
 
-    def __init__(self, contraction: Contraction, seconds: float) -> None:
-        """seconds : for all integer programmes together."""
+    def __init__(
+        self,
+        contraction: Contraction,
+        seconds: float,
+        most_variables: int = MOST_VARIABLES,
+        solver: str = "auto",
+    ) -> None:
+        """Prepare the step.
+
+        seconds : for all integer programmes together
+        most_variables : blocks times clusters of an integer programme
+        solver : of integer programmes, as `sdpbb.backends.milp.load` has it
+        """
         self._contraction = contraction
         self._measures = contraction.measures
         self._limits = self._measures[0].limits
         self._seconds = seconds
+        self._solver = solver
         self.n_steps = 0
         is_free = not len(contraction.cannot_link)
         alike = [bool((measure.of_blocks == 1).all()) for measure in self._measures]
         self.is_flow = is_free and alike == [True]
-        is_small = contraction.n_blocks * contraction.k <= MOST_VARIABLES and seconds > 0
-        self.is_greedy = is_free and not self.is_flow and not is_small
-        self.is_possible = self.is_flow or self.is_greedy or is_small
+        self._is_small = contraction.n_blocks * contraction.k <= most_variables and seconds > 0
+        self.is_greedy = is_free and not self.is_flow and not self._is_small
+        self.is_possible = is_free or self._is_small
 
     @property
     def is_quick(self) -> bool:
@@ -79,11 +92,28 @@ class SizedAssignment:
     ) -> NDArray[np.intp] | None:
         """Return the cheapest labels (m,) for centres (k, r), or None where none are found.
 
+        They are not the cheapest where the step is greedy. The arguments are those of `solve`.
+        """
+        costs = _costs(self._contraction, centres)
+        return self.solve(costs, time_left, order, prices).labels
+
+    def solve(
+        self,
+        costs: NDArray[np.float64],
+        time_left: TimeLeft,
+        order: NDArray[np.intp],
+        prices: NDArray[np.float64],
+        soft: SoftBlocks | None = None,
+    ) -> Packing:
+        """Return labels (m,) for the costs (m, k) of each block in each cluster, 0 at least.
+
         Parameters
         ----------
         order : (k,) the place of each cluster's size among the listed ones
         prices : (k,) of flows for centres near by, 0 where there are none; written are those of
             this one
+        soft : pairs whose weights count where they are violated; only integer programmes look at
+            them, which are solved in the place of flows then, unless they are large
 
         Raises
         ------
@@ -92,26 +122,31 @@ class SizedAssignment:
         """
         check_time(time_left)
         self.n_steps += 1
-        contraction = self._contraction
-        costs = _costs(contraction, centres)
-        if self.is_flow:
+        is_alone = not soft
+        if self.is_flow and (is_alone or not self._is_small):
             least, most = (bound[order] for bound in size_bounds(self._limits))
-            labels = np.empty(contraction.n_blocks, np.int64)
-            return labels if sized_labels(costs, least, most, prices, labels) else None
+            labels = np.empty(len(costs), np.int64)
+            is_found = sized_labels(costs, least, most, prices, labels)
+            return Packing(labels if is_found else None, is_cheapest=is_found and is_alone)
         if self.is_greedy:
-            return self._repaired(costs, order)
+            return Packing(self._repaired(costs, order))
         if not self.is_possible or self._seconds <= 0.0:
-            return None
+            return Packing(None)
         # The programme has clusters in the order of the list.
         position = np.argsort(order, kind="stable")
         limit = min(self._seconds, time_left())
         before = time_left()
-        found, _ = packed_exactly(
-            contraction, costs[:, position], max(0.01, limit), lambda: time_left() <= 0.0
+        found = packed_exactly(
+            self._contraction,
+            costs[:, position],
+            max(0.01, limit),
+            lambda: time_left() <= 0.0,
+            soft,
+            self._solver,
         )
         if np.isfinite(before):
             self._seconds -= before - time_left()
-        return None if found is None else position[found]
+        return found if found.labels is None else found._replace(labels=position[found.labels])
 
     def _repaired(
         self, costs: NDArray[np.float64], order: NDArray[np.intp]

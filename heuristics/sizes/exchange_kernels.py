@@ -28,7 +28,7 @@ from sdpbb.arrays import Booleans, Integers, Reals
 from sdpbb.jit import njit
 
 
-class Blocks(NamedTuple):
+class LimitedBlocks(NamedTuple):
     """Blocks, and what limits their clusters.
 
     means, weights, counts : (m, r), (m,), (m, q) of the blocks: what they have of q measures, such
@@ -64,7 +64,7 @@ class _Clusters(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def exchange(
-    blocks: Blocks,
+    blocks: LimitedBlocks,
     is_listed: bool,
     swaps: bool,
     labels: Integers,
@@ -113,7 +113,7 @@ def exchange(
 
 
 @njit(cache=True, nogil=True)
-def _clusters_of(blocks: Blocks, labels: Integers) -> _Clusters:
+def _clusters_of(blocks: LimitedBlocks, labels: Integers) -> _Clusters:
     """Return the clusters of labels (m,), which change with them."""
     m, r = blocks.means.shape
     k, q = int(labels.max()) + 1, blocks.counts.shape[1]
@@ -138,7 +138,7 @@ def _clusters_of(blocks: Blocks, labels: Integers) -> _Clusters:
 
 
 @njit(cache=True, nogil=True)
-def _write_distances(blocks: Blocks, clusters: _Clusters, c: int) -> None:
+def _write_distances(blocks: LimitedBlocks, clusters: _Clusters, c: int) -> None:
     """Write the squared distances of all blocks to the mean of a cluster."""
     means, distances = blocks.means, clusters.distances
     mean = clusters.sums[c] / clusters.mass[c]
@@ -151,7 +151,7 @@ def _write_distances(blocks: Blocks, clusters: _Clusters, c: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _best_move(
-    blocks: Blocks, clusters: _Clusters, is_listed: bool, i: int, tolerance: float
+    blocks: LimitedBlocks, clusters: _Clusters, is_listed: bool, i: int, tolerance: float
 ) -> tuple[float, int]:
     """Return what the best move of block i saves, and to which cluster.
 
@@ -173,7 +173,7 @@ def _best_move(
 
 @njit(cache=True, nogil=True)
 def _write_open(
-    blocks: Blocks,
+    blocks: LimitedBlocks,
     clusters: _Clusters,
     shifts: Shifts,
     i: int,
@@ -205,7 +205,7 @@ def _write_open(
 
 @njit(cache=True, nogil=True)
 def _best_swap(
-    blocks: Blocks,
+    blocks: LimitedBlocks,
     clusters: _Clusters,
     is_listed: bool,
     i: int,
@@ -248,7 +248,7 @@ def _best_swap(
 
 @njit(cache=True, nogil=True)
 def _fits(
-    blocks: Blocks, clusters: _Clusters, a: int, b: int, taken: Integers, is_listed: bool
+    blocks: LimitedBlocks, clusters: _Clusters, a: int, b: int, taken: Integers, is_listed: bool
 ) -> bool:
     """Return whether cluster a may have so much less, and b more, of each measure."""
     limits = blocks.limits
@@ -266,12 +266,12 @@ def _fits(
 
 
 @njit(cache=True, nogil=True)
-def _are_linked(blocks: Blocks, i: int, j: int) -> bool:
+def _are_linked(blocks: LimitedBlocks, i: int, j: int) -> bool:
     return bool((blocks.neighbours[blocks.starts[i] : blocks.starts[i + 1]] == j).any())
 
 
 @njit(cache=True, nogil=True)
-def _relabel(blocks: Blocks, clusters: _Clusters, i: int, b: int) -> None:
+def _relabel(blocks: LimitedBlocks, clusters: _Clusters, i: int, b: int) -> None:
     """Put block i into cluster b."""
     a, e = clusters.labels[i], blocks.weights[i]
     for t in range(blocks.means.shape[1]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.sizes.exchange_kernels import Blocks, exchange
+from heuristics.sizes.exchange_kernels import LimitedBlocks, exchange
 from sdpbb.problem import Contraction
 from sdpbb.time_left import WORK
 
@@ -24,7 +24,7 @@ class Exchanges:
         measures = contraction.measures
         limits = [measure.limits for measure in measures]
         self._is_listed = limits[0].listed is not None
-        self._blocks = Blocks(
+        self._blocks = LimitedBlocks(
             contraction.means,
             contraction.weights,
             np.column_stack([measure.of_blocks for measure in measures]),

@@ -5,7 +5,7 @@ import pytest
 
 from heuristics.bckm import BCKM
 from heuristics.best_of import BestOf
-from heuristics.ipc_kmeans import IPCKMeans
+from heuristics.cop_kmeans import COPKMeans
 from heuristics.result import HeuristicStatus
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance, Partition
@@ -68,5 +68,5 @@ def test_best_of_begins_from_a_method_that_keeps_sizes():
     begun = BCKM().run(instance, own_seed)
     assert keeps(instance, improved.labels)
     assert improved.sum_of_squares <= begun.sum_of_squares * (1 + 1e-12)
-    with pytest.raises(InstanceError, match=r"^ipc-kmeans: takes constraints on pairs only"):
-        BestOf(method=IPCKMeans()).run(instance)
+    with pytest.raises(InstanceError, match=r"^cop-kmeans: takes constraints on pairs only"):
+        BestOf(method=COPKMeans()).run(instance)

@@ -105,7 +105,7 @@ def test_feasibility_is_that_of_enumeration(seed):
     if not is_feasible or contraction.size_limits is None:
         return
     assert contraction.keeps(found)
-    exact, is_infeasible = packed_exactly(contraction)
+    exact, is_infeasible, _ = packed_exactly(contraction)
     assert contraction.keeps(exact)
     assert not is_infeasible
     greedy = packed_greedily(contraction, found)
@@ -127,7 +127,8 @@ def test_assignments_within_limits_are_the_cheapest(seed):
         sizes = np.bincount(labels, contraction.counts, k)
         if ((least <= sizes) & (sizes <= most)).all() and (labels[i] != labels[j]).all():
             cheapest = min(cheapest, costs[np.arange(m), labels].sum())
-    found, _ = packed_exactly(contraction, costs)
+    found, _, is_cheapest = packed_exactly(contraction, costs)
+    assert is_cheapest is (found is not None)
     if found is None:
         assert cheapest == np.inf
         return

@@ -1,0 +1,199 @@
+"""Methods of assignment steps within limits: BLPKM, IPC-k-means, PCCC and BH-k-means."""
+
+from itertools import combinations, permutations, product
+
+import numpy as np
+import pytest
+
+from heuristics import BCKM, BLPKM, PCCC, BestOf, BHKMeans, COPKMeans, IPCKMeans, PostProcessing
+from heuristics.assignment import AssignmentParameters, PairGraph, PairwiseAssignment, pair_graph
+from heuristics.result import HeuristicStatus
+from heuristics.sizes import kmeans, pairwise
+from heuristics.sizes.pairwise import SizedPairwiseAssignment
+from sdpbb.errors import InstanceError
+from sdpbb.packing import size_bounds
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition, contract
+from tests.enumeration import feasible_clusterings
+from tests.sizes.instances import sized_instance
+from tests.sizes.weighted_instances import weighted_instance
+
+METHODS = [BLPKM(n_starts=2), IPCKMeans(n_starts=2), PCCC(), BLPKM(distance="euclidean")]
+CASES = [(draw, seed) for draw in (sized_instance, weighted_instance) for seed in range(40)]
+
+
+def drawn_soft(instance, seed):
+    """Some soft pairs, as arguments of an instance."""
+    rng = np.random.default_rng([seed, 5])
+    pairs = list(combinations(range(instance.n_points), 2))
+    chosen = rng.choice(len(pairs), min(4, len(pairs)), replace=False)
+    soft = [(*pairs[at], float(rng.choice([0.1, 1.0, 30.0]))) for at in chosen]
+    return {"soft_must_link": soft[::2], "soft_cannot_link": soft[1::2]}
+
+
+def with_other_pairs(instance, **pairs):
+    limits = ("min_size", "max_size", "sizes", "min_weight", "max_weight", "cluster_constraints")
+    stated = {name: getattr(instance, name) for name in limits}
+    return Instance(instance.points, instance.k, weights=instance.weights, **stated, **pairs)
+
+
+@pytest.mark.parametrize(("draw", "seed"), CASES)
+def test_clusterings_are_within_limits_and_found_where_there_are_any(draw, seed):
+    instance = draw(seed)
+    feasible = feasible_clusterings(instance)
+    costs = [Partition(labels).cost(instance) for labels in feasible]
+    for method in METHODS:
+        result = method.run(instance, seed)
+        if not len(feasible):
+            assert result.status is HeuristicStatus.INFEASIBLE
+            continue
+        assert result.status is HeuristicStatus.FOUND
+        assert Partition(result.labels).is_feasible(instance)
+        assert result.sum_of_squares >= min(costs) * (1 - 1e-9) - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_soft_pairs_beside_limits(seed):
+    hard = (sized_instance if seed % 2 else weighted_instance)(seed)
+    pairs = {"must_link": hard.must_link, "cannot_link": hard.cannot_link}
+    instance = with_other_pairs(hard, **pairs, **drawn_soft(hard, seed))
+    is_feasible = len(feasible_clusterings(instance)) > 0
+    result = PCCC(penalty=1.0).run(instance, seed)
+    assert (result.status is HeuristicStatus.FOUND) == is_feasible
+    if is_feasible:
+        assert Partition(result.labels).is_feasible(instance)
+        least = min(Partition(labels).cost(instance) for labels in feasible_clusterings(instance))
+        assert result.penalised_objective >= least * (1 - 1e-9) - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_bh_kmeans_is_within_limits_whatever_pairs_say(seed):
+    hard = (sized_instance if seed % 2 else weighted_instance)(seed)
+    alone = with_other_pairs(hard)
+    result = BHKMeans().run(hard, seed)
+    is_feasible = len(feasible_clusterings(alone)) > 0
+    assert (result.status is HeuristicStatus.FOUND) == is_feasible
+    if is_feasible:
+        assert Partition(result.labels).is_feasible(alone)
+
+
+def cheapest(contraction, graph, costs, penalty, order):
+    """The least objective of labels within the limits, by enumeration; inf where there are none."""
+    bounds = [size_bounds(measure.limits) for measure in contraction.measures]
+    i, j = graph.pairs.T
+    best = np.inf
+    for labels in map(np.array, product(range(contraction.k), repeat=contraction.n_blocks)):
+        same = labels[i] == labels[j]
+        if (same & graph.is_hard).any():
+            continue
+        sums = [np.bincount(labels, m.of_blocks, contraction.k) for m in contraction.measures]
+        fits = [
+            ((least[order] <= each) & (each <= most[order])).all()
+            for each, (least, most) in zip(sums, bounds, strict=True)
+        ]
+        violated = np.abs(graph.weights[~graph.is_hard & (same == (graph.weights > 0))]).sum()
+        if all(fits):
+            own = costs[np.arange(len(labels)), labels].sum()
+            best = min(best, own + penalty * violated)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_step_within_limits_is_optimal_for_its_costs(seed):
+    hard = sized_instance(seed, most_points=6)
+    pairs = {"must_link": hard.must_link, "cannot_link": hard.cannot_link}
+    soft = drawn_soft(hard, seed) if seed % 3 else {}
+    instance = with_other_pairs(hard, **pairs, **soft).in_pairs_and_sizes()
+    contraction = contract(instance)
+    if isinstance(contraction, Infeasibility) or not contraction.has_limits:
+        return
+    graph = pair_graph(instance, contraction)
+    step = SizedPairwiseAssignment(contraction, graph, AssignmentParameters())
+    rng = np.random.default_rng(seed)
+    costs = rng.uniform(0.0, 2.0, (contraction.n_blocks, contraction.k))
+    free = PairwiseAssignment(graph, contraction.k)(costs, penalty=0.5)
+    centres = rng.normal(size=(contraction.k, contraction.means.shape[1]))
+    for in_order in step.in_orders(centres, rng):
+        found = in_order(costs, penalty=0.5)
+        least = cheapest(contraction, graph, costs, 0.5, in_order.order)
+        assert found.objective == pytest.approx(least, rel=1e-9, abs=1e-9)
+        assert found.is_optimal is (found.labels is not None)
+        if found.labels is not None:
+            assert contraction.keeps(found.labels)
+            assert found.objective >= free.bound - 1e-9
+
+
+def test_all_orders_of_three_listed_sizes_are_tried():
+    points = np.random.default_rng(0).normal(size=(9, 2))
+    instance = Instance(points, 3, sizes=[2, 3, 4])
+    contraction = contract(instance)
+    graph = PairGraph(9, np.empty((0, 2), np.intp), np.empty(0))
+    step = SizedPairwiseAssignment(contraction, graph, AssignmentParameters())
+    orders = step.in_orders(points[:3], np.random.default_rng(0))
+    assert {tuple(each.order) for each in orders} == set(permutations(range(3)))
+
+
+@pytest.mark.parametrize("limits", [{"min_size": 12}, {"sizes": [8, 12, 20]}, {"max_size": 14}])
+def test_two_methods_of_the_same_steps_end_alike(limits):
+    """From the same centres: BLPKM and IPC-k-means, which end by rules of their own."""
+    points = np.random.default_rng(4).normal(size=(40, 2))
+    instance = Instance(points, 3, cannot_link=[(0, 1), (2, 3), (1, 4)], **limits)
+    one, other = BLPKM().run(instance, 7), IPCKMeans().run(instance, 7)
+    assert one.sum_of_squares == pytest.approx(other.sum_of_squares, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", [BLPKM(), IPCKMeans(), PCCC(), BHKMeans()])
+@pytest.mark.parametrize("pairs", [{}, {"must_link": [(0, 1)], "cannot_link": [(1, 2)]}])
+def test_large_instances_are_within_limits(method, pairs, monkeypatch):
+    """Without integer programmes: by a flow, a repair, or with the first clustering."""
+    monkeypatch.setattr(pairwise, "MOST_VARIABLES", 10)
+    monkeypatch.setattr(kmeans, "MOST_VARIABLES", 10)
+    points = np.random.default_rng(1).normal(size=(30, 2))
+    instance = Instance(points, 3, min_size=9, max_size=11, **pairs)
+    result = method.run(instance, 0)
+    assert result.status is HeuristicStatus.FOUND
+    assert Partition(result.labels).keeps_sizes(instance)
+    assert result.keeps_hard_constraints or isinstance(method, BHKMeans)
+
+
+def test_pairs_and_sizes_that_cannot_hold_together_are_told_as_such():
+    """Four blocks of three points, and a cluster of five."""
+    points = np.arange(12.0)[:, None]
+    together = [(i, i + 1) for i in range(11) if i % 3 < 2]
+    instance = Instance(points, 2, must_link=together, sizes=[5, 7])
+    for method in (BLPKM(), IPCKMeans(), PCCC()):
+        result = method.run(instance)
+        assert result.status is HeuristicStatus.INFEASIBLE
+        assert result.infeasibility.kind is InfeasibilityKind.SIZES
+    assert BHKMeans().run(instance).status is HeuristicStatus.FOUND
+
+
+def test_the_semidefinite_start_keeps_sizes():
+    import sdpbb
+
+    points = np.random.default_rng(2).normal(size=(30, 2))
+    instance = Instance(points, 3, must_link=[(0, 1)], cannot_link=[(2, 3)], sizes=[5, 10, 15])
+    result = sdpbb.heuristic("ipc-kmeans", start="sdp").run(instance)
+    assert Partition(result.labels).is_feasible(instance)
+
+
+def test_best_of_begins_from_each_method():
+    points = np.random.default_rng(0).normal(size=(40, 2))
+    instance = Instance(points, 3, must_link=[(0, 9)], cannot_link=[(1, 2)], min_size=12)
+    for method in (BLPKM(), IPCKMeans(), PCCC(), BHKMeans()):
+        result = BestOf(n_runs=1, n_relocations=0, method=method).run(instance, 0)
+        assert Partition(result.labels).is_feasible(instance)
+
+
+@pytest.mark.parametrize("method", [COPKMeans(), PostProcessing()])
+def test_methods_that_know_of_no_limits_say_so(method):
+    instance = Instance(np.arange(6.0)[:, None], 2, max_size=4)
+    with pytest.raises(InstanceError, match=f"^{method.name}: takes constraints on pairs only"):
+        method.run(instance)
+
+
+def test_nearest_clusters_alone_and_limits_on_weights_are_refused():
+    points = np.arange(6.0)[:, None]
+    with pytest.raises(InstanceError, match=r"^pccc: q = 2: within limits on sizes or weights"):
+        PCCC(q=2).run(Instance(points, 2, max_size=4))
+    with pytest.raises(InstanceError, match=r"^bckm: takes no limits on the weights of clusters"):
+        BCKM().run(Instance(points, 2, weights=np.arange(1.0, 7.0), max_weight=12.0))
