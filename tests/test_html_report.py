@@ -22,7 +22,7 @@ from sdpbb.markup import Markup, element, markup
 from sdpbb.parameters import SolverParameters
 from sdpbb.plots.clusters import look_of
 from sdpbb.plots.style import RED
-from sdpbb.problem import Instance, MaximumOverlap, MaximumSize, Origin, Partition
+from sdpbb.problem import Instance, MaximumDiameter, MaximumOverlap, MaximumSize, Origin, Partition
 from sdpbb.problem.scaling import Scaling
 from sdpbb.result import Result, SolutionStatus
 from sdpbb.solver import solve
@@ -246,7 +246,7 @@ def test_kept_and_violated_constraints_are_counted():
 
 
 def test_what_was_asked_is_told():
-    instance = replace(INSTANCE, cluster_constraints=(MaximumSize(2),))
+    instance = replace(INSTANCE, cluster_constraints=(MaximumDiameter(9.0), MaximumSize(1)))
     result = replace(
         Result(**OPTIMAL),
         parameters={"gap": 1e-4, "time_limit": 60.0, "node_limit": None, "seed": 7, "workers": 2},
@@ -257,15 +257,17 @@ def test_what_was_asked_is_told():
         "3 with 2 features",
         "Time limit 60 s",
         "Seed 7",
-        "MaximumSize",
+        "MaximumDiameter",
+        "Sizes of clusters 1 point each",
         '"node_limit": null',
     ):
         assert told in text
+    assert "MaximumSize" not in text  # told as a limit on sizes
     assert "Node limit" not in text
 
 
 def test_long_constraints_are_cut():
-    constraints = [MaximumOverlap(range(3), 1)] + [MaximumSize(n) for n in range(1, 8)]
+    constraints = [MaximumOverlap(range(3), 1)] + [MaximumDiameter(float(n)) for n in range(1, 8)]
     instance = Instance(np.zeros((300, 2)), 2, cluster_constraints=constraints)
     whole = str(instance.cluster_constraints[0])
     instance = replace(

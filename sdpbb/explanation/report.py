@@ -139,8 +139,8 @@ def _summary(report: ConstraintReport) -> list[tuple[str, str]]:
         counted(len(instance.must_link), "must-link"),
         counted(len(instance.cannot_link), "cannot-link"),
     ]
-    if instance.cluster_constraints:
-        on_clusters = counted(len(instance.cluster_constraints), "constraint")
+    if instance.other_constraints:
+        on_clusters = counted(len(instance.other_constraints), "constraint")
         constraints.append(f"{on_clusters} on clusters")
     constraints += instance.stated_limits
     lines = [

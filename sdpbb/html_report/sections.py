@@ -106,15 +106,17 @@ def question(run: ReportedRun) -> Markup:
         facts.append(("Sizes of clusters", ", ".join(instance.stated_limits)))
     if instance.has_soft_constraints:
         soft = instance.soft_must_link, instance.soft_cannot_link
-        counts = [f"{len(pairs):,}" for pairs in soft]
-        text_of = f"{counts[0]} must-links and {counts[1]} cannot-links, each at its weight"
-        facts.append(("Soft constraints", text_of))
+        together, apart = (
+            amount(len(pairs), kind)
+            for pairs, kind in zip(soft, ("must-link", "cannot-link"), strict=True)
+        )
+        facts.append(("Soft constraints", f"{together} and {apart}, each at its weight"))
         if result.soft is not None:
             facts.append(("Violated", str(result.soft)))
-    if instance.cluster_constraints:
-        first = instance.cluster_constraints[:6]
+    if instance.other_constraints:
+        first = instance.other_constraints[:6]
         constraints = ", ".join(shorten(str(one), 80, placeholder=" ...") for one in first)
-        more = len(instance.cluster_constraints) - 6
+        more = len(instance.other_constraints) - 6
         facts.append(("On clusters", constraints + (f", and {more} more" if more > 0 else "")))
     if instance.origin.constraints_path:
         facts.append(("Constraints from", instance.origin.constraints_path))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.problem.checks import SoftPairs
-from sdpbb.problem.cluster_constraints import ClusterConstraint
+from sdpbb.problem.cluster_constraints import ClusterConstraint, MaximumSize
 from sdpbb.problem.compiled_constraints import CompiledConstraints, stated_maxima
 from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.size_limits import SizeLimits
@@ -83,6 +83,11 @@ class ConstraintForms:
     def stated_limits(self) -> list[str]:
         """Limits on sizes and weights of clusters that say something, as texts."""
         return [str(limits) for limits in (self.size_limits, self.weight_limits) if limits]
+
+    @property
+    def other_constraints(self) -> tuple[ClusterConstraint, ...]:
+        """Constraints on clusters but for largest sizes, which `stated_limits` tells."""
+        return tuple(one for one in self.cluster_constraints if type(one) is not MaximumSize)
 
     @property
     def has_constraints_beyond_pairs(self) -> bool:

@@ -250,8 +250,8 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
         ]
         if soft:
             constraints.append(counted(soft, "soft constraint"))
-        if self.cluster_constraints:
-            on_clusters = counted(len(self.cluster_constraints), "constraint")
+        if self.other_constraints:
+            on_clusters = counted(len(self.other_constraints), "constraint")
             constraints.append(f"{on_clusters} on clusters")
         constraints += self.stated_limits
         return constraints

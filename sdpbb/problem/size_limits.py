@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
+from sdpbb.values import counted
 
 
 @stored
@@ -108,7 +109,7 @@ class SizeLimits:
         if self.listed is not None:
             return "sizes " + ", ".join(map(str, self.listed))
         if self.is_equal:
-            return f"{self.least} points each"
+            return f"{counted(self.least, 'point')} each"
         return f"{self.least} to {self.most} points each"
 
 

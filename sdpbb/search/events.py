@@ -68,7 +68,7 @@ class Started:
             n_blocks=n_blocks,
             n_block_cannot_link=n_block_cannot_link,
             resumed=resumed,
-            n_cluster_constraints=len(instance.cluster_constraints),
+            n_cluster_constraints=len(instance.other_constraints),
             origin=instance.origin,
             n_equal=n_equal,
             sizes=", ".join(instance.stated_limits),

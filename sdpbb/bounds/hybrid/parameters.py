@@ -69,11 +69,11 @@ class HybridParameters(Parameters):
     )
     hopeless_steps: int = parameter(
         30,
-        "There columns are given up after this many steps already where their own bound is far below "
-        "the best one.",
-        reason="Exact pricing that has not ended by then does not: with soft constraints on iris and "
-        "glass, and limits on sizes of wine, it takes the other 90 steps in vain. Wine with k = 5 "
-        "comes within 0.3 percent after 20.",
+        "There columns are given up after this many steps already where their own bound is far "
+        "below the best one.",
+        reason="Exact pricing that has not ended by then does not: with soft constraints on iris "
+        "and glass, and limits on sizes of wine, it takes the other 90 steps in vain. Wine with "
+        "k = 5 comes within 0.3 percent after 20.",
         ge=0,
     )
     hopeful: float = parameter(
