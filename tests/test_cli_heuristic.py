@@ -151,9 +151,18 @@ def test_the_summary_is_what_came_of_it(run, fake, data, tmp_path):
         "Sum of squares": "2",
         "Penalised objective": "3.125",
         "Violated": "1 of 2 cannot-links, 1 of 1 soft must-link, soft weight 0.25",
+        "Clusters": "2 clusters of 1, 3 points",
         "Iterations": "7",
         "Stopped": "iteration limit",
     }
+
+
+def test_limits_are_told(run, data, tmp_path):
+    (tmp_path / "constraints.txt").write_text("MINSIZE 2\n")
+    status, out, _ = run("blpkm", data, "--constraints", tmp_path / "constraints.txt")
+    assert status == 0
+    assert "points: 4 points, 2 features, k = 2, 2 points each\n" in out
+    assert "Clusters             2 clusters of 2, 2 points\n" in out
 
 
 def test_a_method_at_work_is_told_now_and_then(run, fake, data, monkeypatch):

@@ -10,7 +10,7 @@ from typing import Any
 from heuristics.result import HeuristicResult, HeuristicStatus, Violations
 from sdpbb.cli.inputs import constraint_counts
 from sdpbb.files import shown_path
-from sdpbb.problem import Instance
+from sdpbb.problem import Instance, Partition
 from sdpbb.values import counted
 
 _NAMES = {
@@ -55,6 +55,8 @@ class HeuristicReport:
             lines.append(("Penalised objective", f"{result.penalised_objective:.12g}"))
         if result.violations is not None:
             lines.append(("Violated", _violated(self.instance, result.violations)))
+        if result.labels is not None:
+            lines.append(("Clusters", str(Partition(result.labels))))
         lines += [
             ("Iterations", str(result.n_iterations)),
             ("Time", f"{result.seconds:.2f} s"),
@@ -68,6 +70,7 @@ def header(method: str, instance: Instance, version: str) -> str:
     """Return the header: method and instance."""
     counts = constraint_counts(instance)
     constraints = [counted(count, kind) for kind, count in counts.items() if count]
+    constraints += instance.stated_limits
     return (
         f"sdpbb {version}: constrained clustering by {method}, without a proof\n"
         f"{shown_path(instance.name) or 'unnamed'}: {counted(instance.n_points, 'point')}"
