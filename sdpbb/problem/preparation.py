@@ -13,7 +13,7 @@ from sdpbb.problem.checks import as_points, checked_points, checked_weights
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import is_frame, table_of_frame
 from sdpbb.problem.missing import completed
-from sdpbb.problem.table import PointTable
+from sdpbb.problem.table import PointTable, left_out_columns
 
 
 def table_in_memory(points: Any, reading: Reading, weights: ArrayLike | None = None) -> PointTable:
@@ -61,6 +61,9 @@ def prepared(
         For a value that is missing or not finite, and for weights that are none.
     """
     n = len(table.points)
+    if reading.weight_column is not None:
+        named = f"{where}weight_column"
+        left_out_columns(table.feature_names, None, (reading.weight_column,), argument=named)
     table = completed(table, reading.missing, reading.weight_column, where)
     bad = np.argwhere(~np.isfinite(table.points))
     if len(bad):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem.frames import merely_counts
@@ -18,9 +18,9 @@ SHOWN = 3
 def labels_in_order(labels: Any, n_points: int, origin: Origin, argument: str = "labels") -> Any:
     """Return labels in the order of the points.
 
-    A pandas series goes by its index where the rows of the points have names: the same names in any
-    order. All other labels go by position. Where rows of the data are left out, labels may be of
-    all rows.
+    A pandas series goes by its index where the rows of the points have names, those of the index of
+    a frame or of its index_column: the same names in any order. All other labels go by position.
+    Where rows of the data are left out, labels may be of all rows.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def labels_in_order(labels: Any, n_points: int, origin: Origin, argument: str = 
     if type(labels).__name__ == "Series" and hasattr(labels, "iloc"):
         names = _names_of_rows(labels.index, origin, argument)
         if names is not None:
-            return labels.iloc[_positions(labels.index, names, origin, argument)]
+            return labels.iloc[_positions(labels.index, names, argument)]
         labels = labels.array
     if origin.kept_rows is None or not hasattr(labels, "__len__"):
         return labels
@@ -46,27 +46,41 @@ def labels_in_order(labels: Any, n_points: int, origin: Origin, argument: str = 
     return [labels[row] for row in origin.kept_rows.tolist()]
 
 
-def _names_of_rows(index: Any, origin: Origin, argument: str) -> Any:
-    """Return the names of the points that an index is compared with; None to go by position."""
-    if origin.data_index is None:
-        return None if merely_counts(index) else origin.row_names
-    if index.equals(origin.data_index) or index.equals(origin.index):
+class _RowNames(NamedTuple):
+    """Names of the points, and those of all rows of the data, of which some may be left out.
+
+    are_text : whether they are no more than text, whatever the index of a series has
+    """
+
+    wanted: list[Any]
+    known: set[Any]
+    are_text: bool
+
+
+def _names_of_rows(index: Any, origin: Origin, argument: str) -> _RowNames | None:
+    """Return the names that the index of a series is compared with; None to go by position."""
+    column = origin.row_names
+    counts = origin.data_index is None or merely_counts(origin.data_index)
+    if origin.data_index is not None:
+        if index.equals(origin.data_index) or index.equals(origin.index):
+            return None
+        if merely_counts(index):  # of no names: whether they are numbers of rows is not certain
+            raise InstanceError(
+                f"{argument}: their index merely counts, and is not that of the points; expected "
+                f"the index of the points, or {argument}.to_numpy(), which goes by position"
+            )
+        if column is None or not counts or set(map(str, index)).isdisjoint(column):
+            return _RowNames(list(origin.index), set(origin.data_index), are_text=False)
+    if column is None or merely_counts(index):
         return None
-    if merely_counts(index):  # of no names: whether they are numbers of rows is not certain
-        raise InstanceError(
-            f"{argument}: their index merely counts, and is not that of the points; expected the "
-            f"index of the points, or {argument}.to_numpy(), which goes by position"
-        )
-    return origin.index
+    return _RowNames(list(column), {*column, *origin.dropped_rows}, are_text=True)
 
 
-def _positions(index: Any, names: Any, origin: Origin, argument: str) -> list[int]:
+def _positions(index: Any, names: _RowNames, argument: str) -> list[int]:
     """Return the positions in an index of the names of the points."""
     by_position = f"{argument}.to_numpy(), which goes by position"
-    found, wanted = list(index), list(names)
-    known = set(wanted if origin.data_index is None else origin.data_index)
-    if origin.data_index is None:  # names that are no more than text
-        found, known = [str(name) for name in found], known | set(origin.dropped_rows)
+    wanted, known = names.wanted, names.known
+    found = [str(name) for name in index] if names.are_text else list(index)
     for listed, whose in ((found, argument), (wanted, "points")):
         name, times = Counter(listed).most_common(1)[0] if listed else ("", 0)
         if times > 1:

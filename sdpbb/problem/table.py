@@ -90,18 +90,17 @@ class PointTable:
     def with_weights(self, column: str | None, where: str = "") -> PointTable:
         """Return the table with the weights in a column, which is no feature then.
 
-        column : its name; None for no weights
+        column : the name of one of the features; None for no weights
         where : what messages begin with
 
         Raises
         ------
         InstanceError
-            If there is no such column, no other one, or a number in it is not positive.
+            If it is the only column, or a number in it is not positive.
         """
         if column is None:
             return self
         argument = f"{where}weight_column = {shown(str(column))}"
-        left_out_columns(self.feature_names, None, (column,), argument=f"{where}weight_column")
         at = self.feature_names.index(column)
         if len(self.feature_names) == 1:
             raise InstanceError(f"{argument}: no columns are left as features; expected one more")

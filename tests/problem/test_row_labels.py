@@ -57,6 +57,18 @@ def test_an_index_that_counts_has_no_names():
     assert list(labels_in_order(labels.set_axis([3, 2, 1, 0]), 4, origin)) == [1, 0, 1, 0]
 
 
+def test_names_of_a_column_are_those_of_a_series_too():
+    frame = FRAME.rename_axis("who").reset_index()
+    origin = Instance.from_frame(frame, 2, index_column="who").origin
+    labels = pandas.Series({"d": 1, "c": 0, "b": 1, "a": 0})
+    assert list(labels_in_order(labels, 4, origin)) == [0, 1, 0, 1]
+    with pytest.raises(InstanceError, match=r"^labels: none for 1 \('c'\) of 4 rows"):
+        labels_in_order(labels.drop("c"), 4, origin)
+    # Numbers of rows are known as well.
+    assert list(labels_in_order(labels.set_axis([3, 2, 1, 0]), 4, origin)) == [0, 1, 0, 1]
+    assert list(labels_in_order(labels.reset_index(drop=True), 4, origin)) == [1, 0, 1, 0]
+
+
 def test_equal_indices_go_by_position():
     twice = FRAME.set_axis(list("aabb"))
     labels = pandas.Series([0, 1, 0, 1], index=twice.index)
