@@ -326,7 +326,7 @@ def test_no_more_workers_begin_than_fit_the_memory(monkeypatch):
 
     monkeypatch.setattr("sdpbb.search.processes.TaskPool", pool)
     monkeypatch.setattr(
-        "sdpbb.run.memory_plan",
+        "sdpbb.bound_raising.memory_plan",
         lambda parameters, *_, is_resumed: MemoryPlan(replace(parameters, workers=2), 1.0, 1.0),
     )
     told = []

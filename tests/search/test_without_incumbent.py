@@ -115,7 +115,7 @@ class SeeingRun(BlindRun):
 
 
 def use(monkeypatch, bounding):
-    for room in ("memory_plan", "run"):
+    for room in ("memory_plan", "bound_raising"):
         monkeypatch.setattr(f"sdpbb.{room}.bounding_method", lambda name, parameters: bounding)
 
 
@@ -201,7 +201,7 @@ def test_an_exhausted_tree_is_a_proof(monkeypatch, bounding):
         limits.append(branch_and_bound(*arguments))
         return limits[-1]
 
-    monkeypatch.setattr("sdpbb.run.branch_and_bound", search)
+    monkeypatch.setattr("sdpbb.bound_raising.branch_and_bound", search)
     events = []
     result = solve(IMPOSSIBLE, COLGEN, events.append)
     assert limits == [None]
