@@ -122,9 +122,11 @@ def _instance(
 
 def _check_no_feature(frame: Any, labels: Any, features: Sequence[str]) -> None:
     """Refuse labels that are a column of the points, and would be taken for a feature."""
-    name, given = getattr(labels, "name", None), list(labels)
+    name = getattr(labels, "name", None)
+    if name is None or str(name) not in features:
+        return
     same = [at for at, column in enumerate(columns_of(frame)) if column == name]
-    if str(name) in features and any(list(column_of(frame, at)) == given for at in same):
+    if any(list(column_of(frame, at)) == list(labels) for at in same):
         raise InstanceError(
             f"points: the labels are their column {name!r}; expected points without it, or "
             f"drop=[{name!r}]"

@@ -269,6 +269,10 @@ def test_labels_are_no_feature(library):
     with pytest.raises(InstanceError, match=r"^points: the labels are their column 'group'; "):
         optimality_gap(frame, frame["group"])
     assert optimality_gap(frame[["x"]], frame["group"]).proven_optimal
+    assert optimality_gap(frame, frame["group"], drop=["group"]).proven_optimal
+    assert optimality_gap(frame[["x"]], (label for label in "aab")).proven_optimal
+    with pytest.raises(InstanceError, match=r"^labels: of type int; expected one"):
+        optimality_gap(frame, 5)
 
 
 def test_rows_of_polars_are_numbered():
