@@ -17,8 +17,8 @@ from sdpbb.problem import Contraction
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.time_left import TimeLeft, check_time
 
-# Blocks times clusters of integer programmes, which take about a second for these.
-MOST_VARIABLES = 5_000
+# Blocks times clusters of integer programmes; and where a repair does, too, and many starts count.
+MOST_VARIABLES, FEW_VARIABLES = 50_000, 5_000
 # Orders of listed sizes that are all tried for the first centres.
 MOST_ORDERS = 6
 
@@ -36,14 +36,14 @@ class SizedAssignment:
         self,
         contraction: Contraction,
         seconds: float,
-        most_variables: int = MOST_VARIABLES,
         solver: str = "auto",
+        is_exact: bool = False,
     ) -> None:
         """Prepare the step.
 
         seconds : for all integer programmes together
-        most_variables : blocks times clusters of an integer programme
         solver : of integer programmes, as `sdpbb.backends.milp.load` has it
+        is_exact : whether these are solved in the place of repairs wherever they are not too large
         """
         self._contraction = contraction
         self._measures = contraction.measures
@@ -54,7 +54,8 @@ class SizedAssignment:
         is_free = not len(contraction.cannot_link)
         alike = [bool((measure.of_blocks == 1).all()) for measure in self._measures]
         self.is_flow = is_free and alike == [True]
-        self._is_small = contraction.n_blocks * contraction.k <= most_variables and seconds > 0
+        most = MOST_VARIABLES if is_exact or not is_free else FEW_VARIABLES
+        self._is_small = contraction.n_blocks * contraction.k <= most and seconds > 0
         self.is_greedy = is_free and not self.is_flow and not self._is_small
         self.is_possible = is_free or self._is_small
 

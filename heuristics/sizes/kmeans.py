@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from heuristics.kmeans_steps import KMeansLabels, alternate_kmeans, explained
 from heuristics.sizes.assignment import SizedAssignment
-from heuristics.sizes.pairwise import MOST_VARIABLES
 from sdpbb.problem import Contraction
 from sdpbb.time_left import OutOfTime, TimeLeft
 
@@ -21,7 +20,7 @@ class SizedKMeans:
     def __init__(self, contraction: Contraction, max_iterations: int, time_left: TimeLeft) -> None:
         """max_iterations : assignment steps from each set of centres."""
         self._contraction = contraction
-        self._assign = SizedAssignment(contraction, math.inf, MOST_VARIABLES)
+        self._assign = SizedAssignment(contraction, math.inf, is_exact=True)
         self._max_iterations = max_iterations
         self._time_left = time_left
 

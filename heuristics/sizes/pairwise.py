@@ -13,9 +13,6 @@ from sdpbb.problem import Contraction
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.time_left import TimeLeft, at_most, no_limit
 
-# Blocks times clusters of integer programmes. Linear relaxations of 40,000 took 0.15 s.
-MOST_VARIABLES = 50_000
-
 
 class SizedPairwiseAssignment:
     """Assignment step of one contraction and graph of pairs, prepared for many costs.
@@ -37,7 +34,7 @@ class SizedPairwiseAssignment:
         contraction : with limits; its soft pairs are left aside, for those of the graph
         """
         self._contraction = contraction
-        self._assign = SizedAssignment(contraction, math.inf, MOST_VARIABLES, parameters.solver)
+        self._assign = SizedAssignment(contraction, math.inf, parameters.solver, is_exact=True)
         self._seconds = parameters.time_limit
         self._pairs, self._weights = graph.pairs[~graph.is_hard], graph.weights[~graph.is_hard]
 

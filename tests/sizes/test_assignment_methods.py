@@ -8,7 +8,7 @@ import pytest
 from heuristics import BCKM, BLPKM, PCCC, BestOf, BHKMeans, COPKMeans, IPCKMeans, PostProcessing
 from heuristics.assignment import AssignmentParameters, PairGraph, PairwiseAssignment, pair_graph
 from heuristics.result import HeuristicStatus
-from heuristics.sizes import kmeans, pairwise
+from heuristics.sizes import assignment
 from heuristics.sizes.pairwise import SizedPairwiseAssignment
 from sdpbb.errors import InstanceError
 from sdpbb.packing import size_bounds
@@ -145,8 +145,7 @@ def test_two_methods_of_the_same_steps_end_alike(limits):
 @pytest.mark.parametrize("pairs", [{}, {"must_link": [(0, 1)], "cannot_link": [(1, 2)]}])
 def test_large_instances_are_within_limits(method, pairs, monkeypatch):
     """Without integer programmes: by a flow, a repair, or with the first clustering."""
-    monkeypatch.setattr(pairwise, "MOST_VARIABLES", 10)
-    monkeypatch.setattr(kmeans, "MOST_VARIABLES", 10)
+    monkeypatch.setattr(assignment, "MOST_VARIABLES", 10)
     points = np.random.default_rng(1).normal(size=(30, 2))
     instance = Instance(points, 3, min_size=9, max_size=11, **pairs)
     result = method.run(instance, 0)
@@ -197,3 +196,15 @@ def test_nearest_clusters_alone_and_limits_on_weights_are_refused():
         PCCC(q=2).run(Instance(points, 2, max_size=4))
     with pytest.raises(InstanceError, match=r"^bckm: takes no limits on the weights of clusters"):
         BCKM().run(Instance(points, 2, weights=np.arange(1.0, 7.0), max_weight=12.0))
+
+
+def test_best_of_solves_programmes_where_no_repair_keeps_cannot_links(monkeypatch):
+    """Of more blocks than it solves any for where there are no cannot-links."""
+    points = np.random.default_rng(3).normal(size=(30, 2))
+    instance = Instance(points, 3, cannot_link=[(0, 1), (2, 3)], min_size=9, max_size=11)
+    method = BestOf(n_runs=1, n_relocations=5)
+    usual = method.run(instance, 0)
+    monkeypatch.setattr(assignment, "FEW_VARIABLES", 10)
+    assert np.array_equal(method.run(instance, 0).labels, usual.labels)
+    monkeypatch.setattr(assignment, "MOST_VARIABLES", 10)
+    assert method.run(instance, 0).n_iterations == 0
