@@ -19,8 +19,6 @@ from sdpbb.time_left import TimeLeft, check_time
 
 # Blocks times clusters of integer programmes; and where a repair does, too, and many starts count.
 MOST_VARIABLES, FEW_VARIABLES = 50_000, 5_000
-# Orders of listed sizes that are all tried for the first centres.
-MOST_ORDERS = 6
 
 
 class SizedAssignment:
