@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from sdpbb.decomposition.bounds import SubsetBounds
@@ -20,6 +22,10 @@ def left_out(instance: Instance, bounds: SubsetBounds) -> tuple[str, ...]:
     has_least = (instance.min_size or 1) > 1 or instance.min_weight is not None
     if has_least or instance.sizes is not None:
         told.append("bounds of subsets leave out least sizes and weights, and listed sizes")
+    # Certificates state greatest weights in the units of the whole.
+    is_certified = bounds.proofs is not None and instance.max_weight is not None
+    if is_certified and any(part.max_weight is not None for part in _parts(instance, bounds)):
+        told.append("certified bounds of subsets leave out greatest weights")
     n_across = _cannot_links_across(instance, bounds)
     if n_across:
         told.append(f"bounds of subsets leave out {counted(n_across, 'cannot-link')} across")
@@ -34,15 +40,20 @@ def _soft_left_out(instance: Instance, bounds: SubsetBounds) -> int:
     n_soft = len(instance.soft_must_link) + len(instance.soft_cannot_link)
     if not n_soft:
         return 0
+    for part in _parts(instance, bounds):
+        n_soft -= len(part.soft_must_link) + len(part.soft_cannot_link)
+    return n_soft
+
+
+def _parts(instance: Instance, bounds: SubsetBounds) -> Iterator[Instance]:
+    """Yield the instances of the subsets of the best sum."""
     contraction = contract(instance)
     assert isinstance(contraction, Contraction)  # it has been dealt out
     restriction = Restriction(instance, contraction)
     for subset in bounds.best_partition():
         blocks = bounds.tree.blocks(subset)
         if len(blocks) >= instance.k:
-            part = restriction.instance(blocks, restriction.rows(blocks))
-            n_soft -= len(part.soft_must_link) + len(part.soft_cannot_link)
-    return n_soft
+            yield restriction.instance(blocks, restriction.rows(blocks))
 
 
 def _cannot_links_across(instance: Instance, bounds: SubsetBounds) -> int:

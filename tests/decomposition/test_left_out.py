@@ -49,6 +49,15 @@ def test_a_line_for_each_kind(constraints, told):
     assert left_out(Instance(POINTS, 2, **constraints), halves([0.0, 0.0, 1.0, 1.0])) == told
 
 
+def test_certified_subsets_know_nothing_of_greatest_weights():
+    told = ("certified bounds of subsets leave out greatest weights",)
+    bounds = halves([0.0, 0.0, 1.0, 1.0])
+    for most, is_told in ((20.0, True), (30.0, False)):  # the halves weigh 10 and 26
+        instance = Instance(POINTS, 2, weights=np.arange(1.0, 9.0), max_weight=most)
+        assert left_out(instance, bounds) == ()
+        assert left_out(instance, replace(bounds, proofs={})) == (told if is_told else ())
+
+
 def test_nothing_is_across_where_the_best_bound_is_that_of_the_whole():
     instance = Instance(POINTS, 2, cannot_link=[(0, 4)])
     assert left_out(instance, halves([0.0, 3.0, 1.0, 1.0])) == ()
