@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sdpbb.arrays import Booleans, Integers, Reals
+from sdpbb.bounds.colgen.pricing.exchange_kernels import exchanged
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays, inner
 from sdpbb.bounds.colgen.pricing.set_kernels import consumption, fits
 from sdpbb.bounds.colgen.pricing.whole_kernels import is_allowed
@@ -113,3 +114,5 @@ def climb_whole(
                 found[s] = best_set
             if dimension == 0:
                 break
+        if values[s] < np.inf:
+            values[s] = exchanged(data, profits, found[s])
