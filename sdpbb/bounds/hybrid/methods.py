@@ -66,5 +66,7 @@ def is_low(contraction: Contraction, parameters: HybridParameters) -> bool:
 
 def is_small(contraction: Contraction, parameters: HybridParameters) -> bool:
     """Return whether clusters are so small, in so few dimensions, that column generation ends."""
-    has_small_clusters = contraction.n_blocks / contraction.k <= parameters.small
-    return has_small_clusters and is_low(contraction, parameters)
+    most = parameters.small
+    if contraction.whole_measures:
+        most = max(most, parameters.small_limited)
+    return contraction.n_blocks <= most * contraction.k and is_low(contraction, parameters)

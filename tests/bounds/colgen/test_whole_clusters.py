@@ -98,6 +98,20 @@ def test_local_search_finds_allowed_clusters(seed):
     assert allowed(contraction, found).all()
 
 
+@given(SEEDS)
+def test_no_exchange_of_blocks_improves_a_cluster_of_local_search(seed):
+    contraction = whole_contraction(seed)
+    prices = drawn_prices(seed, contraction.n_blocks)
+    found = local_minima(PricingProblem.of(contraction), prices, np.inf)
+    columns, values = values_of(contraction, prices)
+    value_of = dict(zip(map(bytes, columns.members), values, strict=True))
+    for row in found:
+        out = columns.members & ~row
+        into = row & ~columns.members
+        near = (out.sum(axis=1) <= 1) & (into.sum(axis=1) <= 1)
+        assert value_of[bytes(row)] <= values[near].min() + 1e-9
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("dimension", [2, 6])
 @pytest.mark.parametrize("kind", ["soft", "least", "listed"])

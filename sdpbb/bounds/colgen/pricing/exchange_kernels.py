@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from sdpbb.arrays import NONE, Booleans, Reals
+from sdpbb.arrays import NONE, Booleans, Integers, Reals
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays, inner
 from sdpbb.bounds.colgen.pricing.whole_kernels import is_allowed
 
@@ -14,144 +16,150 @@ EXCHANGES = 100
 LEAST_GAIN = 1e-12
 
 
-@inner
-def _soft_between(data: PricingArrays, i: int, j: int) -> float:
-    """Return the W of a soft pair, 0 if there is none."""
-    for at in range(data.soft_start[i], data.soft_start[i + 1]):
-        if data.soft_other[at] == j:
-            return float(data.soft_weight[at])
-    return 0.0
+class Exchanged(NamedTuple):
+    """Set of blocks X that is changed block by block, and what others bring to it.
 
-
-@inner
-def _fits(
-    data: PricingArrays, held: Reals, used: Reals, spending: Reals, out: int, into: int, more: Reals
-) -> bool:
-    """Return whether the set without `out` and with `into`, NONE for no block, is allowed.
-
-    By measures and budgets. held (g,), used (b,) : of the set; spending : (b, m) what a block
-    spends beside it; more : (g,) work array
+    chosen : (m,) marks
+    sums : (4,) number of blocks, weight, sum of e_i ||c_i||^2, sum of W inside less profits
+    moment : (p,) sum of e_i c_i
+    held, used : (g,), (b,) of measures, of budgets
+    spending : (b, m) what each block spends beside X, or did when it came in
+    linked, tied : (m,) cannot-links of each block with X, and the sum of its W
+    trial : (g,) work array
     """
-    for g in range(len(held)):
-        more[g] = held[g]
+
+    chosen: Booleans
+    sums: Reals
+    moment: Reals
+    held: Reals
+    used: Reals
+    spending: Reals
+    linked: Integers
+    tied: Reals
+    trial: Reals
+
+
+@inner
+def _put(data: PricingArrays, profits: Reals, to: Exchanged, block: int, sign: float) -> None:
+    """Put a block into the set, with the sign 1, or take it out, with -1."""
+    e = data.weights[block]
+    to.chosen[block] = sign > 0.0
+    to.sums[0] += sign
+    to.sums[1] += sign * e
+    to.sums[3] += sign * (to.tied[block] - profits[block])
+    for c in range(len(to.moment)):
+        to.moment[c] += sign * e * data.points[block, c]
+        to.sums[2] += sign * e * data.points[block, c] ** 2
+    for g in range(len(to.held)):
+        to.held[g] += sign * data.measures[g, block]
+    for b in range(len(to.used)):
+        to.used[b] += sign * to.spending[b, block]
+        if len(data.pairs):
+            to.spending[b] += sign * data.pairs[b, block]
+    for at in range(data.start[block], data.start[block + 1]):
+        to.linked[data.neighbours[at]] += int(sign)
+    if len(data.soft_other):
+        for at in range(data.soft_start[block], data.soft_start[block + 1]):
+            to.tied[data.soft_other[at]] += sign * data.soft_weight[at]
+
+
+@inner
+def _value(data: PricingArrays, profits: Reals, of: Exchanged, out: int, into: int) -> float:
+    """Return the value of the set without `out` and with `into`, NONE for no block."""
+    weight, total = of.sums[1], of.sums[2] + of.sums[3]
+    if out >= 0:
+        weight -= data.weights[out]
+        total -= of.tied[out] - profits[out]
+    if into >= 0:
+        weight += data.weights[into]
+        total += of.tied[into] - profits[into]
+    if out >= 0 and into >= 0 and len(data.soft_other):
+        for at in range(data.soft_start[out], data.soft_start[out + 1]):
+            if data.soft_other[at] == into:
+                total -= data.soft_weight[at]
+    for c in range(len(of.moment)):
+        moment = of.moment[c]
         if out >= 0:
-            more[g] -= data.measures[g, out]
+            moment -= data.weights[out] * data.points[out, c]
+            total -= data.weights[out] * data.points[out, c] ** 2
         if into >= 0:
-            more[g] += data.measures[g, into]
-    if not is_allowed(data, more):
-        return False
-    for b in range(len(used)):
-        spent = used[b]
+            moment += data.weights[into] * data.points[into, c]
+            total += data.weights[into] * data.points[into, c] ** 2
+        total -= moment**2 / weight
+    return float(total)
+
+
+@inner
+def _fits(data: PricingArrays, of: Exchanged, out: int, into: int) -> bool:
+    """Return whether the set without `out` and with `into`, NONE for no block, is allowed."""
+    if into >= 0:
+        beside = of.linked[into]
+        if beside and out >= 0 and data.apart[out, into]:
+            beside -= 1
+        if beside:
+            return False
+    for g in range(len(of.held)):
+        of.trial[g] = of.held[g]
         if out >= 0:
-            spent -= spending[b, out]
+            of.trial[g] -= data.measures[g, out]
         if into >= 0:
-            spent += spending[b, into]
+            of.trial[g] += data.measures[g, into]
+    for b in range(len(of.used)):
+        spent = of.used[b]
+        if out >= 0:
+            spent -= of.spending[b, out]
+        if into >= 0:
+            spent += of.spending[b, into]
         if out >= 0 and into >= 0 and len(data.pairs):
             spent -= data.pairs[b, out, into]
         if spent > data.limits[b]:
             return False
-    return True
+    return is_allowed(data, of.trial)
 
 
 @inner
 def exchanged(data: PricingArrays, profits: Reals, chosen: Booleans) -> float:
-    """Exchange blocks of a set, as long as that lowers its value, and return the value.
+    """Exchange blocks of a set as long as that lowers its value, and return the value.
 
-    A block leaves, enters, or both, whichever gains most; sets stay allowed. chosen (m,) is
-    changed.
+    A block leaves, another enters, or both, whichever gains most; sets stay allowed.
+
+    chosen : (m,) of the set, which is changed
     """
-    m, dimension = data.points.shape
-    moment = np.zeros(dimension)
-    held, more = np.zeros(len(data.measures)), np.zeros(len(data.measures))
-    used, spending = np.zeros(len(data.limits)), data.linear.copy()
-    linked, tied = np.zeros(m, np.int64), np.zeros(m)
-    count, size, squares, rest = 0, 0.0, 0.0, 0.0
+    m = len(profits)
+    current = Exchanged(
+        np.zeros(m, np.bool_),
+        np.zeros(4),
+        np.zeros(data.points.shape[1]),
+        np.zeros(len(data.measures)),
+        np.zeros(len(data.limits)),
+        data.linear.copy(),
+        np.zeros(m, np.int64),
+        np.zeros(m),
+        np.zeros(len(data.measures)),
+    )
     for i in range(m):
-        if not chosen[i]:
-            continue
-        count += 1
-        size += data.weights[i]
-        for c in range(dimension):
-            moment[c] += data.weights[i] * data.points[i, c]
-            squares += data.weights[i] * data.points[i, c] ** 2
-        for g in range(len(held)):
-            held[g] += data.measures[g, i]
-        for b in range(len(used)):
-            used[b] += spending[b, i]
-            if len(data.pairs):
-                spending[b] += data.pairs[b, i]
-        rest += tied[i] - profits[i]
-        for at in range(data.start[i], data.start[i + 1]):
-            linked[data.neighbours[at]] += 1
-        if len(data.soft_other):
-            for at in range(data.soft_start[i], data.soft_start[i + 1]):
-                tied[data.soft_other[at]] += data.soft_weight[at]
-    value = squares + rest
-    for c in range(dimension):
-        value -= moment[c] ** 2 / size
+        if chosen[i]:
+            _put(data, profits, current, i, 1.0)
+    value = _value(data, profits, current, NONE, NONE)
     for _ in range(EXCHANGES):
-        best, best_out, best_in = value - LEAST_GAIN * (squares + abs(rest)), NONE, NONE
-        for out in range(-1, m):
-            if out >= 0 and (not chosen[out] or count == 1):
+        least = value - LEAST_GAIN * (current.sums[2] + abs(current.sums[3]))
+        best_out, best_into = NONE, NONE
+        for out in range(NONE, m):
+            if out >= 0 and not current.chosen[out]:
                 continue
-            for into in range(-1, m):
-                if (into >= 0 and chosen[into]) or (into < 0 and out < 0):
+            # What is left is not empty.
+            for into in range(NONE if out < 0 or current.sums[0] > 1.0 else 0, m):
+                if into >= 0 and current.chosen[into]:
                     continue
-                if into >= 0:
-                    beside = linked[into]
-                    if beside and out >= 0 and data.apart[out, into]:
-                        beside -= 1
-                    if beside:
-                        continue
-                weight = size
-                total = squares + rest
-                if out >= 0:
-                    weight -= data.weights[out]
-                    total += profits[out] - tied[out]
-                if into >= 0:
-                    weight += data.weights[into]
-                    total += tied[into] - profits[into]
-                if out >= 0 and into >= 0 and len(data.soft_other):
-                    total -= _soft_between(data, out, into)
-                for c in range(dimension):
-                    coordinate = moment[c]
-                    if out >= 0:
-                        coordinate -= data.weights[out] * data.points[out, c]
-                        total -= data.weights[out] * data.points[out, c] ** 2
-                    if into >= 0:
-                        coordinate += data.weights[into] * data.points[into, c]
-                        total += data.weights[into] * data.points[into, c] ** 2
-                    total -= coordinate**2 / weight
-                if total < best and _fits(data, held, used, spending, out, into, more):
-                    best, best_out, best_in = total, out, into
-        if best_out < 0 and best_in < 0:
+                met = _value(data, profits, current, out, into)
+                if met < least and _fits(data, current, out, into):
+                    least, best_out, best_into = met, out, into
+        if best_out < 0 and best_into < 0:
             break
-        value = best
-        for block, sign in ((best_out, -1.0), (best_in, 1.0)):
-            if block < 0:
-                continue
-            if sign > 0.0:
-                rest += tied[block] - profits[block]
-                for b in range(len(used)):
-                    used[b] += spending[b, block]
-            else:
-                rest -= tied[block] - profits[block]
-                for b in range(len(used)):
-                    used[b] -= spending[b, block]
-            chosen[block] = sign > 0.0
-            count += int(sign)
-            size += sign * data.weights[block]
-            for c in range(dimension):
-                moment[c] += sign * data.weights[block] * data.points[block, c]
-                squares += sign * data.weights[block] * data.points[block, c] ** 2
-            for g in range(len(held)):
-                held[g] += sign * data.measures[g, block]
-            if len(data.pairs):
-                for b in range(len(used)):
-                    spending[b] += sign * data.pairs[b, block]
-            for at in range(data.start[block], data.start[block + 1]):
-                linked[data.neighbours[at]] += int(sign)
-            if len(data.soft_other):
-                for at in range(data.soft_start[block], data.soft_start[block + 1]):
-                    tied[data.soft_other[at]] += sign * data.soft_weight[at]
+        value = least
+        if best_out >= 0:
+            _put(data, profits, current, best_out, -1.0)
+        if best_into >= 0:
+            _put(data, profits, current, best_into, 1.0)
+    chosen[:] = current.chosen
     return value

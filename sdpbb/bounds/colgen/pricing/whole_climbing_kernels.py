@@ -80,6 +80,8 @@ def climb_whole(
 ) -> None:
     """Find sets of low value around places: first each seed, then the mean of the set around it.
 
+    Blocks of the best one of each seed are exchanged then.
+
     Parameters
     ----------
     data, profits, seeds : as for `climbing_kernels.climb`
