@@ -19,7 +19,7 @@ from sdpbb.problem import ClusterConstraint, Instance, Partition
 from sdpbb.problem.cluster_rules import foreign_constraints
 from sdpbb.problem.compiled_constraints import is_built_in
 from sdpbb.problem.instance import check_instance
-from sdpbb.problem.row_labels import labels_in_order
+from sdpbb.problem.row_values import in_row_order
 
 
 def check_compatibility(
@@ -92,7 +92,7 @@ def checked_start(start: ArrayLike, instance: Instance) -> Partition:
         If it is no clustering of the instance, or violates a constraint.
     """
     try:
-        ordered = labels_in_order(start, instance.n_points, instance.origin, "start")
+        ordered = in_row_order(start, instance.n_points, instance.origin, "start")
     except InstanceError as error:
         raise ParameterError(str(error)) from None
     try:

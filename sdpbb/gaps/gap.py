@@ -19,7 +19,7 @@ from sdpbb.interruption import interruptible
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition, SoftViolations
 from sdpbb.problem.frames import column_of, columns_of, is_frame
-from sdpbb.problem.row_labels import labels_in_order
+from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.stated import instance_of_table, stated_instance, stated_table
 from sdpbb.result import Result, relative_gap
 from sdpbb.search.events import Observer, ignore
@@ -108,10 +108,10 @@ def _instance(
     """Return the instance, and the labels (n,) as integers."""
     if isinstance(points, Instance):
         instance, n = stated_instance(points, k, stated), points.n_points
-        return instance, label_numbers(labels_in_order(labels, n, instance.origin), n)
+        return instance, label_numbers(in_row_order(labels, n, instance.origin), n)
     table = stated_table(points, stated)
     n = len(table.points)
-    ordered = labels_in_order(labels, n, table.origin())
+    ordered = in_row_order(labels, n, table.origin())
     if is_frame(points):
         _check_no_feature(points, labels, table.feature_names)
     numbers = label_numbers(ordered, n)

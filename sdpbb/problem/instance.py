@@ -135,8 +135,9 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
 
     def __post_init__(self) -> None:
         if is_frame(self.points):
-            table = table_in_memory(self.points, Reading())
+            table = table_in_memory(self.points, Reading(), self.weights)
             _set(self, "points", table.points)
+            _set(self, "weights", table.weights)
             if self.origin.names_nothing:
                 _set(self, "origin", table.origin())
         points = checked_points(self.points)

@@ -13,6 +13,7 @@ from sdpbb.problem.checks import as_points, checked_points, checked_weights
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import is_frame, table_of_frame
 from sdpbb.problem.missing import completed
+from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.table import PointTable, left_out_columns
 
 
@@ -22,7 +23,8 @@ def table_in_memory(points: Any, reading: Reading, weights: ArrayLike | None = N
     Parameters
     ----------
     points : a data frame, or what NumPy makes an array (n, d) of
-    weights : (n,) of the points, which take precedence over those of the reading's column
+    weights : (n,) of the points, which take precedence over those of the reading's column; a series
+        goes by its index (`sdpbb.problem.row_values`)
 
     Raises
     ------
@@ -60,7 +62,6 @@ def prepared(
     InstanceError
         For a value that is missing or not finite, and for weights that are none.
     """
-    n = len(table.points)
     if reading.weight_column is not None:
         named = f"{where}weight_column"
         left_out_columns(table.feature_names, None, (reading.weight_column,), argument=named)
@@ -76,8 +77,6 @@ def prepared(
         )
     table = table.with_weights(reading.weight_column, where)
     if weights is not None:
-        given = np.asarray(weights)
-        if table.kept_rows is not None and given.shape == (n,):
-            given = given[table.kept_rows]
+        given = in_row_order(weights, len(table.points), table.origin(), "weights")
         table = replace(table, weights=checked_weights(given, table.points))
     return table if reading.scale is None else table.standardized()

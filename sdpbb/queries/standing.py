@@ -15,7 +15,7 @@ from heuristics.method import RunClock
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.graph import by_first_occurrence
-from sdpbb.problem.row_labels import labels_in_order
+from sdpbb.problem.row_values import in_row_order
 
 
 class NoClusteringToAskAbout(InstanceError):
@@ -143,7 +143,7 @@ def checked_labels(labels: object, instance: Instance) -> NDArray[np.intp]:
         If they are no clustering of the instance into k clusters that keeps the constraints.
     """
     try:
-        ordered = labels_in_order(labels, instance.n_points, instance.origin, "clustering")
+        ordered = in_row_order(labels, instance.n_points, instance.origin, "clustering")
     except InstanceError as error:
         raise ParameterError(str(error)) from None
     try:

@@ -480,7 +480,8 @@ def test_no_constraints(none):
     assert instance.cluster_constraints == ()
     assert instance.in_pairs() is instance
     assert "clusters" not in repr(instance)
-    assert "2 constraints on clusters" in repr(line(2, MaximumSize(3), MaximumDiameter(4.0)))
+    shown = repr(line(2, MaximumSize(3), MaximumDiameter(4.0)))
+    assert shown.endswith("1 constraint on clusters, 3 points each)")
 
 
 def test_the_public_names():

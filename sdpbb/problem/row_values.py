@@ -1,4 +1,4 @@
-"""Labels that come with the names of their rows, in the order of the points."""
+"""Values, such as labels, that come with the names of their rows, in the order of the points."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from sdpbb.values import counted
 SHOWN = 3
 
 
-def labels_in_order(labels: Any, n_points: int, origin: Origin, argument: str = "labels") -> Any:
-    """Return labels in the order of the points.
+def in_row_order(values: Any, n_points: int, origin: Origin, argument: str = "labels") -> Any:
+    """Return values of the rows, such as labels, in the order of the points.
 
     A pandas series goes by its index where the rows of the points have names, those of the index of
-    a frame or of its index_column: the same names in any order. All other labels go by position.
-    Where rows of the data are left out, labels may be of all rows.
+    a frame or of its index_column: the same names in any order. All others go by position. Where
+    rows of the data are left out, values may be of all rows.
 
     Parameters
     ----------
-    labels : of any type; checked no further
+    values : of any type; checked no further
     n_points : the number of points
     origin : what the rows are called
-    argument : what messages call the labels
+    argument : what messages call the values
 
     Raises
     ------
     InstanceError
         If the index of a series repeats names, or does not have those of the points.
     """
-    if type(labels).__name__ == "Series" and hasattr(labels, "iloc"):
-        names = _names_of_rows(labels.index, origin, argument)
+    if type(values).__name__ == "Series" and hasattr(values, "iloc"):
+        names = _names_of_rows(values.index, origin, argument)
         if names is not None:
-            return labels.iloc[_positions(labels.index, names, argument)]
-        labels = labels.array
-    if origin.kept_rows is None or not hasattr(labels, "__len__"):
-        return labels
-    if len(labels) != origin.n_data_rows(n_points):
-        return labels
-    return [labels[row] for row in origin.kept_rows.tolist()]
+            return values.iloc[_positions(values.index, names, argument)]
+        values = values.array
+    if origin.kept_rows is None or not hasattr(values, "__len__"):
+        return values
+    if len(values) != origin.n_data_rows(n_points):
+        return values
+    return [values[row] for row in origin.kept_rows.tolist()]
 
 
 class _RowNames(NamedTuple):
