@@ -67,6 +67,6 @@ def is_low(contraction: Contraction, parameters: HybridParameters) -> bool:
 def is_small(contraction: Contraction, parameters: HybridParameters) -> bool:
     """Return whether clusters are so small, in so few dimensions, that column generation ends."""
     most = parameters.small
-    if contraction.whole_measures:
+    if contraction.has_limits:
         most = max(most, parameters.small_limited)
     return contraction.n_blocks <= most * contraction.k and is_low(contraction, parameters)

@@ -28,9 +28,9 @@ class HybridParameters(Parameters):
     )
     small_limited: float = parameter(
         10.0,
-        "The same where clusters have least or listed sizes, or least weights.",
-        reason="The semidefinite bound knows less of them: of 60 points in the plane in 6 clusters "
-        "of about equal weight it leaves 2.7 percent, columns nothing.",
+        "The same where sizes or weights of clusters are limited.",
+        reason="The semidefinite bound knows less of limits: of 60 points in the plane in 6 "
+        "clusters of about equal weight it leaves 2.7 percent, columns nothing.",
         ge=0,
         infinite=True,
     )
