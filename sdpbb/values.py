@@ -49,6 +49,11 @@ def percent_up(share: float | None) -> str:
     return f"{float(Context(prec=2, rounding=ROUND_CEILING).plus(in_percent)):.1e}%"
 
 
+def plain_number(value: float) -> str:
+    """Return the shortest text that is read as the same number: "190", not "190.0"."""
+    return repr(value).removesuffix(".0")
+
+
 def counted(number: int, thing: str) -> str:
     """Return "1 node" or "2 nodes"."""
     return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -20,6 +20,7 @@ from sdpbb.problem import (
     SoftPairs,
 )
 from sdpbb.problem.files.cluster_lines import line_of
+from sdpbb.values import plain_number
 
 # Row numbers that the text of one constraint shows.
 SHOWN_ROWS = 8
@@ -59,7 +60,7 @@ class SizeStatement:
     def text(self) -> str:
         """The line of a file that states it."""
         values = self.value if isinstance(self.value, tuple) else (self.value,)
-        return " ".join(map(str, (SIZE_LINES[self.argument], *values)))
+        return " ".join([SIZE_LINES[self.argument], *map(plain_number, values)])
 
 
 @dataclass(frozen=True)
@@ -253,8 +254,8 @@ class Catalogue:
         return Statement(kind, (i, j), names, argument, position, place, text)
 
     def _of_sizes(self, stated: SizeStatement) -> Statement:
-        place = shown_path(self.instance.origin.constraints_path) or stated.argument
-        kind = StatementKind.ON_CLUSTERS
+        place = self.instance.origin.place_on_clusters(stated.argument, stated.value)
+        place, kind = place or stated.argument, StatementKind.ON_CLUSTERS
         return Statement(kind, (), (), stated.argument, 0, place, stated.text)
 
     def _too_far(self, position: int, pair: NDArray[np.intp]) -> Statement:
@@ -272,8 +273,8 @@ class Catalogue:
         self, kind: StatementKind, position: int, rows: tuple[int, ...], text: str
     ) -> Statement:
         origin, argument = self.instance.origin, "cluster_constraints"
-        file = shown_path(origin.constraints_path)
-        place = file or f"{argument}[{position}]"
+        constraint = self.instance.cluster_constraints[position]
+        place = origin.place_on_clusters(argument, constraint) or f"{argument}[{position}]"
         names = tuple(origin.rows(rows))
         return Statement(kind, rows, names, argument, position, place, text)
 

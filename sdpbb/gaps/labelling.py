@@ -16,6 +16,7 @@ from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.cluster_constraints import is_allowed
+from sdpbb.values import counted, plain_number
 
 _EXPECTED = "expected one integer, number or text per point"
 
@@ -66,6 +67,7 @@ class Violation:
     rows : what the user calls them
     place : where a file states it, such as "constraints.txt:17"; "" if none does
     constraint : what a constraint on clusters says; "" for pairs
+    weight : of that cluster, for limits on weights; None for others
     """
 
     kind: str
@@ -74,16 +76,24 @@ class Violation:
     rows: tuple[str, ...]
     place: str = ""
     constraint: str = ""
+    weight: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return asdict(self) | {"points": list(self.points), "rows": list(self.rows)}
 
     def __str__(self) -> str:
+        place = f" ({self.place})" if self.place else ""
         if not self.constraint:
-            return f"{self.kind} {' '.join(self.rows)}{f' ({self.place})' if self.place else ''}"
+            return f"{self.kind} {' '.join(self.rows)}{place}"
         shown = ", ".join(self.rows[:8]) + (", ..." if len(self.rows) > 8 else "")
-        return f"{self.constraint}: a cluster of {len(self.rows)} points, rows {shown}"
+        return f"{self.constraint}{place}: {self.cluster_in_words}, rows {shown}"
+
+    @property
+    def cluster_in_words(self) -> str:
+        """The size of the cluster, and what it weighs where that is limited."""
+        weighs = "" if self.weight is None else f" that weighs {self.weight:.10g}"
+        return f"a cluster of {counted(len(self.rows), 'point')}{weighs}"
 
 
 def violations(instance: Instance, partition: Partition) -> tuple[Violation, ...]:
@@ -107,31 +117,39 @@ def _on_sizes(instance: Instance, partition: Partition) -> Iterable[Violation]:
     """Yield the limits on sizes and weights that are not kept, each with the first cluster."""
     found = np.bincount(partition.labels)
     listed = instance.sizes
-    for kind, value, wrong in (
-        ("min_size", instance.min_size, found < (instance.min_size or 0)),
-        ("max_size", instance.max_size, found > (instance.max_size or instance.n_points)),
-        ("sizes", listed, ~np.isin(found, listed or found)),
+    for kind, wrong in (
+        ("min_size", found < (instance.min_size or 0)),
+        ("max_size", found > (instance.max_size or instance.n_points)),
+        ("sizes", ~np.isin(found, listed or found)),
     ):
         if listed is not None and kind == "sizes" and not wrong.any():
             wrong = np.full(len(found), sorted(found.tolist()) != list(listed))
         if wrong.any():
-            yield _of_cluster(instance, partition, int(np.argmax(wrong)), f"{kind} = {value}")
+            yield _of_cluster(instance, partition, int(np.argmax(wrong)), kind)
     units = WeightUnits.of(instance.weights, instance.n_points)
     weighed = sums_over(units.units, partition.labels)
     lightest, heaviest = instance.min_weight, instance.max_weight
     if lightest is not None and (wrong := weighed < units.least(lightest)).any():
-        text = f"min_weight = {lightest!r}"
-        yield _of_cluster(instance, partition, int(np.argmax(wrong)), text)
+        at = int(np.argmax(wrong))
+        yield _of_cluster(instance, partition, at, "min_weight", units.unit * float(weighed[at]))
     if heaviest is not None and (wrong := weighed > units.most(heaviest)).any():
-        text = f"max_weight = {heaviest!r}"
-        yield _of_cluster(instance, partition, int(np.argmax(wrong)), text)
+        at = int(np.argmax(wrong))
+        yield _of_cluster(instance, partition, at, "max_weight", units.unit * float(weighed[at]))
 
 
-def _of_cluster(instance: Instance, partition: Partition, cluster: int, limit: str) -> Violation:
-    """Return the violation of a limit, "argument = value", by a cluster."""
+def _of_cluster(
+    instance: Instance,
+    partition: Partition,
+    cluster: int,
+    limit: str,
+    weight: float | None = None,
+) -> Violation:
+    """Return the violation of a limit, named like its argument, by a cluster of this weight."""
     points = tuple(np.flatnonzero(partition.labels == cluster).tolist())
-    rows = tuple(instance.origin.rows(points))
-    return Violation(limit.split(" ")[0], 0, points, rows, constraint=limit)
+    rows, value = tuple(instance.origin.rows(points)), getattr(instance, limit)
+    shown = str(value) if isinstance(value, tuple) else plain_number(value)
+    place = instance.origin.place_on_clusters(limit, value)
+    return Violation(limit, 0, points, rows, place, f"{limit} = {shown}", weight)
 
 
 def _violated_pairs(
@@ -159,5 +177,6 @@ def _on_clusters(instance: Instance, partition: Partition, position: int) -> Vio
         position=position,
         points=points,
         rows=tuple(instance.origin.rows(points)),
+        place=instance.origin.place_on_clusters("cluster_constraints", constraint),
         constraint=" ".join(repr(constraint).split()),
     )

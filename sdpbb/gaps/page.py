@@ -137,7 +137,7 @@ def _violated(report: GapReport) -> list[Markup]:
         names = [shortened(row, LONGEST) for row in each.rows[:MOST_NAMES]]
         listed = ", ".join(names) + (", ..." if len(each.rows) > MOST_NAMES else "")
         if each.constraint:
-            listed = f"a cluster of {len(each.rows):,}: {listed}"
+            listed = f"{each.cluster_in_words}: {listed}"
         rows.append([shortened(each.constraint or each.kind, 2 * LONGEST), listed, each.place])
     shown = table("Violated constraints", ["Constraint", "Rows", "Stated at"], rows)
     more = len(report.violations) - len(rows)

@@ -95,6 +95,21 @@ def _nowhere() -> PairLines:
 
 
 @stored
+@dataclass(frozen=True)
+class StatedLine:
+    """Source location of a constraint on clusters, or of a limit on their sizes or weights.
+
+    argument : of the `Instance`, such as "cluster_constraints" or "max_weight"
+    value : the constraint, or the value of the limit
+    line : of the file, from 1
+    """
+
+    argument: str
+    value: Any
+    line: int
+
+
+@stored
 @dataclass(frozen=True, eq=False)
 class Origin:
     """User-facing names of rows and constraints, for messages.
@@ -117,6 +132,7 @@ class Origin:
         out, as values are missing; None where none is
     dropped_rows : the user's names of those that are left out, in their order
     soft_must_link, soft_cannot_link : the places that state soft ones
+    on_clusters : those that state constraints and limits on clusters
     """
 
     first_row: int = 0
@@ -132,6 +148,7 @@ class Origin:
     dropped_rows: tuple[str, ...] = ()
     soft_must_link: PairLines = field(default_factory=_nowhere)
     soft_cannot_link: PairLines = field(default_factory=_nowhere)
+    on_clusters: tuple[StatedLine, ...] = ()
 
     @property
     def names_nothing(self) -> bool:
@@ -207,3 +224,14 @@ class Origin:
         }
         place = places[kind].place_of(i, j)
         return f"{shown_path(self.constraints_path)}{place}" if place else ""
+
+    def place_on_clusters(self, argument: str, value: Any) -> str:
+        """Return the place that states a constraint or a limit on clusters; "" if none does.
+
+        argument, value : as those of a `StatedLine`
+        """
+        for stated in self.on_clusters:
+            is_same = (stated.argument, type(stated.value)) == (argument, type(value))
+            if is_same and stated.value == value:
+                return f"{shown_path(self.constraints_path)}:{stated.line}"
+        return ""

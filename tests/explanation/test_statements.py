@@ -103,6 +103,12 @@ def test_the_farthest_pairs_in_the_last_row_of_a_matrix_are_no_distance(read):
     assert Catalogue(instance).stated_pairs == [0, 1]
 
 
+def test_constraints_on_clusters_are_told_by_their_lines(read):
+    lines = ["ML 0 1", "OVERLAP 1 0 2", "MAXSIZE 3", "MINSIZE 1", "MAXWEIGHT 190", "MINWEIGHT 0.5"]
+    places = {text: place for place, text in statements(read("\n".join(lines)))}
+    assert places == {text: f":{number}" for number, text in enumerate(lines, 1)}
+
+
 def test_constraints_on_clusters_are_told_as_in_a_file():
     constraints = [
         MaximumSize(3),

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -121,7 +122,26 @@ def test_violations_are_named_as_the_user_names_them():
         "rows": ["2", "4"],
         "place": "c.txt:9",
         "constraint": "",
+        "weight": None,
     }
+
+
+def test_limits_are_told_with_their_line_and_what_the_cluster_weighs(tmp_path):
+    file = tmp_path / "c.txt"
+    file.write_text("# known\nMAXSIZE 2\nMINSIZE 2\nMAXWEIGHT 4\nMINWEIGHT 1.5\n")
+    weights = [1.0, 2.0, 1.5, 1.0]
+    instance = Instance.from_points(np.arange(4.0)[:, None], 2, file, weights=weights)
+    found = violations(instance, Partition(np.array([0, 0, 0, 1])))
+    assert list(map(str, found)) == [
+        f"MaximumSize(limit=2) ({file}:2): a cluster of 3 points, rows 0, 1, 2",
+        f"min_size = 2 ({file}:3): a cluster of 1 point, rows 3",
+        f"min_weight = 1.5 ({file}:5): a cluster of 1 point that weighs 1, rows 3",
+        f"max_weight = 4 ({file}:4): a cluster of 3 points that weighs 4.5, rows 0, 1, 2",
+    ]
+    assert [one.weight for one in found] == [None, None, 1.0, 4.5]
+    changed = replace(instance, max_weight=3.0)
+    (*_, one) = violations(changed, Partition(np.array([0, 0, 0, 1])))
+    assert (one.constraint, one.place) == ("max_weight = 3", "")  # no line states this one
 
 
 @given(st.integers(0, 10**9))

@@ -55,7 +55,18 @@ def test_labels_that_violate_constraints():
     assert "Not comparable No gap, as the labels have 1 cluster in the place of k = 2" in text
     assert "there is no gap" in text
     assert "cannot-link 0, 1" in text
-    assert f"{MaximumSize(3)!r} a cluster of 4: 0, 1, 2, 3" in text
+    assert f"{MaximumSize(3)!r} a cluster of 4 points: 0, 1, 2, 3" in text
+
+
+def test_limits_are_told_with_their_line(tmp_path):
+    file = tmp_path / "c.txt"
+    file.write_text("MAXWEIGHT 3\n")
+    _, text, _ = paged(Instance.from_points(POINTS, 2, file), [0, 1, 1, 1])
+    assert "max_weight" not in text
+    file.write_text("ML 0 1\nMAXWEIGHT 2.5\n")
+    _, text, _ = paged(Instance.from_points(POINTS, 2, file), [0, 1, 1, 1])
+    listed = "a cluster of 3 points that weighs 3: 1, 2, 3"
+    assert f"max_weight = 2.5 {listed} {file}:2" in text
 
 
 def test_constraints_that_cannot_hold_together():

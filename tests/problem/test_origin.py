@@ -207,6 +207,14 @@ def test_places_of_soft_constraints(tmp_path):
     ]
 
 
+def test_soft_constraints_of_infinite_weight_have_their_places_in_tables(tmp_path):
+    path = tmp_path / "c.csv"
+    path.write_text("type,i,j,weight\nML,0,3,inf\nCL,1,2,inf\nML,1,3,0.5\n")
+    instance = Instance.from_points(LINE, 2, path)
+    for name, line in (("must_link", 2), ("cannot_link", 3), ("soft_must_link", 4)):
+        assert place_of_pair(instance, name, 0) == f"{path}:{line}"
+
+
 def test_places_of_soft_constraints_of_lists(tmp_path):
     path = tmp_path / "c.json"
     path.write_text('{"ml": [], "cl": [], "sml": [[0, 1]], "sml_proba": [0.5], "scl": [[2, 3]]}')

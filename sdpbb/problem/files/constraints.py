@@ -17,7 +17,7 @@ from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.coordinates import pairs_closer_than, pairs_farther_than
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.graph import distinct_edges
-from sdpbb.problem.origin import Origin, PairLines
+from sdpbb.problem.origin import Origin, PairLines, StatedLine
 
 
 def _no_pairs() -> NDArray[np.intp]:
@@ -46,6 +46,8 @@ class Constraints:
         of each pair, from 1, or with keys its position in the list, from 0; empty if not from a
         file
     max_diameter_line, min_separation_line : the lines of the distances, from 1
+    cluster_lines : of the cluster_constraints, from 1; empty if not from a file
+    limit_lines : of the limits that lines state, by the names that they have here, from 1
     keys : what the lists of must-links and of cannot-links are called, in a file that has such
         lists, those of soft ones with an "s" before that; "" elsewhere
     """
@@ -69,6 +71,8 @@ class Constraints:
     max_weight: float | None = None
     soft_must_link_lines: NDArray[np.intp] = field(default_factory=_no_lines)
     soft_cannot_link_lines: NDArray[np.intp] = field(default_factory=_no_lines)
+    cluster_lines: tuple[int, ...] = ()
+    limit_lines: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def all_pairs(self) -> list[NDArray[np.intp]]:
@@ -140,8 +144,17 @@ class Constraints:
                 ),
                 soft_must_link=must.soft_places(self.keys[0]),
                 soft_cannot_link=cannot.soft_places(self.keys[1]),
+                on_clusters=self._lines_on_clusters(),
             ),
         }
+
+    def _lines_on_clusters(self) -> tuple[StatedLine, ...]:
+        """Return where constraints and limits on clusters are stated."""
+        constraints = zip(self.cluster_constraints, self.cluster_lines, strict=False)
+        return (
+            *(StatedLine("cluster_constraints", each, line) for each, line in constraints),
+            *(StatedLine(at, getattr(self, at), line) for at, line in self.limit_lines.items()),
+        )
 
 
 class _KindOfPairs(NamedTuple):

@@ -93,6 +93,8 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
         soft_cannot_link=soft[1].soft_pairs,
         must_link_lines=must_link.line_numbers,
         cannot_link_lines=cannot_link.line_numbers,
+        soft_must_link_lines=soft[0].line_numbers,
+        soft_cannot_link_lines=soft[1].line_numbers,
     )
 
 

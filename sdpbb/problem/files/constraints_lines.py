@@ -54,6 +54,14 @@ _FORMS = {
 # Stated once at most.
 _ONCE = ("GAMMA", "DELTA", "MINSIZE", "MAXSIZE", "SIZES", "MINWEIGHT", "MAXWEIGHT")
 
+# Those that limit sizes and weights, by name; MAXSIZE is a constraint on clusters.
+_LIMITS = {
+    "MINSIZE": "min_size",
+    "SIZES": "sizes",
+    "MINWEIGHT": "min_weight",
+    "MAXWEIGHT": "max_weight",
+}
+
 # A name in quotes, in which two of them stand for one; or what has no blanks; or a comment.
 _FIELD = re.compile(r'"((?:[^"]|"")*)"(?=\s|$|#)|(#.*|[^\s#]+)|(\s+)')
 
@@ -88,6 +96,7 @@ class _Line(NamedTuple):
 class _Stated:
     """Constraints that have been read: pairs, distances, those on clusters and limits.
 
+    cluster_lines : the lines of those on clusters
     first_lines : of the keywords that are stated once at most, the line that has them
     """
 
@@ -96,6 +105,7 @@ class _Stated:
     )
     distances: dict[str, float] = field(default_factory=dict)
     on_clusters: list[ClusterConstraint] = field(default_factory=list)
+    cluster_lines: list[int] = field(default_factory=list)
     sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     weights: dict[str, float] = field(default_factory=dict)
     first_lines: dict[str, int] = field(default_factory=dict)
@@ -135,6 +145,8 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
         max_weight=stated.weights.get("MAXWEIGHT"),
         soft_must_link_lines=pairs["SML"].line_numbers,
         soft_cannot_link_lines=pairs["SCL"].line_numbers,
+        cluster_lines=tuple(stated.cluster_lines),
+        limit_lines={_LIMITS[at]: line for at, line in first_lines.items() if at in _LIMITS},
     )
 
 
@@ -182,6 +194,7 @@ def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: 
             stated.weights[keyword] = _limit_on_weight(line, rows)
         elif keyword in cluster_lines:
             stated.on_clusters.append(_on_clusters(line, cluster_lines[keyword], rows))
+            stated.cluster_lines.append(number)
         else:
             raise _unknown(line)
 
