@@ -5,12 +5,13 @@ with u the power of two for which the sum of all weights is in [2^50, 2^51) u, a
 max(1, w / u rounded to a whole number) units; what all of these have for a common factor makes the
 unit larger. Sums of units are exact in 64-bit integers and in doubles. A cluster of U units keeps
 
-    min_weight  if  U unit >= min_weight (1 - 1e-9),
-    max_weight  if  U unit <= max_weight (1 + 1e-9),
+    min_weight  if  U unit >= min_weight - max(1e-9 min_weight, r),
+    max_weight  if  U unit <= max_weight + max(1e-9 max_weight, r),
 
-both in exact arithmetic. Rounding to units changes the weight of a cluster of s points by
-s 2^-51 of the weight of all points at the most. Whole weights that add up to less than 2^50 are
-not rounded.
+both in exact arithmetic, where r is what rounding changes: the sum over all points of the
+difference of a weight and its units. So whatever is within a limit keeps it. r is 2^-50 of the
+weight of all points for each of them at the most, and more than the other tolerance only where a
+limit is a tiny part of that. Whole weights that add up to less than 2^50 are not rounded.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 TOLERANCE = Fraction(1, 10**9)
-"""Part of a limit by which the weight of a cluster may be beyond it."""
+"""Part of a limit by which the weight of a cluster may be beyond it, if rounding is less."""
 
 # The sum of all weights is about 2^50 of the units that are rounded to.
 _BITS = 51
@@ -35,10 +36,12 @@ class WeightUnits:
 
     units : (n,) >= 1, whose sum is less than 2^52
     unit : what one of them weighs
+    rounding : the sum of the differences of weights and their units, in units, or a little more
     """
 
     units: NDArray[np.int64]
     unit: float
+    rounding: float = 0.0
 
     @classmethod
     def of(cls, weights: NDArray[np.float64] | None, n: int) -> WeightUnits:
@@ -46,10 +49,11 @@ class WeightUnits:
         if weights is None:
             return cls(np.ones(n, np.int64), 1.0)
         exponent = math.frexp(math.fsum(weights.tolist()))[1] - _BITS
-        scaled = np.rint(np.ldexp(weights, -exponent))
-        units = np.maximum(scaled, 1.0).astype(np.int64)
+        scaled = np.ldexp(weights, -exponent)
+        units = np.maximum(np.rint(scaled), 1.0).astype(np.int64)
         factor = int(np.gcd.reduce(units))
-        return cls(units // factor, math.ldexp(factor, exponent))
+        rounding = math.fsum(np.abs(scaled - units).tolist()) * (1.0 + 2.0**-50) / factor
+        return cls(units // factor, math.ldexp(factor, exponent), rounding)
 
     @property
     def total(self) -> int:
@@ -57,11 +61,15 @@ class WeightUnits:
         return int(self.units.sum())
 
     def least(self, min_weight: float) -> int:
-        """Return the least units of a cluster that keeps min_weight; those of all and 1 at most."""
-        bound = Fraction(min_weight) * (1 - TOLERANCE) / Fraction(self.unit)
-        return min(math.ceil(bound), self.total + 1)
+        """Return the least units of a cluster that keeps min_weight, 1 to those of all and 1."""
+        limit = Fraction(min_weight) / Fraction(self.unit)
+        return min(max(1, math.ceil(limit - self._tolerance(limit))), self.total + 1)
 
     def most(self, max_weight: float) -> int:
         """Return the most units of a cluster that keeps max_weight, those of all points at most."""
-        bound = Fraction(max_weight) * (1 + TOLERANCE) / Fraction(self.unit)
-        return min(math.floor(bound), self.total)
+        limit = Fraction(max_weight) / Fraction(self.unit)
+        return min(math.floor(limit + self._tolerance(limit)), self.total)
+
+    def _tolerance(self, limit: Fraction) -> Fraction:
+        """Return by how many units a cluster may be beyond a limit in units."""
+        return max(TOLERANCE * limit, Fraction(self.rounding))

@@ -85,7 +85,8 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
         None where they are not given. Kept in ascending order
     min_weight, max_weight : positive numbers, limits on the weight of every cluster in the units of
         `weights`, or on its number of points where these are None; None for none. They are kept to
-        within one part in 10^9 (`sdpbb.checker.weight_units`)
+        within one part in 10^9, or the rounding of weights to whole units if that is more
+        (`sdpbb.checker.weight_units`)
 
     Raises
     ------

@@ -72,6 +72,30 @@ def test_limits_are_kept_to_within_their_tolerance():
         assert Partition(np.array([0, 0, 0, 1])).is_feasible(instance) is keeps
 
 
+@given(st.lists(st.floats(2e-9, 1.0), min_size=2, max_size=8), st.data())
+def test_whatever_is_within_a_limit_keeps_it(weights, data):
+    """However small a part of all weights the limit is."""
+    units = WeightUnits.of(np.array(weights), len(weights))
+    chosen = np.array([data.draw(st.booleans()) for _ in weights])
+    chosen[data.draw(st.integers(0, len(weights) - 1))] = True
+    exact = sum(Fraction(weight) for weight in np.array(weights)[chosen].tolist())
+    least, most = float(exact), float(exact)
+    least = least if Fraction(least) <= exact else math.nextafter(least, 0.0)
+    most = most if Fraction(most) >= exact else math.nextafter(most, math.inf)
+    held = int(units.units[chosen].sum())
+    assert units.least(least) <= held <= units.most(most)
+
+
+@pytest.mark.parametrize("bounding", ["sdp", "colgen", "hybrid"])
+def test_the_lightest_point_weighs_as_much_as_itself(bounding):
+    points = np.array([[0.0], [50.0], [1.0], [2.0]])
+    weights = np.array([1.5118216247002567, 1.9504636963259352, 1.1441596127196338, 5.845948e-09])
+    instance = Instance(points, 4, weights=weights, min_weight=float(weights.min()))
+    assert Partition(np.arange(4)).is_feasible(instance)
+    result = sdpbb.solve(instance, sdpbb.SolverParameters(bounding=bounding))
+    assert result.status is SolutionStatus.OPTIMAL
+
+
 @pytest.mark.parametrize("argument", ["min_weight", "max_weight"])
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), "3", True])
 def test_limits_are_positive_numbers(argument, value):
