@@ -161,7 +161,7 @@ def test_limits_are_told(run, data, tmp_path):
     (tmp_path / "constraints.txt").write_text("MINSIZE 2\n")
     status, out, _ = run("blpkm", data, "--constraints", tmp_path / "constraints.txt")
     assert status == 0
-    assert "points: 4 points, 2 features, k = 2, 2 points each\n" in out
+    assert "points: 4 points, 2 features, k = 2, at least 2 points each\n" in out
     assert "Clusters             2 clusters of 2, 2 points\n" in out
 
 

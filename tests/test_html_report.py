@@ -258,7 +258,7 @@ def test_what_was_asked_is_told():
         "Time limit 60 s",
         "Seed 7",
         "MaximumDiameter",
-        "Sizes of clusters 1 point each",
+        "Sizes of clusters at most 1 point each",
         '"node_limit": null',
     ):
         assert told in text

@@ -11,7 +11,7 @@ from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import ClusterConstraint, MaximumSize
 from sdpbb.problem.compiled_constraints import CompiledConstraints, stated_maxima
 from sdpbb.problem.graph import distinct_edges
-from sdpbb.problem.size_limits import SizeLimits
+from sdpbb.problem.size_limits import SizeLimits, within
 from sdpbb.problem.weight_limits import WeightLimits, sizes_of_weights
 
 
@@ -81,8 +81,22 @@ class ConstraintForms:
 
     @property
     def stated_limits(self) -> list[str]:
-        """Limits on sizes and weights of clusters that say something, as texts."""
-        return [str(limits) for limits in (self.size_limits, self.weight_limits) if limits]
+        """Limits on sizes and weights of clusters, as they are stated, as texts.
+
+        None where every clustering is within them.
+        """
+        if self.size_limits is None and self.weight_limits is None:
+            return []
+        largest = [self.max_size, *stated_maxima(self.cluster_constraints)]
+        most = min((size for size in largest if size is not None), default=None)
+        listed = f"sizes {', '.join(map(str, self.sizes))}" if self.sizes else ""
+        points = "point" if (self.min_size if most is None else most) == 1 else "points"
+        texts = (
+            listed,
+            within(self.min_size, most, f"{{}} {points} each"),
+            within(self.min_weight, self.max_weight, "weight {} each"),
+        )
+        return [text for text in texts if text]
 
     @property
     def other_constraints(self) -> tuple[ClusterConstraint, ...]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
-from sdpbb.values import counted
 
 
 @stored
@@ -105,12 +104,15 @@ class SizeLimits:
             return bool(found.tolist() == list(self.listed))
         return bool(found[0] >= self.least and found[-1] <= self.most)
 
-    def __str__(self) -> str:
-        if self.listed is not None:
-            return "sizes " + ", ".join(map(str, self.listed))
-        if self.is_equal:
-            return f"{counted(self.least, 'point')} each"
-        return f"{self.least} to {self.most} points each"
+
+def within(least: float | None, most: float | None, text: str) -> str:
+    """Return limits in words, "" for none; text has {} in their place."""
+    if least is None and most is None:
+        return ""
+    low, high = (None if limit is None else f"{limit:.10g}" for limit in (least, most))
+    if low is None or high is None:
+        return text.format(f"at most {high}" if low is None else f"at least {low}")
+    return text.format(low if low == high else f"{low} to {high}")
 
 
 def checked_size(value: Any, argument: str) -> int | None:

@@ -58,13 +58,6 @@ class WeightLimits:
             limits = SizeLimits.of(units.total, k, least, most)
         return None if limits is None else cls(units, limits)
 
-    def __str__(self) -> str:
-        unit, limits = self.weights.unit, self.limits
-        least, most = (f"{units * unit:.6g}" for units in (limits.least, limits.most))
-        if limits.least == 1:  # a unit, which any point has
-            return f"weight at most {most} each"
-        return f"weight {least} each" if least == most else f"weight {least} to {most} each"
-
 
 def sizes_of_weights(
     n: int, min_weight: float | None, max_weight: float | None

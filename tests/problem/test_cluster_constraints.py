@@ -481,7 +481,7 @@ def test_no_constraints(none):
     assert instance.in_pairs() is instance
     assert "clusters" not in repr(instance)
     shown = repr(line(2, MaximumSize(3), MaximumDiameter(4.0)))
-    assert shown.endswith("1 constraint on clusters, 3 points each)")
+    assert shown.endswith("1 constraint on clusters, at most 3 points each)")
 
 
 def test_the_public_names():
