@@ -23,8 +23,8 @@ def table_in_memory(points: Any, reading: Reading, weights: ArrayLike | None = N
     Parameters
     ----------
     points : a data frame, or what NumPy makes an array (n, d) of
-    weights : (n,) of the points, which take precedence over those of the reading's column; a series
-        goes by its index (`sdpbb.problem.row_values`)
+    weights : (n,) of the points, where the reading has no column of them; a series goes by its
+        index (`sdpbb.problem.row_values`)
 
     Raises
     ------
@@ -32,6 +32,11 @@ def table_in_memory(points: Any, reading: Reading, weights: ArrayLike | None = N
         For the first value that is no finite number; see `sdpbb.problem.frames.table_of_frame`, and
         `sdpbb.problem.missing.completed`.
     """
+    if weights is not None and reading.weight_column is not None:
+        raise InstanceError(
+            f"weights: stated beside weight_column = {reading.weight_column!r}; expected one of "
+            "the two"
+        )
     if is_frame(points):
         table = table_of_frame(points, reading.index_column, reading.drop)
         table = replace(table, index=getattr(points, "index", None))

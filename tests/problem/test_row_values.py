@@ -113,3 +113,5 @@ def test_weights_go_by_their_index():
         Instance(FRAME, 2, weights=weights.drop("d"))
     with pytest.raises(InstanceError, match=r"^weights: their index merely counts"):
         Instance(FRAME, 2, weights=weights.reset_index(drop=True))
+    with pytest.raises(InstanceError, match=r"^weights: stated beside weight_column = 'x'; expect"):
+        Instance.from_frame(FRAME.assign(y=1.0), 2, weight_column="x", weights=weights)
