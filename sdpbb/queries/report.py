@@ -174,10 +174,12 @@ class QueryReport:
 
     def __str__(self) -> str:
         instance = self.instance
-        n_pairs = len(instance.must_link) + len(instance.cannot_link)
+        soft = instance.soft_must_link, instance.soft_cannot_link
+        n_pairs = len(instance.must_link) + len(instance.cannot_link) + len(soft[0]) + len(soft[1])
+        known = ", ".join([counted(n_pairs, "constraint"), *instance.stated_limits])
         about = (
             f"{instance.name or 'unnamed'}: {counted(instance.n_points, 'point')}, "
-            f"k = {instance.k}, {counted(n_pairs, 'constraint')} known"
+            f"k = {instance.k}, {known} known"
         )
         lines = [about, *_table(self.queries)]
         if self.note:
