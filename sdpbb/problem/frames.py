@@ -14,6 +14,7 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem.integers import inexact_entries, inexact_integer_message
 from sdpbb.problem.table import (
     PointTable,
+    check_weight_column,
     checked_names,
     hint_at_similar,
     is_missing,
@@ -21,9 +22,15 @@ from sdpbb.problem.table import (
     quoted,
 )
 
+_FEATURES = "numbers, or to leave the column out (drop), or to name the rows by it (index_column)"
+_WEIGHTS = "numbers of more than 0, as these are the weights"
+
 
 def table_of_frame(
-    frame: Any, index_column: str | None = None, drop: Sequence[str] = ()
+    frame: Any,
+    index_column: str | None = None,
+    drop: Sequence[str] = (),
+    weight_column: str | None = None,
 ) -> PointTable:
     """Return the points of a data frame; missing values are nan.
 
@@ -33,6 +40,7 @@ def table_of_frame(
     index_column : the column whose values name the rows. Without it a pandas frame's own index
         does, unless it merely counts from 0
     drop : columns that are no features
+    weight_column : the column of weights, which is one of the features here
 
     Raises
     ------
@@ -45,10 +53,12 @@ def table_of_frame(
     features = [at for at, column in enumerate(columns) if column not in left_out]
     if not features:
         raise InstanceError("points: no columns are left as features; expected at least one")
+    names = tuple(str(columns[at]) for at in features)
+    check_weight_column(names, weight_column)
     points = np.empty((len(frame), len(features)))
     for j, at in enumerate(features):
-        points[:, j] = _floats(column_of(frame, at), columns[at])
-    names = tuple(str(columns[at]) for at in features)
+        expected = _WEIGHTS if names[j] == weight_column else _FEATURES
+        points[:, j] = _floats(column_of(frame, at), columns[at], expected)
     return PointTable(points, None, names, row_names, name_problem, index_name=index_name)
 
 
@@ -69,7 +79,7 @@ def check_numbers(frame: Any, positions: Iterable[int], remedy: str) -> None:
     """
     columns = columns_of(frame)
     for at in positions:
-        _floats(column_of(frame, at), columns[at], remedy)
+        _floats(column_of(frame, at), columns[at], f"numbers, or {remedy}")
 
 
 def numbered(entries: Iterable[Any] | None, table: PointTable, argument: str) -> Any:
@@ -188,9 +198,12 @@ def _values(series: Any) -> list[Any]:
 def _floats(
     series: Any,
     column: Hashable,
-    remedy: str = "to leave the column out (drop), or to name the rows by it (index_column)",
+    expected: str,
 ) -> NDArray[np.float64]:
-    """Return a column as floats (n,); missing values are nan."""
+    """Return a column as floats (n,); missing values are nan.
+
+    expected : what messages say would be right
+    """
     array = np.asarray(series.to_numpy())
     for (row, *_), value in inexact_entries(array):
         raise InstanceError(
@@ -206,7 +219,6 @@ def _floats(
             result[row] = float(value)
         else:
             raise InstanceError(
-                f"points: column {column!r} holds {quoted(value)} in row {row}; expected numbers, "
-                f"or {remedy}"
+                f"points: column {column!r} holds {quoted(value)} in row {row}; expected {expected}"
             )
     return result

@@ -14,7 +14,7 @@ from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import is_frame, table_of_frame
 from sdpbb.problem.missing import completed
 from sdpbb.problem.row_values import in_row_order
-from sdpbb.problem.table import PointTable, left_out_columns
+from sdpbb.problem.table import PointTable, check_weight_column
 
 
 def table_in_memory(points: Any, reading: Reading, weights: ArrayLike | None = None) -> PointTable:
@@ -38,7 +38,7 @@ def table_in_memory(points: Any, reading: Reading, weights: ArrayLike | None = N
             "the two"
         )
     if is_frame(points):
-        table = table_of_frame(points, reading.index_column, reading.drop)
+        table = table_of_frame(points, reading.index_column, reading.drop, reading.weight_column)
         table = replace(table, index=getattr(points, "index", None))
         return prepared(table, reading, weights=weights)
     for argument in ("index_column", "drop", "weight_column"):
@@ -67,9 +67,7 @@ def prepared(
     InstanceError
         For a value that is missing or not finite, and for weights that are none.
     """
-    if reading.weight_column is not None:
-        named = f"{where}weight_column"
-        left_out_columns(table.feature_names, None, (reading.weight_column,), argument=named)
+    check_weight_column(table.feature_names, reading.weight_column, where)
     table = completed(table, reading.missing, reading.weight_column, where)
     bad = np.argwhere(~np.isfinite(table.points))
     if len(bad):

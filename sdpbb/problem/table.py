@@ -156,6 +156,15 @@ def left_out_columns(
     return {*drop, *(() if index_column is None else (index_column,))}
 
 
+def check_weight_column(features: Sequence[str], column: str | None, where: str = "") -> None:
+    """Raise the InstanceError if the column of weights is none of the features.
+
+    where : what messages begin with
+    """
+    if column is not None:
+        left_out_columns(features, None, (column,), argument=f"{where}weight_column")
+
+
 def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]:
     """Return names of rows, none of them missing, all of them different, or raise an InstanceError.
 

@@ -71,8 +71,12 @@ class FileLayout:
         """Names of the features: of a heading, or the numbers of columns without one."""
         if not self.is_csv:
             return ()
-        names = self.names or [str(j) for j in range(1, self.width + 1)]
-        return tuple(names[j] for j in self._positions(self.width))
+        return tuple(map(self.name_of, self._positions(self.width)))
+
+    def name_of(self, column: int) -> str:
+        """Return the name of a column of CSV: that of a heading, or its number without one."""
+        has_name = self.names is not None and column < len(self.names)  # a row may be too long
+        return self.names[column] if has_name and self.names else str(column + 1)
 
     @property
     def index_name(self) -> str:

@@ -45,7 +45,7 @@ def read(path: FilePath, reading: Reading) -> PointTable:
         )
     with naming_file(path):
         by = index.pop() if names_rows else reading.index_column
-        found = table_of_frame(table, by, [*reading.drop, *index])
+        found = table_of_frame(table, by, [*reading.drop, *index], reading.weight_column)
         return replace(found, row_names=found.shown_names)
 
 

@@ -29,7 +29,7 @@ from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.files.separated import decimal_of, is_comma_number, number_hint, number_in
 from sdpbb.problem.integers import inexact_integer, inexact_integer_message, may_be_inexact
 from sdpbb.problem.missing import REMEDY
-from sdpbb.problem.table import PointTable
+from sdpbb.problem.table import PointTable, check_weight_column
 from sdpbb.problem.textfile import is_missing_word, open_text, shown
 from sdpbb.values import counted
 
@@ -122,6 +122,10 @@ class _Careful:
             if points is not None:
                 return points, labels
         self._check_blank(file)
+        if self.layout.is_csv:
+            check_weight_column(
+                self.layout.feature_names, self.reading.weight_column, f"{self.name}: "
+            )
         layout, values, labels, missing = self.layout, array("d"), list[str](), _Missing()
         count = 0
         for number, _, fields in layout.rows(file):
@@ -189,6 +193,11 @@ class _Careful:
         hint = number_hint(field, layout.decimal)
         if layout.decimal == "." and is_comma_number(field) and self.reading.decimal is None:
             hint = f"{hint}; which of them is not certain here" if layout.is_csv else hint
+        if layout.is_csv and layout.name_of(column) == self.reading.weight_column:
+            return InstanceError(
+                f"{where}: weight_column = {shown(layout.name_of(column))} is {shown(field)}; "
+                f"expected a finite number of more than 0{hint}"
+            )
         is_nearly = any(map(str.isdigit, field)) and ("," in field or "separators" in hint)
         also = "" if is_nearly and hint else other_text_columns(file, layout, column)
         return InstanceError(
