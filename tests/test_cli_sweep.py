@@ -81,6 +81,17 @@ def test_more_clusters_than_points(run, data):
     )
 
 
+@pytest.mark.parametrize("ks", ["2", "1-3"])
+def test_listed_sizes_are_refused_as_those_of_one_k(run, data, tmp_path, ks):
+    (tmp_path / "sz.txt").write_text("SIZES 8 12\n")
+    code, _, err = run(data, "-k", ks, "--constraints", tmp_path / "sz.txt")
+    assert code == ExitCode.BAD_INPUT
+    assert err == (
+        f"error: {tmp_path / 'sz.txt'}: sizes: they are for one number of clusters; expected "
+        "min_size and max_size in a sweep (lines MINSIZE and MAXSIZE)\n"
+    )
+
+
 def test_a_sweep_that_is_none(tmp_path, data, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     import sys

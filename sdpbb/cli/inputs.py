@@ -80,6 +80,9 @@ class InstanceOptions:
     missing: options.Missing = None
     standardize: options.Standardize = False
 
+    # Whether the instance is for several k, for which no sizes can be listed.
+    of_several_k = False
+
     def read(self, data: str) -> Instance:
         """The instance.
 
@@ -145,6 +148,7 @@ class InstanceOptions:
                     one_based=self.one_based,
                     encoding=self.encoding,
                     data=data,
+                    of_several_k=self.of_several_k,
                 )
         except InstanceError as error:
             if self.k is None or not str(error).startswith("k = "):

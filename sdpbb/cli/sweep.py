@@ -49,6 +49,7 @@ class SweptInputs(InstanceOptions):
     """Options on the files of the instance; its numbers of clusters are an option of their own."""
 
     k: Annotated[int, Parameter(parse=False)] = 1
+    of_several_k = True
 
 
 @options.grouped

@@ -13,6 +13,12 @@ from numpy.typing import NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
 
+OF_ONE_K = (
+    "sizes: they are for one number of clusters; expected min_size and max_size in a sweep (lines "
+    "MINSIZE and MAXSIZE)"
+)
+"""Message on listed sizes where there are several numbers of clusters."""
+
 
 @stored
 @dataclass(frozen=True)

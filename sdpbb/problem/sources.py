@@ -24,7 +24,7 @@ from sdpbb.problem.files.constraint_formats import check_no_constraints_options,
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.files.kept_rows import KeptRows
 from sdpbb.problem.frames import numbered
-from sdpbb.problem.size_limits import checked_sizes
+from sdpbb.problem.size_limits import OF_ONE_K, checked_sizes
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import naming_file
 
@@ -40,10 +40,12 @@ def stated_in_file(
     one_based: bool = False,
     encoding: str | None = None,
     data: FilePath = "",
+    of_several_k: bool = False,
 ) -> dict[str, Any]:
     """Return the arguments of an `Instance` of a table, whose constraints are in a file.
 
     Parameters are those of `Instance.from_files`; data is the file of the table, "" for none.
+    of_several_k says that k is one of several, for which no sizes can be listed.
 
     Raises
     ------
@@ -85,6 +87,8 @@ def stated_in_file(
         weights = checked_weights(table.weights, points)
     if constraints is not None:
         with naming_file(constraints):
+            if of_several_k and stated.sizes is not None:
+                raise InstanceError(OF_ONE_K)
             checked_sizes(stated.sizes, len(points), k)
     arguments = stated.arguments(points, origin)
     name = Path(data).name.split(".")[0] if data else ""

@@ -21,6 +21,7 @@ from sdpbb.files import FilePath, shown_path
 from sdpbb.interruption import interruptible
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition
+from sdpbb.problem.size_limits import OF_ONE_K
 from sdpbb.result import Result
 from sdpbb.search.events import Observer, ignore
 from sdpbb.solve_arguments import SolveArguments, stated_run
@@ -33,7 +34,6 @@ from sdpbb.sweeps.tasks import SweepOutcome, SweepTask, solve_one
 PAUSE = 0.2
 # Seconds that a process has beyond its time limit, or after an interrupt, until it is ended.
 GRACE = 20.0
-OF_ONE_K = "sizes: they are for one number of clusters; expected min_size and max_size in a sweep"
 
 
 def sweep(
