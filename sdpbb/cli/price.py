@@ -89,11 +89,12 @@ def price(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
-    """Tell what each must-link and cannot-link costs: by how much the optimum decreases without it.
+    """Tell what each must-link and cannot-link, hard or soft, costs.
 
-    The dearest come first; a wrong constraint is often among them. The instance is solved, and then
-    again without each constraint that the others do not imply. A soft one costs its weight if the
-    optimal clustering violates it, and no more than that if not.
+    Its price is by how much the optimum decreases without it. The dearest come first; a wrong
+    constraint is often among them. The instance is solved, and then again without each constraint
+    that the others do not imply. A soft one costs its weight if the optimal clustering violates it,
+    and no more than that if not.
     """
     with one_line_errors(debug):
         if top < 0:
@@ -105,7 +106,7 @@ def price(
         if n_hard == 0 and not instance.has_soft_constraints:
             raise InstanceError(
                 f"{shown_path(inputs.constraints or data)}: no must-links and no cannot-links, "
-                "which alone have a price; expected some (--constraints)"
+                "hard or soft, which alone have a price; expected some (--constraints)"
             )
         chosen = None if only is None else _chosen(instance, only)
         each = math.inf if time_limit_each is None else time_limit_each
@@ -133,7 +134,7 @@ def _chosen(instance: Instance, only: str) -> list[Statement]:
         there = [s for s in stated if s.place in (f"{file}:{place}", f"{file}: {place}")]
         if not there:
             raise ParameterError(
-                f"only = {place}: no must-link or cannot-link is stated there"
+                f"only = {place}: no must-link or cannot-link, hard or soft, is stated there"
                 f"{f' in {file}' if file else ', as there is no file of constraints'}"
             )
         chosen += there

@@ -41,7 +41,8 @@ ALONE = 2.0
 def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
     """Return the must-links and the cannot-links of an instance, in the user's words.
 
-    Soft ones come last. Those that distances (GAMMA, DELTA) stand for are not among them.
+    They are hard and soft ones; the soft come last. Those that distances (GAMMA, DELTA) stand for
+    are not among them.
 
     Raises
     ------
