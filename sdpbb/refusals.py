@@ -19,6 +19,7 @@ from sdpbb.problem import ClusterConstraint, Instance, Partition
 from sdpbb.problem.cluster_rules import foreign_constraints
 from sdpbb.problem.compiled_constraints import is_built_in
 from sdpbb.problem.instance import check_instance
+from sdpbb.problem.objections import objection
 from sdpbb.problem.row_values import in_row_order
 
 
@@ -83,8 +84,10 @@ def _check_picklable(constraints: list[ClusterConstraint], wrong: str) -> None:
         ) from None
 
 
-def checked_start(start: ArrayLike, instance: Instance) -> Partition:
-    """Return the clustering that a run is to begin with, after checking it.
+def checked_clustering(labels: ArrayLike, instance: Instance, argument: str) -> Partition:
+    """Return the clustering of these labels (n,), such as a run is to begin with, after checking.
+
+    argument : what messages call it
 
     Raises
     ------
@@ -92,20 +95,22 @@ def checked_start(start: ArrayLike, instance: Instance) -> Partition:
         If it is no clustering of the instance, or violates a constraint.
     """
     try:
-        ordered = in_row_order(start, instance.n_points, instance.origin, "start")
+        ordered = in_row_order(labels, instance.n_points, instance.origin, argument)
     except InstanceError as error:
         raise ParameterError(str(error)) from None
     try:
         partition = Partition(np.asarray(ordered))
     except (InstanceError, ValueError):
-        raise ParameterError("start = ...: expected a one-dimensional array of integers") from None
+        raise ParameterError(
+            f"{argument} = ...: expected a one-dimensional array of integers"
+        ) from None
     if len(partition.labels) != instance.n_points:
         expected = f"{len(partition.labels)} labels: expected {instance.n_points}, one per point"
-        raise ParameterError(f"start = {expected}")
-    if not partition.is_feasible(instance):
+        raise ParameterError(f"{argument} = {expected}")
+    if wrong := objection(partition, instance):
         raise ParameterError(
-            f"start = {partition.n_clusters} clusters: expected a clustering into exactly "
-            f"k = {instance.k} clusters that keeps every constraint"
+            f"{argument} = ...: {wrong}; expected a clustering into exactly k = {instance.k} "
+            "clusters that keeps every constraint"
         )
     return partition
 

@@ -21,7 +21,7 @@ from sdpbb.refusals import (
     check_begun_with_certificate,
     check_certifiable,
     check_compatibility,
-    checked_start,
+    checked_clustering,
     reserved_checkpoint,
 )
 from sdpbb.result import Result
@@ -153,7 +153,7 @@ def solve_and_certify(
         if order is not None or parameters.certify:
             parameters = parameters.for_certificates()
             check_certifiable(instance, None if order is None else order.path, checkpoint)
-        first = None if start is None else checked_start(start, instance)
+        first = None if start is None else checked_clustering(start, instance, "start")
         return interruptible(
             interrupt,
             lambda stop: run(

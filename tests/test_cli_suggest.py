@@ -94,7 +94,7 @@ def test_a_clustering_can_be_given(run, data, tmp_path):
     (tmp_path / "labels.txt").write_text("0\n" * 20)
     code, _, err = run(data, "--clustering", tmp_path / "labels.txt")
     assert code == ExitCode.USAGE
-    assert err.startswith("error: --clustering ...: expected 20 integers")
+    assert err.startswith("error: --clustering ...: 1 cluster in the place of k = 2; expected")
 
 
 def test_when_nothing_is_left_a_line_says_so(run, tmp_path):

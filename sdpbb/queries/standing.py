@@ -13,9 +13,8 @@ from heuristics.incumbents import IncumbentSearch
 from heuristics.kmeans_steps import cluster_means
 from heuristics.method import RunClock
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
+from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.graph import by_first_occurrence
-from sdpbb.problem.row_values import in_row_order
 
 
 class NoClusteringToAskAbout(InstanceError):
@@ -132,28 +131,3 @@ def _searched(
     search = IncumbentSearch().prepare(contraction, first, clock.time_left)
     search.search(np.random.default_rng(seed), None, lambda: clock.is_over, found)
     return best
-
-
-def checked_labels(labels: object, instance: Instance) -> NDArray[np.intp]:
-    """Return labels (n,) of a clustering, after checking them.
-
-    Raises
-    ------
-    ParameterError
-        If they are no clustering of the instance into k clusters that keeps the constraints.
-    """
-    try:
-        ordered = in_row_order(labels, instance.n_points, instance.origin, "clustering")
-    except InstanceError as error:
-        raise ParameterError(str(error)) from None
-    try:
-        partition = Partition(np.asarray(ordered))
-        is_feasible = len(partition.labels) == instance.n_points and partition.is_feasible(instance)
-    except (InstanceError, ValueError):
-        is_feasible = False
-    if not is_feasible:
-        raise ParameterError(
-            f"clustering = ...: expected {instance.n_points} integers, a clustering into exactly "
-            f"k = {instance.k} clusters that keeps every constraint"
-        )
-    return partition.labels

@@ -14,8 +14,9 @@ from sdpbb.errors import ParameterError
 from sdpbb.problem.stated import InstanceArguments, instance_of
 from sdpbb.queries.memberships import MEMBERSHIPS, Memberships, possible
 from sdpbb.queries.report import Query, QueryReport
-from sdpbb.queries.standing import Standing, checked_labels, standing_of
+from sdpbb.queries.standing import Standing, standing_of
 from sdpbb.queries.strategy import ChosenPair, QueryKind, chosen_pairs
+from sdpbb.refusals import checked_clustering
 
 # Clusters that a reason names beside the likeliest are as likely as this at least.
 WORTH_NAMING = 0.05
@@ -79,7 +80,9 @@ def suggest_queries(
     instance = instance_of(instance, k, arguments, own, "suggest_queries")
     _check(q, memberships, seed, time_limit)
     with threadpool_limits(1):  # see `sdpbb.run`
-        given = None if clustering is None else checked_labels(clustering, instance)
+        given = None
+        if clustering is not None:
+            given = checked_clustering(clustering, instance, "clustering").labels
         standing = standing_of(instance, given, seed, time_limit)
         shares = possible(standing, MEMBERSHIPS[memberships](standing, time_limit))
         # Other choices between equals with each answer.

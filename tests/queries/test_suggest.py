@@ -218,9 +218,9 @@ def test_infeasible_constraints_are_told_in_one_line():
         ({"seed": -1}, "seed = -1: expected an integer >= 0"),
         ({"memberships": "guess"}, "memberships = 'guess': expected 'covariance', 'cost', 'rel"),
         ({"time_limit": 0.0}, "time_limit = 0.0: expected seconds > 0"),
-        ({"clustering": [0, 1]}, "clustering = ...: expected 45 integers"),
-        ({"clustering": [0.5] * 45}, "clustering = ...: expected 45 integers"),
-        ({"clustering": [0] * 45}, "clustering = ...: expected 45 integers"),
+        ({"clustering": [0, 1]}, "clustering = 2 labels: expected 45, one per point"),
+        ({"clustering": [0.5] * 45}, "clustering = ...: expected a one-dimensional array of"),
+        ({"clustering": [0] * 45}, "clustering = ...: 1 cluster in the place of k = "),
     ],
 )
 def test_wrong_arguments_are_told(arguments, message):
