@@ -129,7 +129,7 @@ def matrix(
     """Solve the semidefinite relaxation at the root and draw its matrix Z, sorted by cluster.
 
     Squares of full colour are clusters that the relaxation is sure of; what is paler is left to
-    branching.
+    branching. Constraints may be on pairs only: limits on sizes or weights are refused.
     """
     with _picture(out, debug):
         from sdpbb.plots import plot_matrix

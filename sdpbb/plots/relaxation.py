@@ -48,6 +48,11 @@ def solved_relaxation(
     from sdpbb.feasibility import find_feasible
     from sdpbb.methods import RootRelaxation, size_problem
 
+    if instance.has_constraints_beyond_pairs:
+        raise InstanceError(
+            "a matrix is drawn of the relaxation without constraints on clusters; expected "
+            "must-links and cannot-links only, and no limits on sizes or weights"
+        )
     contraction = contract(instance.in_pairs())
     if isinstance(contraction, Infeasibility):
         return contraction
