@@ -76,7 +76,12 @@ def test_rows_of_a_frame_have_names(frames):
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("mustlink", "must_link"), ("timelimit", "time_limit"), ("verbos", "verbose")],
+    [
+        ("mustlink", "must_link"),
+        ("timelimit", "time_limit"),
+        ("verbos", "verbose"),
+        ("sample_weight", "weights"),
+    ],
 )
 def test_a_wrong_keyword_names_the_right_one(name, meant):
     with pytest.raises(TypeError, match=rf"no argument '{name}'; did you mean {meant}\?$"):

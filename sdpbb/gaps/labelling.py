@@ -16,6 +16,7 @@ from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.cluster_constraints import is_allowed
+from sdpbb.problem.frames import columns_of, is_frame
 from sdpbb.values import counted, plain_number
 
 _EXPECTED = "expected one integer, number or text per point"
@@ -34,6 +35,9 @@ def label_numbers(labels: Any, n_points: int) -> NDArray[np.intp]:
     """
     shape = getattr(labels, "shape", None)
     if shape is not None and len(shape) != 1:
+        if is_frame(labels):
+            name = str(columns_of(labels)[0]) if columns_of(labels) else "cluster"
+            raise InstanceError(f"labels: a data frame; expected one column of it, [{name!r}] say")
         raise InstanceError(f"labels: an array of shape {tuple(shape)}; expected (n,)")
     if isinstance(labels, (str, bytes, Mapping)) or not isinstance(labels, Iterable):
         raise InstanceError(f"labels: of type {type(labels).__name__}; {_EXPECTED}")

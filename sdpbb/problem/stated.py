@@ -45,6 +45,9 @@ class InstanceArguments(TypedDict, total=False):
 READING = ("index_column", "drop", "weight_column", "missing", "scale", "weights")
 """Keywords that say how points are read; the others state k and constraints."""
 
+ELSEWHERE = {"sample_weight": "weights", "n_clusters": "k"}
+"""Names in scikit-learn of arguments that have other ones here."""
+
 
 def check_names(arguments: Iterable[str], known: Iterable[str], function: str) -> None:
     """Raise the TypeError for the first argument by keyword that a function does not know.
@@ -54,9 +57,8 @@ def check_names(arguments: Iterable[str], known: Iterable[str], function: str) -
     expected = [*known]
     for name in arguments:
         if name not in expected:
-            raise TypeError(
-                f"{function}() has no argument {name!r}; {did_you_mean(name, expected)}"
-            )
+            hint = did_you_mean(ELSEWHERE.get(name, name), expected)
+            raise TypeError(f"{function}() has no argument {name!r}; {hint}")
 
 
 def instance_of(

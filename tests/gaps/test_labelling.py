@@ -58,6 +58,7 @@ ONE = "expected one integer, number or text per point"
         ([0, 1, 0], "labels: 3 of them; expected 5, one per point"),
         ([0, 1, None, 0, 1], f"labels[2] is of type NoneType; {ONE}"),
         ([0, 1, 0, float("nan"), 1], f"labels[3] is nan; {ONE}"),
+        (None, f"labels: of type NoneType; {ONE}"),
         ([0, [1], 0, 0, 1], f"labels[1] is of type list; {ONE}"),
         (np.zeros((5, 1)), "labels: an array of shape (5, 1); expected (n,)"),
         (np.array(3), "labels: an array of shape (); expected (n,)"),
@@ -124,6 +125,13 @@ def test_violations_are_named_as_the_user_names_them():
         "constraint": "",
         "weight": None,
     }
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_is_no_column(library):
+    frame = pytest.importorskip(library).DataFrame({"cls": LABELS})
+    with pytest.raises(InstanceError, match=r"frame; expected one column of it, \['cls'\] say$"):
+        label_numbers(frame, 5)
 
 
 def test_limits_are_told_with_their_line_and_what_the_cluster_weighs(tmp_path):
