@@ -509,6 +509,16 @@ def test_labels_beside_names_are_those_of_each_row(tmp_path, rows, message, colu
         read_labels(labels, 3, column, origin=origin)
 
 
+@pytest.mark.parametrize("column", [None, "cluster"])
+def test_labels_beside_the_names_of_few_of_the_rows_lack_the_others(tmp_path, column):
+    rows = "".join(f"r{i},{i}\n" for i in range(9))
+    origin = read_points(file(tmp_path, f"name,x\n{rows}"), index_column="name").origin()
+    labels = file(tmp_path, "name,cluster\nr7,1\nr2,1\nr5,0\n", "l.csv")
+    message = r"l\.csv: no label for 6 of 9 rows, 'r0', 'r1', 'r3', \.\.\.; .* names of rows$"
+    with pytest.raises(InstanceError, match=message):
+        read_labels(labels, 9, column, origin=origin)
+
+
 def test_an_index_without_a_name_numbers_rows_that_have_names(tmp_path):
     origin = read_points(
         file(tmp_path, "name,x\nanna b,1\ncarl,2\ndora,3\n"), index_column="name"

@@ -101,7 +101,8 @@ def _check_names(
     Labels in the order of the file would be those of other rows.
     """
     found = by_name.keys() & set(fields)
-    if 2 * len(found) < len(by_name):
+    are_names = 1 < len(found) == len(fields)  # of some rows, each once
+    if not are_names and 2 * len(found) < len(by_name):
         return
     seen = set[str]()
     for record, field in enumerate(fields, start=start):
@@ -116,7 +117,8 @@ def _check_names(
         rows, more = counted(len(by_name), "row"), ", ..." if len(lacking) > 3 else ""
         raise InstanceError(
             f"{shown_path(records.path)}: no label for {len(lacking)} of {rows}, "
-            f"{', '.join(map(shown, lacking[:3]))}{more}; expected one for each"
+            f"{', '.join(map(shown, lacking[:3]))}{more}; expected one for each, "
+            "as they go by the names of rows"
         )
 
 
