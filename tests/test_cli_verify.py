@@ -208,6 +208,17 @@ def test_other_data_are_told(run, files, tmp_path):
     )
 
 
+def test_constraints_that_are_not_given_are_asked_for(run, files):
+    certificate, points, constraints = files
+    code, _, err = run(certificate, "--data", points)
+    assert code == ExitCode.REJECTED
+    assert "is about other must-links" in err
+    assert err.endswith(" (--constraints as for the run)\n")
+    constraints.write_text("ML 0 1\n")
+    code, _, err = run(certificate, "--data", points, "--constraints", constraints)
+    assert (code, err.endswith(" numbers\n")) == (ExitCode.REJECTED, True)
+
+
 def test_a_certificate_without_constraints_on_clusters_is_about_none(run, files):
     certificate, points, constraints = files
     constraints.write_text("ML 0 1\nCL 2 3\nMAXSIZE 4\n")

@@ -121,7 +121,7 @@ def verify(
                 verdict = _verdict(content, data, inputs, labels, column, workers)
         except Rejected as error:
             outputs.write(_Rejection(str(error)), None, quiet)
-            hint = AS_FOR_THE_RUN if str(error).startswith("is about other points") else ""
+            hint = _hint(str(error), inputs)
             say(f"{shown_path(file)}: rejected: {error}{hint}")
             sys.exit(ExitCode.REJECTED)
         if gap is not None:
@@ -130,6 +130,17 @@ def verify(
             outputs.tell(str(verdict))
         outputs.write(verdict, None, quiet)
     return _exit_code(verdict)
+
+
+def _hint(reason: str, inputs: InstanceOptions) -> str:
+    """Options that may be missing where a certificate is about something else."""
+    if reason.startswith("is about other points"):
+        return AS_FOR_THE_RUN
+    if reason.startswith("is about other weights of points"):
+        return "" if inputs.weight_column else " (--weight-column as for the run)"
+    if reason.startswith("is about other ") and inputs.constraints is None:
+        return " (--constraints as for the run)"
+    return ""
 
 
 def _opened(path: str) -> BufferedReader:
