@@ -253,10 +253,12 @@ def _on_clusters(catalogue: Catalogue, numbers: Sequence[int]) -> tuple[Infeasib
     kind = found.kind if isinstance(found, Infeasibility) else InfeasibilityKind.EXHAUSTED
     match kind:
         case InfeasibilityKind.BLOCK_NOT_ALLOWED:
-            return kind, "points that must be together, which no cluster may hold"
+            if len(catalogue.split(numbers)[0]):
+                return kind, "points that must be together, which no cluster may hold"
+            return kind, f"a point that none of k = {k} clusters may hold"
         case InfeasibilityKind.TOO_MUCH_FOR_K:
             return kind, (
-                f"more points, or pairs that must be together, than k = {k} clusters may hold"
+                f"more points, weight or pairs that must be together than k = {k} clusters may hold"
             )
         case InfeasibilityKind.SIZES:
             return kind, f"k = {k} clusters of these sizes, or weights, cannot hold the points"

@@ -155,6 +155,21 @@ def test_constraints_on_clusters_are_members():
     ]
 
 
+@pytest.mark.parametrize("limits", [{"max_weight": 3.5}, {"min_weight": 3.0}])
+def test_a_point_that_is_too_heavy_is_not_told_as_points_together(limits):
+    instance = Instance(points(4), 3, weights=[1.0, 1.0, 4.0, 3.0], **limits)
+    conflict = explain_infeasibility(instance)
+    assert conflict.kind is InfeasibilityKind.BLOCK_NOT_ALLOWED
+    assert conflict.heading == "a point that none of k = 3 clusters may hold"
+
+
+def test_points_together_that_are_too_heavy():
+    weights = [2.0, 2.0, 1.0, 1.0]
+    instance = Instance(points(4), 2, must_link=[(0, 1)], weights=weights, max_weight=3.5)
+    conflict = explain_infeasibility(instance)
+    assert conflict.heading == "points that must be together, which no cluster may hold"
+
+
 def test_sizes_that_only_a_search_refutes():
     # Clusters of five points hold two groups of two, and there are five of these.
     must_link = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
