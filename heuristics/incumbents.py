@@ -72,7 +72,8 @@ class PreparedSearch:
         if self._contraction.has_limits:
             sized = SizedSearch(self._contraction, parameters, self._known, self._time_left)
             sized.run(rng, affinity, stop, found)
-            # It knows of no soft pairs; the other search of no sizes, which are looked at later.
+            # The other search has assignments with soft pairs of any number of blocks, but knows of
+            # no sizes, which are looked at later.
             if not self._contraction.soft:
                 return
         if self._descent is None:

@@ -15,7 +15,7 @@ from sdpbb.jit import njit
 from sdpbb.packing import Packing, packed_exactly, size_bounds
 from sdpbb.problem import Contraction
 from sdpbb.problem.soft_blocks import SoftBlocks
-from sdpbb.time_left import TimeLeft, check_time
+from sdpbb.time_left import TimeLeft, at_most, check_time
 
 # Blocks times clusters of integer programmes; and where a repair does, too, and many starts count.
 MOST_VARIABLES, FEW_VARIABLES = 50_000, 5_000
@@ -95,6 +95,20 @@ class SizedAssignment:
         """
         costs = _costs(self._contraction, centres)
         return self.solve(costs, time_left, order, prices).labels
+
+    def with_soft_pairs(
+        self, centres: NDArray[np.float64], time_left: TimeLeft, order: NDArray[np.intp]
+    ) -> NDArray[np.intp] | None:
+        """Return labels (m,) that are cheap for centres (k, r) and the contraction's soft pairs.
+
+        None where none are found, and where the programme is large. It may take half of the seconds
+        left to integer programmes, so that others follow.
+        """
+        if not self._is_small or self._seconds <= 0.0:
+            return None
+        costs, prices = _costs(self._contraction, centres), np.zeros(len(order))
+        half = at_most(time_left, self._seconds / 2)
+        return self.solve(costs, half, order, prices, self._contraction.soft).labels
 
     def solve(
         self,

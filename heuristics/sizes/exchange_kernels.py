@@ -11,6 +11,10 @@ what the means save as they follow:
     e (D_ia - D_ib) + f (D_jb - D_ja) + T_a / (N_a - e + f) + T_b / (N_b + e - f),
     T_c = || e (x_i - m_c) - f (x_j - m_c) ||^2 = (e - f) (e D_ic - f D_jc) + e f || x_i - x_j ||^2.
 
+With P_ic the sum of the weights w of soft pairs of block i with the blocks of c, which is what i
+costs more there, a move saves P_ia - P_ib besides, and a swap P_ia - P_ib + P_jb - P_ja + 2 w_ij,
+as the two are not together after it either.
+
 Of the blocks of b the most that one saves beside means that stay, and the farthest from m_a and
 m_b, are kept (`shifts.py`): they bound what any swap of i with b saves, and most clusters, and most
 blocks of others, are not looked at.
@@ -23,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.local_search.state import SoftLists
 from heuristics.sizes.shifts import Shifts, empty_shifts, find_all_shifts, renew_shifts
 from sdpbb.arrays import Booleans, Integers, Reals
 from sdpbb.jit import njit
@@ -35,6 +40,7 @@ class LimitedBlocks(NamedTuple):
         as points
     starts, neighbours : the blocks cannot-linked to i are neighbours[starts[i]:starts[i + 1]]
     limits : (q, 2) the least and the most that a cluster has of each measure
+    soft : the soft pairs, as lists of the blocks
     """
 
     means: NDArray[np.float64]
@@ -43,6 +49,7 @@ class LimitedBlocks(NamedTuple):
     starts: NDArray[np.int64]
     neighbours: NDArray[np.int64]
     limits: NDArray[np.int64]
+    soft: SoftLists
 
 
 class _Clusters(NamedTuple):
@@ -52,6 +59,7 @@ class _Clusters(NamedTuple):
     sums, mass, sizes : (k, r), (k,), (k, q) weighted sums of means, weights, and the measures
     conflicts : (m, k) blocks of each cluster that a block is cannot-linked to
     distances : (m, k) squared, of the blocks to the means of the clusters
+    prices : (m, k) sums of the weights of a block's soft pairs with the blocks of each cluster
     """
 
     labels: NDArray[np.int64]
@@ -60,6 +68,7 @@ class _Clusters(NamedTuple):
     sizes: NDArray[np.int64]
     conflicts: NDArray[np.int64]
     distances: NDArray[np.float64]
+    prices: NDArray[np.float64]
 
 
 @njit(cache=True, nogil=True)
@@ -84,7 +93,7 @@ def exchange(
     m, k = clusters.distances.shape
     shifts = empty_shifts(k)
     if swaps:
-        find_all_shifts(blocks.weights, labels, clusters.distances, shifts)
+        find_all_shifts(blocks.weights, labels, clusters.distances, clusters.prices, shifts)
     is_open, rest = np.empty(k, np.bool_), np.empty(k)
     saved = 0.0
     for _ in range(most_sweeps):
@@ -106,7 +115,8 @@ def exchange(
             _write_distances(blocks, clusters, a)
             _write_distances(blocks, clusters, b)
             if swaps:
-                renew_shifts(blocks.weights, labels, clusters.distances, a, b, shifts)
+                distances, prices = clusters.distances, clusters.prices
+                renew_shifts(blocks.weights, labels, distances, prices, a, b, shifts)
         if not saved > before:
             break
     return saved
@@ -124,6 +134,7 @@ def _clusters_of(blocks: LimitedBlocks, labels: Integers) -> _Clusters:
         np.zeros((k, q), np.int64),
         np.zeros((m, k), np.int64),
         np.empty((m, k)),
+        np.zeros((m, k)),
     )
     for i in range(m):
         c = labels[i]
@@ -132,6 +143,8 @@ def _clusters_of(blocks: LimitedBlocks, labels: Integers) -> _Clusters:
         clusters.sizes[c] += blocks.counts[i]
         for p in range(blocks.starts[i], blocks.starts[i + 1]):
             clusters.conflicts[i, labels[blocks.neighbours[p]]] += 1
+        for p in range(blocks.soft.starts[i], blocks.soft.starts[i + 1]):
+            clusters.prices[i, labels[blocks.soft.neighbours[p]]] += blocks.soft.weights[p]
     for c in range(k):
         _write_distances(blocks, clusters, c)
     return clusters
@@ -161,11 +174,12 @@ def _best_move(
     best, best_b = tolerance, -1
     if not mass[a] > e:
         return best, best_b
-    leaving = e * distances[i, a] * mass[a] / (mass[a] - e)
+    prices = clusters.prices[i]
+    leaving = e * distances[i, a] * mass[a] / (mass[a] - e) + prices[a]
     for b in range(len(mass)):
         if b == a or clusters.conflicts[i, b] > 0:
             continue
-        gain = leaving - e * distances[i, b] * mass[b] / (mass[b] + e)
+        gain = leaving - e * distances[i, b] * mass[b] / (mass[b] + e) - prices[b]
         if gain > best and _fits(blocks, clusters, a, b, blocks.counts[i], is_listed):
             best, best_b = gain, b
     return best, best_b
@@ -187,7 +201,11 @@ def _write_open(
     of the other cluster does where means stay.
     """
     a, e, mass = clusters.labels[i], blocks.weights[i], clusters.mass
-    own = clusters.distances[i]
+    own, prices, soft = clusters.distances[i], clusters.prices[i], blocks.soft
+    # The most that 2 w_ij is.
+    apart = 0.0
+    for p in range(soft.starts[i], soft.starts[i + 1]):
+        apart = max(apart, 2.0 * soft.weights[p])
     any_open = False
     for b in range(len(mass)):
         is_open[b] = False
@@ -197,7 +215,7 @@ def _write_open(
         from_b = e * np.sqrt(own[b]) + shifts.reach[b, b]
         follows_a = from_a * from_a / (mass[a] - e + shifts.lightest[b])
         follows_b = from_b * from_b / (mass[b] + e - shifts.heaviest[b])
-        rest[b] = e * (own[a] - own[b]) + follows_a + follows_b
+        rest[b] = e * (own[a] - own[b]) + follows_a + follows_b + prices[a] - prices[b] + apart
         is_open[b] = rest[b] + shifts.most[b, a] > best
         any_open = any_open or is_open[b]
     return any_open
@@ -219,13 +237,15 @@ def _best_swap(
     """
     means, weights, labels = blocks.means, blocks.weights, clusters.labels
     mass, distances, conflicts = clusters.mass, clusters.distances, clusters.conflicts
+    prices = clusters.prices
     a, e, partner = labels[i], weights[i], -1
     for j in range(len(labels)):
         b, f = labels[j], weights[j]
         if not is_open[b]:
             continue
         to_a, to_b = distances[j, a], distances[j, b]
-        if not rest[b] + f * (to_b - to_a) > best:
+        from_b = f * (to_b - to_a) + prices[j, b] - prices[j, a]
+        if not rest[b] + from_b > best:
             continue
         square = 0.0
         for t in range(means.shape[1]):
@@ -233,7 +253,8 @@ def _best_swap(
         one, other = distances[i, a], distances[i, b]
         follows_a = (e - f) * (e * one - f * to_a) + e * f * square
         follows_b = (e - f) * (e * other - f * to_b) + e * f * square
-        gain = e * (one - other) + f * (to_b - to_a)
+        gain = e * (one - other) + from_b + prices[i, a] - prices[i, b]
+        gain += 2.0 * _soft_weight(blocks, i, j)
         gain += follows_a / (mass[a] - e + f) + follows_b / (mass[b] + e - f)
         if not gain > best or conflicts[i, b] > 1 or conflicts[j, a] > 1:
             continue
@@ -271,6 +292,16 @@ def _are_linked(blocks: LimitedBlocks, i: int, j: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def _soft_weight(blocks: LimitedBlocks, i: int, j: int) -> float:
+    """Return the weight of the soft pair i, j, or 0 where there is none."""
+    soft = blocks.soft
+    for p in range(soft.starts[i], soft.starts[i + 1]):
+        if soft.neighbours[p] == j:
+            return float(soft.weights[p])
+    return 0.0
+
+
+@njit(cache=True, nogil=True)
 def _relabel(blocks: LimitedBlocks, clusters: _Clusters, i: int, b: int) -> None:
     """Put block i into cluster b."""
     a, e = clusters.labels[i], blocks.weights[i]
@@ -286,3 +317,7 @@ def _relabel(blocks: LimitedBlocks, clusters: _Clusters, i: int, b: int) -> None
         clusters.conflicts[blocks.neighbours[p], a] -= 1
         clusters.conflicts[blocks.neighbours[p], b] += 1
     clusters.labels[i] = b
+    for p in range(blocks.soft.starts[i], blocks.soft.starts[i + 1]):
+        j, w = blocks.soft.neighbours[p], blocks.soft.weights[p]
+        clusters.prices[j, a] -= w
+        clusters.prices[j, b] += w

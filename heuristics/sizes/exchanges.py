@@ -1,10 +1,14 @@
-"""Local search by moves and swaps of blocks that keep cannot-links and limits."""
+"""Local search by moves and swaps of blocks that keep cannot-links and limits.
+
+What they save is of the whole cost: of squares, and of the weights of soft pairs.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.local_search.state import SoftLists
 from heuristics.sizes.exchange_kernels import LimitedBlocks, exchange
 from sdpbb.problem import Contraction
 from sdpbb.time_left import WORK
@@ -13,7 +17,7 @@ from sdpbb.time_left import WORK
 SWAP_BLOCKS, SWAP_WORK = 2_000, 2_000_000_000
 # Sweeps at a time; fewer where one may take long, as they do not look at the time.
 SWEEPS = 20
-# Exchanges that save less than this part of the total are not made.
+# Exchanges that save less than this part of the total and all weights of soft pairs are not made.
 LEAST_SAVING = 1e-12
 
 
@@ -30,11 +34,12 @@ class Exchanges:
             np.column_stack([measure.of_blocks for measure in measures]),
             *_neighbours(contraction),
             np.array([[each.least, each.most] for each in limits], np.int64),
+            SoftLists.of(contraction),
         )
         m, r = contraction.means.shape
         self._swaps = m <= SWAP_BLOCKS and m * m * r <= SWAP_WORK
         self._sweeps = max(1, min(SWEEPS, WORK // (m * m))) if self._swaps else SWEEPS
-        self._tolerance = LEAST_SAVING * contraction.total
+        self._tolerance = least_saving(contraction)
 
     def __call__(self, labels: NDArray[np.intp]) -> tuple[NDArray[np.intp], float]:
         """Return labels (m,) within the limits after exchanges, and what they save.
@@ -46,6 +51,11 @@ class Exchanges:
             self._blocks, self._is_listed, self._swaps, exchanged, self._tolerance, self._sweeps
         )
         return exchanged, saved
+
+
+def least_saving(contraction: Contraction) -> float:
+    """Return what changes of labels save at least that are made: what is no rounding."""
+    return LEAST_SAVING * (contraction.total + float(np.abs(contraction.soft.weights).sum()))
 
 
 def _neighbours(contraction: Contraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,4 +1,9 @@
-"""Search where sizes or weights are limited: sized k-means, and exchanges, in turn."""
+"""Search where sizes or weights are limited: sized k-means, and exchanges, in turn.
+
+Costs are of squares and of soft pairs. Exchanges count both. Of each set of centres there are two
+assignments where there are soft pairs: one for squares alone, and one with the pairs where integer
+programmes are small, so that blocks which belong together go to another cluster together.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from heuristics.descent import PATIENCE
 from heuristics.kmeans_steps import cluster_means, digest, explained
 from heuristics.parameters import MultiStartParameters
 from heuristics.sizes.assignment import SizedAssignment
-from heuristics.sizes.exchanges import LEAST_SAVING, Exchanges
+from heuristics.sizes.exchanges import LEAST_SAVING, Exchanges, least_saving
 from heuristics.starts import (
     from_affinity,
     from_pivots,
@@ -50,7 +55,7 @@ class SizedSearch:
         self._parameters = parameters
         self._time_left = time_left
         self._assign = SizedAssignment(contraction, parameters.assignment_time_limit)
-        self._exchange = Exchanges(contraction)
+        self._exchange, self._least_saving = Exchanges(contraction), least_saving(contraction)
         self._is_listed = contraction.measures[0].limits.listed is not None
         self._met: set[bytes] = set()  # digests of what k-means has ended with
         self.labels = known
@@ -157,6 +162,10 @@ class SizedSearch:
             labels = self._assign(centres, time_left, order, prices)
             if labels is not None:
                 self._descend(labels, time_left, source, found, order, goal)
+            if self._contraction.soft:
+                labels = self._assign.with_soft_pairs(centres, time_left, order)
+                if labels is not None:
+                    self._descend(labels, time_left, source, found)
 
     def _descend(
         self,
@@ -191,7 +200,7 @@ class SizedSearch:
                 labels, cost = exchanged, contraction.cost(exchanged)
                 order = self._order_of(labels, order)
             self._offer(labels, cost, source, found)
-            if not cost < before - LEAST_SAVING * contraction.total:
+            if not cost < before - self._least_saving:
                 return
 
     def _order_of(

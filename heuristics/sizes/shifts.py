@@ -1,7 +1,8 @@
 """The most that blocks of one cluster save in another, which bounds what swaps save.
 
-Beside means that stay where they are, block j of cluster c, of weight f, saves f (D_jc - D_jd) in
-cluster d, D its squared distances to the means.
+Beside means that stay where they are, block j of cluster c, of weight f, saves
+f (D_jc - D_jd) + P_jc - P_jd in cluster d, D its squared distances to the means and P the sums of
+the weights of its soft pairs with the blocks of the clusters.
 """
 
 from __future__ import annotations
@@ -36,24 +37,33 @@ def empty_shifts(k: int) -> Shifts:
 
 
 @njit(cache=True, nogil=True)
-def find_all_shifts(weights: Reals, labels: Integers, distances: Reals, shifts: Shifts) -> None:
+def find_all_shifts(
+    weights: Reals, labels: Integers, distances: Reals, prices: Reals, shifts: Shifts
+) -> None:
     """Write the bounds of clusters without blocks until now.
 
     Parameters
     ----------
     weights, labels : (m,) of the blocks
     distances : (m, k) squared, to the means of the clusters
+    prices : (m, k) sums of the weights of soft pairs with the blocks of the clusters
     """
     k = len(shifts.most)
     for j in range(len(labels)):
         _weigh(weights, labels, shifts, j)
         for d in range(k):
-            _raise_to(weights, labels, distances, shifts, j, d)
+            _raise_to(weights, labels, distances, prices, shifts, j, d)
 
 
 @njit(cache=True, nogil=True)
 def renew_shifts(
-    weights: Reals, labels: Integers, distances: Reals, a: int, b: int, shifts: Shifts
+    weights: Reals,
+    labels: Integers,
+    distances: Reals,
+    prices: Reals,
+    a: int,
+    b: int,
+    shifts: Shifts,
 ) -> None:
     """Write the bounds anew after clusters a and b have exchanged blocks; as `find_all_shifts`."""
     k = len(shifts.most)
@@ -65,10 +75,10 @@ def renew_shifts(
         if labels[j] == a or labels[j] == b:
             _weigh(weights, labels, shifts, j)
             for d in range(k):
-                _raise_to(weights, labels, distances, shifts, j, d)
+                _raise_to(weights, labels, distances, prices, shifts, j, d)
         else:
-            _raise_to(weights, labels, distances, shifts, j, a)
-            _raise_to(weights, labels, distances, shifts, j, b)
+            _raise_to(weights, labels, distances, prices, shifts, j, a)
+            _raise_to(weights, labels, distances, prices, shifts, j, b)
 
 
 @njit(cache=True, nogil=True)
@@ -80,9 +90,16 @@ def _weigh(weights: Reals, labels: Integers, shifts: Shifts, j: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _raise_to(
-    weights: Reals, labels: Integers, distances: Reals, shifts: Shifts, j: int, d: int
+    weights: Reals,
+    labels: Integers,
+    distances: Reals,
+    prices: Reals,
+    shifts: Shifts,
+    j: int,
+    d: int,
 ) -> None:
     """Raise the bounds of the cluster of block j beside cluster d to what the block is."""
     c, f = labels[j], weights[j]
-    shifts.most[c, d] = max(shifts.most[c, d], f * (distances[j, c] - distances[j, d]))
+    saved = f * (distances[j, c] - distances[j, d]) + prices[j, c] - prices[j, d]
+    shifts.most[c, d] = max(shifts.most[c, d], saved)
     shifts.reach[c, d] = max(shifts.reach[c, d], f * np.sqrt(distances[j, d]))

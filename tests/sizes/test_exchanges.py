@@ -5,14 +5,16 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from heuristics.sizes.exchanges import LEAST_SAVING, Exchanges
+from heuristics.sizes.exchanges import Exchanges, least_saving
 from heuristics.sizes.shifts import empty_shifts, find_all_shifts, renew_shifts
 from sdpbb.problem import Infeasibility, Instance, contract
 from tests.enumeration import feasible_clusterings
 from tests.sizes.instances import sized_instance
 from tests.sizes.weighted_instances import weighted_instance
+from tests.soft.instances import random_mixture, weighted_mixture
 
-CASES = [(draw, seed) for draw in (sized_instance, weighted_instance) for seed in range(60)]
+DRAWS = sized_instance, weighted_instance, random_mixture, weighted_mixture
+CASES = [(draw, seed) for draw in DRAWS for seed in range(60)]
 
 
 def exchanged(labels, k):
@@ -34,7 +36,7 @@ def test_no_move_and_no_swap_improves_what_exchanges_leave(draw, seed):
     if isinstance(contraction, Infeasibility) or not contraction.has_limits:
         return
     exchange = Exchanges(contraction)
-    rounding = 1e-9 * contraction.total + 1e-300
+    rounding = 1e3 * least_saving(contraction) + 1e-300
     for clustering in feasible_clusterings(instance)[:5]:
         labels = clustering[contraction.representatives]
         found, saved = exchange(labels)
@@ -44,11 +46,12 @@ def test_no_move_and_no_swap_improves_what_exchanges_leave(draw, seed):
         for other in exchanged(found, contraction.k):
             has_all = len(np.unique(other)) == contraction.k
             if has_all and contraction.keeps(other):
-                assert contraction.cost(other) >= cost - 2 * LEAST_SAVING * contraction.total
+                assert contraction.cost(other) >= cost - 2 * least_saving(contraction)
 
 
+@pytest.mark.parametrize("with_soft_pairs", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_exchanges_of_many_blocks_leave_nothing_to_improve(seed):
+def test_exchanges_of_many_blocks_leave_nothing_to_improve(seed, with_soft_pairs):
     """Where most clusters and most blocks are passed over by their bounds."""
     rng = np.random.default_rng(seed)
     n, k = 60, 5
@@ -57,8 +60,17 @@ def test_exchanges_of_many_blocks_leave_nothing_to_improve(seed):
     labels = np.repeat(np.arange(k), n // k)
     cannot_link = [(i, j) for i, j in pairs.tolist() if labels[i] != labels[j]]
     points = rng.normal(size=(n, 2)) + rng.normal(size=(n, 2)) * (seed > 2)
+    drawn = [rng.choice(n, 2, replace=False) for _ in range(40)] if with_soft_pairs else []
+    soft = [(int(i), int(j), rng.uniform(0.0, 5.0)) for i, j in drawn]
     instance = Instance(
-        points, k, cannot_link=cannot_link, weights=weights, min_size=11, max_size=13
+        points,
+        k,
+        cannot_link=cannot_link,
+        soft_must_link=soft[::2],
+        soft_cannot_link=soft[1::2],
+        weights=weights,
+        min_size=11,
+        max_size=13,
     )
     contraction = contract(instance)
     found, saved = Exchanges(contraction)(labels)
@@ -67,7 +79,7 @@ def test_exchanges_of_many_blocks_leave_nothing_to_improve(seed):
     cost = contraction.cost(found)
     for other in exchanged(found, k):
         if contraction.keeps(other):
-            assert contraction.cost(other) >= cost - 2 * LEAST_SAVING * contraction.total
+            assert contraction.cost(other) >= cost - 2 * least_saving(contraction)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -76,13 +88,14 @@ def test_bounds_after_an_exchange_are_those_found_anew(seed):
     m, k = 12, 4
     weights = rng.uniform(0.5, 2.0, m)
     labels = np.concatenate([np.arange(k), rng.integers(k, size=m - k)])
-    distances = rng.uniform(size=(m, k))
+    distances, prices = rng.uniform(size=(m, k)), rng.normal(size=(m, k))
     renewed, anew = empty_shifts(k), empty_shifts(k)
-    find_all_shifts(weights, labels, distances, renewed)
+    find_all_shifts(weights, labels, distances, prices, renewed)
     i, j = rng.choice(np.flatnonzero(labels < 2), 2, replace=False)
     labels[[i, j]] = labels[[j, i]]
     distances[:, :2] = rng.uniform(size=(m, 2))
-    renew_shifts(weights, labels, distances, 0, 1, renewed)
-    find_all_shifts(weights, labels, distances, anew)
+    prices[:, :2] = rng.normal(size=(m, 2))
+    renew_shifts(weights, labels, distances, prices, 0, 1, renewed)
+    find_all_shifts(weights, labels, distances, prices, anew)
     for one, other in zip(renewed, anew, strict=True):
         np.testing.assert_array_equal(one, other)

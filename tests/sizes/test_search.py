@@ -8,6 +8,7 @@ from scipy.optimize import linprog
 from scipy.sparse import eye, kron, vstack
 
 from heuristics.parameters import MultiStartParameters
+from heuristics.sizes.exchanges import least_saving
 from heuristics.sizes.flow_kernels import sized_labels
 from heuristics.sizes.search import SizedSearch
 from sdpbb.feasibility import find_feasible
@@ -16,6 +17,7 @@ from sdpbb.problem import Infeasibility, contract
 from sdpbb.time_left import no_limit
 from tests.enumeration import feasible_clusterings
 from tests.sizes.instances import sized_instance
+from tests.soft.instances import random_mixture, weighted_mixture
 
 
 def least_cost(costs, least, most):
@@ -152,3 +154,22 @@ def test_search_keeps_all_limits_from_the_first_clustering_on(seed):
     costs = [contraction.cost(labels) for labels in (known, *found)]
     assert all(np.diff(costs) < 0)
     assert search.cost == pytest.approx(costs[-1])
+
+
+@pytest.mark.parametrize("draw", [random_mixture, weighted_mixture])
+@pytest.mark.parametrize("seed", range(40))
+def test_search_with_soft_pairs_finds_the_optimum_from_the_worst_clustering(draw, seed):
+    """Heavy pairs that it violates, too, are repaired within the limits."""
+    instance = draw(seed)
+    contraction = contract(instance)
+    if isinstance(contraction, Infeasibility) or not contraction.has_limits:
+        return
+    labels = [each[contraction.representatives] for each in feasible_clusterings(instance)]
+    if not labels:
+        return
+    costs = [contraction.cost(each) for each in labels]
+    worst = labels[int(np.argmax(costs))]
+    search = SizedSearch(contraction, MultiStartParameters(), worst, no_limit)
+    search.run(np.random.default_rng(0))
+    assert contraction.keeps(search.labels)
+    assert search.cost <= min(costs) + 10 * least_saving(contraction)

@@ -7,6 +7,7 @@ import numpy as np
 from sdpbb.problem import Instance, Partition
 from tests.enumeration import feasible_clusterings, random_instance
 from tests.sizes.instances import sized_instance
+from tests.sizes.weighted_instances import weighted_instance
 
 
 def random_soft_pairs(rng: np.random.Generator, n: int) -> list[tuple[int, int, float]]:
@@ -49,6 +50,18 @@ def random_mixture(seed: int, n_max: int = 8) -> Instance:
         soft_cannot_link=[*apart, *opposed, *decided],
         weights=rng.uniform(0.01, 3.0, n) if rng.random() < 0.5 else None,
     )
+
+
+def weighted_mixture(seed: int, n_max: int = 8) -> Instance:
+    """Limits on weights, and soft pairs of all weights beside those of points in any unit."""
+    instance, rng = weighted_instance(seed, n_max), np.random.default_rng([seed, 2])
+    unit = float(np.mean(instance.weights))
+
+    def drawn() -> list[tuple[int, int, float]]:
+        pairs = random_soft_pairs(rng, instance.n_points)
+        return [(i, j, weight * unit) for i, j, weight in pairs]
+
+    return replace(instance, soft_must_link=drawn(), soft_cannot_link=drawn())
 
 
 def least_cost(instance: Instance) -> float | None:
