@@ -75,9 +75,36 @@ def test_missing_values_and_units_are_told_of(tmp_path, capsys):
         "note: columns are standardized: costs and distances are in these units",
         f"note: {data}: 1 row of 4 left out, as values are missing: 'b'",
     ]
+    inputs.read(data, quiet=True)
+    assert capsys.readouterr().err == ""
     known = instance.origin.in_user_units(instance.points)
     assert np.allclose(known, [[0.5, 100], [5.5, 300], [9, 200]])
     assert np.allclose(instance.points.mean(axis=0), 0)
     assert labels_of(instance, labels, "cluster", inputs).tolist() == [0, 0, 1]
     with pytest.raises(ParameterError, match=r"^column = 'cluster': expected a file of labels"):
         labels_of(instance, None, "cluster", inputs)
+
+
+@pytest.mark.parametrize("command", ["solve", "heuristic pccc", "check", "suggest", "gap"])
+def test_quiet_commands_tell_no_notes_but_warnings(run, tmp_path, command):
+    data = file(tmp_path, "id,x,y\na,0,100\nb,4,\nc,9,50\nd,10,60\n", "points.csv")
+    lines = file(tmp_path, "ML 1 2\nML 2 1\nCL 1 3\n", "lines.txt")
+    arguments = [
+        *command.split(),
+        data,
+        "-k",
+        2,
+        "--constraints",
+        lines,
+        "--drop",
+        "id",
+        "--standardize",
+    ]
+    arguments += ["--missing", "mean"]
+    if command == "gap":
+        arguments.insert(2, file(tmp_path, "0\n0\n0\n1\n", "labels.txt"))
+    err = run(*arguments)[2]
+    assert "note: columns are standardized" in err
+    assert "note: " in err.replace("note: columns", "")
+    quiet = run(*arguments, "--quiet")[2]
+    assert quiet == "".join(line for line in err.splitlines(True) if line.startswith("warning: "))

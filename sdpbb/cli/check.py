@@ -62,7 +62,7 @@ def check(
     """
     with one_line_errors(debug):
         outputs.check([data, inputs.constraints])
-        instance = inputs.read(data)
+        instance = inputs.read(data, quiet)
 
         report, problem = _report(instance, time_limit, outputs.certificate)
         if not quiet:

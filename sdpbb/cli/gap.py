@@ -118,19 +118,19 @@ def gap(
         # The engine is imported last: what is wrong with the input is told without the wait.
         parameters = solver_parameters(**engine.stated())
         outputs.check([data, inputs.constraints, given, engine.file])
-        instance, numbers = _read(data, inputs, given, column)
+        instance, numbers = _read(data, inputs, given, column, quiet)
         return _run(instance, numbers, parameters, outputs, quiet)
 
 
 def _read(
-    data: str, inputs: InstanceOptions, given: str, column: str | None
+    data: str, inputs: InstanceOptions, given: str, column: str | None, quiet: bool
 ) -> tuple[Instance, NDArray[np.intp]]:
     """The instance, and the labels (n,) of its points."""
-    points = inputs.points(data)
+    points = inputs.points(data, quiet)
     numbers = inputs.read_labels(given, column, len(points.points), points.origin())
     if inputs.k is None and points.k is None:
         inputs = replace(inputs, k=int(numbers.max()) + 1)
-    return inputs.instance(data, points), numbers
+    return inputs.instance(data, points, quiet), numbers
 
 
 def _run(

@@ -110,7 +110,7 @@ def heuristic(
         if seed < 0:
             raise ParameterError(f"seed = {seed}: expected an integer >= 0")
         outputs.check([data, inputs.constraints, truth])
-        instance = inputs.read(data)
+        instance = inputs.read(data, quiet)
         asked = Measures(labels_of(instance, truth, column, inputs), silhouette)
         # The compiler is imported last: what is wrong with the input is told without the wait.
         parameters = _parameters(method, option or [], time_limit)

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def warnings_as_lines() -> Iterator[None]:
-    """Warnings of this package on standard error, one line each."""
+def warnings_as_lines(quiet: bool = False) -> Iterator[None]:
+    """Warnings of this package on standard error, one line each; notes unless quiet."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InstanceWarning)
         yield
     for warning in caught:
         if issubclass(warning.category, InstanceNote):
-            say(f"note: {warning.message}")
+            if not quiet:
+                say(f"note: {warning.message}")
         elif issubclass(warning.category, InstanceWarning):
             say(f"warning: {warning.message}")
         else:
@@ -83,15 +84,17 @@ class InstanceOptions:
     # Whether the instance is for several k, for which no sizes can be listed.
     of_several_k = False
 
-    def read(self, data: str) -> Instance:
+    def read(self, data: str, quiet: bool = False) -> Instance:
         """The instance.
+
+        quiet : no notes on what was taken for granted; warnings are told all the same
 
         Errors are those of `points` and `instance`.
         """
-        return self.instance(data, self.points(data))
+        return self.instance(data, self.points(data, quiet), quiet)
 
-    def points(self, data: str) -> PointTable:
-        """The points of the instance.
+    def points(self, data: str, quiet: bool = False) -> PointTable:
+        """The points of the instance; quiet as for `read`.
 
         Raises
         ------
@@ -100,9 +103,9 @@ class InstanceOptions:
         """
         from sdpbb.problem.formats import read_points
 
-        if self.standardize:
+        if self.standardize and not quiet:
             say("note: columns are standardized: costs and distances are in these units")
-        with warnings_as_lines():
+        with warnings_as_lines(quiet):
             return read_points(
                 data,
                 index_column=self.index_column,
@@ -124,8 +127,8 @@ class InstanceOptions:
 
         return read_labels(path, n_points, column, origin=origin, encoding=self.encoding)
 
-    def instance(self, data: str, points: PointTable) -> Instance:
-        """The instance of points that were read.
+    def instance(self, data: str, points: PointTable, quiet: bool = False) -> Instance:
+        """The instance of points that were read; quiet as for `read`.
 
         Raises
         ------
@@ -139,7 +142,7 @@ class InstanceOptions:
         from sdpbb.problem import Instance
 
         try:
-            with warnings_as_lines():
+            with warnings_as_lines(quiet):
                 return Instance.from_table(
                     points,
                     self.k,

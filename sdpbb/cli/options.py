@@ -347,5 +347,5 @@ Labels = Annotated[
         "for --json.",
     ),
 ]
-Quiet = Annotated[bool, flag("--quiet", "-q", help="Print errors only.")]
+Quiet = Annotated[bool, flag("--quiet", "-q", help="Print errors and warnings only.")]
 Debug = Annotated[bool, flag("--debug", help="Show where an internal error happened.")]

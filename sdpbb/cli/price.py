@@ -101,7 +101,7 @@ def price(
             raise ParameterError(f"top = {top}: expected an integer >= 0")
         parameters = solver_parameters(**engine.stated(), workers=workers)
         outputs.check([data, inputs.constraints, engine.file])
-        instance = inputs.read(data)
+        instance = inputs.read(data, quiet)
         n_hard = len(instance.must_link) + len(instance.cannot_link)
         if n_hard == 0 and not instance.has_soft_constraints:
             raise InstanceError(

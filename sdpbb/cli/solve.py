@@ -32,7 +32,7 @@ def solve(
         # The engine is imported last: what is wrong with the input is told without the wait.
         parameters = solver_parameters(**engine.stated())
         outputs.check([data, inputs.constraints, engine.file], checkpoint)
-        instance = inputs.read(data)
+        instance = inputs.read(data, quiet)
 
         import_engine()
         from sdpbb import solver

@@ -76,7 +76,7 @@ def suggest(
         options.option(metavar="S", help="Seconds for the search, and for the relaxation."),
     ] = None,
     outputs: SuggestOutputs = SuggestOutputs(),
-    quiet: Annotated[bool, options.flag("--quiet", help="Print errors only.")] = False,
+    quiet: Annotated[bool, options.flag("--quiet", help="Print errors and warnings only.")] = False,
     debug: options.Debug = False,
 ) -> ExitCode:
     """Suggest pairs to ask an expert about next, whose answers are worth most for the clustering.
@@ -86,7 +86,7 @@ def suggest(
     """
     with one_line_errors(debug):
         outputs.check([data, inputs.constraints, clustering])
-        instance = inputs.read(data)
+        instance = inputs.read(data, quiet)
         labels = labels_of(instance, clustering, column, inputs)
         import_engine()
         from sdpbb.methods import prepare_kernels

@@ -153,7 +153,7 @@ def sweep(
         wanted = numbers_of_clusters(ks)
         parameters = solver_parameters(**engine.stated(), workers=workers)
         outputs.check([data, inputs.constraints, engine.file])
-        instance = inputs.read(data)
+        instance = inputs.read(data, quiet)
         each = math.inf if time_limit_each is None else time_limit_each
         import_engine()
         from sdpbb.sweeps.sweep import sweep as run

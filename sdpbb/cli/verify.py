@@ -118,7 +118,7 @@ def verify(
 
         try:
             with _opened(file) as content:
-                verdict = _verdict(content, data, inputs, labels, column, workers)
+                verdict = _verdict(content, data, inputs, labels, column, workers, quiet)
         except Rejected as error:
             outputs.write(_Rejection(str(error)), None, quiet)
             hint = _hint(str(error), inputs)
@@ -157,12 +157,13 @@ def _verdict(
     labels: str | None,
     column: str | None,
     workers: int,
+    quiet: bool,
 ) -> CertificateVerdict:
     from sdpbb.checker.certificate import Certificate
     from sdpbb.verification import verdict_on
 
     certificate = Certificate.load(file)
-    instance = _instance(data, inputs, certificate)
+    instance = _instance(data, inputs, certificate, quiet)
     expected = labels_of(instance, labels, column, inputs)
     verdict = verdict_on(certificate, instance, workers)
     if labels is not None and expected is not None:
@@ -191,16 +192,18 @@ def _check_labels(path: str, expected: NDArray[np.intp], certificate: Certificat
     )
 
 
-def _instance(data: str, inputs: InstanceOptions, certificate: Certificate) -> Instance:
+def _instance(
+    data: str, inputs: InstanceOptions, certificate: Certificate, quiet: bool
+) -> Instance:
     """The instance, with the certificate's number of clusters where nothing else states one."""
     from sdpbb.checker.rejection import Rejected
 
-    stated, points = None, inputs.points(data)
+    stated, points = None, inputs.points(data, quiet)
     if inputs.k is None:
         stated = points.k
         # A certificate of more clusters than there are points is about other points.
         inputs = replace(inputs, k=stated or min(certificate.k, len(points.points)))
-    instance = inputs.instance(data, points)
+    instance = inputs.instance(data, points, quiet)
     if stated is not None and stated != certificate.k:
         raise Rejected(
             f"is about k = {certificate.k}; k is {stated} in {shown_path(data)}: "
