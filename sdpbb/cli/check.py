@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 EXITS = meanings(
     {
         ExitCode.FOUND: "there is a clustering that keeps the constraints",
-        ExitCode.LIMIT_WITHOUT_CLUSTERING: "whether there is one was not found out in time",
+        ExitCode.LIMIT_WITHOUT_CLUSTERING: "neither a clustering that keeps them nor a "
+        "proof was found",
         ExitCode.BACKEND_FAILURE: "a solver failed",
         **NOTHING_WRITTEN,
     },

@@ -146,7 +146,7 @@ def matrix(
         limit = math.inf if time_limit is None else time_limit
         solved = solved_relaxation(instance, chosen, limit)
         if solved is None:
-            message = "whether there is a clustering at all was not found out in time"
+            message = "whether there is a clustering at all was not found out"
             fail(ExitCode.LIMIT_WITHOUT_CLUSTERING, message)
         if isinstance(solved, Infeasibility):
             fail(ExitCode.INFEASIBLE, f"no clustering keeps the constraints: {solved}")

@@ -71,7 +71,7 @@ def explain_infeasibility(
 
     Returns
     -------
-    Conflict; None if the constraints can hold together, or if that was not found out in time
+    Conflict; None if the constraints can hold together, or if that was not found out
     (`sdpbb.check_constraints` tells which).
 
     Raises

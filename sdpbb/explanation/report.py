@@ -59,8 +59,8 @@ class ConstraintReport:
     Attributes
     ----------
     instance : whose they are
-    is_feasible : whether a clustering into exactly k clusters keeps them; None if that was not
-        found out in time
+    is_feasible : whether a clustering into exactly k clusters keeps them; None if neither a
+        clustering nor a proof was found, in time or as far as is tried
     conflict : why not
     groups : what they come to, unless they are found infeasible
     forced : pairs that share a cluster though no path of must-links connects them, the first
@@ -160,7 +160,7 @@ def _summary(report: ConstraintReport) -> list[tuple[str, str]]:
 def _status(report: ConstraintReport) -> str:
     k = report.instance.k
     if report.is_feasible is None:
-        return "not known: the time was over before a clustering or a proof was found"
+        return "not known: neither a clustering that keeps them nor a proof was found"
     if report.is_feasible:
         return f"feasible: there is a clustering into k = {k} clusters that keeps them"
     return f"infeasible: no clustering into k = {k} clusters keeps them"
