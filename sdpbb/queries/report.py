@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.markup import card
-from sdpbb.problem import Instance
+from sdpbb.problem import Instance, Partition
 from sdpbb.problem.files.constraints_lines import UNANSWERED
+from sdpbb.problem.objections import objection
 from sdpbb.queries.strategy import QueryKind
 from sdpbb.values import counted, csv_text, json_text, pandas_module, shortened
 from sdpbb.version import installed_version
@@ -108,7 +109,22 @@ class QueryReport:
 
     @property
     def note(self) -> str:
-        """The reason for fewer queries than were asked for; "" if there are not fewer."""
+        """What the clustering violates, and the reason for fewer queries than were asked for.
+
+        "" if it keeps the constraints, and there are as many queries.
+        """
+        return "; ".join(filter(None, (self._violated(), self._fewer())))
+
+    def _violated(self) -> str:
+        wrong = objection(Partition(self.labels), self.instance)
+        if not wrong:
+            return ""
+        return (
+            f"the clustering that is asked about is the best that was found, but: {wrong} "
+            "('sdpbb check' looks for one that keeps the constraints)"
+        )
+
+    def _fewer(self) -> str:
         if len(self.queries) == self.n_asked_for:
             return ""
         if not self.queries:

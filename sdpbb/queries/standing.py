@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -121,7 +122,8 @@ def _searched(
         raise ParameterError(
             f"time_limit = {time_limit:g}: too short to find a clustering; expected more seconds"
         )
-    best, least = first, contraction.cost(first)
+    # What is found first may violate limits: anything that keeps them is better.
+    best, least = first, contraction.cost(first) if contraction.keeps(first) else math.inf
 
     def found(labels: NDArray[np.intp], source: str) -> None:
         nonlocal best, least

@@ -1,6 +1,8 @@
 """Queries: none is implied, batches are answered in any order, and asking ends with the truth."""
 
 import itertools
+import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
+from sdpbb.problem import Instance, Partition
+from sdpbb.queries import standing
 from sdpbb.queries.memberships import MEMBERSHIPS, possible
 from sdpbb.queries.scores import density, information
 from sdpbb.queries.standing import NoClusteringToAskAbout, standing_of
 from sdpbb.queries.strategy import QueryKind
+from sdpbb.queries.suggest import suggest_queries
 from tests.enumeration import feasible_clusterings
 from tests.examples import examples
 
@@ -285,3 +290,21 @@ def test_queries_of_points_are_those_of_their_instance():
     assert report.pairs == sdpbb.suggest_queries(instance, 4).pairs
     with pytest.raises(TypeError, match=r"suggest_queries\(\) .* did you mean cannot_link\?"):
         sdpbb.suggest_queries(points, 4, k=3, cannotlink=[(0, 1)])
+
+
+def test_a_clustering_that_violates_limits_gives_way_to_one_that_keeps_them(monkeypatch):
+    points = np.array([[0.0], [0.1], [0.2], [0.3], [9.0], [9.1]])
+    instance = Instance(points, 2, weights=[1.0, 1.0, 1.0, 1.0, 1.5, 1.5], max_weight=3.6)
+    violating = np.array([0, 0, 0, 0, 1, 1])
+    monkeypatch.setattr(standing, "first_clustering", lambda *arguments: violating)
+    report = suggest_queries(instance, 1)
+    assert Partition(report.labels).is_feasible(instance)
+    assert report.note == ""
+
+
+def test_a_clustering_that_violates_limits_is_told_of():
+    instance = Instance(np.arange(6.0)[:, None], 2, max_size=3)
+    report = replace(suggest_queries(instance, 1), labels=np.array([0, 0, 1, 1, 1, 1]))
+    assert "max_size = 3, but a cluster has 4 points" in report.note
+    assert report.note in str(report)
+    assert json.loads(report.to_json())["note"] == report.note
