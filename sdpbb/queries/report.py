@@ -109,7 +109,7 @@ class QueryReport:
 
     @property
     def note(self) -> str:
-        """What the clustering violates, and the reason for fewer queries than were asked for.
+        """The constraint that the clustering violates, and the reason for fewer queries than asked.
 
         "" if it keeps the constraints, and there are as many queries.
         """
