@@ -177,9 +177,12 @@ class Heuristic(Parameters, ABC):
     def check(self, instance: Instance) -> None:
         """Raise InstanceError if the method does not take constraints of the instance's kinds."""
         if self.soft is Soft.REFUSED and instance.has_soft_constraints:
+            weighs = "a method that weighs them (pccc)"
+            if instance.has_constraints_beyond_sizes:  # which pccc does not keep
+                weighs = "sdpbb.solve, which weighs them and keeps constraints on clusters"
             raise InstanceError(
                 f"{self.name}: takes hard constraints only; expected an instance without soft "
-                "ones, or a method that weighs them (pccc)"
+                f"ones, or {weighs}"
             )
         if self.keeps_sizes:
             if instance.has_constraints_beyond_sizes:
@@ -194,10 +197,11 @@ class Heuristic(Parameters, ABC):
                     "instance without min_weight and max_weight, or best-of, which keeps them"
                 )
         elif instance.has_constraints_beyond_pairs:
+            keeps = "pccc" if instance.has_soft_constraints else "best-of"
             raise InstanceError(
                 f"{self.name}: takes constraints on pairs only; expected an instance without "
                 "those on clusters, or sdpbb.solve, whose column generation keeps them, or "
-                "best-of, which keeps limits on sizes and weights"
+                f"{keeps}, which keeps limits on sizes and weights"
             )
 
     @abstractmethod

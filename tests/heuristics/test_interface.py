@@ -159,6 +159,39 @@ def test_soft_constraints_are_weighed_ignored_or_refused(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("limits", [{"max_size": 2}, {"max_weight": 3.0}])
+def test_what_a_refusal_names_takes_soft_pairs_beside_limits(name, limits):
+    """The method that is named is not one that refuses them again."""
+    weights = [1.0, 1.5, 1.0, 1.2]
+    instance = Instance(
+        [[0.0], [1.0], [2.0], [9.0]],
+        2,
+        weights=weights,
+        soft_cannot_link=[(0, 1, 0.5)],
+        **limits,
+    )
+    method = quick(name)
+    if method.soft is Soft.WEIGHED and method.keeps_weights:
+        method.check(instance)
+        return
+    with pytest.raises(InstanceError, match=r"pccc") as refused:
+        method.check(instance)
+    assert "best-of," not in str(refused.value)
+    quick("pccc").check(instance)
+
+
+def test_soft_pairs_beside_constraints_on_clusters_are_for_the_solver():
+    instance = Instance(
+        [[0.0], [1.0], [2.0], [9.0]],
+        2,
+        soft_cannot_link=[(0, 1, 0.5)],
+        cluster_constraints=[MaximumOverlap([0, 1, 2], 2)],
+    )
+    with pytest.raises(InstanceError, match=r"^best-of: takes hard .* sdpbb\.solve, which weighs"):
+        quick("best-of").check(instance)
+
+
+@pytest.mark.parametrize("name", METHODS)
 def test_constraints_on_clusters_are_refused(name):
     points = [[0.0], [1.0], [2.0], [9.0]]
     instance = Instance(points, 2, cluster_constraints=[MaximumOverlap([0, 1, 2], 2)])
