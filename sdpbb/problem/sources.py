@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, InstanceNote
 from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.checks import (
     SoftPairs,
@@ -51,6 +52,11 @@ def stated_in_file(
     ------
     InstanceError, ParameterError
         As there.
+
+    Warns
+    -----
+    InstanceNote
+        If there are limits on weights, and the points have none.
     """
 
     def in_file() -> AbstractContextManager[None]:
@@ -90,6 +96,13 @@ def stated_in_file(
             if of_several_k and stated.sizes is not None:
                 raise InstanceError(OF_ONE_K)
             checked_sizes(stated.sizes, len(points), k)
+    if weights is None and not (stated.min_weight is None and stated.max_weight is None):
+        warnings.warn(
+            f"{shown_path(constraints or '')}: limits on weights count points, as these have none; "
+            "--weight-column names the column of weights",
+            InstanceNote,
+            stacklevel=2,
+        )
     arguments = stated.arguments(points, origin)
     name = Path(data).name.split(".")[0] if data else ""
     return {"points": points, "k": k, "name": name, "weights": weights, **arguments}

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sdpbb.errors import InstanceNote
 from sdpbb.explanation.explain import explain_infeasibility
 from sdpbb.explanation.statements import Catalogue, StatementKind
 from sdpbb.problem import (
@@ -105,7 +106,9 @@ def test_the_farthest_pairs_in_the_last_row_of_a_matrix_are_no_distance(read):
 
 def test_constraints_on_clusters_are_told_by_their_lines(read):
     lines = ["ML 0 1", "OVERLAP 1 0 2", "MAXSIZE 3", "MINSIZE 1", "MAXWEIGHT 190", "MINWEIGHT 0.5"]
-    places = {text: place for place, text in statements(read("\n".join(lines)))}
+    with pytest.warns(InstanceNote, match="limits on weights count points"):
+        instance = read("\n".join(lines))
+    places = {text: place for place, text in statements(instance)}
     assert places == {text: f":{number}" for number, text in enumerate(lines, 1)}
 
 

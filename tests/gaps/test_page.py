@@ -61,10 +61,11 @@ def test_labels_that_violate_constraints():
 def test_limits_are_told_with_their_line(tmp_path):
     file = tmp_path / "c.txt"
     file.write_text("MAXWEIGHT 3\n")
-    _, text, _ = paged(Instance.from_points(POINTS, 2, file), [0, 1, 1, 1])
+    ones = np.ones(len(POINTS))
+    _, text, _ = paged(Instance.from_points(POINTS, 2, file, weights=ones), [0, 1, 1, 1])
     assert "max_weight" not in text
     file.write_text("ML 0 1\nMAXWEIGHT 2.5\n")
-    _, text, _ = paged(Instance.from_points(POINTS, 2, file), [0, 1, 1, 1])
+    _, text, _ = paged(Instance.from_points(POINTS, 2, file, weights=ones), [0, 1, 1, 1])
     listed = "a cluster of 3 points that weighs 3: 1, 2, 3"
     assert f"max_weight = 2.5 {listed} {file}:2" in text
 

@@ -9,7 +9,7 @@ import pytest
 
 import sdpbb
 from heuristics.registry import METHODS
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, InstanceNote
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import read_points
 
@@ -46,6 +46,14 @@ def test_a_column_holds_weights(data, tmp_path, kind):
         tmp_path / "p.parquet"
     )
     assert_read(Instance.from_files(tmp_path / "p.parquet", 2, **columns))
+
+
+def test_limits_on_weights_of_points_without_any_are_noted(data, tmp_path):
+    limits = tmp_path / "limits.txt"
+    limits.write_text("MAXWEIGHT 4\n")
+    with pytest.warns(InstanceNote, match=r"limits\.txt: limits on weights count points, .* --wei"):
+        Instance.from_files(data, 2, limits, drop=["id"])
+    Instance.from_files(data, 2, limits, index_column="id", weight_column="count")  # no note
 
 
 def test_columns_without_a_heading_are_numbered(tmp_path):
