@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from sdpbb.explanation.report import ConstraintReport
     from sdpbb.explanation.statements import Statement
     from sdpbb.gaps.gap import optimality_gap
-    from sdpbb.gaps.labelling import Violation
     from sdpbb.gaps.report import GapReport, LabelVerdict
     from sdpbb.html_report import write_html_report
     from sdpbb.interruption import Interrupted
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
         SoftCannotLinks,
     )
     from sdpbb.problem.formats import read_instance
+    from sdpbb.problem.violations import Violation
     from sdpbb.queries.report import Query, QueryReport
     from sdpbb.queries.suggest import suggest_queries
     from sdpbb.report import ProgressTable
@@ -122,7 +122,7 @@ _HOME = {
     "SweepReport": "sdpbb.sweeps.report",
     "Termination": "sdpbb.result",
     "Trace": "sdpbb.traces.trace",
-    "Violation": "sdpbb.gaps.labelling",
+    "Violation": "sdpbb.problem.violations",
     "check_constraints": "sdpbb.constraint_checks",
     "constraint_prices": "sdpbb.prices.prices",
     "explain_infeasibility": "sdpbb.explanation.explain",

@@ -19,8 +19,8 @@ from sdpbb.problem import ClusterConstraint, Instance, Partition
 from sdpbb.problem.cluster_rules import foreign_constraints
 from sdpbb.problem.compiled_constraints import is_built_in
 from sdpbb.problem.instance import check_instance
-from sdpbb.problem.objections import objection
 from sdpbb.problem.row_values import in_row_order
+from sdpbb.problem.violations import objection
 
 
 def check_compatibility(
@@ -107,7 +107,7 @@ def checked_clustering(labels: ArrayLike, instance: Instance, argument: str) -> 
     if len(partition.labels) != instance.n_points:
         expected = f"{len(partition.labels)} labels: expected {instance.n_points}, one per point"
         raise ParameterError(f"{argument} = {expected}")
-    if wrong := objection(partition, instance):
+    if wrong := objection(instance, partition):
         raise ParameterError(
             f"{argument} = ...: {wrong}; expected a clustering into exactly k = {instance.k} "
             "clusters that keeps every constraint"

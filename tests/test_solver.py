@@ -360,7 +360,7 @@ def test_start_is_the_first_incumbent_and_is_never_lost():
     [
         ([0, 0, 1], "start = 3 labels: expected 4, one per point"),
         ([0, 0, 0, 0], "start = ...: 1 cluster in the place of k = 2; expected a clus"),
-        ([0, 0, 1, 1], "start = ...: cannot-link 0 1 is violated; expected a clustering"),
+        ([0, 0, 1, 1], "start = ...: violates cannot-link 0 1; expected a clustering"),
         ([[0, 1, 1, 1]], "start = ...: expected a one-dimensional array of integers"),
         ([[0], [1, 1, 1]], "start = ...: expected a one-dimensional array of integers"),
         ([0.5, 1.0, 1.0, 1.0], "start = ...: expected a one-dimensional array of integers"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sdpbb.certificates.writer import CertificateOrder
 from sdpbb.errors import CertificateError, InstanceError
 from sdpbb.files import FilePath
-from sdpbb.gaps.labelling import label_numbers, violations
+from sdpbb.gaps.labelling import label_numbers
 from sdpbb.gaps.report import GapReport
 from sdpbb.interruption import interruptible
 from sdpbb.parameters import SolverParameters
@@ -21,6 +21,7 @@ from sdpbb.problem import Instance, Partition, SoftViolations
 from sdpbb.problem.frames import column_of, columns_of, is_frame
 from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.stated import instance_of_table, stated_instance, stated_table
+from sdpbb.problem.violations import violations
 from sdpbb.result import Result, relative_gap
 from sdpbb.search.events import Observer, ignore
 from sdpbb.solve_arguments import SolveArguments, changed, divided

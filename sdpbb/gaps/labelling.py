@@ -1,23 +1,17 @@
-"""Labels from any tool: as integers, and the constraints that they violate."""
+"""Labels from any tool, as integers."""
 
 from __future__ import annotations
 
 import math
 import numbers
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.sizes import sums_over
-from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.errors import InstanceError
-from sdpbb.problem import Instance, Partition
-from sdpbb.problem.cluster_constraints import is_allowed
 from sdpbb.problem.frames import columns_of, is_frame
-from sdpbb.values import counted, plain_number
 
 _EXPECTED = "expected one integer, number or text per point"
 
@@ -54,133 +48,3 @@ def label_numbers(labels: Any, n_points: int) -> NDArray[np.intp]:
             raise InstanceError(f"labels[{position}] is nan; {_EXPECTED}")
         known.setdefault(value, len(known))
     return np.array([known[value] for value in values], np.intp)
-
-
-@dataclass(frozen=True)
-class Violation:
-    """Constraint that labels do not keep.
-
-    Attributes
-    ----------
-    kind : "must-link", "cannot-link", the class of a constraint on clusters, or "min_size",
-        "max_size", "sizes", "min_weight" or "max_weight"
-    position : in the instance's list of its kind (`must_link`, `cannot_link`,
-        `cluster_constraints`), from 0; 0 for limits on sizes and weights
-    points : the row numbers, from 0, of the pair; for a constraint on clusters, of the first
-        cluster that does not keep it
-    rows : what the user calls them
-    place : where a file states it, such as "constraints.txt:17"; "" if none does
-    constraint : what a constraint on clusters says; "" for pairs
-    weight : of that cluster, for limits on weights; None for others
-    """
-
-    kind: str
-    position: int
-    points: tuple[int, ...]
-    rows: tuple[str, ...]
-    place: str = ""
-    constraint: str = ""
-    weight: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self) | {"points": list(self.points), "rows": list(self.rows)}
-
-    def __str__(self) -> str:
-        place = f" ({self.place})" if self.place else ""
-        if not self.constraint:
-            return f"{self.kind} {' '.join(self.rows)}{place}"
-        shown = ", ".join(self.rows[:8]) + (", ..." if len(self.rows) > 8 else "")
-        return f"{self.constraint}{place}: {self.cluster_in_words}, rows {shown}"
-
-    @property
-    def cluster_in_words(self) -> str:
-        """The size of the cluster, and what it weighs where that is limited."""
-        weighs = "" if self.weight is None else f" that weighs {self.weight:.10g}"
-        return f"a cluster of {counted(len(self.rows), 'point')}{weighs}"
-
-
-def violations(instance: Instance, partition: Partition) -> tuple[Violation, ...]:
-    """Return the constraints that a clustering of the points violates.
-
-    They are must-links, cannot-links, those on clusters, each in the order of the instance's list.
-    """
-    must_link, cannot_link = partition.violations(instance)
-    return (
-        *_violated_pairs(instance, "must_link", must_link),
-        *_violated_pairs(instance, "cannot_link", cannot_link),
-        *(
-            _on_clusters(instance, partition, int(position))
-            for position in partition.cluster_violations(instance)
-        ),
-        *_on_sizes(instance, partition),
-    )
-
-
-def _on_sizes(instance: Instance, partition: Partition) -> Iterable[Violation]:
-    """Yield the limits on sizes and weights that are not kept, each with the first cluster."""
-    found = np.bincount(partition.labels)
-    listed = instance.sizes
-    for kind, wrong in (
-        ("min_size", found < (instance.min_size or 0)),
-        ("max_size", found > (instance.max_size or instance.n_points)),
-        ("sizes", ~np.isin(found, listed or found)),
-    ):
-        if listed is not None and kind == "sizes" and not wrong.any():
-            wrong = np.full(len(found), sorted(found.tolist()) != list(listed))
-        if wrong.any():
-            yield _of_cluster(instance, partition, int(np.argmax(wrong)), kind)
-    units = WeightUnits.of(instance.weights, instance.n_points)
-    weighed = sums_over(units.units, partition.labels)
-    lightest, heaviest = instance.min_weight, instance.max_weight
-    if lightest is not None and (wrong := weighed < units.least(lightest)).any():
-        at = int(np.argmax(wrong))
-        yield _of_cluster(instance, partition, at, "min_weight", units.unit * float(weighed[at]))
-    if heaviest is not None and (wrong := weighed > units.most(heaviest)).any():
-        at = int(np.argmax(wrong))
-        yield _of_cluster(instance, partition, at, "max_weight", units.unit * float(weighed[at]))
-
-
-def _of_cluster(
-    instance: Instance,
-    partition: Partition,
-    cluster: int,
-    limit: str,
-    weight: float | None = None,
-) -> Violation:
-    """Return the violation of a limit, named like its argument, by a cluster of this weight."""
-    points = tuple(np.flatnonzero(partition.labels == cluster).tolist())
-    rows, value = tuple(instance.origin.rows(points)), getattr(instance, limit)
-    shown = str(value) if isinstance(value, tuple) else plain_number(value)
-    place = instance.origin.place_on_clusters(limit, value)
-    return Violation(limit, 0, points, rows, place, f"{limit} = {shown}", weight)
-
-
-def _violated_pairs(
-    instance: Instance, argument: str, positions: NDArray[np.intp]
-) -> Iterable[Violation]:
-    pairs = getattr(instance, argument)
-    for position in positions.tolist():
-        i, j = pairs[position].tolist()
-        yield Violation(
-            kind=argument.replace("_", "-"),
-            position=position,
-            points=(i, j),
-            rows=tuple(instance.origin.rows((i, j))),
-            place=instance.origin.place(argument, i, j),
-        )
-
-
-def _on_clusters(instance: Instance, partition: Partition, position: int) -> Violation:
-    constraint = instance.cluster_constraints[position]
-    clusters = (np.flatnonzero(partition.labels == c) for c in range(partition.n_clusters))
-    members = next(cluster for cluster in clusters if not is_allowed(constraint, instance, cluster))
-    points = tuple(members.tolist())
-    return Violation(
-        kind=type(constraint).__name__,
-        position=position,
-        points=points,
-        rows=tuple(instance.origin.rows(points)),
-        place=instance.origin.place_on_clusters("cluster_constraints", constraint),
-        constraint=" ".join(repr(constraint).split()),
-    )

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from sdpbb.gaps.labelling import Violation
 from sdpbb.markup import card
 from sdpbb.problem import Partition, SoftViolations
+from sdpbb.problem.violations import Violation
 from sdpbb.report import stopped_by
 from sdpbb.result import PRECISION, Result, SolutionStatus, clusters_in_pandas
 from sdpbb.values import (

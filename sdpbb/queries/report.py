@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sdpbb.markup import card
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.files.constraints_lines import UNANSWERED
-from sdpbb.problem.objections import objection
+from sdpbb.problem.violations import objection
 from sdpbb.queries.strategy import QueryKind
 from sdpbb.values import counted, csv_text, json_text, pandas_module, shortened
 from sdpbb.version import installed_version
@@ -116,12 +116,12 @@ class QueryReport:
         return "; ".join(filter(None, (self._violated(), self._fewer())))
 
     def _violated(self) -> str:
-        wrong = objection(Partition(self.labels), self.instance)
+        wrong = objection(self.instance, Partition(self.labels))
         if not wrong:
             return ""
         return (
-            f"the clustering that is asked about is the best that was found, but: {wrong} "
-            "('sdpbb check' looks for one that keeps the constraints)"
+            f"the clustering that is asked about {wrong}; it is the best that was found, and "
+            "'sdpbb check' looks for one that keeps the constraints"
         )
 
     def _fewer(self) -> str:

@@ -305,6 +305,6 @@ def test_a_clustering_that_violates_limits_gives_way_to_one_that_keeps_them(monk
 def test_a_clustering_that_violates_limits_is_told_of():
     instance = Instance(np.arange(6.0)[:, None], 2, max_size=3)
     report = replace(suggest_queries(instance, 1), labels=np.array([0, 0, 1, 1, 1, 1]))
-    assert "max_size = 3, but a cluster has 4 points" in report.note
+    assert "violates max_size = 3: a cluster of 4 points, rows" in report.note
     assert report.note in str(report)
     assert json.loads(report.to_json())["note"] == report.note
