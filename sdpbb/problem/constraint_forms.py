@@ -53,6 +53,12 @@ class ConstraintForms:
         """Compiled `cluster_constraints`, without limits that are arguments of their own."""
         return CompiledConstraints.of(self.cluster_constraints, self.points)
 
+    @property
+    def largest_size(self) -> int | None:
+        """The least of max_size and what each `MaximumSize` says, None for none."""
+        stated = [self.max_size, *stated_maxima(self.cluster_constraints)]
+        return min((size for size in stated if size is not None), default=None)
+
     @cached_property
     def size_limits(self) -> SizeLimits | None:
         """Limits on the sizes of clusters that follow from all that is stated, None for none.
@@ -60,7 +66,7 @@ class ConstraintForms:
         Limits on weights are among them where points weigh 1 each.
         """
         n, k = len(self.points), self.k
-        least, most = [self.min_size], [self.max_size, *stated_maxima(self.cluster_constraints)]
+        least, most = [self.min_size], [self.largest_size]
         if self.weights is None:
             lightest, heaviest = sizes_of_weights(
                 len(self.points), self.min_weight, self.max_weight
@@ -87,8 +93,7 @@ class ConstraintForms:
         """
         if self.size_limits is None and self.weight_limits is None:
             return []
-        largest = [self.max_size, *stated_maxima(self.cluster_constraints)]
-        most = min((size for size in largest if size is not None), default=None)
+        most = self.largest_size
         listed = f"sizes {', '.join(map(str, self.sizes))}" if self.sizes else ""
         points = "point" if (self.min_size if most is None else most) == 1 else "points"
         texts = (

@@ -23,7 +23,7 @@ from sdpbb.problem.checks import (
     number_of_clusters,
 )
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
-from sdpbb.problem.compiled_constraints import check_rows, stated_maxima
+from sdpbb.problem.compiled_constraints import check_rows
 from sdpbb.problem.constraint_forms import ConstraintForms
 from sdpbb.problem.coordinates import centred
 from sdpbb.problem.files.reading import Reading
@@ -238,10 +238,8 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
             raise InstanceError(
                 "cluster_constraints: expected none beyond cannot-links and limits on sizes"
             )
-        maxima = [*stated_maxima(self.cluster_constraints), self.max_size]
-        most = min((size for size in maxima if size is not None), default=None)
         links = self._all_cannot_links()
-        return replace(self, cannot_link=links, cluster_constraints=(), max_size=most)
+        return replace(self, cannot_link=links, cluster_constraints=(), max_size=self.largest_size)
 
     def _stated(self) -> list[str]:
         """Return the numbers of constraints, a text for each kind."""

@@ -75,6 +75,7 @@ def violations(instance: Instance, partition: Partition) -> tuple[Violation, ...
             for position in partition.cluster_violations(instance)
         ),
         *_on_sizes(instance, partition),
+        *_on_weights(instance, partition),
     )
 
 
@@ -92,7 +93,7 @@ def objection(instance: Instance, partition: Partition) -> str:
 
 
 def _on_sizes(instance: Instance, partition: Partition) -> Iterable[Violation]:
-    """Yield the limits on sizes and weights that are not kept, each with the first cluster."""
+    """Yield the limits on sizes that are not kept, each with the first cluster."""
     found = np.bincount(partition.labels)
     listed = instance.sizes
     for kind, wrong in (
@@ -104,15 +105,21 @@ def _on_sizes(instance: Instance, partition: Partition) -> Iterable[Violation]:
             wrong = np.full(len(found), sorted(found.tolist()) != list(listed))
         if wrong.any():
             yield _of_cluster(instance, partition, int(np.argmax(wrong)), kind)
+
+
+def _on_weights(instance: Instance, partition: Partition) -> Iterable[Violation]:
+    """Yield the limits on weights that are not kept, each with the first cluster."""
+    lightest, heaviest = instance.min_weight, instance.max_weight
+    if lightest is None and heaviest is None:
+        return
     units = WeightUnits.of(instance.weights, instance.n_points)
     weighed = sums_over(units.units, partition.labels)
-    lightest, heaviest = instance.min_weight, instance.max_weight
-    if lightest is not None and (wrong := weighed < units.least(lightest)).any():
-        at = int(np.argmax(wrong))
-        yield _of_cluster(instance, partition, at, "min_weight", units.unit * float(weighed[at]))
-    if heaviest is not None and (wrong := weighed > units.most(heaviest)).any():
-        at = int(np.argmax(wrong))
-        yield _of_cluster(instance, partition, at, "max_weight", units.unit * float(weighed[at]))
+    least = 0 if lightest is None else units.least(lightest)
+    most = units.total if heaviest is None else units.most(heaviest)
+    for kind, wrong in (("min_weight", weighed < least), ("max_weight", weighed > most)):
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            yield _of_cluster(instance, partition, at, kind, units.unit * float(weighed[at]))
 
 
 def _of_cluster(
