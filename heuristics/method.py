@@ -106,10 +106,11 @@ class Heuristic(Parameters, ABC):
     def run(
         self,
         instance: Any,
-        seed: int = 0,
+        k_or_seed: int | None = None,
         stop: Callable[[], bool] = lambda: False,
         *,
         k: int | None = None,
+        seed: int = 0,
         **arguments: Unpack[InstanceArguments],
     ) -> HeuristicResult:
         """Look for a clustering.
@@ -120,10 +121,11 @@ class Heuristic(Parameters, ABC):
             else makes an instance of them by keyword, as `sdpbb.solve` takes it. With soft
             constraints only if the method weighs or ignores them, and with constraints on clusters
             only if they amount to cannot-links, or to limits on sizes if the method keeps these
-        seed : of all random choices: the same for the same instance and seed, unless a time limit
-            cuts in
+        k_or_seed : k of points; of an `Instance`, which states k, the seed
         stop : asked as often; when true the run ends with what it has
         k : number of clusters, of points
+        seed : of all random choices: the same for the same instance and seed, unless a time limit
+            cuts in
         arguments : must_link, cannot_link, weights and the others of `Instance.from_frame`
 
         Raises
@@ -133,6 +135,10 @@ class Heuristic(Parameters, ABC):
         ParameterError
             If the seed is not an integer >= 0.
         """
+        if k_or_seed is not None and isinstance(instance, Instance):
+            seed = k_or_seed
+        elif k_or_seed is not None:
+            k = k_or_seed
         instance = instance_of(instance, k, arguments, ("seed", "stop", "k"), "run")
         self.check(instance)
         instance = instance.in_pairs_and_sizes() if self.keeps_sizes else instance.in_pairs()

@@ -140,6 +140,9 @@ _HOME = {
     "write_html_report": "sdpbb.html_report",
 }
 
+_PACKAGES = ("checker", "constraint_sets", "datasets")
+"""Public packages within this one, imported when they are first used."""
+
 __all__ = [
     "AllOf",
     "AnyOf",
@@ -206,6 +209,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return installed_version()
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)
@@ -214,4 +219,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_PACKAGES})

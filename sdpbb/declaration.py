@@ -37,6 +37,22 @@ _NUMBER = re.compile(
     r"[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)", re.ASCII | re.IGNORECASE
 )
 
+ELSEWHERE = {
+    "labels": ("known_classes", "start"),
+    "n_clusters": ("k",),
+    "n_jobs": ("workers",),
+    "random_state": ("seed",),
+    "sample_weight": ("weights",),
+    "scale": ("standardize",),
+    "size_max": ("max_size",),
+    "size_min": ("min_size",),
+    "y": ("known_classes",),
+}
+"""Names that other packages have for arguments, each with the names that they may have here."""
+
+MOST_LISTED = 12
+"""Number of known names that a message lists."""
+
 
 def parameter(
     default: Any = MISSING,
@@ -390,11 +406,24 @@ def declarations(kind: type[Parameters]) -> Iterator[Declaration]:
     return (declaration for declaration, _ in declared_values(kind()))
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is most like a wrong one, or all of them, as a message ends."""
+def did_you_mean(name: str, known: Iterable[str], listed_by: str = "") -> str:
+    """Return the end of a message on an unknown name: what may be meant, or what there is.
+
+    listed_by : what lists all known names; they are listed themselves where there are few
+    """
     known = list(known)
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]}?" if close else f"expected {', '.join(known)}"
+    if name == "metric" and name not in known:
+        return (
+            "distances are Euclidean; for cosine distances, normalise the rows before "
+            "(sklearn.preprocessing.normalize)"
+        )
+    meant = [other for other in ELSEWHERE.get(name, ()) if other in known]
+    meant = meant or difflib.get_close_matches(name, known, n=1)
+    if meant:
+        return f"did you mean {' or '.join(meant)}?"
+    if listed_by and len(known) > MOST_LISTED:
+        return f"expected one of {', '.join(known[:MOST_LISTED])}, ...; see {listed_by}"
+    return f"expected {', '.join(known)}"
 
 
 def as_number(value: object) -> float | None:

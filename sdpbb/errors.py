@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
 from typing import Any
+
+_PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_OWN = tuple(os.path.join(_PACKAGES, name, "") for name in ("sdpbb", "heuristics"))
 
 
 class SdpbbError(Exception):
@@ -66,3 +72,11 @@ class BackendUnavailable(SdpbbError):
 
 class BackendFailure(SdpbbError):
     """A third-party solver ended without an answer that can be used."""
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Issue a warning that names the line outside of this package that led to it."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level - 1)

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ from heuristics.incumbents import exercise_rare
 from heuristics.method import Heuristic, Soft
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import HeuristicSchedule
-from heuristics.registry import method
+from heuristics.registry import method as registered
+from heuristics.result import HeuristicResult
 from heuristics.sizes.search import SizedSearch
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.compilation import load_kernels
@@ -29,12 +30,15 @@ from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
 from sdpbb.kernels import compile_once
 from sdpbb.problem import Contraction, Instance, SoftPairs, contract
+from sdpbb.problem.stated import InstanceArguments
 from sdpbb.search.evaluations import GRACE, LOOK
 from sdpbb.time_left import TimeLeft
 
 # The relaxation is solved until its bound is so close to a clustering's cost that the starts it
 # gives hardly change any more.
 GAP = 1e-5
+# Keywords that state an instance; the others are parameters of a heuristic.
+OF_INSTANCE = frozenset(InstanceArguments.__annotations__)
 # Blocks of a relaxation that takes a second an iteration; larger ones take hours.
 MOST_BLOCKS = 4000
 
@@ -53,30 +57,81 @@ def size_problem(contraction: Contraction) -> str | None:
     return None
 
 
-def heuristic(name: str, **parameters: Any) -> Heuristic:
-    """Return a heuristic by its name; its `run(instance, seed)` looks for a clustering.
+@overload
+def heuristic(given: str, /, **arguments: Any) -> Heuristic: ...
+
+
+@overload
+def heuristic(
+    given: Any, k: int | str, method: str | None = None, /, *, seed: int = 0, **arguments: Any
+) -> HeuristicResult: ...
+
+
+def heuristic(
+    given: Any,
+    k: int | str | None = None,
+    method: str | None = None,
+    /,
+    *,
+    seed: int = 0,
+    **arguments: Any,
+) -> Heuristic | HeuristicResult:
+    """Run a heuristic on points, or return it by its name alone.
 
     >>> import sdpbb
-    >>> instance = sdpbb.Instance([[0.0], [0.1], [5.0], [5.1]], k=2, cannot_link=[(0, 1)])
-    >>> result = sdpbb.heuristic("cop-kmeans", n_starts=5).run(instance, seed=1)
+    >>> points = [[0.0], [0.1], [5.0], [5.1]]
+    >>> sdpbb.heuristic(points, 2, "cop-kmeans", cannot_link=[(0, 1)], seed=1).labels.tolist()
+    [0, 1, 1, 1]
+    >>> sdpbb.heuristic("cop-kmeans", n_starts=5).run(points, 2).sum_of_squares
+    0.010...
 
     Parameters
     ----------
-    name : of a published method, as `sdpbb heuristic --list` and docs/heuristics.md have them, or
-        of a class of your own (`heuristics.register`)
-    parameters : of the method; those left out are as its class has them by default. In addition,
-        for "ipc-kmeans" with start="sdp" the semidefinite relaxation is supplied
+    given : an array of points (n, d), a data frame, or an `Instance`; or the name of a heuristic
+    k : number of clusters, of points; the name of the heuristic, of an `Instance`, which states k
+    method : the name of a published heuristic, as `sdpbb heuristic --list` and docs/heuristics.md
+        have them, or of a class of your own (`heuristics.register`)
+    seed : of the random choices of the run
+    arguments : parameters of the heuristic, and of points what makes an `Instance` of them, as for
+        `sdpbb.solve`. For "ipc-kmeans" with start="sdp" the semidefinite relaxation is supplied
+
+    Returns
+    -------
+    The result of the run; the configured heuristic, whose `run` takes the points, of a name alone.
 
     Raises
     ------
     ParameterError
-        If there is no such method or parameter (the message lists those there are), or a parameter
-        is outside of its domain.
+        If there is no such heuristic or parameter (the message lists those there are), or a
+        parameter is outside of its domain.
+    InstanceError
+        As `Heuristic.run` does.
     """
+    if isinstance(given, str):
+        if k is not None or method is not None:
+            raise ParameterError(
+                f"the heuristic {given!r} comes after the points: sdpbb.heuristic(points, k, "
+                f"{given!r})"
+            )
+        return _configured(given, arguments)
+    if isinstance(k, str):
+        k, method = None, k
+    if method is None:
+        raise ParameterError(
+            "no heuristic is named; expected its name after k, such as "
+            "sdpbb.heuristic(points, 5, 'best-of')"
+        )
+    stated = {name: value for name, value in arguments.items() if name in OF_INSTANCE}
+    parameters = {name: value for name, value in arguments.items() if name not in OF_INSTANCE}
+    return _configured(method, parameters).run(given, k=k, seed=seed, **stated)
+
+
+def _configured(name: str, parameters: dict[str, Any]) -> Heuristic:
+    """Return a heuristic; of "ipc-kmeans" with start="sdp" with the semidefinite relaxation."""
     if name == "ipc-kmeans" and parameters.get("start") == "sdp":
         relaxation = RootRelaxation(parameters.get("time_limit", math.inf))
         parameters = {"affinities": relaxation, **parameters}
-    return method(name, **parameters)
+    return registered(name, **parameters)
 
 
 @dataclass(frozen=True)

@@ -120,3 +120,12 @@ def pandas_module(instead: str) -> Any:
             f"{instead}"
         ) from None
     return pandas
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value of a data frame is a missing one: None, nan, NA, NaT."""
+    return (
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (isinstance(value, float) and value != value)
+    )

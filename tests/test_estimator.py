@@ -40,6 +40,7 @@ def without_zero_weights(estimator):
 
 @parametrize_with_checks([ExactConstrainedKMeans()], expected_failed_checks=without_zero_weights)
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore:y has a class for every row")
 def test_conventions_of_scikit_learn(estimator, check):
     check(estimator)
 

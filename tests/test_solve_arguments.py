@@ -47,9 +47,9 @@ def test_arrays_are_completed_and_standardized_as_frames_are():
     points = np.array([[0.0, 1.0], [np.nan, 3.0], [5.0, 2.0], [6.0, 8.0]])
     asked = {"cannot_link": [(0, 3)], "soft_must_link": [(2, 3, 1.5)], "missing": "drop-rows"}
     with pytest.warns(InstanceNote, match="1 row of 4 left out"):
-        array, _ = stated(points, 2, scale="standardize", **asked)
+        array, _ = stated(points, 2, standardize=True, **asked)
     with pytest.warns(InstanceNote):
-        frame, _ = stated(pandas.DataFrame(points), 2, scale="standardize", **asked)
+        frame, _ = stated(pandas.DataFrame(points), 2, standardize=True, **asked)
     assert array.points.tolist() == frame.points.tolist()
     assert array.cannot_link.tolist() == frame.cannot_link.tolist() == [[0, 2]]
     assert array.soft_must_link.pairs.tolist() == [[1, 2]]
@@ -81,6 +81,12 @@ def test_rows_of_a_frame_have_names(frames):
         ("timelimit", "time_limit"),
         ("verbos", "verbose"),
         ("sample_weight", "weights"),
+        ("scale", "standardize"),
+        ("size_min", "min_size"),
+        ("size_max", "max_size"),
+        ("labels", "known_classes or start"),
+        ("y", "known_classes"),
+        ("random_state", "seed"),
     ],
 )
 def test_a_wrong_keyword_names_the_right_one(name, meant):
@@ -98,7 +104,7 @@ def test_a_wrong_keyword_names_the_right_one(name, meant):
         ((POINTS, 9), {}, "k = 9: expected 1 <= k"),
         ((INSTANCE, 2), {}, "k: expected None, as the Instance states it"),
         ((INSTANCE,), {"must_link": [(0, 1)]}, "must_link: expected None, as the Instance"),
-        ((POINTS, 2), {"drop": ["a"]}, "drop: an array has no columns with names"),
+        ((POINTS, 2), {"drop": ["a"]}, "drop = 'a': an array has no columns with names"),
         ((POINTS, 2), {"missing": "zero"}, "missing = 'zero': expected 'drop-rows', 'mean'"),
         ((POINTS, 2), {"gap": 2}, "gap = 2: expected"),
         ((None, 2), {}, "points is of type NoneType"),
@@ -119,7 +125,7 @@ def test_parameters_twice():
 def test_a_frame_with_missing_values_in_other_units():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"x": [0.0, 1.0, 50.0, None], "y": [0.0, 0.0, 9e9, 9e9]}, list("abcd"))
-    prepared = {"missing": "mean", "scale": "standardize"}
+    prepared = {"missing": "mean", "standardize": True}
     with pytest.warns(UserWarning, match="1 missing value filled in"):
         result = sdpbb.solve(frame, 2, cannot_link=[("b", "c")], **prepared)
     assert result.labels.to_dict() == {"a": 0, "b": 0, "c": 1, "d": 1}
@@ -143,9 +149,11 @@ def test_a_frame_with_missing_values_in_other_units():
 def test_all_that_take_points_take_the_same_keywords(function):
     with pytest.raises(TypeError, match=r"\(\) has no argument 'mising'; did you mean missing\?$"):
         function(mising="mean")
-    with pytest.raises(InstanceError, match="index_column: an array has no columns with names"):
+    with pytest.raises(
+        InstanceError, match="index_column = 'id': an array has no columns with names"
+    ):
         function(index_column="id")
-    with pytest.raises(ParameterError, match="scale = 'half': expected 'standardize'"):
-        function(scale="half")
+    with pytest.raises(ParameterError, match="standardize = 'half': expected True or False"):
+        function(standardize="half")
     with pytest.raises(InstanceError, match=r"must_link\[0\] = \(0, 9\): rows are 0 to 3"):
         function(must_link=[(0, 9)])

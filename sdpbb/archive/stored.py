@@ -16,7 +16,8 @@ TYPES: dict[str, type] = {}
 def stored(cls: Stored) -> Stored:
     """Register a dataclass or an enum as a type that archives can hold, and return it.
 
-    Dataclasses are stored by the fields that their constructors take. One with a `__getstate__` of
+    Dataclasses are stored by the fields that their constructors take. What a constructor takes
+    beside them (`InitVar`) is part of these fields already. One with a `__getstate__` of
     its own is stored by what that returns, and rebuilt by `__setstate__` without its constructor,
     so that copies, pickles and archives agree.
 
@@ -40,7 +41,8 @@ def stored(cls: Stored) -> Stored:
 def _arguments(cls: Any) -> set[str]:
     """Return the names of the arguments of a constructor; `inspect.signature` takes far longer."""
     code = cls.__init__.__code__
-    return {*code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]}
+    arguments = {*code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]}
+    return arguments - (cls.__dataclass_fields__.keys() - set(fields(cls)))
 
 
 def full_name(cls: type) -> str:

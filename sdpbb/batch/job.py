@@ -61,8 +61,14 @@ class ReadingOptions(Parameters):
         "What is done about missing values: drop-rows, mean or median; None refuses them.",
         unit=_PATH,
     )
-    scale: str | None = parameter(
-        None, "How columns are scaled: standardize; None for not at all.", unit=_PATH
+    standardize: bool = parameter(
+        False, "Whether columns are scaled to mean zero and variance one."
+    )
+    known_classes: str | None = parameter(
+        None, "File of known classes of the rows, or the column of the data.", unit=_PATH
+    )
+    as_points: bool = parameter(
+        False, "Whether data that look like a matrix of distances are points."
     )
 
     def check_combination(self) -> None:
@@ -73,7 +79,7 @@ class ReadingOptions(Parameters):
             decimal=self.decimal,
             encoding=self.encoding,
             missing=self.missing,
-            scale=self.scale,
+            standardize=self.standardize,
         )
 
 
@@ -160,7 +166,7 @@ class Job(Parameters):
             changed.pop(name, None)
         reading = self.reading.to_dict()
         for name in _YOUNGER:
-            if reading[name] is None:
+            if reading[name] in (None, False):
                 del reading[name]
         values = {
             "name": self.name,
@@ -172,13 +178,26 @@ class Job(Parameters):
         for file in ("data", "constraints"):
             path = getattr(self, file)
             values[file] = None if path is None else [os.path.basename(path), _digest(path)]
+        classes = self.reading.known_classes
+        if classes is not None:
+            values["known_classes"] = [os.path.basename(classes), _digest(classes)]
         text = json.dumps(values, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 _OWN = ("data", "name", "k", "constraints")
 # Options of reading that older digests do not have.
-_YOUNGER = ("weight_column", "separator", "decimal", "encoding", "table", "missing", "scale")
+_YOUNGER = (
+    "weight_column",
+    "separator",
+    "decimal",
+    "encoding",
+    "table",
+    "missing",
+    "standardize",
+    "known_classes",
+    "as_points",
+)
 _LIMITS = ("time_limit", "node_limit", "memory_limit")
 
 _ENGINE = {

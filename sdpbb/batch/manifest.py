@@ -23,7 +23,8 @@ Keys are those of `sdpbb.batch.job.KEYS`: the files, how they are read, and any 
 `constraints` are paths or patterns (`*`, `?`, `[...]`, `**` for any folders), relative to the
 manifest's folder, and there is an instance for each file of data, with each of its files of
 constraints. In `constraints`, `{stem}` stands for the name of the file of data without its ending,
-and `{parent}` for that of its folder; in `name`, `{constraints}` also stands for the stem of the
+and `{parent}` for the name of its folder, as in `known_classes`, a file of known classes or a
+column of the data; in `name`, `{constraints}` also stands for the stem of the
 file of constraints. Without a name, an instance is called `STEM-CONSTRAINTS-kK`, less what is not
 given, and less `STEM-` if `CONSTRAINTS` begins with it.
 """
@@ -31,7 +32,6 @@ given, and less `STEM-` if `CONSTRAINTS` begins with it.
 from __future__ import annotations
 
 import csv
-import difflib
 import glob
 import os
 import tomllib
@@ -42,7 +42,7 @@ from typing import Any
 
 from sdpbb.batch.errors import BatchError
 from sdpbb.batch.job import KEYS, Job, engine_values
-from sdpbb.declaration import Declaration
+from sdpbb.declaration import Declaration, did_you_mean
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import FilePath, shown_path
 from sdpbb.parameters import SHORT_NAMES, SolverParameters
@@ -254,10 +254,7 @@ def _check_keys(where: str, keys: list[str]) -> None:
 
 def _meant(key: str) -> str:
     """Return the end of a message on an unknown key: what it may stand for."""
-    if close := difflib.get_close_matches(key, KEYS, n=1):
-        return f"did you mean {close[0]}?"
-    common = ", ".join(known for known in KEYS if "." not in known)
-    return f"expected {common}, or a parameter by its path, as 'sdpbb parameters' prints it"
+    return did_you_mean(key, KEYS, "docs/tutorials/batch.md, and 'sdpbb parameters'")
 
 
 def _expand(
@@ -282,6 +279,8 @@ def _expand(
         for constraints in _constraints(entry, folder, values.get("constraints"), data):
             name = _name(values.get("name"), data, constraints, entry)
             files = {"data": data, "constraints": constraints, "name": name}
+            if classes := _class_file(folder, values.get("known_classes"), data):
+                files["known_classes"] = classes
             try:
                 yield Job.from_keys({**values, **files}, parameters)
             except ParameterError as error:
@@ -294,6 +293,12 @@ def _constraints(
     if pattern is None:
         return [None]
     return list(_files(entry, folder, pattern, "constraints", _placeholders(data)))
+
+
+def _class_file(folder: str, stated: str | None, data: str) -> str | None:
+    """Return the path of a file of known classes; None if a column of the data is meant."""
+    path = None if stated is None else os.path.join(folder, _filled(stated, _placeholders(data)))
+    return path if path is not None and os.path.exists(path) else None
 
 
 def _files(

@@ -36,7 +36,7 @@ def generate(
         options.argument(
             "LABELS",
             help="True labels, one per line, in the order of the points; a NumPy array (.npy); or "
-            "a table (CSV, Excel, Parquet, Feather).",
+            "a table (CSV, Excel, Parquet, Feather). Rows without one (-1, or empty) take no part.",
         ),
     ],
     /,
@@ -117,7 +117,9 @@ def generate(
     """
     with one_line_errors(debug):
         from sdpbb.constraint_sets.drawing import Drawing
-        from sdpbb.problem.formats import constraints_text, read_labels
+        from sdpbb.problem.files.labels import read_classes
+        from sdpbb.problem.formats import constraints_text
+        from sdpbb.problem.known_classes import KnownClasses
 
         drawing = Drawing(
             pairs, percentage, must_links, cannot_links, noise, confidence, soft, seed
@@ -125,9 +127,10 @@ def generate(
         _check_format(output_format, drawing)
         outputs = Outputs(json, out)
         outputs.check([labels])
-        classes = read_labels(labels, column=column, encoding=encoding)
+        given = read_classes(labels, column=column, encoding=encoding)
+        classes = KnownClasses.of(given, len(given), f"{shown_path(labels)}: labels")
         constraints = drawing.of(classes)
-        drawn = _Drawn(drawing, constraints, labels, len(classes))
+        drawn = _Drawn(drawing, constraints, labels, len(classes), classes.n_known)
         text = constraints_text(
             constraints, output_format, len(classes), drawn.header if header else ()
         )
@@ -145,6 +148,13 @@ class _Drawn:
     constraints: Constraints
     labels: str
     n_points: int
+    n_known: int
+
+    @property
+    def points(self) -> str:
+        """The number of points, and how many of their labels are known."""
+        points = counted(self.n_points, "point")
+        return points if self.n_known == self.n_points else f"{self.n_known} of {points}"
 
     @property
     def counts(self) -> dict[str, int]:
@@ -153,8 +163,8 @@ class _Drawn:
     @property
     def header(self) -> list[str]:
         return [
-            f"drawn by sdpbb {installed_version()} from the labels of "
-            f"{counted(self.n_points, 'point')}, {shown_path(self.labels)}",
+            f"drawn by sdpbb {installed_version()} from the labels of {self.points}, "
+            f"{shown_path(self.labels)}",
             str(self.drawing),
         ]
 
@@ -163,6 +173,7 @@ class _Drawn:
         return {
             "labels": self.labels,
             "n_points": self.n_points,
+            "n_known": self.n_known,
             **{name.replace("-link", "_link").replace(" ", "_"): n for name, n in counts.items()},
             "parameters": self.drawing.to_dict(),
             "version": installed_version(),
@@ -171,7 +182,7 @@ class _Drawn:
     def __str__(self) -> str:
         kinds = [kind for kind in self.counts if kind.startswith("soft") == self.drawing.is_soft]
         drawn = ", ".join(counted(self.counts[kind], kind) for kind in kinds)
-        return f"{drawn} on {counted(self.n_points, 'point')}: {self.drawing}"
+        return f"{drawn} on {self.points}: {self.drawing}"
 
 
 def _check_format(output_format: ConstraintsFileFormat, drawing: Drawing) -> None:

@@ -80,6 +80,8 @@ class InstanceOptions:
     table: options.Table = None
     missing: options.Missing = None
     standardize: options.Standardize = False
+    known_classes: options.KnownClasses = None
+    as_points: options.AsPoints = False
 
     # Whether the instance is for several k, for which no sizes can be listed.
     of_several_k = False
@@ -116,7 +118,9 @@ class InstanceOptions:
                 encoding=self.encoding,
                 table=self.table,
                 missing=self.missing,
-                scale="standardize" if self.standardize else None,
+                standardize=self.standardize,
+                known_classes=self.known_classes,
+                as_points=self.as_points,
             )
 
     def read_labels(

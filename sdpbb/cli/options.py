@@ -270,6 +270,21 @@ Standardize = Annotated[
         "those of DATA.",
     ),
 ]
+KnownClasses = Annotated[
+    str | None,
+    option(
+        metavar="FILE|COLUMN",
+        help="Known classes of the rows, in a file or a column of DATA; -1 or empty where unknown. "
+        "Rows of the same class share a cluster, rows of different classes do not.",
+    ),
+]
+AsPoints = Annotated[
+    bool,
+    flag(
+        "--as-points",
+        help="Cluster the rows of DATA even if it looks like a matrix of distances.",
+    ),
+]
 LabelsColumn = Annotated[
     str | None,
     option(

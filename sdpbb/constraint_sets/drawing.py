@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sdpbb.constraint_sets import procedures
 from sdpbb.errors import ParameterError
 from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.values import counted
 
 
@@ -66,14 +66,22 @@ class Drawing:
         """True if soft constraints are drawn."""
         return self.soft or self.confidence is not None
 
-    def of(self, labels: ArrayLike) -> Constraints:
-        """Draw the constraints from labels (n,): the same at each call.
+    def of(self, classes: Any) -> Constraints:
+        """Draw the constraints from classes of rows: the same at each call.
+
+        classes : (n,) numbers or texts, or `KnownClasses`; rows whose class is unknown (-1, None,
+            nan, "") take no part
 
         Raises
         ------
         ParameterError
             If there are fewer pairs than asked for, or a share or probability is out of its domain.
+        InstanceError
+            If the classes are none.
         """
+        numbers = KnownClasses.of(classes, len(classes), "labels").numbers
+        known = np.flatnonzero(numbers >= 0)
+        labels = numbers[known]
         rng = np.random.default_rng(self.seed)
         if self.pairs is not None:
             drawn = procedures.by_number(labels, self.pairs, rng)
@@ -82,6 +90,7 @@ class Drawing:
         else:
             kinds = (self.must_links or 0, self.cannot_links or 0)
             drawn = procedures.by_kinds(labels, *kinds, rng)
+        drawn = procedures.LinkedPairs(known[drawn.must_link], known[drawn.cannot_link])
         if self.confidence is not None:
             return procedures.with_confidence(drawn, self.confidence, rng)
         if self.noise:

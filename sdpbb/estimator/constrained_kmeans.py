@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -25,13 +24,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from heuristics.prediction import cheapest_clusters
 from heuristics.result import centres_of
 from sdpbb.bounds.registry import Bounding
+from sdpbb.errors import warn_caller
 from sdpbb.estimator.errors import (
     InvalidInstance,
     InvalidParameter,
     as_value_errors,
     without_clustering,
 )
-from sdpbb.estimator.inputs import features_of, instance_of_fit, pairs_of_rows
+from sdpbb.estimator.inputs import (
+    features_of,
+    instance_of_fit,
+    pairs_of_rows,
+    partial_classes,
+)
 from sdpbb.interruption import Interrupted
 from sdpbb.notebook import progress_table
 from sdpbb.parameters import SolverParameters
@@ -42,7 +47,7 @@ from sdpbb.problem.frames import (
     is_frame,
 )
 from sdpbb.problem.size_limits import checked_size
-from sdpbb.problem.table import left_out_columns
+from sdpbb.problem.table import check_columns
 from sdpbb.report import stopped_by
 from sdpbb.result import Result, SolutionStatus
 from sdpbb.search.events import ignore
@@ -76,6 +81,8 @@ class ExactConstrainedKMeans(
     index_column : the column of a data frame that names its rows and is no feature; None for none
     absent_rows : what to do with pairs of names that a data frame lacks: "refuse" them, or "drop"
         them, as cross-validation asks for, whose folds hold a part of the rows each
+    as_points : whether X may be a square symmetric table with a zero diagonal, which is refused
+        otherwise, as it looks like a matrix of distances
     verbose : whether to print how the run goes
 
     Attributes
@@ -116,6 +123,7 @@ class ExactConstrainedKMeans(
         random_state: int | np.random.RandomState | None = 0,
         index_column: str | None = None,
         absent_rows: Literal["refuse", "drop"] = "refuse",
+        as_points: bool = False,
         verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
@@ -131,6 +139,7 @@ class ExactConstrainedKMeans(
         self.random_state = random_state
         self.index_column = index_column
         self.absent_rows = absent_rows
+        self.as_points = as_points
         self.verbose = verbose
 
     def fit(
@@ -151,7 +160,8 @@ class ExactConstrainedKMeans(
         Parameters
         ----------
         X : array (n, d), or a data frame of pandas or polars
-        y : ignored
+        y : classes of the rows, as known_classes, if some of them are unknown (-1, None, nan, "").
+            A y with a class for every row is ignored, with a warning
         sample_weight : (n,) positive weights of the points; None for 1 each. The weighted sum of
             squares is minimised
         must_link, cannot_link : pairs of rows: of the names in index_column, if there is one; of
@@ -161,8 +171,9 @@ class ExactConstrainedKMeans(
         soft_must_link, soft_cannot_link : triples of two such rows and a weight >= 0, in squared
             units of X, which is added to the sum of squares if the pair is violated
         cluster_constraints : what every cluster has to keep; needs bounding "colgen" or "hybrid"
-        known_classes : (n,) classes of rows, -1 or None where unknown: rows of the same class share
-            a cluster, rows of different classes do not. In cross-validation each fold takes its own
+        known_classes : (n,) classes of the rows, numbers or texts; -1, None, nan or "" where
+            unknown. Rows of the same class share a cluster, rows of different classes do not. In
+            cross-validation each fold takes its own
 
         Raises
         ------
@@ -180,7 +191,8 @@ class ExactConstrainedKMeans(
         parameters = self._parameters()
         if is_frame(X):
             with as_value_errors():
-                left_out_columns(columns_of(X), self.index_column, ())
+                chosen = [] if self.index_column is None else [("index_column", self.index_column)]
+                check_columns(columns_of(X), chosen)
         points = validate_data(self, features_of(X, self.index_column), dtype=np.float64)
         if self.n_clusters > len(points):
             raise InvalidInstance(
@@ -199,11 +211,11 @@ class ExactConstrainedKMeans(
             "min_weight": self.min_weight,
             "max_weight": self.max_weight,
             "weights": sample_weight,
+            "as_points": self.as_points,
         }
         with as_value_errors():
-            instance = instance_of_fit(
-                X, points, given, known_classes, self.index_column, self.absent_rows
-            )
+            given["known_classes"] = partial_classes(y, len(points), known_classes)
+            instance = instance_of_fit(X, points, given, self.index_column, self.absent_rows)
             observer = progress_table() if self.verbose else ignore
             try:
                 result = solve(instance, parameters, observer)
@@ -215,11 +227,10 @@ class ExactConstrainedKMeans(
             raise without_clustering(result)
         self._keep(result, instance)
         if result.status is SolutionStatus.FEASIBLE:
-            warnings.warn(
+            warn_caller(
                 f"stopped by {stopped_by(result.termination)} with a clustering that is not proven "
                 f"optimal (gap {percent_up(result.gap)})",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return self
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import InstanceError, InstanceWarning, ParameterError, warn_caller
 from sdpbb.estimator.errors import InvalidInstance, as_value_errors
 from sdpbb.problem import Instance
 from sdpbb.problem.checks import check_exact, checked_pairs
+from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import (
     check_numbers,
     columns_of,
@@ -21,7 +21,7 @@ from sdpbb.problem.frames import (
     table_of_frame,
     with_present_rows,
 )
-from sdpbb.problem.known_classes import pairs_of_classes
+from sdpbb.problem.known_classes import KnownClasses, is_unknown
 from sdpbb.problem.sources import PAIRS
 
 NAMING = ", or to give it as index_column if it names the rows"
@@ -59,17 +59,16 @@ def instance_of_fit(
     X: Any,
     points: NDArray[np.float64],
     given: dict[str, Any],
-    known_classes: Any,
     index_column: str | None,
     absent_rows: str,
 ) -> Instance:
-    """Return the instance of a fit, with the pairs of known classes.
+    """Return the instance of a fit.
 
     Parameters
     ----------
     points : (n, d), those of X
     given : the arguments of an `Instance`, besides its points
-    known_classes, index_column, absent_rows : as `ExactConstrainedKMeans` has them
+    index_column, absent_rows : as `ExactConstrainedKMeans` has them
 
     Raises
     ------
@@ -79,20 +78,40 @@ def instance_of_fit(
     if absent_rows not in ("refuse", "drop"):
         raise ParameterError(f"absent_rows = {absent_rows!r}: expected 'refuse' or 'drop'")
     if not is_frame(X):
-        instance = Instance(points, **given)
-    else:
-        if absent_rows == "drop":
-            kept = {name: with_present_rows(given[name], X, index_column) for name in PAIRS}
-            given = given | kept
-        instance = Instance.from_frame(X, index_column=index_column, **given)
-    if known_classes is None:
-        return instance
-    together, apart = pairs_of_classes(known_classes, len(points), "known_classes")
-    return replace(
-        instance,
-        must_link=np.concatenate([instance.must_link, together]),
-        cannot_link=np.concatenate([instance.cannot_link, apart]),
-    )
+        return Instance(points, **given)
+    if absent_rows == "drop":
+        kept = {name: with_present_rows(given[name], X, index_column) for name in PAIRS}
+        given = given | kept
+    return Instance.from_frame(X, index_column=index_column, **given)
+
+
+def partial_classes(y: Any, n: int, known_classes: Any) -> Any:
+    """Return the known classes of a fit: the argument, or a y that lacks the classes of some rows.
+
+    A y that has a class for every row is ignored, as pipelines and searches hand on the classes
+    that they score by. The caller is warned of it, unless known_classes is given.
+
+    Raises
+    ------
+    InstanceError
+        If a y with unknown classes is given beside known_classes, or is not of n rows.
+    """
+    if y is None:
+        return known_classes
+    given = np.asarray(y, dtype=object)
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    if given.ndim == 1 and not any(map(is_unknown, given.tolist())):
+        if known_classes is None:
+            warn_caller(
+                "y has a class for every row and is ignored; known_classes=y would make rows of "
+                "the same class share a cluster",
+                InstanceWarning,
+            )
+        return known_classes
+    if known_classes is not None:
+        raise InstanceError("y: has unknown classes beside known_classes; expected one of the two")
+    return KnownClasses.of(given, n, "y")
 
 
 def pairs_of_rows(
@@ -111,7 +130,7 @@ def pairs_of_rows(
     """
     pairs: dict[str, Any] = {"must_link": must_link, "cannot_link": cannot_link}
     if is_frame(X):
-        table = table_of_frame(X, index_column)
+        table = table_of_frame(X, Reading(index_column))
         pairs = {name: numbered(given, table, name) for name, given in pairs.items()}
     must, cannot = (checked_pairs(given, n, name) for name, given in pairs.items())
     return must, cannot

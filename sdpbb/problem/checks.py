@@ -58,6 +58,13 @@ class SoftPairs:
         return len(self.pairs)
 
 
+# What is wrong with a matrix of distances, and what can be done about it: classical scaling.
+_DISTANCES = (
+    "a square symmetric table with a zero diagonal, as a matrix D of distances is; expected a row "
+    "of features for each point. Classical scaling makes points of distances: "
+    "J = np.eye(len(D)) - 1 / len(D); w, V = np.linalg.eigh(-0.5 * J @ D**2 @ J); "
+    "w = w.clip(0); points = V * np.sqrt(w). If the rows are points: as_points=True (--as-points)"
+)
 # What can be done about missing values of an array.
 _WITHOUT_NAN = (
     "values that are missing: Instance.from_points(..., missing=...), or scikit-learn's imputers"
@@ -98,6 +105,21 @@ def checked_points(values: ArrayLike) -> NDArray[np.float64]:
             f"rescale the data (to differences above {SMALLEST:g})"
         )
     return frozen(points)
+
+
+def check_no_distances(points: NDArray[np.float64], as_points: bool) -> None:
+    """Raise the InstanceError if points (n, d) look like a matrix of distances.
+
+    Such a matrix is square and symmetric, with a zero diagonal and no negative entry. Rows of it
+    would be clustered as points, which is hardly meant.
+
+    as_points : whether the user says that the rows are points
+    """
+    n, d = points.shape
+    if as_points or n != d or n < 3 or points.diagonal().any():
+        return
+    if points.any() and not (points < 0.0).any() and np.allclose(points, points.T, 1e-9, 0.0):
+        raise InstanceError(f"points: {_DISTANCES}")
 
 
 def checked_weights(values: Any, points: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -173,6 +195,8 @@ def _array(values: Any, argument: str, expected: str) -> NDArray[Any]:
 
 def _float_array(values: ArrayLike, argument: str, expected: str) -> NDArray[np.float64]:
     """Return a new array of floats."""
+    if hasattr(values, "toarray") and hasattr(values, "nnz"):
+        raise InstanceError(f"{argument}: a sparse matrix; expected a dense array (.toarray())")
     array = _array(values, argument, expected)
     if array.dtype == object:
         for index, value in np.ndenumerate(array):

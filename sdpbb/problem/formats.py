@@ -106,7 +106,9 @@ def read_instance(
     encoding: str | None = None,
     table: str | None = None,
     missing: str | None = None,
-    scale: str | None = None,
+    standardize: bool = False,
+    known_classes: str | None = None,
+    as_points: bool = False,
 ) -> Instance:
     """Read an instance from its files: `Instance.from_files`, which states the parameters.
 
@@ -129,5 +131,7 @@ def read_instance(
         encoding=encoding,
         table=table,
         missing=missing,
-        scale=scale,
+        standardize=standardize,
+        known_classes=known_classes,
+        as_points=as_points,
     )

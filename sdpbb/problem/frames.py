@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -11,36 +11,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
+from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.integers import inexact_entries, inexact_integer_message
 from sdpbb.problem.table import (
     PointTable,
+    check_columns,
     check_weight_column,
     checked_names,
     hint_at_similar,
-    is_missing,
-    left_out_columns,
     quoted,
 )
+from sdpbb.values import is_missing
 
-_FEATURES = "numbers, or to leave the column out (drop), or to name the rows by it (index_column)"
+_FEATURES = (
+    "numbers, or to leave the column out (drop), or to name the rows by it (index_column), or "
+    "columns of 0 and 1 for its categories (pandas.get_dummies)"
+)
 _WEIGHTS = "numbers of more than 0, as these are the weights"
 
 
-def table_of_frame(
-    frame: Any,
-    index_column: str | None = None,
-    drop: Sequence[str] = (),
-    weight_column: str | None = None,
-) -> PointTable:
+def table_of_frame(frame: Any, reading: Reading) -> PointTable:
     """Return the points of a data frame; missing values are nan.
 
     Parameters
     ----------
     frame : of pandas or polars (see `is_frame`), or a table of pyarrow
-    index_column : the column whose values name the rows. Without it a pandas frame's own index
-        does, unless it merely counts from 0
-    drop : columns that are no features
-    weight_column : the column of weights, which is one of the features here
+    reading : its columns. Without an index_column a pandas frame's own index names the rows,
+        unless it merely counts from 0. The column of weights is one of the features here
 
     Raises
     ------
@@ -48,18 +45,30 @@ def table_of_frame(
         Naming the column and row at fault.
     """
     columns = columns_of(frame)
-    row_names, name_problem, index_name = _row_names(frame, index_column, columns)
-    left_out = left_out_columns(columns, index_column, drop)
+    row_names, name_problem, index_name = _row_names(frame, reading.index_column, columns)
+    check_columns(columns, reading.left_out)
+    left_out = {column for _, column in reading.left_out}
     features = [at for at, column in enumerate(columns) if column not in left_out]
     if not features:
         raise InstanceError("points: no columns are left as features; expected at least one")
     names = tuple(str(columns[at]) for at in features)
-    check_weight_column(names, weight_column)
+    check_weight_column(names, reading.weight_column)
     points = np.empty((len(frame), len(features)))
     for j, at in enumerate(features):
-        expected = _WEIGHTS if names[j] == weight_column else _FEATURES
+        expected = _WEIGHTS if names[j] == reading.weight_column else _FEATURES
         points[:, j] = _floats(column_of(frame, at), columns[at], expected)
-    return PointTable(points, None, names, row_names, name_problem, index_name=index_name)
+    classes = None
+    if reading.class_column is not None:
+        classes = _values(column_of(frame, columns.index(reading.class_column)))
+    return PointTable(
+        points,
+        None,
+        names,
+        row_names,
+        name_problem,
+        index_name=index_name,
+        known_classes=classes,
+    )
 
 
 def is_frame(values: object) -> bool:
@@ -167,7 +176,7 @@ def _row_names(
 ) -> tuple[tuple[Hashable, ...] | None, str, str]:
     """Return the names of the rows, why the index does not give them, and what it is called."""
     if index_column is not None:
-        left_out_columns(columns, index_column, ())
+        check_columns(columns, [("index_column", index_column)])
         names = _values(frame[index_column])
         return checked_names(names, f"index_column = {index_column!r}"), "", index_column
     index = getattr(frame, "index", None)

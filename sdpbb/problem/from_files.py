@@ -31,7 +31,9 @@ class FromFiles:
         encoding: str | None = None,
         table: str | None = None,
         missing: str | None = None,
-        scale: str | None = None,
+        standardize: bool = False,
+        known_classes: str | None = None,
+        as_points: bool = False,
     ) -> Self:
         """Read the points and the constraints from files; `sdpbb.read_instance` is the same.
 
@@ -52,9 +54,14 @@ class FromFiles:
         encoding : of both files, where they are text and do not tell
         missing : "drop-rows", "mean" or "median": what is done about missing values. Constraints
             on rows that are left out are refused
-        scale : "standardize" to cluster columns of mean zero and variance one. Costs, distances
+        standardize : whether to cluster columns of mean zero and variance one. Costs, distances
             (GAMMA, DELTA) and weights of soft constraints are in these units; `origin.scaling` has
             the way back
+        known_classes : a file of known classes of the rows, or the column of data that holds them,
+            if there is no such file; -1 or an empty field where a class is unknown. Rows of the
+            same class are must-linked, and rows of different classes cannot link
+        as_points : whether a square symmetric table with a zero diagonal is a table of points; it
+            is refused otherwise, as it looks like a matrix of distances
 
         Raises
         ------
@@ -80,7 +87,9 @@ class FromFiles:
             encoding=encoding,
             table=table,
             missing=missing,
-            scale=scale,
+            standardize=standardize,
+            known_classes=known_classes,
+            as_points=as_points,
         )
         return cls.from_table(
             points,

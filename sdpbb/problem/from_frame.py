@@ -39,7 +39,9 @@ class FromFrame:
         weight_column: str | None = None,
         weights: ArrayLike | None = None,
         missing: str | None = None,
-        scale: str | None = None,
+        standardize: bool = False,
+        known_classes: Any = None,
+        as_points: bool = False,
         name: str = "",
     ) -> Self:
         """Take the points, and the names of the rows, from a data frame.
@@ -55,7 +57,9 @@ class FromFrame:
         index_column : the column that names the rows; it is no feature
         drop : more columns that are no features
         weights, weight_column : (n,) weights of the points, or the column that holds them
-        missing, scale : as for `from_files`
+        known_classes : (n,) classes of the rows, or the column or the file that holds them, as for
+            an `Instance`; a series goes by its index, and may lack rows
+        missing, standardize, as_points : as for `from_files`
 
         Raises
         ------
@@ -69,8 +73,15 @@ class FromFrame:
                 f"frame: is of type {type(frame).__name__}; expected a data frame of pandas or "
                 "polars"
             )
-        reading = Reading(index_column, drop, weight_column, missing=missing, scale=scale)
-        table = table_in_memory(frame, reading, weights)
+        reading = Reading(
+            index_column,
+            drop,
+            weight_column,
+            missing=missing,
+            standardize=standardize,
+            as_points=as_points,
+        )
+        table = table_in_memory(frame, reading, weights, known_classes)
         arguments = {
             "must_link": must_link,
             "cannot_link": cannot_link,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
@@ -32,18 +32,28 @@ class FromPoints:
         weights: ArrayLike | None = None,
         encoding: str | None = None,
         missing: str | None = None,
-        scale: str | None = None,
+        standardize: bool = False,
+        known_classes: Any = None,
+        as_points: bool = False,
         name: str = "",
     ) -> Self:
         """Take the points from memory, and read the constraints from a file.
 
-        Points are an array (n, d) or a data frame of pandas or polars, weights (n,) their weights;
-        other parameters and errors as for `from_files`.
+        Points are an array (n, d) or a data frame of pandas or polars, weights (n,) their weights,
+        and known_classes (n,) their classes, or the column or file that holds these. Other
+        parameters and errors are as for `from_files`.
 
         The index of a frame names the rows for the file too, unless it merely counts from 0.
         """
-        reading = Reading(index_column, drop, weight_column, missing=missing, scale=scale)
-        table = table_in_memory(points, reading, weights)
+        reading = Reading(
+            index_column,
+            drop,
+            weight_column,
+            missing=missing,
+            standardize=standardize,
+            as_points=as_points,
+        )
+        table = table_in_memory(points, reading, weights, known_classes)
         if constraints is not None and table.name_problem:
             raise InstanceError(table.name_problem)
         arguments = stated_in_file(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from sdpbb.errors import InstanceError
 from sdpbb.markup import card
 from sdpbb.problem.checks import (
     SoftPairs,
+    check_no_distances,
     checked_pairs,
     checked_points,
     checked_soft_pairs,
@@ -31,8 +32,10 @@ from sdpbb.problem.frames import is_frame
 from sdpbb.problem.from_files import FromFiles
 from sdpbb.problem.from_frame import FromFrame
 from sdpbb.problem.from_points import FromPoints
+from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
+from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.size_limits import checked_size, checked_sizes
 from sdpbb.problem.weight_limits import checked_weight
 from sdpbb.problem.weights import in_mean_units
@@ -87,6 +90,11 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
         `weights`, or on its number of points where these are None; None for none. They are kept to
         within one part in 10^9, or the rounding of weights to whole units if that is more
         (`sdpbb.checker.weight_units`)
+    known_classes : (n,) classes of the rows, numbers or texts; -1, None, nan or "" where the class
+        is unknown. Rows of the same class are must-linked, and rows of different classes cannot
+        link. The pairs are part of must_link and cannot_link; the origin keeps the classes
+    as_points : whether the points may be a square symmetric table with a zero diagonal, which is
+        refused otherwise, as it looks like a matrix of distances
 
     Raises
     ------
@@ -112,6 +120,8 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
     sizes: tuple[int, ...] | None = None
     min_weight: float | None = None
     max_weight: float | None = None
+    known_classes: InitVar[Any] = None
+    as_points: bool = False
 
     if TYPE_CHECKING:  # what may be given; the attributes are what it is made to
 
@@ -132,9 +142,11 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
             sizes: Iterable[int] | None = None,
             min_weight: float | None = None,
             max_weight: float | None = None,
+            known_classes: Any = None,
+            as_points: bool = False,
         ) -> None: ...
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, known_classes: Any) -> None:
         if is_frame(self.points):
             table = table_in_memory(self.points, Reading(), self.weights)
             _set(self, "points", table.points)
@@ -142,6 +154,7 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
             if self.origin.names_nothing:
                 _set(self, "origin", table.origin())
         points = checked_points(self.points)
+        check_no_distances(points, self.as_points)
         n = len(points)
         _set(self, "points", points)
         _set(self, "weights", checked_weights(self.weights, points))
@@ -173,6 +186,19 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
         names = self.origin.row_names
         if names is not None and len(names) != n:
             raise InstanceError(f"origin: {len(names)} names of rows; expected {n}, one per point")
+        if known_classes is not None:
+            self._link(
+                KnownClasses.of(
+                    in_row_order(known_classes, n, self.origin, "known_classes", partial=True), n
+                )
+            )
+
+    def _link(self, classes: KnownClasses) -> None:
+        """Add the must-links and cannot-links that known classes of rows amount to."""
+        classes.check(self.k)
+        for argument, pairs in zip(("must_link", "cannot_link"), classes.pairs(), strict=True):
+            _set(self, argument, frozen(np.concatenate([getattr(self, argument), pairs])))
+        _set(self, "origin", self.origin.with_known_classes(classes))
 
     @property
     def n_points(self) -> int:
@@ -250,6 +276,10 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
         ]
         if soft:
             constraints.append(counted(soft, "soft constraint"))
+        if self.origin.known_classes is not None:
+            constraints.append(
+                f"known classes of {counted(self.origin.known_classes.n_known, 'row')}"
+            )
         if self.other_constraints:
             on_clusters = counted(len(self.other_constraints), "constraint")
             constraints.append(f"{on_clusters} on clusters")

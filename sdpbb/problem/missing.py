@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-import warnings
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import InstanceError, InstanceNote, ParameterError
+from sdpbb.errors import InstanceError, InstanceNote, ParameterError, warn_caller
 from sdpbb.problem.table import PointTable, quoted
 from sdpbb.problem.textfile import shown
 from sdpbb.values import counted
@@ -88,20 +89,25 @@ def _without_rows(table: PointTable, lacking: NDArray[np.bool_], where: str) -> 
         )
     names = [_row(table, row) for row in dropped[:SHOWN].tolist()]
     more = f" and {len(dropped) - SHOWN} more" if len(dropped) > SHOWN else ""
-    warnings.warn(
+    warn_caller(
         f"{where}{counted(len(dropped), 'row')} of {len(lacking)} left out, as values are missing: "
         f"{', '.join(names)}{more}",
         InstanceNote,
-        stacklevel=2,
     )
     row_names = table.row_names
     return replace(
         table,
         points=table.points[kept],
-        row_names=None if row_names is None else tuple(row_names[i] for i in kept.tolist()),
+        row_names=_kept(row_names, kept),
         kept_rows=kept,
+        known_classes=_kept(table.known_classes, kept),
         dropped_names=tuple(i if row_names is None else row_names[i] for i in dropped.tolist()),
     )
+
+
+def _kept(values: Sequence[Any] | None, rows: NDArray[np.intp]) -> tuple[Any, ...] | None:
+    """Return the values of these rows; None for none."""
+    return None if values is None else tuple(values[i] for i in rows.tolist())
 
 
 def _filled_in(
@@ -129,11 +135,10 @@ def _filled_in(
         points[lacks[:, j], j] = mean if missing == "mean" else np.median(known)
     names = [_column(table, j).removeprefix("column ") for j in columns[:SHOWN]]
     more = f" and {len(columns) - SHOWN} more" if len(columns) > SHOWN else ""
-    warnings.warn(
+    warn_caller(
         f"{where}{counted(int(lacks.sum()), 'missing value')} filled in by the {missing} of "
         f"{counted(len(columns), 'column')}: {', '.join(names)}{more}",
         InstanceNote,
-        stacklevel=2,
     )
     return replace(table, points=points)
 

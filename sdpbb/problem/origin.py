@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path
+from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.scaling import Scaling
 
 # At most so many, so that 64 bits hold a pair of row numbers as one.
@@ -133,6 +134,7 @@ class Origin:
     dropped_rows : the user's names of those that are left out, in their order
     soft_must_link, soft_cannot_link : the places that state soft ones
     on_clusters : those that state constraints and limits on clusters
+    known_classes : of rows, which state must-links and cannot-links, too; None where there are none
     """
 
     first_row: int = 0
@@ -149,6 +151,7 @@ class Origin:
     soft_must_link: PairLines = field(default_factory=_nowhere)
     soft_cannot_link: PairLines = field(default_factory=_nowhere)
     on_clusters: tuple[StatedLine, ...] = ()
+    known_classes: KnownClasses | None = None
 
     @property
     def names_nothing(self) -> bool:
@@ -174,7 +177,14 @@ class Origin:
 
         It is that of all rows of the data.
         """
-        made = replace(self)
+        return self._changed(index)
+
+    def with_known_classes(self, classes: KnownClasses) -> Origin:
+        """Return the origin of the same rows, some of whose classes are known."""
+        return self._changed(self.data_index, known_classes=classes)
+
+    def _changed(self, index: Any, **fields: Any) -> Origin:
+        made = replace(self, **fields)
         if index is not None:
             made.__dict__["_index"] = index
         return made
@@ -212,7 +222,7 @@ class Origin:
     def place(self, kind: str, i: int, j: int) -> str:
         """Return the place that states the pair; "" if none does.
 
-        Examples: "constraints.txt:17", "constraints.json: ml[3]".
+        Examples: "constraints.txt:17", "constraints.json: ml[3]", "known_classes: setosa".
 
         kind : "must_link", "cannot_link", "soft_must_link" or "soft_cannot_link"
         """
@@ -223,7 +233,9 @@ class Origin:
             "soft_cannot_link": self.soft_cannot_link,
         }
         place = places[kind].place_of(i, j)
-        return f"{shown_path(self.constraints_path)}{place}" if place else ""
+        if place:
+            return f"{shown_path(self.constraints_path)}{place}"
+        return "" if self.known_classes is None else self.known_classes.place(kind, i, j)
 
     def place_on_clusters(self, argument: str, value: Any) -> str:
         """Return the place that states a constraint or a limit on clusters; "" if none does.

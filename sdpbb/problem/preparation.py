@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -9,15 +10,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.checks import as_points, checked_points, checked_weights
+from sdpbb.problem.checks import (
+    as_points,
+    check_no_distances,
+    checked_points,
+    checked_weights,
+)
+from sdpbb.problem.files.labels import read_classes
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import is_frame, table_of_frame
 from sdpbb.problem.missing import completed
 from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.table import PointTable, check_weight_column
+from sdpbb.problem.textfile import shown
 
 
-def table_in_memory(points: Any, reading: Reading, weights: ArrayLike | None = None) -> PointTable:
+def table_in_memory(
+    points: Any, reading: Reading, weights: ArrayLike | None = None, known_classes: Any = None
+) -> PointTable:
     """Return points in memory, all of them finite, as a reading says.
 
     Parameters
@@ -25,6 +35,8 @@ def table_in_memory(points: Any, reading: Reading, weights: ArrayLike | None = N
     points : a data frame, or what NumPy makes an array (n, d) of
     weights : (n,) of the points, where the reading has no column of them; a series goes by its
         index (`sdpbb.problem.row_values`)
+    known_classes : (n,) of the points, or the column or the file that holds them; a series goes by
+        its index, and may lack rows
 
     Raises
     ------
@@ -32,40 +44,50 @@ def table_in_memory(points: Any, reading: Reading, weights: ArrayLike | None = N
         For the first value that is no finite number; see `sdpbb.problem.frames.table_of_frame`, and
         `sdpbb.problem.missing.completed`.
     """
+    if isinstance(known_classes, (str, os.PathLike)):
+        reading = replace(reading, known_classes=os.fspath(known_classes))
+        known_classes = None
     if weights is not None and reading.weight_column is not None:
         raise InstanceError(
             f"weights: stated beside weight_column = {reading.weight_column!r}; expected one of "
             "the two"
         )
     if is_frame(points):
-        table = table_of_frame(points, reading.index_column, reading.drop, reading.weight_column)
+        table = table_of_frame(points, reading)
         table = replace(table, index=getattr(points, "index", None))
-        return prepared(table, reading, weights=weights)
-    for argument in ("index_column", "drop", "weight_column"):
-        if getattr(reading, argument):
+        return prepared(table, reading, "", weights, known_classes)
+    for argument, column in (*reading.left_out, ("weight_column", reading.weight_column)):
+        if column:
             raise InstanceError(
-                f"{argument}: an array has no columns with names; expected a data frame"
+                f"{argument} = {shown(column)}: an array has no columns with names; expected a "
+                "data frame"
             )
     if reading.missing is None:
-        return prepared(PointTable(checked_points(points)), reading, weights=weights)
-    table = prepared(PointTable(as_points(points)), reading, weights=weights)
+        table = PointTable(checked_points(points))
+        return prepared(table, reading, "", weights, known_classes)
+    table = prepared(PointTable(as_points(points)), reading, "", weights, known_classes)
     return replace(table, points=checked_points(table.points))
 
 
 def prepared(
-    table: PointTable, reading: Reading, where: str = "", weights: ArrayLike | None = None
+    table: PointTable,
+    reading: Reading,
+    where: str = "",
+    weights: ArrayLike | None = None,
+    known_classes: Any = None,
 ) -> PointTable:
     """Return a table whose missing values are nan as a reading says that it is clustered.
 
     Parameters
     ----------
     where : what messages begin with
-    weights : as for `table_in_memory`
+    weights, known_classes : as for `table_in_memory`
 
     Raises
     ------
     InstanceError
-        For a value that is missing or not finite, and for weights that are none.
+        For a value that is missing or not finite, for wrong weights or classes, and for points that
+        look like a matrix of distances.
     """
     check_weight_column(table.feature_names, reading.weight_column, where)
     table = completed(table, reading.missing, reading.weight_column, where)
@@ -82,4 +104,16 @@ def prepared(
     if weights is not None:
         given = in_row_order(weights, len(table.points), table.origin(), "weights")
         table = replace(table, weights=checked_weights(given, table.points))
-    return table if reading.scale is None else table.standardized()
+    if reading.class_file is not None:
+        known_classes = read_classes(
+            reading.class_file, len(table.points), origin=table.origin(), encoding=reading.encoding
+        )
+    if known_classes is not None:
+        origin, n = table.origin(), len(table.points)
+        given = in_row_order(known_classes, n, origin, "known_classes", partial=True)
+        table = replace(table, known_classes=given)
+    try:
+        check_no_distances(table.points, reading.as_points)
+    except InstanceError as error:
+        raise InstanceError(f"{where}{error}") from None
+    return table.standardized() if reading.standardize else table

@@ -15,7 +15,9 @@ from sdpbb.values import counted
 SHOWN = 3
 
 
-def in_row_order(values: Any, n_points: int, origin: Origin, argument: str = "labels") -> Any:
+def in_row_order(
+    values: Any, n_points: int, origin: Origin, argument: str = "labels", partial: bool = False
+) -> Any:
     """Return values of the rows, such as labels, in the order of the points.
 
     A pandas series goes by its index where the rows of the points have names, those of the index of
@@ -28,16 +30,20 @@ def in_row_order(values: Any, n_points: int, origin: Origin, argument: str = "la
     n_points : the number of points
     origin : what the rows are called
     argument : what messages call the values
+    partial : whether a series may lack rows, whose values are None then
 
     Raises
     ------
     InstanceError
-        If the index of a series repeats names, or does not have those of the points.
+        If the index of a series repeats names, or does not have the names of the points.
     """
     if type(values).__name__ == "Series" and hasattr(values, "iloc"):
         names = _names_of_rows(values.index, origin, argument)
         if names is not None:
-            return values.iloc[_positions(values.index, names, argument)]
+            positions = _positions(values.index, names, argument, partial)
+            if -1 not in positions:
+                return values.iloc[positions]
+            return [None if at < 0 else values.iloc[at] for at in positions]
         values = values.array
     if origin.kept_rows is None or not hasattr(values, "__len__"):
         return values
@@ -76,8 +82,8 @@ def _names_of_rows(index: Any, origin: Origin, argument: str) -> _RowNames | Non
     return _RowNames(list(column), {*column, *origin.dropped_rows}, are_text=True)
 
 
-def _positions(index: Any, names: _RowNames, argument: str) -> list[int]:
-    """Return the positions in an index of the names of the points."""
+def _positions(index: Any, names: _RowNames, argument: str, partial: bool) -> list[int]:
+    """Return the positions in an index of the names of the points; -1 where it lacks one."""
     by_position = f"{argument}.to_numpy(), which goes by position"
     wanted, known = names.wanted, names.known
     found = [str(name) for name in index] if names.are_text else list(index)
@@ -90,7 +96,7 @@ def _positions(index: Any, names: _RowNames, argument: str) -> list[int]:
             )
     at = {name: position for position, name in enumerate(found)}
     lacking = [name for name in wanted if name not in at]
-    if lacking:
+    if lacking and not partial:
         raise InstanceError(
             f"{argument}: none for {_listed(lacking)} of {counted(len(wanted), 'row')}; expected "
             f"one for each row by the names of the points, or {by_position}"
@@ -101,7 +107,7 @@ def _positions(index: Any, names: _RowNames, argument: str) -> list[int]:
             f"{argument}: {_listed(others)} that the points do not have; expected the names of "
             f"the points, or {by_position}"
         )
-    return [at[name] for name in wanted]
+    return [at.get(name, -1) for name in wanted]
 
 
 def _listed(names: list[Any]) -> str:

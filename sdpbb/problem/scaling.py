@@ -9,10 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.errors import InstanceError, ParameterError
-
-SCALES = ("standardize",)
-"""Names of the ways to scale columns."""
+from sdpbb.errors import InstanceError
 
 
 @stored
@@ -43,13 +40,6 @@ class Scaling:
     def undone(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return points (m, d), centres say, that are scaled in the user's units."""
         return points * self.scales + self.means
-
-
-def check_scale(scale: object) -> None:
-    """Raise the ParameterError if there is no such way to scale columns; None is none."""
-    if scale is not None and scale not in SCALES:
-        expected = " or ".join(repr(name) for name in SCALES)
-        raise ParameterError(f"scale = {scale!r}: expected {expected}, or None")
 
 
 def standardization(

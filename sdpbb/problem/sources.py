@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sdpbb.errors import InstanceError, InstanceNote
+from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.checks import (
     SoftPairs,
@@ -97,15 +96,21 @@ def stated_in_file(
                 raise InstanceError(OF_ONE_K)
             checked_sizes(stated.sizes, len(points), k)
     if weights is None and not (stated.min_weight is None and stated.max_weight is None):
-        warnings.warn(
+        warn_caller(
             f"{shown_path(constraints or '')}: limits on weights count points, as these have none; "
             "--weight-column names the column of weights",
             InstanceNote,
-            stacklevel=2,
         )
     arguments = stated.arguments(points, origin)
     name = Path(data).name.split(".")[0] if data else ""
-    return {"points": points, "k": k, "name": name, "weights": weights, **arguments}
+    return {
+        **of_table(table),
+        "points": points,
+        "k": k,
+        "name": name,
+        "weights": weights,
+        **arguments,
+    }
 
 
 def stated_in_memory(table: PointTable, k: int, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,8 +126,18 @@ def stated_in_memory(table: PointTable, k: int, arguments: Mapping[str, Any]) ->
     others = dict(arguments)
     pairs = {name: others.pop(name, None) for name in PAIRS}
     stated = stated_by_names(table, pairs, others.pop("cluster_constraints", None))
-    own = {"points": table.points, "k": k, "weights": table.weights, "origin": table.origin()}
-    return {**own, **stated, **others}
+    return {**of_table(table), "k": k, "origin": table.origin(), **stated, **others}
+
+
+def of_table(table: PointTable) -> dict[str, Any]:
+    """Return the arguments of an `Instance` that a table of points states."""
+    return {
+        "points": table.points,
+        "weights": table.weights,
+        "known_classes": table.known_classes,
+        # Whether they may be a matrix of distances was asked before they were scaled.
+        "as_points": True,
+    }
 
 
 def stated_by_names(

@@ -38,15 +38,23 @@ class InstanceArguments(TypedDict, total=False):
     drop: Sequence[str]
     weight_column: str | None
     missing: str | None
-    scale: str | None
+    standardize: bool
+    known_classes: Any
+    as_points: bool
     name: str
 
 
-READING = ("index_column", "drop", "weight_column", "missing", "scale", "weights")
+READING = (
+    "index_column",
+    "drop",
+    "weight_column",
+    "missing",
+    "standardize",
+    "as_points",
+    "weights",
+    "known_classes",
+)
 """Keywords that say how points are read; the others state k and constraints."""
-
-ELSEWHERE = {"sample_weight": "weights", "n_clusters": "k"}
-"""Names in scikit-learn of arguments that have other ones here."""
 
 
 def check_names(arguments: Iterable[str], known: Iterable[str], function: str) -> None:
@@ -57,7 +65,7 @@ def check_names(arguments: Iterable[str], known: Iterable[str], function: str) -
     expected = [*known]
     for name in arguments:
         if name not in expected:
-            hint = did_you_mean(ELSEWHERE.get(name, name), expected)
+            hint = did_you_mean(name, expected, f"help(sdpbb.{function})")
             raise TypeError(f"{function}() has no argument {name!r}; {hint}")
 
 
@@ -126,8 +134,8 @@ def stated_table(given: Any, arguments: Mapping[str, Any]) -> PointTable:
             f"instance = {path!r}: {_FIRST}, as sdpbb.read_instance makes one of files"
         )
     asked = {name: value for name, value in arguments.items() if name in READING}
-    weights = asked.pop("weights", None)
-    return table_in_memory(given, Reading(**asked), weights)
+    weights, known_classes = asked.pop("weights", None), asked.pop("known_classes", None)
+    return table_in_memory(given, Reading(**asked), weights, known_classes)
 
 
 def instance_of_table(table: PointTable, k: int, arguments: Mapping[str, Any]) -> Instance:

@@ -15,6 +15,7 @@ from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.scaling import Scaling, standardization
 from sdpbb.problem.textfile import shown
+from sdpbb.values import is_missing
 
 TABLES = "a CSV, Excel, Parquet or Feather file"
 """Files whose columns have names, for messages."""
@@ -37,6 +38,7 @@ class PointTable:
     kept_rows, dropped_names : the positions of the rows in the data, and the names of the others,
         of which values are missing, or their numbers; None and () if there are none
     scaling : of the points, from the user's units; None where these are the user's
+    known_classes : (n,) classes of the rows as they are given; None where no classes are known
     index : of all rows of the data, where they are a pandas data frame in memory; else None
     """
 
@@ -50,6 +52,7 @@ class PointTable:
     kept_rows: NDArray[np.intp] | None = None
     dropped_names: tuple[Hashable, ...] = ()
     scaling: Scaling | None = None
+    known_classes: Any = None
     index: Any = None
 
     @property
@@ -122,38 +125,32 @@ class PointTable:
         return None if self.row_names is None else tuple(map(str, self.row_names))
 
 
-def left_out_columns(
-    columns: Sequence[Hashable],
-    index_column: str | None,
-    drop: Sequence[str],
-    argument: str = "index_column",
-) -> set[Hashable]:
-    """Return the columns that are no features.
+def check_columns(columns: Sequence[Hashable], chosen: Iterable[tuple[str, str]]) -> None:
+    """Raise the InstanceError for the first chosen column that is not exactly one of these.
 
     Features may share a name; a column that is chosen has one of its own.
 
-    argument : what messages call index_column
-
-    Raises
-    ------
-    InstanceError
-        If one of them is not there, or two columns have its name.
+    chosen : the argument that names the column, for messages, and its name
     """
-    if isinstance(drop, str):
-        raise InstanceError(f"drop = {drop!r}: expected a list of columns")
-    dropped = argument if argument.endswith("weight_column") else "drop"
-    for name, column in [(argument, index_column), *((dropped, column) for column in drop)]:
-        if column is not None and column not in columns:
-            names = ", ".join(shown(str(other)) for other in columns[:10])
-            raise InstanceError(
-                f"{name} = {shown(str(column))}: there is no such column; expected one of {names}"
-                f"{', ...' if len(columns) > 10 else ''}"
-            )
-        if column is not None and list(columns).count(column) > 1:
-            raise InstanceError(
-                f"{name} = {shown(str(column))}: two columns are called so; expected one of its own"
-            )
-    return {*drop, *(() if index_column is None else (index_column,))}
+    for argument, column in chosen:
+        check_column(columns, column, argument)
+
+
+def check_column(columns: Sequence[Hashable], column: str, argument: str) -> None:
+    """Raise the InstanceError unless exactly one of the columns has a name.
+
+    argument : what messages call it
+    """
+    where = f"{argument} = {shown(str(column))}"
+    if column not in columns:
+        names = ", ".join(shown(str(other)) for other in columns[:10])
+        a_file = "a file, or " if argument == "known_classes" else ""
+        raise InstanceError(
+            f"{where}: there is no such column; expected {a_file}one of {names}"
+            f"{', ...' if len(columns) > 10 else ''}"
+        )
+    if list(columns).count(column) > 1:
+        raise InstanceError(f"{where}: two columns are called so; expected one of its own")
 
 
 def check_weight_column(features: Sequence[str], column: str | None, where: str = "") -> None:
@@ -162,7 +159,7 @@ def check_weight_column(features: Sequence[str], column: str | None, where: str 
     where : what messages begin with
     """
     if column is not None:
-        left_out_columns(features, None, (column,), argument=f"{where}weight_column")
+        check_column(features, column, f"{where}weight_column")
 
 
 def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]:
@@ -183,15 +180,6 @@ def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]
     return tuple(names)
 
 
-def is_missing(value: Any) -> bool:
-    """Return whether a value of a data frame stands for none: None, nan, NA, NaT."""
-    return (
-        value is None
-        or type(value).__name__ in ("NAType", "NaTType")
-        or (isinstance(value, float) and value != value)
-    )
-
-
 def hint_at_similar(name: object, names: Iterable[Hashable]) -> str:
     """Return the end of a message on an unknown name: the most similar known one; "" if none is."""
     by_text = {str(other): other for other in names}
@@ -204,9 +192,11 @@ def quoted(value: object) -> str:
     return shown(value) if isinstance(value, str) else repr(value)
 
 
-def without_columns(path: FilePath, index_column: str | None) -> InstanceError:
+def without_columns(path: FilePath, chosen: Sequence[tuple[str, str]]) -> InstanceError:
     """Return the error for columns that are chosen of a file that has none."""
-    argument = "drop" if index_column is None else "index_column"
+    argument, column = chosen[0]
+    a_file = "a file of that name, or " if argument == "known_classes" else ""
     return InstanceError(
-        f"{argument}: the columns of {shown_path(path)} have no names; expected {TABLES} with it"
+        f"{argument} = {shown(column)}: the columns of {shown_path(path)} have no names; expected "
+        f"{a_file}{TABLES} with it"
     )

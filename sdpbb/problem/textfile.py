@@ -25,6 +25,9 @@ _NUMBER = re.compile(
 )
 _INTEGER = re.compile(r"-?\d{1,15}", re.ASCII)
 
+# Categories of characters that cannot be mistaken for others: letters, accents, signs (€, °, ²).
+_SHOWN = frozenset(("Ll", "Lm", "Lo", "Lt", "Lu", "Mc", "Me", "Mn", "No", "Sc", "Sk", "So"))
+
 # Values that are missing, in lower case, as spreadsheets, R, pandas, SQL, SAS and the files of UCI
 # have them.
 _MISSING_WORDS = frozenset(
@@ -253,11 +256,12 @@ def without_comment(line: str) -> str:
 def shown(text: str) -> str:
     """Return text from a file quoted, on one line and of bounded length.
 
-    Letters of all languages are shown as they are. Other characters beyond ASCII are escaped: a
-    minus sign, a blank or a digit that is not the keyboard's would look like what was expected.
+    Letters of all languages and signs such as those of currencies are shown as they are. Other
+    characters beyond ASCII are escaped: a minus sign, a blank or a digit that is not the keyboard's
+    would look like what is expected.
     """
     text = "".join(
-        char if char.isascii() or category(char)[0] in "LM" else ascii(char)[1:-1]
+        char if char.isascii() or category(char) in _SHOWN else ascii(char)[1:-1]
         for char in repr(text)
     )
     return text if len(text) <= 60 else f"{text[:56]}...{text[-1]}"

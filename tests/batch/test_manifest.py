@@ -216,7 +216,10 @@ BAD_TOML = [
         ": [[instance]] 1: sdp.solver twice; expected each key once",
     ),
     ("[[instance]]\ndata='x'\nworkers=2", ": [[instance]] 1: unknown key 'workers'; "),
-    ("[[instance]]\ndata='x'\nzzz=3", ": [[instance]] 1: unknown key 'zzz'; expected data, name,"),
+    (
+        "[[instance]]\ndata='x'\nzzz=3",
+        ": [[instance]] 1: unknown key 'zzz'; expected one of data, name,",
+    ),
     ("[defaults]\nGap = 1\n[[instance]]\ndata='x'", ": [defaults]: unknown key 'Gap'; did you"),
     (
         "[defaults]\ngap = 'x'\n[[instance]]\ndata='x'",

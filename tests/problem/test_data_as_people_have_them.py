@@ -92,7 +92,7 @@ def test_an_encoding_is_told_where_no_mark_tells_it(tmp_path):
         ({"separator": "."}, "separator = '.': expected one character that is in no number, or"),
         ({"decimal": ";"}, "decimal = ';': expected '.' or ','"),
         ({"missing": "zero"}, "missing = 'zero': expected 'drop-rows', 'mean', 'median', or None"),
-        ({"scale": "log"}, "scale = 'log': expected 'standardize', or None"),
+        ({"standardize": "log"}, "standardize = 'log': expected True or False"),
     ],
 )
 def test_wrong_options_are_told(tmp_path, options, message):
@@ -335,13 +335,13 @@ def test_standardized_columns_have_mean_zero_and_variance_one(seed, weighted):
 
 def test_an_instance_knows_the_way_back(tmp_path):
     path = file(tmp_path, "name,x,y\na,1,200\nb,3,400\nc,5,900\n")
-    instance = read_instance(path, 1, index_column="name", scale="standardize")
+    instance = read_instance(path, 1, index_column="name", standardize=True)
     origin = instance.origin
     assert np.allclose(instance.points.std(axis=0), 1)
     assert np.allclose(origin.in_user_units(instance.points), [[1, 200], [3, 400], [5, 900]])
     assert (origin.feature_names, origin.index_name) == (("x", "y"), "name")
     assert origin.data_path == str(path)
-    same = Instance.from_points([[1, 200], [3, 400], [5, 900]], 1, scale="standardize")
+    same = Instance.from_points([[1, 200], [3, 400], [5, 900]], 1, standardize=True)
     assert np.array_equal(same.points, instance.points)
 
 

@@ -3,6 +3,7 @@ import pytest
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, MaximumSize, Origin
+from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import is_frame, numbered, table_of_frame
 from sdpbb.problem.table import PointTable
 
@@ -35,7 +36,7 @@ def test_only_frames_are_frames():
 )
 def test_rows_are_called_by_the_index_of_a_pandas_frame(index, names):
     pandas = pytest.importorskip("pandas")
-    table = table_of_frame(pandas.DataFrame({"x": [1, 2, 3]}, index=index))
+    table = table_of_frame(pandas.DataFrame({"x": [1, 2, 3]}, index=index), Reading())
     assert table.row_names == names
     assert table.shown_names == (None if names is None else tuple(map(str, names)))
 
@@ -43,9 +44,9 @@ def test_rows_are_called_by_the_index_of_a_pandas_frame(index, names):
 def test_a_range_that_does_not_begin_at_zero_names_the_rows():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]})
-    assert table_of_frame(frame[2:]).row_names == (2, 3)
-    assert table_of_frame(frame[::2]).row_names == (0, 2)
-    assert table_of_frame(frame[:2]).row_names is None
+    assert table_of_frame(frame[2:], Reading()).row_names == (2, 3)
+    assert table_of_frame(frame[::2], Reading()).row_names == (0, 2)
+    assert table_of_frame(frame[:2], Reading()).row_names is None
 
 
 def test_an_index_with_gaps_names_no_rows():
@@ -68,11 +69,11 @@ def test_a_file_of_constraints_needs_names_that_differ(tmp_path):
 def test_columns_are_features_unless_they_are_left_out(library):
     frames = pytest.importorskip(library)
     frame = frames.DataFrame({"id": ["a", "b"], "x": [1, 2], "kind": ["u", "v"], "y": [0.5, True]})
-    table = table_of_frame(frame, index_column="id", drop=["kind"])
+    table = table_of_frame(frame, Reading(index_column="id", drop=["kind"]))
     assert table.points.tolist() == [[1, 0.5], [2, 1]]
     assert table.feature_names == ("x", "y")
     assert table.row_names == ("a", "b")
-    assert table_of_frame(frame, drop=["id", "kind", "x"]).row_names is None
+    assert table_of_frame(frame, Reading(drop=["id", "kind", "x"])).row_names is None
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -108,7 +109,7 @@ def test_columns_are_features_unless_they_are_left_out(library):
 def test_what_is_wrong_with_a_frame_is_told(library, columns, options, message):
     frames = pytest.importorskip(library)
     with pytest.raises(InstanceError) as caught:
-        table_of_frame(frames.DataFrame(columns), **options)
+        table_of_frame(frames.DataFrame(columns), Reading(**options))
     assert str(caught.value).startswith(message)
 
 
@@ -116,7 +117,7 @@ def test_names_of_pandas_that_are_not_different_are_refused():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": [1, 2]}, index=["a", "a"])
     both = "points: the index of the frame: rows 0 and 1 are both called 'a'; expected names that "
-    table = table_of_frame(frame)
+    table = table_of_frame(frame, Reading())
     assert table.row_names is None
     assert table.name_problem.startswith(both)
     assert Instance.from_frame(frame, 1).origin.rows([0, 1]) == ["0", "1"]

@@ -140,7 +140,9 @@ def test_arrays_have_no_columns_to_choose(tmp_path):
     path = file(tmp_path, "CL 0 3\n")
     for options in ({"index_column": "id"}, {"drop": ["id"]}):
         argument = next(iter(options))
-        with pytest.raises(InstanceError, match=rf"^{argument}: an array has no columns with"):
+        with pytest.raises(
+            InstanceError, match=rf"^{argument} = 'id': an array has no columns with"
+        ):
             Instance.from_points(LINE, 2, path, **options)
 
 

@@ -236,7 +236,9 @@ def test_files_without_names_of_columns_have_none_to_choose(tmp_path, name, cont
     path = file(tmp_path, content, name)
     for options in ({"drop": ["x"]}, {"index_column": "x"}):
         argument = next(iter(options))
-        message = f"{argument}: the columns of {{path}} have no names; expected {TABLES} with it"
+        message = (
+            f"{argument} = 'x': the columns of {{path}} have no names; expected {TABLES} with it"
+        )
         refused(path, message, **options)
 
 
@@ -277,7 +279,8 @@ def test_columns_of_parquet_are_chosen_by_name(tmp_path):
             COLUMNS,
             {},
             "{path}: points: column 'kind' holds 'a' in row 0; expected numbers, or to leave the "
-            "column out (drop), or to name the rows by it (index_column)",
+            "column out (drop), or to name the rows by it (index_column), or columns of 0 and 1 for "
+            "its categories (pandas.get_dummies)",
         ),
         (
             COLUMNS,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TextIO
 
-from sdpbb.errors import InstanceError, InstanceNote
+from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.files.separated import (
@@ -19,7 +18,7 @@ from sdpbb.problem.files.separated import (
     is_counts,
     number_in,
 )
-from sdpbb.problem.table import checked_names, left_out_columns, without_columns
+from sdpbb.problem.table import check_columns, checked_names, without_columns
 from sdpbb.problem.textfile import is_integer, is_missing_word, is_number, shown, without_comment
 
 MISSING_FIRST_LINE = "; is the line n d k missing?"
@@ -44,6 +43,7 @@ class FileLayout:
     features : the positions of the features; None for all
     index : the position of the column that names the rows, if one does
     index_column : what messages call it; "" for the first column of a heading that has no name
+    classes : the position of the column that holds known classes of the rows, if one does
     blank : the positions of columns at the end that have no name and hold nothing
     """
 
@@ -60,6 +60,7 @@ class FileLayout:
     features: list[int] | None = None
     index: int | None = None
     index_column: str = ""
+    classes: int | None = None
     blank: tuple[int, ...] = ()
 
     @property
@@ -145,10 +146,10 @@ def layout_of(path: FilePath, file: TextIO, reading: Reading) -> FileLayout:
     first = first_line(path, file, reading.separator, "points")
     where = f"{shown_path(path)}:{first.number}"
     if first.separator is None:
-        if reading.chooses_columns:
-            raise without_columns(path, reading.index_column)
+        if reading.left_out:
+            raise without_columns(path, reading.left_out)
         return _text_columns(path, where, first)
-    layout = csv_columns(path, first, reading, "index_column")
+    layout = csv_columns(path, first, reading)
     if layout.features is not None and not layout.features:
         raise InstanceError(f"{where}: no columns are left as features; expected at least one")
     return layout
@@ -173,11 +174,8 @@ def _text_columns(path: FilePath, where: str, first: FirstLine) -> FileLayout:
     return FileLayout(path, number, number, d, n=n, k=k[0] if k else None, n_integers=len(fields))
 
 
-def csv_columns(path: FilePath, first: FirstLine, reading: Reading, argument: str) -> FileLayout:
-    """Return the columns of CSV.
-
-    argument : what messages call the reading's index_column
-    """
+def csv_columns(path: FilePath, first: FirstLine, reading: Reading) -> FileLayout:
+    """Return the columns of CSV."""
     assert first.separator is not None
     where = f"{shown_path(path)}:{first.number}"
     names = [field.strip() for field in fields_of(first.line, first.separator)]
@@ -185,7 +183,7 @@ def csv_columns(path: FilePath, first: FirstLine, reading: Reading, argument: st
     while n_named > 1 and not names[n_named - 1]:
         n_named -= 1
     is_row = _is_row(names[:n_named])
-    if is_row and not reading.chooses_columns:
+    if is_row and not reading.left_out:
         _check_row(where, names[:n_named])
     if is_row:
         names = [str(j) for j in range(1, width + 1)]
@@ -196,36 +194,37 @@ def csv_columns(path: FilePath, first: FirstLine, reading: Reading, argument: st
         width,
         first.separator,
         reading.decimal or ".",
-        names=None if is_row and not reading.chooses_columns else names,
+        names=None if is_row and not reading.left_out else names,
         blank=tuple(range(n_named, width)),
     )
-    return _with_chosen(layout, where, names, reading, argument)
+    return _with_chosen(layout, where, names, reading)
 
 
-def _with_chosen(
-    layout: FileLayout, where: str, names: list[str], reading: Reading, argument: str
-) -> FileLayout:
+def _with_chosen(layout: FileLayout, where: str, names: list[str], reading: Reading) -> FileLayout:
     """Return a layout with the columns that are no features left out."""
     named = names[: layout.width - len(layout.blank)]
     unnamed = 0 if len(named) > 1 and not named[0] else None
     _check_names(where, named)
-    left_out = set(layout.blank)
-    index = None
-    if reading.chooses_columns:
-        try:
-            chosen = left_out_columns(named, reading.index_column, reading.drop, argument)
-        except InstanceError as error:
-            raise InstanceError(f"{where}: {error}") from None
-        left_out |= {column for column, name in enumerate(named) if name in chosen}
-        if reading.index_column is not None:
-            index = named.index(reading.index_column)
+    try:
+        check_columns(named, reading.left_out)
+    except InstanceError as error:
+        raise InstanceError(f"{where}: {error}") from None
+    left_out = {*layout.blank, *(named.index(column) for _, column in reading.left_out)}
+    index = None if reading.index_column is None else named.index(reading.index_column)
+    classes = None if reading.class_column is None else named.index(reading.class_column)
     if unnamed is not None and unnamed not in left_out:
         left_out.add(unnamed)
         index = unnamed if index is None else index
     if not left_out:
         return layout
     features = [column for column in range(layout.width) if column not in left_out]
-    return replace(layout, features=features, index=index, index_column=reading.index_column or "")
+    return replace(
+        layout,
+        features=features,
+        index=index,
+        index_column=reading.index_column or "",
+        classes=classes,
+    )
 
 
 def _is_row(fields: Sequence[str]) -> bool:
@@ -323,4 +322,4 @@ def other_text_columns(file: TextIO, layout: FileLayout, column: int) -> str:
 
 
 def _note(message: str) -> None:
-    warnings.warn(message, InstanceNote, stacklevel=3)
+    warn_caller(message, InstanceNote)

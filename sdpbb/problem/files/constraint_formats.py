@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
-from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
+from sdpbb.errors import InstanceError, InstanceWarning, ParameterError, warn_caller
 from sdpbb.files import FilePath, shown_path, write_atomically
 from sdpbb.problem.files import (
     constraints_cccg,
@@ -77,10 +76,9 @@ def read_constraints(
         file_format = CONSTRAINT_FORMATS[constraints_format]
     constraints = file_format.read(path, rows, encoding)
     if constraints.are_none:
-        warnings.warn(
+        warn_caller(
             f"{shown_path(path)}: holds no constraints; is it the file that was meant?",
             InstanceWarning,
-            stacklevel=2,
         )
     if file_format.names_rows and row_names is None and not one_based:
         warn_of_one_based(path, constraints.all_pairs, n_points)

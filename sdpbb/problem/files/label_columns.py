@@ -9,7 +9,8 @@ from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path
 from sdpbb.problem.files.records import Records
 from sdpbb.problem.origin import Origin
-from sdpbb.problem.textfile import is_integer, is_number, shown
+from sdpbb.problem.table import hint_at_similar
+from sdpbb.problem.textfile import is_integer, is_missing_word, is_number, shown
 from sdpbb.values import counted
 
 
@@ -21,9 +22,15 @@ class LabelColumn(NamedTuple):
 
 
 def label_column(
-    records: Records, column: str | None, n_points: int | None, origin: Origin | None
+    records: Records,
+    column: str | None,
+    n_points: int | None,
+    origin: Origin | None,
+    partial: bool = False,
 ) -> LabelColumn:
     """Return the labels of a table, as `sdpbb.problem.files.labels.read_labels` states.
+
+    partial : whether a table with names of rows may lack rows, whose labels are "" then
 
     Raises
     ------
@@ -41,9 +48,10 @@ def label_column(
         return LabelColumn(fields, lambda position: records.where(start + position))
     columns = [records.column(j, start) for j in range(width)]
     by_name = {} if origin is None or origin.row_names is None else _positions(origin)
-    named = [j for j in range(width) if _name_rows(columns[j], by_name)]
+    dropped = () if origin is None else origin.dropped_rows
+    named = [j for j in range(width) if _name_rows(columns[j], by_name, dropped, partial)]
     if by_name and not named:
-        _check_names(records, columns[0], start, by_name)
+        _check_names(records, columns[0], start, by_name, partial)
     # Where rows have names, their numbers are what pandas and R write without a heading.
     may_count = [j for j in range(width) if not by_name or (start and not records.rows[0][j])]
     counting = [j for j in may_count if _number_rows(columns[j], origin)]
@@ -53,7 +61,8 @@ def label_column(
     if named:
         order = _order(columns[named[0]], by_name)
     return LabelColumn(
-        [columns[at][row] for row in order], lambda position: records.where(start + order[position])
+        ["" if row < 0 else columns[at][row] for row in order],
+        lambda position: records.where(start + order[position]),
     )
 
 
@@ -73,7 +82,7 @@ def _start(
         return int(not is_number(first[-1]) or first[0] == "")
     if n_points is None and width == 1:
         # One label too many would not be noticed.
-        rest = {row[0] for row in records.rows[1:]}
+        rest = {row[0] for row in records.rows[1:] if not is_missing_word(row[0])}
         return int(not is_number(first[0]) and bool(rest) and all(map(is_number, rest)))
     return int(width > 1 and not any(map(is_number, first)))
 
@@ -87,14 +96,21 @@ def _positions(origin: Origin) -> dict[str, int]:
     return {name: row for row, name in enumerate(origin.row_names)}
 
 
-def _name_rows(fields: Sequence[str], by_name: dict[str, int]) -> bool:
-    """Return whether the fields of a column name all rows, each once."""
+def _name_rows(
+    fields: Sequence[str], by_name: dict[str, int], dropped: Sequence[str], partial: bool
+) -> bool:
+    """Return whether the fields of a column name rows, each once, and all of them unless partial.
+
+    dropped : names of rows of the data that are left out
+    """
     named = set(fields)
-    return bool(by_name) and len(named) == len(fields) and named >= by_name.keys()
+    if not by_name or len(named) != len(fields):
+        return False
+    return named <= {*by_name, *dropped} if partial else named >= by_name.keys()
 
 
 def _check_names(
-    records: Records, fields: Sequence[str], start: int, by_name: dict[str, int]
+    records: Records, fields: Sequence[str], start: int, by_name: dict[str, int], partial: bool
 ) -> None:
     """Raise the InstanceError if the first column names rows, but not each of them once.
 
@@ -102,7 +118,8 @@ def _check_names(
     """
     found = by_name.keys() & set(fields)
     are_names = 1 < len(found) == len(fields)  # of some rows, each once
-    if not are_names and 2 * len(found) < len(by_name):
+    n_expected = len(fields) if partial else len(by_name)
+    if not are_names and 2 * len(found) < n_expected:
         return
     seen = set[str]()
     for record, field in enumerate(fields, start=start):
@@ -112,6 +129,11 @@ def _check_names(
                 "each row"
             )
         seen.add(field)
+        if partial and field not in by_name:
+            raise InstanceError(
+                f"{records.where(record)}: no row is called {shown(field)}"
+                f"{hint_at_similar(field, by_name)}"
+            )
     lacking = [name for name in by_name if name not in found]
     if lacking:
         rows, more = counted(len(by_name), "row"), ", ..." if len(lacking) > 3 else ""
@@ -178,8 +200,8 @@ def _check_single(records: Records) -> None:
 
 
 def _order(names: Sequence[str], by_name: dict[str, int]) -> list[int]:
-    """Return the records of the rows, in the order of these."""
-    order = [0] * len(by_name)
+    """Return the records of the rows, in the order of these; -1 where a row has none."""
+    order = [-1] * len(by_name)
     for record, name in enumerate(names):
         if name in by_name:
             order[by_name[name]] = record

@@ -17,7 +17,7 @@ from sdpbb.files import FilePath, shown_path, write_atomically
 from sdpbb.problem.files import points_npz
 from sdpbb.problem.files.label_columns import label_column
 from sdpbb.problem.files.points_npy import read_array
-from sdpbb.problem.files.records import read_records
+from sdpbb.problem.files.records import Records, read_records
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.table import TABLES
 from sdpbb.problem.textfile import encoding_beside, file_suffix, is_number, shown
@@ -75,6 +75,48 @@ def read_labels(
         )
     number_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     return np.array([number_of[label] for label in labels], np.intp)
+
+
+def read_classes(
+    path: FilePath,
+    n_points: int | None = None,
+    column: str | None = None,
+    *,
+    origin: Origin | None = None,
+    encoding: str | None = None,
+) -> list[Any]:
+    """Read the known classes (n,) of some of n points, as `KnownClasses.of` takes them.
+
+    Files and parameters are as for `read_labels`; an empty line, -1 or a word for a missing value
+    stands for an unknown class. A table with the names of the rows may lack rows.
+
+    Raises
+    ------
+    InstanceError, BackendUnavailable
+        As `read_labels`.
+    """
+    if file_suffix(path) in (".npy", ".npz"):
+        classes = list(_label_array(path, column).tolist())
+    else:
+        beside = encoding_beside(path, encoding)
+        records = read_records(path, beside, "classes", keeps_blank_lines=True)
+        expected = None if n_points is None or origin is None else origin.n_data_rows(n_points)
+        rows = records.rows
+        n = len(rows)
+        while n > (expected or 0) and not any(rows[n - 1]):  # blank lines at the end
+            n -= 1
+        records = Records(path, records.lines[:n], rows[:n])
+        classes = label_column(records, column, n_points, origin, partial=True).fields
+    kept = None if origin is None else origin.kept_rows
+    n_data = n_points if origin is None or n_points is None else origin.n_data_rows(n_points)
+    if kept is not None and len(classes) == n_data:
+        classes = [classes[row] for row in kept.tolist()]
+    if n_points is not None and len(classes) != n_points:
+        raise InstanceError(
+            f"{shown_path(path)}: {len(classes)} classes for {n_data} points; expected one per "
+            "line and point, -1 where it is unknown, or a table with the names of rows"
+        )
+    return classes
 
 
 def write_labels(path: FilePath, labels: NDArray[np.intp]) -> None:
@@ -137,7 +179,8 @@ def _of_fields(fields: list[str], where: Callable[[int], str]) -> list[int]:
     return [number_of[field] for field in fields]
 
 
-def _of_array(path: FilePath, column: str | None) -> Sequence[Hashable]:
+def _label_array(path: FilePath, column: str | None) -> NDArray[Any]:
+    """Return an array (n,) of numbers or words, or raise the InstanceError."""
     if file_suffix(path) == ".npz":
         array = points_npz.read_array(path, column, lambda one: one.ndim == 1, "labels (n,)")
     elif column is None:
@@ -149,6 +192,11 @@ def _of_array(path: FilePath, column: str | None) -> Sequence[Hashable]:
             f"{shown_path(path)}: an array of shape {array.shape} and type {array.dtype}; expected "
             "labels (n,), integers or words"
         )
+    return array
+
+
+def _of_array(path: FilePath, column: str | None) -> Sequence[Hashable]:
+    array = _label_array(path, column)
     where = f"{shown_path(path)}: label"
     if array.dtype.kind == "U":
         return _of_fields(array.tolist(), lambda position: f"{where} {position}")

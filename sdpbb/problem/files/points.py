@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import InstanceError, InstanceNote
+from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.files import FilePath, replacement, shown_path
 from sdpbb.problem.files import (
     points_excel,
@@ -48,7 +47,9 @@ def read_points(
     encoding: str | None = None,
     table: str | None = None,
     missing: str | None = None,
-    scale: str | None = None,
+    standardize: bool = False,
+    known_classes: str | None = None,
+    as_points: bool = False,
 ) -> PointTable:
     """Read a file of points; the format is told by the suffix and the first lines.
 
@@ -63,7 +64,10 @@ def read_points(
         only table among the arrays
     missing : what is done about missing values: "drop-rows" leaves out the rows that lack one,
         "mean" and "median" fill in those of the column's other values; None refuses them
-    scale : "standardize" for columns of mean zero and variance one; None for those of the file
+    standardize : whether columns are scaled to mean zero and variance one
+    known_classes : a file of known classes of the rows, or the column that holds them, if there is
+        no such file
+    as_points : whether a square symmetric table with a zero diagonal holds points
 
     Columns are chosen of files that name them; those of CSV without a heading are called 1, 2, ...
 
@@ -94,7 +98,9 @@ def read_points(
         encoding,
         table,
         missing,
-        scale,
+        standardize,
+        known_classes,
+        as_points,
     )
     suffix, where = file_suffix(path), f"{shown_path(path)}: "
     _check_options(path, suffix, reading)
@@ -105,7 +111,7 @@ def read_points(
             "with it"
         )
     for note in notes_on(found, weight_column):
-        warnings.warn(f"{where}{note}", InstanceNote, stacklevel=2)
+        warn_caller(f"{where}{note}", InstanceNote)
     return prepared(found, reading, where)
 
 

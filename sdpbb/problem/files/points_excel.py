@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import csv
 import io
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TextIO
 
-from sdpbb.errors import BackendUnavailable, InstanceError, InstanceNote
+from sdpbb.errors import BackendUnavailable, InstanceError, InstanceNote, warn_caller
 from sdpbb.extras import install_command
 from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.files.points_text import read_opened
 from sdpbb.problem.files.reading import Reading
-from sdpbb.problem.table import PointTable, is_missing
+from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import check_file, errors_as_one_line, shown
+from sdpbb.values import is_missing
 
 SUFFIXES = (".xlsx", ".xlsm")
 
@@ -26,14 +27,7 @@ SUFFIXES = (".xlsx", ".xlsm")
 def read(path: FilePath, reading: Reading) -> PointTable:
     """Return the points of a file, as `sdpbb.problem.files.points.read_points` does."""
     text = _text(path, reading.table)
-    as_csv = Reading(
-        reading.index_column,
-        reading.drop,
-        reading.weight_column,
-        separator=",",
-        decimal=reading.decimal,
-        missing=reading.missing,
-    )
+    as_csv = replace(reading, separator=",", encoding=None, table=None)
 
     @contextmanager
     def again() -> Iterator[TextIO]:
@@ -99,11 +93,10 @@ def _sheet(path: FilePath, table: str | None) -> Any:
         raise InstanceError(f"{shown_path(path)}: the workbook is empty; expected points")
     name, sheet = next(iter(filled.items()))
     if len(filled) > 1:
-        warnings.warn(
+        warn_caller(
             f"{shown_path(path)}: the sheet {shown(name)} is read, the first one of "
             f"{_names(filled)}; --table says another",
             InstanceNote,
-            stacklevel=2,
         )
     return sheet
 

@@ -34,15 +34,13 @@ _HEADERS = {
 
 def read(path: FilePath, reading: Reading) -> PointTable:
     """Return the points of a file, as `sdpbb.problem.files.points.read_points` does."""
-    if reading.chooses_columns:
-        raise without_columns(path, reading.index_column)
     return points_of_array(path, read_array(path), reading)
 
 
 def points_of_array(path: FilePath, array: NDArray[Any], reading: Reading) -> PointTable:
     """Return the points that an array of a file holds, or raise the InstanceError."""
-    if reading.chooses_columns:
-        raise without_columns(path, reading.index_column)
+    if reading.left_out:
+        raise without_columns(path, reading.left_out)
     with naming_file(path):
         return PointTable(as_points(array))
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
-from sdpbb.errors import BackendUnavailable, InstanceNote
+from sdpbb.errors import BackendUnavailable, InstanceNote, warn_caller
 from sdpbb.extras import install_command
 from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import table_of_frame
-from sdpbb.problem.table import PointTable, is_missing, left_out_columns
+from sdpbb.problem.table import PointTable, check_columns
 from sdpbb.problem.textfile import (
     check_file,
     errors_as_one_line,
@@ -19,6 +18,7 @@ from sdpbb.problem.textfile import (
     naming_file,
     shown,
 )
+from sdpbb.values import is_missing
 
 FEATHER = (".feather", ".arrow", ".ipc")
 SUFFIXES = (".parquet", ".pq", *FEATHER)
@@ -32,20 +32,21 @@ def read(path: FilePath, reading: Reading) -> PointTable:
     """
     table = _arrow_table(path)
     with naming_file(path):
-        left_out_columns(table.column_names, reading.index_column, reading.drop)
-        left = {reading.index_column, *reading.drop}
+        check_columns(table.column_names, reading.left_out)
+        left = {column for _, column in reading.left_out}
         index = [column for column in _index_columns(path, table) if column not in left]
     names_rows = reading.index_column is None and len(index) == 1 and _are_names(table[index[0]])
     if index:
-        warnings.warn(
+        warn_caller(
             f"{shown_path(path)}: the index of a data frame ({', '.join(map(shown, index))}) "
             f"{'names the rows' if names_rows else 'is no feature'}",
             InstanceNote,
-            stacklevel=2,
         )
     with naming_file(path):
         by = index.pop() if names_rows else reading.index_column
-        found = table_of_frame(table, by, [*reading.drop, *index], reading.weight_column)
+        found = table_of_frame(
+            table, replace(reading, index_column=by, drop=[*reading.drop, *index])
+        )
         return replace(found, row_names=found.shown_names)
 
 

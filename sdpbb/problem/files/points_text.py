@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NoReturn, TextIO
 
 import numpy as np
@@ -49,53 +49,72 @@ def read_opened(path: FilePath, opened: Opened, reading: Reading) -> PointTable:
     """
     with opened() as file:
         layout = layout_of(path, file, reading)
-        points, labels = _load(file, layout)
+        points, texts = _load(file, layout)
         if points is None:
             found = _Careful(path, layout, reading)
-            points, labels = found.load(file)
+            points, texts = found.load(file)
             layout = found.layout
     if may_be_inexact(points):
         with opened() as file:
             _check_integers(path, file, layout)
-    names = index_names(layout, labels)
-    return PointTable(points, layout.k, layout.feature_names, names, index_name=layout.index_name)
+    return PointTable(
+        points,
+        layout.k,
+        layout.feature_names,
+        index_names(layout, texts.names),
+        index_name=layout.index_name,
+        known_classes=texts.classes if layout.classes is not None else None,
+    )
 
 
-def _load(file: TextIO, layout: FileLayout) -> tuple[NDArray[np.float64] | None, list[str]]:
+@dataclass(frozen=True)
+class _Texts:
+    """Fields of the columns that name the rows, and that hold their known classes."""
+
+    names: list[str]
+    classes: list[str]
+
+    def add(self, layout: FileLayout, fields: Sequence[str]) -> None:
+        """Add the fields of a row; what a row lacks is empty."""
+        for column, texts in ((layout.index, self.names), (layout.classes, self.classes)):
+            if column is not None:
+                texts.append(fields[column].strip() if column < len(fields) else "")
+
+
+def _load(file: TextIO, layout: FileLayout) -> tuple[NDArray[np.float64] | None, _Texts]:
     """Return the points (n, d), or None if the rows are no table of finite numbers.
 
-    The fields of the column that names the rows are returned, too, if there is one.
+    The fields of columns of text are returned, too.
 
     Memory follows the rows that are there, not the sizes that the first line claims.
     """
     values, n = array("d"), 0
-    labels: list[str] = []
+    texts = _Texts([], [])
     for _, line, fields in layout.rows(file):
         if len(fields) != layout.width:
-            return None, labels
-        if layout.index is not None:
-            labels.append(fields[layout.index].strip())
+            return None, texts
+        texts.add(layout, fields)
         if layout.blank and any(fields[column].strip() for column in layout.blank):
-            return None, labels
+            return None, texts
         if layout.features is not None:
             fields = [fields[column] for column in layout.features]
         # Python's float() makes numbers of digits of all alphabets, and of underscores, too.
         is_plain = line.isascii() and "_" not in line
         if layout.decimal == ",":
             if any("." in field for field in fields):
-                return None, labels
+                return None, texts
             fields = [field.replace(",", ".") for field in fields]
         if not is_plain and any(number_in(field, ".") is None for field in fields):
-            return None, labels
+            return None, texts
         try:
             values.extend(map(float, fields))
         except ValueError:
-            return None, labels
+            return None, texts
         n += 1
     if n == 0 or n != (layout.n or n):
-        return None, labels
+        return None, texts
     points = np.frombuffer(values).reshape(n, -1)
-    return points if np.isfinite(points).all() else None, labels
+    return points if np.isfinite(points).all() else None, texts
 
 
 class _Careful:
@@ -108,8 +127,8 @@ class _Careful:
         self.path, self.layout, self.reading = path, layout, reading
         self.name = shown_path(path)
 
-    def load(self, file: TextIO) -> tuple[NDArray[np.float64], list[str]]:
-        """Return the points (n, d), nan where a value is missing, and the names of the rows.
+    def load(self, file: TextIO) -> tuple[NDArray[np.float64], _Texts]:
+        """Return the points (n, d), nan where a value is missing, and the columns of text.
 
         Raises
         ------
@@ -118,15 +137,15 @@ class _Careful:
         """
         if self._has_decimal_commas(file):
             self.layout = replace(self.layout, decimal=",")
-            points, labels = _load(file, self.layout)
+            points, texts = _load(file, self.layout)
             if points is not None:
-                return points, labels
+                return points, texts
         self._check_blank(file)
         if self.layout.is_csv:
             check_weight_column(
                 self.layout.feature_names, self.reading.weight_column, f"{self.name}: "
             )
-        layout, values, labels, missing = self.layout, array("d"), list[str](), _Missing()
+        layout, values, texts, missing = self.layout, array("d"), _Texts([], []), _Missing()
         count = 0
         for number, _, fields in layout.rows(file):
             if not any(map(str.strip, fields)):
@@ -148,8 +167,7 @@ class _Careful:
                 else:
                     raise self._no_number(file, where, column, field)
             layout.check_width(where, fields)
-            if layout.index is not None:
-                labels.append(fields[layout.index].strip())
+            texts.add(layout, fields)
             count += 1
         if layout.n is not None and count != layout.n:
             raise InstanceError(
@@ -162,7 +180,7 @@ class _Careful:
             )
         if missing.n_rows and self.reading.missing is None:
             missing.refuse(self.name, layout, count)
-        return np.frombuffer(values).reshape(count, -1), labels
+        return np.frombuffer(values).reshape(count, -1), texts
 
     def _has_decimal_commas(self, file: TextIO) -> bool:
         if self.layout.decimal != "." or self.reading.decimal is not None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.missing import check_missing
-from sdpbb.problem.scaling import check_scale
 from sdpbb.problem.textfile import check_encoding
 
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "blank": " ", "\\t": "\t"}
@@ -29,7 +29,10 @@ class Reading:
     table : the sheet of a workbook, or the array of an `.npz` file, that holds the points
     missing : what is done about missing values, one of `sdpbb.problem.missing.MISSING`; None
         refuses them
-    scale : how columns are scaled, one of `sdpbb.problem.scaling.SCALES`; None for not at all
+    standardize : whether columns are scaled to mean zero and variance one
+    known_classes : a file of known classes of the rows or, where there is no such file, the column
+        that holds them; None where no classes are known
+    as_points : whether a square symmetric table with a zero diagonal holds points all the same
 
     Raises
     ------
@@ -47,7 +50,9 @@ class Reading:
     encoding: str | None = None
     table: str | None = None
     missing: str | None = None
-    scale: str | None = None
+    standardize: bool = False
+    known_classes: str | None = None
+    as_points: bool = False
 
     def __post_init__(self) -> None:
         if self.separator is not None:
@@ -63,11 +68,27 @@ class Reading:
             raise ParameterError(f"decimal = {self.decimal!r}: expected '.' or ','")
         check_encoding(self.encoding)
         check_missing(self.missing)
-        check_scale(self.scale)
+        for name in ("standardize", "as_points"):
+            if not isinstance(getattr(self, name), bool):
+                raise ParameterError(f"{name} = {getattr(self, name)!r}: expected True or False")
         if isinstance(self.drop, str):
             raise InstanceError(f"drop = {self.drop!r}: expected a list of columns")
 
     @property
-    def chooses_columns(self) -> bool:
-        """True if columns are named that are no features."""
-        return self.index_column is not None or len(self.drop) > 0
+    def left_out(self) -> list[tuple[str, str]]:
+        """The columns that are no features, each with the option that names it."""
+        named = [("index_column", self.index_column), ("known_classes", self.class_column)]
+        return [(option, column) for option, column in named if column is not None] + [
+            ("drop", column) for column in self.drop
+        ]
+
+    @property
+    def class_column(self) -> str | None:
+        """The column that holds known classes; None without one."""
+        return None if self.class_file is not None else self.known_classes
+
+    @property
+    def class_file(self) -> str | None:
+        """The file that holds known classes; None without one."""
+        classes = self.known_classes
+        return classes if classes is not None and os.path.exists(classes) else None

@@ -38,10 +38,17 @@ def is_table(path: FilePath) -> bool:
     return file_suffix(path) in (*points_excel.SUFFIXES, *points_parquet.SUFFIXES)
 
 
-def read_records(path: FilePath, encoding: str | None = None, expected: str = "a table") -> Records:
+def read_records(
+    path: FilePath,
+    encoding: str | None = None,
+    expected: str = "a table",
+    keeps_blank_lines: bool = False,
+) -> Records:
     """Return the records of a table, without those that hold nothing.
 
     Fields at the end of a record that hold nothing are left out where all records have them.
+
+    keeps_blank_lines : of text without separators, whose records are a field each
 
     Raises
     ------
@@ -61,7 +68,7 @@ def read_records(path: FilePath, encoding: str | None = None, expected: str = "a
     with opened as file:
         first = first_line(path, file, "," if is_sheet else None, expected)
         if first.separator is None:
-            return _of_lines(path, file)
+            return _of_lines(path, file, keeps_blank_lines)
         for number, row in _rows(path, file, first):
             if any(row):
                 lines.append(number)
@@ -78,7 +85,7 @@ def _rows(path: FilePath, file: TextIO, first: FirstLine) -> Iterator[tuple[int,
         yield number, [field.strip() for field in fields]
 
 
-def _of_lines(path: FilePath, file: TextIO) -> Records:
+def _of_lines(path: FilePath, file: TextIO, keeps_blank_lines: bool) -> Records:
     """Return the records of text without separators, a field each."""
     file.seek(0)
     # Of a million lines, few are different.
@@ -91,7 +98,7 @@ def _of_lines(path: FilePath, file: TextIO) -> Records:
             known[line] = (field[1:-1] if is_quoted else field,)
         rows += [known[line] for line in chunk]
     numbers = range(1, len(rows) + 1)
-    if all(row[0] for row in known.values()):
+    if keeps_blank_lines or all(row[0] for row in known.values()):
         return Records(path, numbers, rows)
     lines = [number for number, row in zip(numbers, rows, strict=True) if row[0]]
     return Records(path, lines, [row for row in rows if row[0]])

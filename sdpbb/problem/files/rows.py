@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -10,7 +9,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import InstanceError, InstanceWarning
+from sdpbb.errors import InstanceError, InstanceWarning, warn_caller
 from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.table import hint_at_similar
 from sdpbb.problem.textfile import is_integer, shown
@@ -158,10 +157,9 @@ def warn_of_one_based(path: FilePath, pairs: Sequence[NDArray[np.intp]], n: int)
         named[some.ravel()] = True
     m = int(named.sum())
     if not named[0] and (n - m) / n < UNLIKELY:
-        warnings.warn(
+        warn_caller(
             f"{shown_path(path)}: names {m} of the {n} rows, but never row 0 (probability "
             f"{(n - m) / n:.2g} where rows are drawn at random); does it number rows from 1 "
             "(--one-based)?",
             InstanceWarning,
-            stacklevel=2,
         )
