@@ -346,7 +346,7 @@ def test_any_point_is_as_heavy_as_the_lightest(bounding, tmp_path):
     limits = {"min_weight": float(weights.min()), "max_weight": 0.4 * weights.sum()}
     instance = Instance(rng.normal(size=(8, 2)), 4, weights=weights, **limits)
     assert instance.weight_limits is not None
-    assert contract(instance).has_cheaper_parts
+    assert contract(instance).is_monotone
     parameters = sdpbb.SolverParameters(bounding=bounding)
     result = sdpbb.solve(instance, parameters, certificate=path)
     assert result.objective == pytest.approx(optimum(instance))
