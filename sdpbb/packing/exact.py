@@ -98,9 +98,9 @@ def packed_exactly(
     beyond = None
     many = any(measure.limits.n > FEW_UNITS for measure in contraction.measures)
     if many and costs is None:
-        left = with_stop(lambda: ended - time.perf_counter(), stop)
+        time_left = with_stop(lambda: ended - time.perf_counter(), stop)
         with suppress(Rejected, OutOfTime):
-            found = packed_in_units(contraction, left)
+            found = packed_in_units(contraction, time_left)
             return Packing(found, found is None)
     for slack in (MARGIN, -MARGIN) if many else (0.0,):
         is_proof = slack >= 0.0

@@ -95,4 +95,4 @@ def _dealt(n: int, room: NDArray[np.intp]) -> NDArray[np.intp]:
     room : (k,) units of weight, maybe far more than points
     """
     ends = np.minimum(np.cumsum(np.minimum(room, n)), n)
-    return np.diff(ends, prepend=0)
+    return np.asarray(np.diff(ends, prepend=0))
