@@ -15,6 +15,7 @@ from sdpbb.result import (
     SolutionStatus,
     Statistics,
     Termination,
+    bound_below,
     relative_gap,
 )
 from sdpbb.search.state import Search, SearchStatistics
@@ -122,7 +123,7 @@ def of_search(
     if not partition.is_feasible(instance):
         raise AssertionError("the incumbent violates a constraint")
     objective = partition.cost(instance)
-    lower = min(tree.lower, objective)
+    lower = bound_below(tree.bound_of_nodes, objective)
     gap = relative_gap(lower, objective)
     closed = tree.is_closed and gap <= max(parameters.gap, PRECISION)
     limited = Termination.PRECISION if limit is None or tree.is_closed else limit

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # The least relative gap that double precision is trusted to tell from none. Asking for less means
 # asking for this.
 PRECISION = 1e-12
+# Part of a cost by which sums in another order may differ from it, and proven bounds be above it.
+ROUNDING = 1e-9
 
 
 class SolutionStatus(Enum):
@@ -149,6 +151,8 @@ class Result:
             raise ValueError("an infeasible result, and no other, carries its proof")
         if self.lower_bound is None and not infeasible:
             raise ValueError("only an infeasible instance has no lower bound")
+        if has_clustering and not self.lower_bound <= self.objective:  # type: ignore[operator]
+            raise ValueError(f"lower bound {self.lower_bound} above the cost {self.objective}")
         if closed and not (self.gap is not None and self.gap <= max(self.gap_asked, PRECISION)):
             raise ValueError(f"optimal with gap {self.gap}, asked for {self.gap_asked}")
 
@@ -339,6 +343,23 @@ def row_ids(origin: Origin, n_points: int) -> list[Any]:
         return list(origin.row_names)
     positions = np.arange(n_points) if origin.kept_rows is None else origin.kept_rows
     return list(positions.tolist())
+
+
+def bound_below(lower: float, upper: float) -> float:
+    """Return a proven lower bound on a least cost, lowered to the cost of a clustering if needed.
+
+    Raises
+    ------
+    AssertionError
+        If the bound is above this cost by more than rounding: then the bound is wrong, or the
+        clustering violates a constraint.
+    """
+    if lower > upper * (1.0 + ROUNDING):
+        raise AssertionError(
+            f"the lower bound {lower!r} is above the cost {upper!r} of a clustering: the bound is "
+            "wrong, or a constraint on clusters allows a set and forbids a part of it"
+        )
+    return min(lower, upper)
 
 
 def relative_gap(lower: float, upper: float) -> float:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from sdpbb.bounds.bound import (
 from sdpbb.bounds.evidence import Enumerated, Evidence, Lagrangian, Semidefinite
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.checker.blocks import Blocks
+from sdpbb.checker.effort import Effort
 from sdpbb.checker.evidence.scatter import scatter_bound
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
@@ -30,7 +31,7 @@ from sdpbb.checker.rules import BlockRules, Rules, over_blocks
 from sdpbb.checker.size_rules import with_size_limits
 from sdpbb.checker.soft import CheckedSoftPairs
 from sdpbb.problem import Contraction, Instance
-from sdpbb.time_left import TimeLeft, no_limit
+from sdpbb.time_left import OutOfTime, TimeLeft, check_time, no_limit
 
 # Rounded dual values prove a little less than those of a run. So the run goes on until its bound
 # exceeds the cutoff by this part, which is little beside `LEAST_CERTIFIED_GAP`.
@@ -42,6 +43,9 @@ STATED_ROUNDING = 1e-11
 # Shares of the checker's limits that a check may take here: on another machine a search may need
 # some more nodes. A bound that does not close its node is worth less of them.
 SHARE, PROVISIONAL_SHARE = 0.5, 0.05
+# Seconds after the end of the time that a check of a provisional bound may take: a run without it
+# may end with no bound at all.
+LAST_SECONDS = 0.5
 
 
 @stored
@@ -216,6 +220,7 @@ class CertifiedRun(Generic[Warm]):
         self._contraction, self._contracted, self._rules = contraction, contracted, rules
         self._n_idle = 0  # steps since a bound was claimed that closes the node, unconfirmed
         self._check_seconds = 0.0  # of the longest check so far
+        self._time_left = no_limit
 
     @property
     def n_iterations(self) -> int:
@@ -225,11 +230,29 @@ class CertifiedRun(Generic[Warm]):
         """Take a step of the inner run; its bound counts as far as it is confirmed.
 
         A bound that does not close the node is checked at the end only, as that takes as long as
-        many iterations.
+        many iterations. A check that the end of the time cuts short is begun anew by the next step.
         """
-        progress = self._inner.advance(
-            cutoff + SLACK * abs(cutoff), lambda: time_left() - self._check_seconds
-        )
+        self._time_left = time_left
+        claimed = self.state.claimed
+        if claimed.evidence is not None and claimed.value >= cutoff:  # its check was cut short
+            progress = BoundProgress(claimed, False, 0, self.n_iterations)
+        else:
+            progress = self._inner.advance(
+                cutoff + SLACK * abs(cutoff), lambda: time_left() - self._check_seconds
+            )
+        try:
+            return self._checked(progress, cutoff)
+        except OutOfTime:
+            return replace(progress, bound=self.state.best, stalled=False, is_cut=True)
+
+    def _checked(self, progress: BoundProgress, cutoff: float) -> BoundProgress:
+        """Return the progress of the inner run, as far as its bound is confirmed.
+
+        Raises
+        ------
+        OutOfTime
+            If the time ends before the check does.
+        """
         if progress.bound.value == np.inf:  # the constraints alone say so
             return self._infeasible_progress(progress)
         state = self.state
@@ -256,12 +279,15 @@ class CertifiedRun(Generic[Warm]):
         """
         prices = progress.bound.evidence
         m, adjacency = self._contraction.n_blocks, self._contraction.adjacency
+        self.state.claimed = progress.bound
+        effort = self._effort(SHARE, self._time_left)
         with suppress(Rejected):
             if isinstance(prices, Lagrangian) and prices.proves_infeasible(
-                self._contracted, self._contraction.k, adjacency, self._rules, SHARE
+                self._contracted, self._contraction.k, adjacency, self._rules, effort
             ):
                 self.state.best = progress.bound
                 return progress
+        self.state.claimed = self.state.best.bare()
         if adjacency.sum() == m * (m - 1):
             return progress
         return replace(progress, bound=self.state.best, stalled=True)
@@ -275,50 +301,69 @@ class CertifiedRun(Generic[Warm]):
         self.state.claimed = bound
 
     def _check(self, cutoff: float) -> None:
-        """Have the checker judge the claimed evidence; keep what it confirms, if it is better."""
+        """Have the checker judge the claimed evidence; keep what it confirms, if it is better.
+
+        Raises
+        ------
+        OutOfTime
+            If the time ends before; the evidence is still to be judged then.
+        """
         state, claimed = self.state, self.state.claimed
-        state.claimed = claimed.bare()
+        effort = self._effort(SHARE, self._time_left)
         for evidence in self._method.checkable(self._contraction, claimed.evidence):
-            bound = self._confirmed_bound(evidence, SHARE)
+            bound = self._confirmed_bound(evidence, effort)
             if bound > state.best.value:
                 state.best = ProvenBound(bound, evidence)
             if state.best.value >= cutoff or claimed.value < cutoff:
-                return
+                break
+        state.claimed = claimed.bare()
 
-    def _confirmed_bound(self, evidence: Evidence, share: float) -> float:
-        """Return the bound that evidence proves, with this share of the checker's limits.
+    @staticmethod
+    def _effort(share: float, time_left: TimeLeft) -> Effort:
+        """Return the effort of a check, which ends by `OutOfTime` when no time is left."""
+        return Effort(share, partial(check_time, time_left))
+
+    def _confirmed_bound(self, evidence: Evidence, effort: Effort) -> float:
+        """Return the bound that evidence proves, with this effort of the checker.
 
         It is 0 if the checker rejects the evidence: it gives up searches earlier than the run, and
         numbers may be beyond its range.
         """
         begun = time.perf_counter()
         try:
-            return self._checker_bound(evidence, share)
+            return self._checker_bound(evidence, effort)
         finally:
             self._check_seconds = max(self._check_seconds, time.perf_counter() - begun)
 
-    def _checker_bound(self, evidence: Evidence, share: float) -> float:
+    def _checker_bound(self, evidence: Evidence, effort: Effort) -> float:
         contracted, k, rules = self._contracted, self._contraction.k, self._rules
         adjacency = self._contraction.adjacency
         with suppress(Rejected), np.errstate(all="ignore"):
-            return _rounded_down(evidence.bound(contracted, k, adjacency, rules, share))
+            return _rounded_down(evidence.bound(contracted, k, adjacency, rules, effort))
         return 0.0
 
     def provisional(self) -> ProvenBound:
         """Return the best bound so far, as far as the checker confirms it with little work.
 
-        The run is not changed.
+        The run is not changed. The check may go on for LAST_SECONDS after the end of the time.
         """
-        best, claimed = self.state.best, self.state.claimed.evidence
-        if claimed is None:
+        best, claimed = self.state.best, self.state.claimed
+        if claimed.evidence is None or claimed.value == np.inf:
             return best
-        evidence = next(self._method.checkable(self._contraction, claimed))
-        return max(best, ProvenBound(self._confirmed_bound(evidence, PROVISIONAL_SHARE), evidence))
+        evidence = next(self._method.checkable(self._contraction, claimed.evidence))
+        end = time.perf_counter() + LAST_SECONDS
+        effort = self._effort(
+            PROVISIONAL_SHARE, lambda: max(self._time_left(), end - time.perf_counter())
+        )
+        with suppress(OutOfTime):
+            return max(best, ProvenBound(self._confirmed_bound(evidence, effort), evidence))
+        return best
 
     def fixings(self, cutoff: float) -> PairFixings:
         """Return pairs that are apart, with a `FixingProof`."""
         if self.state.claimed.evidence is not None:
-            self._check(cutoff)
+            with suppress(OutOfTime):
+                self._check(cutoff)
         k, adjacency = self._contraction.k, self._contraction.adjacency
         below = _widened_cutoff(cutoff)
         far = far_pairs(self._contracted, below) & ~adjacency

@@ -17,8 +17,8 @@ from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.propagation import shared_cliques
 
 Reason = dict[str, Any]
-# Vertices coloured to tell which of two reasons a node is left for.
-COLOURING_STEPS = 20_000
+# Vertices coloured to tell which of two reasons a node is left for, times vertices: half a second.
+COLOURING_WORK = 2_000_000
 
 
 def propagated(blocks: Blocks) -> tuple[Blocks, list[NDArray[np.int64]], Reason | None]:
@@ -101,6 +101,6 @@ def infeasibility(blocks: Blocks) -> Reason:
 def _is_colourable(blocks: Blocks) -> bool:
     """Return whether sizes are what leaves no clustering, as far as a short search tells."""
     try:
-        return is_colourable(blocks.adjacency, blocks.k, COLOURING_STEPS)
+        return is_colourable(blocks.adjacency, blocks.k, COLOURING_WORK // blocks.m)
     except Rejected:
         return True

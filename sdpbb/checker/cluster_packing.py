@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .effort import AtStep, go_on
 from .rejection import Rejected
 from .sizes import CheckedSizes
 
@@ -48,15 +49,20 @@ class ClusterPacking:
     """Depth-first search for a packing, a cluster at each depth.
 
     measures, adjacency : as of `packing.is_packable`
+    at_step : called between steps; what it raises ends the search
     """
 
     def __init__(
-        self, measures: Sequence[Measure], adjacency: NDArray[np.bool_], work: int = WORK
+        self,
+        measures: Sequence[Measure],
+        adjacency: NDArray[np.bool_],
+        work: int = WORK,
+        at_step: AtStep = go_on,
     ) -> None:
         self._values = np.array([of_block for of_block, _ in measures], np.int64)
         self._bounds = tuple(zip(*(limits.bounds() for _, limits in measures), strict=True))
         self._adjacency = adjacency
-        self._work = work
+        self._work, self._at_step = work, at_step
         # Sets are looked for by the measure that tells most of them apart.
         self._finest = int(self._values.sum(axis=1).argmax())
 
@@ -122,6 +128,7 @@ class ClusterPacking:
         self, values: NDArray[np.int64], low: int, high: int
     ) -> Iterator[NDArray[np.bool_]]:
         """Yield the sets (s, q) of positions of values (q,) whose sums are from low to high."""
+        self._at_step()
         if len(values) > 2 * HALF:
             raise Rejected("a packing of too many blocks to look at all sets of them")
         half = len(values) // 2
@@ -139,6 +146,7 @@ class ClusterPacking:
         second = order[position + np.repeat(begin, count)]
         bits = np.arange(HALF)
         for start in range(0, len(first), _AT_ONCE):
+            self._at_step()
             chosen = slice(start, start + _AT_ONCE)
             marks = [
                 (codes[chosen, None] >> bits[:width] & 1).astype(np.bool_)

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arithmetic import gamma
+from .effort import AtStep, go_on
 from .geometry import Contracted
 from .pricing.problem import Indices, Marks, Reals
 from .pricing.whole import sizes_of
@@ -71,6 +72,7 @@ def require_no_partition(
     max_nodes: int,
     adjacency: Marks | None = None,
     rules: BlockRules = (),
+    at_step: AtStep = go_on,
 ) -> None:
     """Raise `Rejected` where a partition into k of the clusters (t, m) costs less than `below` > 0.
 
@@ -79,6 +81,7 @@ def require_no_partition(
 
     prices, triples, penalties : (m,), (c, 3) blocks, (c,) >= 0, finite
     adjacency, rules : as for the clusters, which keep them
+    at_step : called between steps of the search; what it raises ends it
     """
     exponent = math.frexp(below)[1] - _BITS
     limit = math.ceil(math.ldexp(below, -exponent))
@@ -106,7 +109,7 @@ def require_no_partition(
     gains = reduced - least[kind]
     kept = np.flatnonzero(gains < budget)
     search = _PartitionSearch(members[kept], gains[kept], units[kept], kind[kept], budget, limit)
-    search.run(wanted, max_nodes)
+    search.run(wanted, max_nodes, at_step)
 
 
 def _kinds(members: Marks, rules: BlockRules, k: int) -> tuple[Indices, Indices]:
@@ -159,10 +162,11 @@ class _PartitionSearch:
         self._sizes = members.sum(axis=1)
         self._budget, self._limit = budget, limit
 
-    def run(self, wanted: Indices, max_nodes: int) -> None:
+    def run(self, wanted: Indices, max_nodes: int, at_step: AtStep) -> None:
         t, m = self._members.shape
         stack = [_PartitionNode(np.arange(t), np.ones(m, bool), wanted, 0, 0)]
         while stack:
+            at_step()
             max_nodes -= 1
             if max_nodes < 0:
                 raise Rejected("could not prove the partitions within the nodes of a search")

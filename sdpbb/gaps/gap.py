@@ -22,7 +22,7 @@ from sdpbb.problem.frames import column_of, columns_of, is_frame
 from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.stated import instance_of_table, stated_instance, stated_table
 from sdpbb.problem.violations import violations
-from sdpbb.result import Result, relative_gap
+from sdpbb.result import Result, bound_below, relative_gap
 from sdpbb.search.events import Observer, ignore
 from sdpbb.solve_arguments import SolveArguments, changed, divided
 from sdpbb.solver import solve_and_certify
@@ -138,6 +138,6 @@ def _shares(instance: Instance, cost: float, result: Result) -> tuple[float, flo
     """Return the gap and the saving of labels that keep the constraints, at this cost."""
     assert result.lower_bound is not None
     assert result.objective is not None
-    # Bound and objective are at most the cost, but for the rounding of other orders of summation.
-    gap = relative_gap(min(result.lower_bound, cost), cost)
+    gap = relative_gap(bound_below(result.lower_bound, cost), cost)
+    # The run began with the labels: the objective is at most their cost, but for rounding.
     return gap, relative_gap(min(result.objective, cost), cost)

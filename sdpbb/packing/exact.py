@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import astuple, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from sdpbb.packing.rows import (
 )
 from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.soft_blocks import SoftBlocks
+from sdpbb.time_left import OutOfTime, TimeLeft, check_time, no_limit, with_stop
 
 # Blocks times clusters that an integer programme is solved for under a time limit: HiGHS looks at
 # no clock while it presolves.
@@ -96,8 +98,9 @@ def packed_exactly(
     beyond = None
     many = any(measure.limits.n > FEW_UNITS for measure in contraction.measures)
     if many and costs is None:
-        with suppress(Rejected):
-            found = packed_in_units(contraction)
+        time_left = with_stop(lambda: ended - time.perf_counter(), stop)
+        with suppress(Rejected, OutOfTime):
+            found = packed_in_units(contraction, time_left)
             return Packing(found, found is None)
     for slack in (MARGIN, -MARGIN) if many else (0.0,):
         is_proof = slack >= 0.0
@@ -129,7 +132,9 @@ def _labels(contraction: Contraction, x: NDArray[np.float64]) -> NDArray[np.intp
     return labels
 
 
-def packed_in_units(contraction: Contraction) -> NDArray[np.intp] | None:
+def packed_in_units(
+    contraction: Contraction, time_left: TimeLeft = no_limit
+) -> NDArray[np.intp] | None:
     """Return labels (m,) within the limits that keep the cannot-links; None if there are none.
 
     In whole numbers, by the checker's search.
@@ -138,11 +143,14 @@ def packed_in_units(contraction: Contraction) -> NDArray[np.intp] | None:
     ------
     Rejected
         If that is not found out within the work of the search: about a second.
+    OutOfTime
+        If no time is left before.
     """
     measures = [
         (each.of_blocks, CheckedSizes(*astuple(each.limits))) for each in contraction.measures
     ]
-    return ClusterPacking(measures, contraction.adjacency).labels()
+    at_step = partial(check_time, time_left)
+    return ClusterPacking(measures, contraction.adjacency, at_step=at_step).labels()
 
 
 def _packed_by_relaxation(

@@ -79,7 +79,20 @@ def _fill(
     """Put single points where sizes (k,) lack some to the least, then evenly up to the most."""
     lacking = np.maximum(least - sizes, 0)
     room = np.maximum(most - sizes - lacking, 0)
+    clusters, filled = np.arange(len(sizes)), _dealt(len(points), lacking)
     places = np.concatenate(
-        [np.repeat(np.arange(len(sizes)), lacking), np.repeat(np.arange(len(sizes)), room)]
-    )[: len(points)]
+        [
+            np.repeat(clusters, filled),
+            np.repeat(clusters, _dealt(len(points) - int(filled.sum()), room)),
+        ]
+    )
     found[points[: len(places)]] = places
+
+
+def _dealt(n: int, room: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return how many of n points each cluster takes, (k,): the first take all they have room for.
+
+    room : (k,) units of weight, maybe far more than points
+    """
+    ends = np.minimum(np.cumsum(np.minimum(room, n)), n)
+    return np.asarray(np.diff(ends, prepend=0))

@@ -26,7 +26,7 @@ from sdpbb.prices.report import Price, PriceProof, PriceReport
 from sdpbb.prices.tasks import PriceProbe, SolvedWithout, probe, solve_from, without
 from sdpbb.problem import Contraction, Instance, Partition, SoftViolations, contract
 from sdpbb.problem.instance import check_instance
-from sdpbb.result import Result, SolutionStatus, relative_gap
+from sdpbb.result import Result, SolutionStatus, bound_below, relative_gap
 from sdpbb.search.evaluations import GRACE
 from sdpbb.search.events import Observer, ignore
 from sdpbb.solve_arguments import SolveArguments, stated_run
@@ -245,7 +245,7 @@ class _PriceRun:
         """Return what is known of all prices."""
         prices = [self._price(number) for number in sorted([*self._free, *self._solved])]
         prices.sort(key=lambda price: (-price.lower, -price.difference, -price.upper))
-        lower = min(self._lower, self._upper)
+        lower = bound_below(self._lower, self._upper)
         best = replace(
             self._result,
             partition=self._partition,
@@ -375,7 +375,7 @@ class _PriceRun:
 
     def _price(self, number: int) -> Price:
         statement = self._stated[number]
-        lower, upper = min(self._lower, self._upper), self._upper
+        lower, upper = bound_below(self._lower, self._upper), self._upper
         if number in self._free:
             found = self._free[number]
             assert found.proof is not None

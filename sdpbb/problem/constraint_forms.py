@@ -7,12 +7,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import ClusterConstraint, MaximumSize
-from sdpbb.problem.compiled_constraints import CompiledConstraints, stated_maxima
+from sdpbb.problem.compiled_constraints import CompiledConstraints, is_built_in, stated_maxima
 from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.size_limits import SizeLimits, within
-from sdpbb.problem.weight_limits import WeightLimits, sizes_of_weights
+from sdpbb.problem.weight_limits import WeightLimits, least_units, sizes_of_weights
 
 
 class ConstraintForms:
@@ -34,6 +35,22 @@ class ConstraintForms:
     @property
     def has_soft_constraints(self) -> bool:
         return bool(len(self.soft_must_link) or len(self.soft_cannot_link))
+
+    @property
+    def is_monotone(self) -> bool:
+        """True if the optimum never rises when k does, as long as must-links leave k components.
+
+        A cluster of several components is divided between two of them: each part satisfies the
+        constraints, and the cost does not rise. So a lower bound for k + 1 clusters is valid for k.
+
+        Least sizes and weights may forbid a part, unless a single point satisfies them. Listed
+        sizes are for one k. A part may violate a soft must-link. A constraint of the user's own may
+        depend on the k of the instance that it is given.
+        """
+        units = WeightUnits.of(self.weights, len(self.points))
+        has_least = (self.min_size or 1) > 1 or least_units(units, self.min_weight) > 1
+        is_known = all(map(is_built_in, self.cluster_constraints))
+        return is_known and not has_least and self.sizes is None and not len(self.soft_must_link)
 
     @cached_property
     def compiled_constraints(self) -> CompiledConstraints:

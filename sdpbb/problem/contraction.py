@@ -157,8 +157,12 @@ class Contraction:
         return tuple(each for each in self.measures if not each.limits.follow_from_most)
 
     @property
-    def has_cheaper_parts(self) -> bool:
-        """True if every part of an allowed cluster is allowed, and costs no more."""
+    def is_monotone(self) -> bool:
+        """True if every part of an allowed cluster is allowed, and costs no more.
+
+        That is for exactly k clusters: limits that follow from the largest size or weight count as
+        none. `Instance.is_monotone` compares numbers of clusters.
+        """
         return not self.whole_measures and not self.soft
 
     @property

@@ -48,15 +48,19 @@ class WeightLimits:
         if min_weight is None and max_weight is None:
             return None
         units = WeightUnits.of(weights, len(weights))
-        least = 1 if min_weight is None else units.least(min_weight)
-        if least <= units.units.min():
-            least = 1  # any point weighs as much
+        least = least_units(units, min_weight)
         most = units.total if max_weight is None else units.most(max_weight)
         if most < 1:  # less than any point weighs
             limits: SizeLimits | None = SizeLimits(units.total, k, least, most)
         else:
             limits = SizeLimits.of(units.total, k, least, most)
         return None if limits is None else cls(units, limits)
+
+
+def least_units(weights: WeightUnits, min_weight: float | None) -> int:
+    """Return the least units of a cluster; 1 if every single point weighs enough."""
+    least = 1 if min_weight is None else weights.least(min_weight)
+    return 1 if least <= weights.units.min() else least
 
 
 def sizes_of_weights(

@@ -102,8 +102,13 @@ class Tree:
 
     @property
     def lower(self) -> float:
-        """Bound proven for every clustering of the instance."""
-        bounds = [self._closed, self.upper, *self._abandoned]
+        """Bound proven for every clustering of the instance, at most the cost of the incumbent."""
+        return min(self.bound_of_nodes, self.upper)
+
+    @property
+    def bound_of_nodes(self) -> float:
+        """Least bound of all nodes: proven for every clustering of the instance."""
+        bounds = [self._closed, *self._abandoned]
         if self._open:
             bounds.append(self._open[0][0])
         bounds += [node.lower.value for node in self._running.values()]

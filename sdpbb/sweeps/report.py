@@ -67,7 +67,7 @@ class SweepEntry:
         """Relative gap of the best clustering found, at least 0; None without one."""
         if self.objective is None or self.lower_bound is None:
             return None
-        return relative_gap(min(self.lower_bound, self.objective), self.objective)
+        return relative_gap(self.lower_bound, self.objective)
 
     def __repr__(self) -> str:
         figures = ""
@@ -173,8 +173,8 @@ class SweepReport:
             return None
         assert before.lower_bound is not None
         assert entry.lower_bound is not None
-        least = min(before.lower_bound, before.objective) - entry.objective
-        most = before.objective - min(entry.lower_bound, entry.objective)
+        least = before.lower_bound - entry.objective
+        most = before.objective - entry.lower_bound
         return before.objective - entry.objective, least, most
 
     def to_rows(self) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from sdpbb.interruption import interruptible
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.size_limits import OF_ONE_K
-from sdpbb.result import Result
+from sdpbb.result import Result, bound_below
 from sdpbb.search.events import Observer, ignore
 from sdpbb.solve_arguments import SolveArguments, stated_run
 from sdpbb.sweeps.folder import SweepFolder, check_checkpoint, open_folder
@@ -53,8 +53,8 @@ def sweep(
     """Solve an instance for each number of clusters, and prove each optimum.
 
     Each run begins with the clustering of the nearest k that has one, with clusters split or merged
-    until there are k. A cluster that is split keeps all constraints but least sizes, and costs no
-    more, unless it pays for a soft constraint: elsewhere the bound of k + 1 is one of k, too.
+    until there are k. The bound of k + 1 is valid for k, too, unless there are least sizes or
+    weights, soft must-links, or constraints of a class of the user's own.
 
     Parameters
     ----------
@@ -255,8 +255,7 @@ class _SweepRun:
         """Return what is known of every k."""
         ks = sorted(self._found)
         bounds = {k: _lower_bound(self._found[k].result) for k in ks}
-        # Splitting a cluster may break least sizes, and soft must-links.
-        if instance.min_size is None and not instance.has_soft_constraints:
+        if instance.is_monotone:
             _hand_down(bounds)
         entries = []
         before: Partition | None = None
@@ -279,7 +278,10 @@ class _SweepRun:
 
 
 def _hand_down(bounds: dict[int, float | None]) -> None:
-    """Raise the bound of each k to that of the next larger one, which is one of its own, too."""
+    """Raise the bound of each k to that of the next larger one, of a monotone instance.
+
+    Where must-links leave too few components, that one is infeasible and has no bound.
+    """
     least = -math.inf
     for k in sorted(bounds, reverse=True):
         bound = bounds[k]
@@ -299,6 +301,8 @@ def _outcome(completion: Completion) -> SweepOutcome:
 
 def _entry(task: SweepTask, outcome: SweepOutcome, lower_bound: float | None) -> SweepEntry:
     result, message = outcome.result, outcome.problem
+    if result is not None and result.objective is not None and lower_bound is not None:
+        lower_bound = bound_below(lower_bound, result.objective)
     if result is not None:  # checkpoints do not keep the index of a frame
         result = replace(result, origin=task.instance.origin)
         if result.infeasibility is not None:

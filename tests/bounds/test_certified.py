@@ -1,13 +1,18 @@
 """Bounds that count as far as the checker confirms them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import sdpbb
 from sdpbb.archive.file import read_archive, write_archive
+from sdpbb.bounds import certified
 from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.hybrid.bounding import HybridBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.checker.evidence import Enumerated, Lagrangian
 from sdpbb.problem import Instance, contract
 from sdpbb.problem.contraction import Contraction
 from tests.enumeration import optimum
@@ -70,6 +75,60 @@ def assert_same_evidence(one, other):
         for name, value in vars(one).items():
             if isinstance(value, np.ndarray):
                 assert np.array_equal(value, vars(other)[name])
+
+
+class TimeUntilCheck:
+    """Time that ends as soon as the checker is asked, and for as long as `ends` is true."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.ends, self._is_checking = True, False
+        for kind in (Lagrangian, Enumerated):
+            for name in ("bound", "proves_infeasible"):
+                if name in vars(kind):
+                    monkeypatch.setattr(kind, name, self._watched(getattr(kind, name)))
+
+    def _watched(self, judge):
+        def watched(*arguments):
+            self._is_checking = True
+            try:
+                return judge(*arguments)
+            finally:
+                self._is_checking = False
+
+        return watched
+
+    def __call__(self) -> float:
+        return 0.0 if self.ends and self._is_checking else np.inf
+
+
+@pytest.mark.parametrize("name", ["colgen", "hybrid"])
+@pytest.mark.parametrize("k", [3, 9])
+def test_a_check_that_the_time_cuts_short_is_begun_anew(name, k, monkeypatch, tmp_path):
+    instance = replace(small_instance(3, n=16), k=k)
+    contraction, bounding = contracted(instance), bounding_of(name, instance)
+    whole = bounding.start(contraction, None)
+    cutoff = 0.9 * sdpbb.solve(instance, gap=0.0).objective
+    monkeypatch.setattr(certified, "LAST_SECONDS", 0.0)
+    time_left, n_cut = TimeUntilCheck(monkeypatch), 0
+    run = bounding.start(contraction, None)
+    for _ in range(40):
+        expected = whole.advance(cutoff)
+        progress = run.advance(cutoff, time_left)
+        if progress.is_cut:
+            n_cut += 1
+            assert progress.bound <= expected.bound
+            assert not progress.stalled
+            assert run.provisional() <= expected.bound
+            write_archive(tmp_path / "state", run.state)
+            run = bounding.resume(contraction, read_archive(tmp_path / "state"))
+            time_left.ends = False
+            progress = run.advance(cutoff, time_left)
+        assert progress.bound == expected.bound
+        assert_same_evidence(progress.bound.evidence, expected.bound.evidence)
+        if expected.stalled or expected.bound.value >= cutoff:
+            break
+    assert n_cut == 1
+    assert expected.bound.value >= cutoff
 
 
 def test_without_memory_for_its_matrices_the_checker_confirms_nothing():

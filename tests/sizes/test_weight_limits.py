@@ -1,6 +1,7 @@
 """Limits on the weights of clusters: what they mean, and what follows."""
 
 import math
+import tracemalloc
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -27,6 +28,7 @@ from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.decomposition.restriction import Restriction
 from sdpbb.errors import CertificateError, InstanceError
 from sdpbb.packing import packed_exactly, packed_greedily
+from sdpbb.packing.greedy import _dealt
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.formats import read_constraints, write_constraints
@@ -180,6 +182,36 @@ def test_packings_are_found_or_proven_not_to_be(seed):
         for each in contraction.measures
     ]
     assert is_packable(measures, contraction.adjacency) is is_feasible
+
+
+@pytest.mark.parametrize(
+    "limits", [{"max_weight": 1.5e7}, {"min_weight": 10}, {"min_weight": 2e3, "max_weight": 1.6e7}]
+)
+def test_memory_of_a_greedy_packing_is_that_of_the_points(limits):
+    """Room is counted in units of weight, a billion of them maybe: no array has one entry each."""
+    weights = [1e7, 1e7, 1000, 1000, 1000, 1, 1, 1]
+    instance = Instance(np.arange(8.0)[:, None], 2, weights=weights, **limits)
+    contraction = contract(instance)
+    assert isinstance(contraction, Contraction)
+    tracemalloc.start()
+    try:
+        labels = packed_greedily(contraction, np.arange(8) % 2)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
+    assert labels is not None
+    assert Partition(labels).keeps_sizes(instance)
+
+
+@given(
+    st.integers(0, 6),
+    st.lists(st.one_of(st.integers(0, 4), st.just(2**51)), min_size=1, max_size=5),
+)
+def test_points_are_dealt_out_in_turn(n, room):
+    places = np.repeat(np.arange(len(room)), np.minimum(room, n))[:n]  # a place for each point
+    dealt = _dealt(n, np.array(room))
+    assert dealt.tolist() == np.bincount(places, minlength=len(room)).tolist()
 
 
 @pytest.mark.parametrize("seed", range(80))
@@ -346,7 +378,7 @@ def test_any_point_is_as_heavy_as_the_lightest(bounding, tmp_path):
     limits = {"min_weight": float(weights.min()), "max_weight": 0.4 * weights.sum()}
     instance = Instance(rng.normal(size=(8, 2)), 4, weights=weights, **limits)
     assert instance.weight_limits is not None
-    assert contract(instance).has_cheaper_parts
+    assert contract(instance).is_monotone
     parameters = sdpbb.SolverParameters(bounding=bounding)
     result = sdpbb.solve(instance, parameters, certificate=path)
     assert result.objective == pytest.approx(optimum(instance))

@@ -18,7 +18,7 @@ def is_easy_to_price(contraction: Contraction, parameters: CentreParameters) -> 
         return True
     dimension = effective_dimension(contraction.means, contraction.weights)
     is_regional = contraction.n_blocks >= parameters.many and dimension <= parameters.low
-    is_regional &= contraction.has_cheaper_parts  # elsewhere clusters are not of one region
+    is_regional &= contraction.is_monotone  # elsewhere clusters are not of one region
     if is_regional and per_cluster <= parameters.largest:
         return True
     return per_cluster <= parameters.large and dimension <= parameters.high

@@ -206,7 +206,7 @@ class Enumeration:
                 # Costs and bounds are rounded elsewhere. What all pay is not part of it.
                 (found.bound.value - self._contraction.soft.constant) * (1.0 - ROUNDING),
                 state.at.prices,
-                min(least, 0.0) if self._contraction.has_cheaper_parts else least,
+                min(least, 0.0) if self._contraction.is_monotone else least,
                 found.prices,
                 found.triples,
                 found.penalties,

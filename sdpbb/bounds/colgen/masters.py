@@ -24,7 +24,7 @@ def begun_master(
 
     centre : dual values to begin from, None for those of the clustering that the columns begin with
     """
-    if not contraction.has_cheaper_parts:
+    if not contraction.is_monotone:
         single = np.eye(contraction.n_blocks, dtype=bool)
         pool = Columns.of(contraction, single[allowed(contraction, single)])
         pool = pool if columns is None else pool + columns
@@ -54,5 +54,5 @@ def resumed_master(
     if isinstance(state, InteriorState):
         return InteriorMaster(contraction, pool, parameters.master, state)
     assert isinstance(state, MasterState)
-    covers = contraction.has_cheaper_parts
+    covers = contraction.is_monotone
     return Master(pool, contraction.k, parameters.master, state, covers)

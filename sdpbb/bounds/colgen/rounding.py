@@ -79,7 +79,7 @@ def labels_of_cheapest_cover(
     if not count:
         return None
     rows = np.concatenate([columns.members.T, np.ones((1, count), bool)]).astype(np.float64)
-    m, k, covers = contraction.n_blocks, float(contraction.k), contraction.has_cheaper_parts
+    m, k, covers = contraction.n_blocks, float(contraction.k), contraction.is_monotone
     programme = BinaryProgramme(
         objective=columns.costs,
         matrix=csr_array(rows),

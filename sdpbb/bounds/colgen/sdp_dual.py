@@ -102,7 +102,7 @@ def master_dual(contraction: Contraction, relaxation: Relaxation, dual: DualPoin
     of_block = np.flatnonzero(_of_one_block(cuts))
     np.add.at(gain, cuts.row[cuts.start[of_block]], weight[of_block] * cuts.rhs[of_block])
     prices = contraction.scatter + relaxation.scale * gain
-    if contraction.has_cheaper_parts:
+    if contraction.is_monotone:
         prices = np.maximum(prices, 0.0)
     return MasterDual(prices, relaxation.scale * theta)
 

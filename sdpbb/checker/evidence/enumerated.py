@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic import sum_up
+from ..effort import FULL, Effort
 from ..fields import ArrayKey, NumberKey
 from ..geometry import Contracted
 from ..partitions import require_no_partition
@@ -82,7 +83,7 @@ class Enumerated(Evidence):
         k: int,
         adjacency: NDArray[np.bool_],
         rules: BlockRules = (),
-        share: float = 1.0,
+        effort: Effort = FULL,
     ) -> float:
         prices, least = checked_prices(contracted, k, adjacency, self.prices, self.least)
         shares, below = checked_prices(contracted, k, adjacency, self.share_prices, self.below)
@@ -91,12 +92,20 @@ class Enumerated(Evidence):
             raise Rejected(
                 f"clusters are enumerated below a cost of {_LEAST:g} or more, not {below!r}"
             )
-        nodes = int(share * MAX_NODES)
+        nodes, at_step = effort.of(MAX_NODES), effort.at_step
         least = least if looks_at_whole(contracted, adjacency, rules) else min(least, 0.0)
-        proven = proven_least(contracted, adjacency, prices, least, nodes, rules)
+        proven = proven_least(contracted, adjacency, prices, least, nodes, rules, at_step)
         value = sum_up([below, *(-prices).tolist(), *[-proven] * (k - 1)])
         members = clusters_below(
-            contracted, adjacency, prices, proven, value, nodes, int(share * MAX_CLUSTERS), rules
+            contracted,
+            adjacency,
+            prices,
+            proven,
+            value,
+            nodes,
+            effort.of(MAX_CLUSTERS),
+            rules,
+            at_step,
         )
         require_no_partition(
             contracted,
@@ -106,9 +115,10 @@ class Enumerated(Evidence):
             shares,
             self.triples,
             self.penalties,
-            int(share * MAX_PARTITION_NODES),
+            effort.of(MAX_PARTITION_NODES),
             adjacency,
             rules,
+            at_step,
         )
         return contracted.for_points(contracted.with_soft(below, adjacency))
 

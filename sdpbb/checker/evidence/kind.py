@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..effort import FULL, Effort
 from ..fields import ArrayKey, NumberKey
 from ..geometry import Contracted
 from ..rules import BlockRules
@@ -56,7 +57,7 @@ class Evidence(ABC):
         k: int,
         adjacency: NDArray[np.bool_],
         rules: BlockRules = (),
-        share: float = 1.0,
+        effort: Effort = FULL,
     ) -> float:
         """Return a proven lower bound on the sum of squares of every clustering of the points.
 
@@ -67,7 +68,7 @@ class Evidence(ABC):
         ----------
         adjacency : (m, m) symmetric, the cannot-linked pairs of blocks
         rules : on clusters of blocks, besides
-        share : of the limits on searches
+        effort : of searches
 
         Raises
         ------

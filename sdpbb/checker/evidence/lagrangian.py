@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic import sum_down
+from ..effort import FULL, Effort
 from ..fields import ArrayKey, NumberKey
 from ..geometry import Contracted
 from ..pricing import MAX_NODES, proven_least
@@ -54,11 +55,11 @@ class Lagrangian(Evidence):
         k: int,
         adjacency: NDArray[np.bool_],
         rules: BlockRules = (),
-        share: float = 1.0,
+        effort: Effort = FULL,
     ) -> float:
         prices, least = checked_prices(contracted, k, adjacency, self.prices, self.least)
-        nodes = int(share * MAX_NODES)
-        proven = proven_least(contracted, adjacency, prices, least, nodes, rules)
+        nodes, at_step = effort.of(MAX_NODES), effort.at_step
+        proven = proven_least(contracted, adjacency, prices, least, nodes, rules, at_step)
         squares = sum_down([*prices.tolist(), *[proven] * k])
         return contracted.for_points(contracted.with_soft(squares, adjacency))
 
@@ -68,7 +69,7 @@ class Lagrangian(Evidence):
         k: int,
         adjacency: NDArray[np.bool_],
         rules: BlockRules = (),
-        share: float = 1.0,
+        effort: Effort = FULL,
     ) -> bool:
         """Return whether the prices prove that there is no clustering at all.
 
@@ -80,7 +81,7 @@ class Lagrangian(Evidence):
         """
         m = contracted.m
         one_place = Contracted(contracted.n, contracted.weights, np.zeros((m, 1)), np.zeros(m), 0.0)
-        return self.bound(one_place, k, adjacency, rules, share) > 0.0
+        return self.bound(one_place, k, adjacency, rules, effort) > 0.0
 
 
 def checked_prices(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic import sum_down
+from ..effort import FULL, Effort
 from ..geometry import Contracted
 from ..rules import BlockRules
 from .kind import Evidence, Shapes
@@ -30,7 +31,7 @@ class Scatter(Evidence):
         k: int,
         adjacency: NDArray[np.bool_],
         rules: BlockRules = (),
-        share: float = 1.0,
+        effort: Effort = FULL,
     ) -> float:
         return scatter_bound(contracted, adjacency)
 

@@ -45,6 +45,7 @@ from numpy.typing import NDArray
 from ..arithmetic import TINY, down, gamma, norm_up, sum_down, sum_up, up
 from ..cuts import Cuts, count_cuts, cut_keys
 from ..cuts.family import ClusterLimits
+from ..effort import FULL, Effort
 from ..fields import ArrayKey, NumberKey
 from ..geometry import Contracted
 from ..rejection import Rejected
@@ -107,7 +108,7 @@ class Semidefinite(Evidence):
         k: int,
         adjacency: NDArray[np.bool_],
         rules: BlockRules = (),
-        share: float = 1.0,
+        effort: Effort = FULL,
     ) -> float:
         return contracted.for_points(dual_bound(contracted, k, adjacency, self, rules).bound)
 

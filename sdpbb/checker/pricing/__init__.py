@@ -69,6 +69,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic import down, gamma, up
+from ..effort import AtStep, go_on
 from ..geometry import Contracted
 from ..rejection import Rejected
 from ..rules import BlockRules, selected
@@ -96,6 +97,7 @@ def proven_least(
     least: float,
     max_nodes: int = MAX_NODES,
     rules: BlockRules = (),
+    at_step: AtStep = go_on,
 ) -> float:
     """Return a proven lower bound on c(X) - prices(X), at most `least` and hardly less.
 
@@ -109,6 +111,7 @@ def proven_least(
     ----------
     adjacency : (m, m) symmetric, the cannot-linked pairs
     prices : (m,) of any sign, at most 1e250 in absolute value, as `least`
+    at_step : called between steps of the search; what it raises ends it
 
     Raises
     ------
@@ -123,7 +126,8 @@ def proven_least(
         scale = float(problem.terms.sum()) + abs(math.ldexp(least, 2 * exponent))
         margin = 4.0 * _MARGIN * problem.error * scale
         target = down(least - up(math.ldexp(margin, -2 * exponent)))
-        if not none_below(in_order(problem)[0], math.ldexp(target, 2 * exponent), max_nodes):
+        scaled = math.ldexp(target, 2 * exponent)
+        if not none_below(in_order(problem)[0], scaled, max_nodes, at_step):
             raise Rejected(f"a cluster is worth less than {least!r}")
         return target
     profits = prices - contracted.scatter  # rounded once: of the right sign
@@ -144,7 +148,7 @@ def proven_least(
     of_kept = selected(rules, kept)
     placed = PlacedBlocks.of(weights, profits, means, linked, exponent, of_kept)
     boxes = min(max_nodes, FEWEST_BOXES + BOXES_OF_BLOCK * len(kept))
-    greatest = greatest_value(placed, -math.ldexp(least, 2 * exponent), boxes)
+    greatest = greatest_value(placed, -math.ldexp(least, 2 * exponent), boxes, at_step)
     if greatest == math.inf:
         raise Rejected(f"a cluster is worth less than {least!r}")
     if greatest is not None:
@@ -152,7 +156,8 @@ def proven_least(
     problem = CheckedPricing.of(weights, means, profits, linked, exponent, rules=of_kept)
     margin = _MARGIN * problem.error * problem.largest_sum()
     target = down(least - up(math.ldexp(margin, -2 * exponent)))
-    if not none_below(in_order(problem)[0], math.ldexp(target, 2 * exponent), max_nodes):
+    scaled = math.ldexp(target, 2 * exponent)
+    if not none_below(in_order(problem)[0], scaled, max_nodes, at_step):
         raise Rejected(f"a cluster is worth less than {least!r}")
     return target
 
@@ -171,6 +176,7 @@ def clusters_below(
     max_nodes: int,
     max_clusters: int,
     rules: BlockRules = (),
+    at_step: AtStep = go_on,
 ) -> Marks:
     """Return all sets X (t, m) of blocks that have c(X) - prices(X) < value.
 
@@ -184,6 +190,7 @@ def clusters_below(
     least : at most 0; no set is worth less, not even where the next numbers above p_i - w_i are the
         profits, as `proven_least` proves it
     value : finite
+    at_step : called between steps of the search; what it raises ends it
 
     Raises
     ------
@@ -196,7 +203,8 @@ def clusters_below(
     if whole is not None:
         problem, exponent = _whole_problem(contracted, adjacency, prices, shares, rules, whole)
         placed, places = in_order(problem)
-        found = sets_below(placed, up(math.ldexp(value, 2 * exponent)), max_nodes, max_clusters)
+        below = up(math.ldexp(value, 2 * exponent))
+        found = sets_below(placed, below, max_nodes, max_clusters, at_step)
         members = np.zeros((len(found), m), bool)
         members[:, places] = found
         return members
@@ -221,7 +229,8 @@ def clusters_below(
         selected(rules, kept),
     )
     order = in_order(problem)
-    found = sets_below(order[0], up(math.ldexp(value, 2 * exponent)), max_nodes, max_clusters)
+    below = up(math.ldexp(value, 2 * exponent))
+    found = sets_below(order[0], below, max_nodes, max_clusters, at_step)
     members = np.zeros((len(found), m), bool)
     members[:, kept[order[1]]] = found
     return members

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..effort import AtStep, go_on
 from ..rules import broken_by
 from .place_bounds import (
     Boxes,
@@ -37,7 +38,9 @@ _EAGER = 0.25
 _TIED = 1e-3
 
 
-def greatest_value(placed: PlacedBlocks, target: float, max_boxes: int) -> float | None:
+def greatest_value(
+    placed: PlacedBlocks, target: float, max_boxes: int, at_step: AtStep = go_on
+) -> float | None:
     """Return a number that is proven to be at least -f(X) for all sets X, and hardly above target.
 
     It is infinity if -f(X) of some X is above the target. None where it takes more boxes to tell,
@@ -45,6 +48,7 @@ def greatest_value(placed: PlacedBlocks, target: float, max_boxes: int) -> float
     cannot-linked pair that keep the rules.
 
     target : >= 0
+    at_step : called between steps; what it raises ends the search
     """
     d, means = placed.means.shape[1], placed.means
     if not 1 <= d <= MOST_DIMENSIONS or not np.abs(means).max() <= _LARGEST:
@@ -54,21 +58,24 @@ def greatest_value(placed: PlacedBlocks, target: float, max_boxes: int) -> float
         return None
     chosen = np.zeros((1, len(means)), bool)
     room = 4.0 * rounding_error(placed, len(means))
-    return _PlaceSearch(target, room, max_boxes).run(placed, Boxes(low, high, chosen, ~chosen))
+    search = _PlaceSearch(target, room, max_boxes, at_step)
+    return search.run(placed, Boxes(low, high, chosen, ~chosen))
 
 
 class _PlaceSearch:
     """Search under way, with the greatest bound of the boxes that it has left behind."""
 
-    def __init__(self, target: float, room: float, max_boxes: int) -> None:
+    def __init__(self, target: float, room: float, max_boxes: int, at_step: AtStep) -> None:
         """room : rounding that is allowed for at most"""
         self._target, self._room, self._left = target, room, max_boxes
+        self._at_step = at_step
         self._greatest = 0.0  # infinity once a set is above the target
 
     def run(self, placed: PlacedBlocks, boxes: Boxes) -> float | None:
         """Return the greatest bound, or None after too many boxes."""
         stack = [(placed, boxes)]
         while stack and self._greatest < np.inf:
+            self._at_step()
             placed, boxes = stack.pop()
             rows, count = boxes.open.shape
             if rows > 1 and rows * count > _BATCH:

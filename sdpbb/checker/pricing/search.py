@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..effort import AtStep, go_on
 from ..rejection import Rejected
 from .bounds import Bounds, Nodes, bound_nodes, fix_open_blocks, indexed
 from .problem import SLACK, CheckedPricing, Indices, Marks, Scope, some
@@ -19,7 +20,9 @@ from .problem import SLACK, CheckedPricing, Indices, Marks, Scope, some
 _GROUP, _BATCH, _SHARE = 48, 256, 0.7
 
 
-def none_below(problem: CheckedPricing, target: float, max_nodes: int) -> bool:
+def none_below(
+    problem: CheckedPricing, target: float, max_nodes: int, at_step: AtStep = go_on
+) -> bool:
     """Return whether no set X has f(X) < target <= 0, where the slack of the problem is 0.
 
     Where sets are looked at as a whole, the target may be above 0. X are the non-empty sets of
@@ -31,10 +34,16 @@ def none_below(problem: CheckedPricing, target: float, max_nodes: int) -> bool:
     Rejected
         After so many nodes.
     """
-    return next(_sets_below(problem, target, max_nodes), None) is None
+    return next(_sets_below(problem, target, max_nodes, at_step), None) is None
 
 
-def sets_below(problem: CheckedPricing, target: float, max_nodes: int, max_sets: int) -> Marks:
+def sets_below(
+    problem: CheckedPricing,
+    target: float,
+    max_nodes: int,
+    max_sets: int,
+    at_step: AtStep = go_on,
+) -> Marks:
     """Return all sets X (t, m) with f(X) < target, and some that are close to it.
 
     X are the non-empty sets of blocks without a cannot-linked pair; no set has f(X) < target - the
@@ -46,7 +55,7 @@ def sets_below(problem: CheckedPricing, target: float, max_nodes: int, max_sets:
         After so many nodes, or sets.
     """
     found, count = [np.zeros((0, problem.m), bool)], 0
-    for sets in _sets_below(problem, target, max_nodes):
+    for sets in _sets_below(problem, target, max_nodes, at_step):
         found.append(sets)
         count += len(sets)
         if count > max_sets:
@@ -54,12 +63,15 @@ def sets_below(problem: CheckedPricing, target: float, max_nodes: int, max_sets:
     return np.concatenate(found)
 
 
-def _sets_below(problem: CheckedPricing, target: float, max_nodes: int) -> Iterator[Marks]:
+def _sets_below(
+    problem: CheckedPricing, target: float, max_nodes: int, at_step: AtStep
+) -> Iterator[Marks]:
     """Yield the sets of `sets_below`, some at a time, (s, m), s >= 1."""
     left = max_nodes
     for start in range(0, problem.m, _GROUP):
         stack = [_roots(problem, np.arange(start, min(start + _GROUP, problem.m)))]
         while stack:
+            at_step()
             scope, nodes = _batch(problem, stack)
             left -= len(nodes.chosen)
             if left < 0:

@@ -16,7 +16,7 @@ def whole_instance(seed: int, n_max: int = 9) -> tuple[Instance, Contraction]:
     while True:
         instance = drawn_instance(rng, n_max)
         contraction = contract(instance)
-        if isinstance(contraction, Contraction) and not contraction.has_cheaper_parts:
+        if isinstance(contraction, Contraction) and not contraction.is_monotone:
             return instance, contraction
 
 

@@ -77,7 +77,7 @@ class GenerationParts:
         total = math.fsum(at.prices)
         room = _ROOM * (abs(total) + abs(cutoff)) if math.isfinite(cutoff) else 0.0
         value = (cutoff - self.paid_by_all + room - total) / self.contraction.k
-        return min(value, 0.0) if self.contraction.has_cheaper_parts else value
+        return min(value, 0.0) if self.contraction.is_monotone else value
 
     @property
     def paid_by_all(self) -> float:

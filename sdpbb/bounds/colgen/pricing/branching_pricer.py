@@ -80,7 +80,7 @@ class BranchingPricer:
         Where parts of clusters are clusters and cost no more, a target above 0 counts as 0: the
         least value is looked for among those below.
         """
-        if self._contraction.has_cheaper_parts:
+        if self._contraction.is_monotone:
             target = min(target, 0.0)
         members, upper = self._advance(prices, target, False)
         if upper is None:

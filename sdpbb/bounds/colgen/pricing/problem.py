@@ -83,7 +83,7 @@ class PricingProblem:
                 pairs = np.concatenate([pairs, np.zeros((len(forbidden), m, m))])
         dimension = effective_dimension(means, weights)
         # Where parts of a cluster are not cheaper, it may have blocks far from its mean.
-        is_low = dimension < HIGH_DIMENSION and means.shape[1] > 0 and contraction.has_cheaper_parts
+        is_low = dimension < HIGH_DIMENSION and means.shape[1] > 0 and contraction.is_monotone
         soft = SoftBlocks() if without_costs else contraction.soft
         soft_start, soft_other, soft_weight = _soft_lists(soft, order)
         regions = tiling(means, m / contraction.k) if is_low and m >= MANY_BLOCKS else None

@@ -1,0 +1,193 @@
+"""Bounds of more clusters as bounds of fewer: where the constraints allow it, and elsewhere not."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.bounds.bound import ProvenBound
+from sdpbb.conclusion import of_search
+from sdpbb.problem import ClusterConstraint, Instance, MaximumSize, Partition
+from sdpbb.problem.constraint_forms import ConstraintForms
+from sdpbb.problem.graph import connected_components
+from sdpbb.result import bound_below
+from sdpbb.search.node import Node
+from sdpbb.search.state import Search
+from sdpbb.search.tolerances import Tolerances
+from sdpbb.search.tree import Tree
+from tests.constrained import KINDS, some_pairs
+from tests.examples import examples
+from tests.soft.instances import least_cost, random_soft_pairs
+
+EXACT = sdpbb.SolverParameters(gap=0.0)
+TWO_GROUPS = [[0.0], [0.0], [0.0], [10.0], [10.0], [10.0]]
+
+
+@dataclass(frozen=True)
+class AtMostShare(ClusterConstraint):
+    """A user's own that depends on k: no cluster has more than n / k points, rounded up."""
+
+    def allows(self, instance: Instance, members: np.ndarray) -> bool:
+        return len(members) <= -(-instance.n_points // instance.k)
+
+
+def any_instance(seed: int) -> Instance:
+    """Up to seven points, and each kind of rule with some probability; any k."""
+    rng = np.random.default_rng([seed, 14])
+    n = int(rng.integers(2, 8))
+    shape = n, int(rng.integers(1, 3))
+    points = rng.normal(size=shape) if rng.random() < 0.5 else rng.integers(0, 4, shape) * 1.0
+    pairs = some_pairs(rng, n, n)
+    split, more = int(rng.choice([0, 0, 1, 2])), int(rng.choice([0, 0, 1, 2]))
+
+    def drawn(probability: float) -> bool:
+        return bool(rng.random() < probability)
+
+    rules = {}
+    if drawn(0.3):
+        rules["weights"] = (
+            rng.integers(1, 4, n).astype(float),
+            rng.uniform(0.5, 2.0, n) * 10.0 ** rng.integers(-6, 6),
+        )[rng.integers(2)]
+    total = float(np.sum(rules.get("weights", np.ones(n))))
+    if drawn(0.2):
+        rules["min_size"] = int(rng.integers(1, 4))
+    if drawn(0.2):
+        rules["max_size"] = int(rng.integers(1, n + 1))
+    if drawn(0.2):
+        rules["min_weight"] = total * rng.uniform(0.05, 0.6)
+    if drawn(0.2):
+        rules["max_weight"] = total * rng.uniform(0.2, 1.0)
+    if drawn(0.2):
+        rules["soft_must_link"] = random_soft_pairs(rng, n)
+    if drawn(0.3):
+        rules["soft_cannot_link"] = random_soft_pairs(rng, n)
+    if drawn(0.4):
+        rules["cluster_constraints"] = [KINDS[rng.integers(len(KINDS))](rng, points)]
+    links = pairs[:split], pairs[split : split + more]
+    return Instance(points, int(rng.integers(1, n + 1)), *links, **rules)
+
+
+def least_costs(instance: Instance) -> dict[int, float | None]:
+    ks = range(1, instance.n_points + 1)
+    return {k: least_cost(replace(instance, k=k)) for k in ks}
+
+
+def not_above(one: float, other: float) -> bool:
+    return one <= other * (1.0 + 1e-9) + 1e-300
+
+
+@given(st.integers(0, 2**32 - 1))
+@examples(80)
+def test_more_clusters_cost_no_more_where_the_constraints_are_monotone(seed):
+    instance = any_instance(seed)
+    costs = least_costs(instance)
+    n_components = int(connected_components(instance.n_points, instance.must_link).max()) + 1
+    if instance.is_monotone:
+        for k in range(1, n_components):
+            if costs[k] is not None:
+                assert costs[k + 1] is not None
+                assert not_above(costs[k + 1], costs[k])
+
+
+def test_draws_are_of_both_kinds():
+    """Else the property above says nothing."""
+    counts = Counter()
+    for seed in range(80):
+        instance = any_instance(seed)
+        costs = [cost for cost in least_costs(instance).values() if cost is not None]
+        rises = any(later > before * 1.001 for before, later in pairwise(costs))
+        counts[instance.is_monotone, rises] += 1
+    assert counts[True, False] > 20
+    assert counts[False, True] > 2
+    assert counts[True, True] == 0
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"min_size": 2},
+        {"min_weight": 2},
+        {"min_weight": 4.0, "weights": [2.0] * 6},
+        {"min_size": 3, "max_size": 3},
+        {"soft_must_link": [(0, 1, 80.0), (1, 2, 80.0), (3, 4, 80.0), (4, 5, 80.0)]},
+        {"cluster_constraints": [AtMostShare()]},
+    ],
+)
+def test_rules_under_which_more_clusters_may_cost_more(rules):
+    instance = Instance(TWO_GROUPS, 2, **rules)
+    assert not instance.is_monotone
+    costs = least_costs(instance)
+    assert costs[2] == 0.0
+    assert costs[3] is None or costs[3] > 1.0 or "cluster_constraints" in rules
+    report = sdpbb.sweep(instance, [2, 3], EXACT)
+    assert report[2].lower_bound == report[2].objective == 0.0
+    assert report[2].status == "optimal"
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {},
+        {"min_size": 1, "max_size": 4},
+        {"min_weight": 1, "max_weight": 4},
+        {"min_weight": 2.0, "weights": [2.0] * 6},
+        {"soft_cannot_link": [(0, 1, 80.0)]},
+        {"cluster_constraints": [MaximumSize(3)]},
+    ],
+)
+def test_rules_under_which_more_clusters_cost_no_more(rules):
+    assert Instance(TWO_GROUPS, 2, **rules).is_monotone
+
+
+def test_listed_sizes_are_for_one_k():
+    assert not Instance(TWO_GROUPS, 2, sizes=[3, 3]).is_monotone
+
+
+@given(st.integers(0, 2**32 - 1))
+@examples(20)
+def test_bounds_of_a_sweep_are_bounds(seed):
+    """With a wide gap, too, where the bounds of other k are often nearer."""
+    instance = any_instance(seed)
+    parameters = sdpbb.SolverParameters(gap=0.5) if seed % 2 else EXACT
+    report = sdpbb.sweep(instance, range(1, instance.n_points + 1), parameters)
+    for k, least in least_costs(instance).items():
+        entry = report[k]
+        if least is None:
+            assert entry.objective is None
+            continue
+        assert entry.lower_bound is not None
+        assert not_above(entry.lower_bound, least)
+        if entry.objective is not None:
+            assert not_above(least, entry.objective)
+            assert entry.lower_bound <= entry.objective
+
+
+def test_a_bound_above_a_cost_is_an_internal_error(monkeypatch):
+    """Were the constraints wrongly taken for monotone, a sweep would end, and print nothing."""
+    monkeypatch.setattr(ConstraintForms, "is_monotone", True)
+    with pytest.raises(AssertionError, match=r"lower bound .* above the cost 0.0"):
+        sdpbb.sweep(Instance(TWO_GROUPS, 2, min_weight=2), [2, 3], EXACT)
+
+
+def test_bounds_within_rounding_are_lowered_to_the_cost():
+    assert bound_below(1.0 + 1e-12, 1.0) == 1.0
+    assert bound_below(0.5, 1.0) == 0.5
+    with pytest.raises(AssertionError):
+        bound_below(1.0 + 1e-6, 1.0)
+
+
+def test_a_search_whose_nodes_are_all_above_the_incumbent_has_no_result():
+    instance = Instance(TWO_GROUPS, 2)
+    labels = np.array([0, 0, 1, 1, 1, 1])
+    tree = Tree(Node(), Tolerances(0.0))
+    tree.offer(labels, Partition(labels).cost(instance), "start")
+    tree.close(tree.select().number, ProvenBound(100.0))
+    assert tree.is_closed
+    with pytest.raises(AssertionError, match="above the cost"):
+        of_search(Search(tree), None, instance, EXACT, 0.0, 6)
