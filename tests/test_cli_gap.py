@@ -27,7 +27,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     """The current one: points for k = 2, and labels of which the first are the best."""
     write_points(tmp_path / "points.txt", POINTS, 2)
     (tmp_path / "best.txt").write_text("x\ny\ny\ny\n")
-    (tmp_path / "worse.txt").write_text("-1\n-1\n7\n7\n")
+    (tmp_path / "worse.txt").write_text("3\n3\n7\n7\n")
     (tmp_path / "three.txt").write_text("0\n1\n2\n2\n")
     (tmp_path / "c.txt").write_text("# known\nML 2 3\nCL 0 1\n")
     monkeypatch.chdir(tmp_path)

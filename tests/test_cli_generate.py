@@ -203,3 +203,22 @@ def test_a_reader_that_leaves_costs_one_line(labels):
         )
     assert process.returncode == ExitCode.BAD_INPUT
     assert process.stderr == "error: standard output: could not be written (Broken pipe)\n"
+
+
+@pytest.mark.parametrize("unknown", ["-1", "", "nan", "NA"])
+def test_rows_of_unknown_class_take_no_part(run, tmp_path, unknown):
+    path, out = tmp_path / "labels.txt", tmp_path / "constraints.txt"
+    classes = [label if row % 3 == 0 else unknown for row, label in enumerate(LABELS)]
+    path.write_text("".join(f"{label}\n" for label in classes))
+    status, told, _ = run(path, "--pairs", 20, "--out", out)
+    assert status == ExitCode.FOUND
+    assert " on 10 of 30 points: " in told
+    drawn = read_constraints(out, 30)
+    for pairs, same in ((drawn.must_link, True), (drawn.cannot_link, False)):
+        assert not (pairs % 3).any()
+        assert ((LABELS[pairs[:, 0]] == LABELS[pairs[:, 1]]) == same).all()
+    status, _, err = run(path, "--pairs", 46, "--out", out)
+    assert (status, err) == (
+        ExitCode.USAGE,
+        "error: --pairs 46: 10 points have 45 pairs; expected at most 45\n",
+    )

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sdpbb
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 from sdpbb.estimator import ExactConstrainedKMeans, NoClusteringFound
 from sdpbb.problem import Infeasibility, InfeasibilityKind, MaximumSize, Partition
 from sdpbb.result import Result, Termination
@@ -398,6 +398,31 @@ def test_known_classes_are_pairs():
     assert model.labels_[0] == model.labels_[3] != model.labels_[2] == model.labels_[6]
     with pytest.raises(ValueError, match=r"known_classes: shape \(2,\); expected \(9,\)"):
         model.fit(points, known_classes=[0, 1])
+
+
+@pytest.mark.parametrize("unknown", [-1, None, np.nan, ""])
+def test_a_partial_y_is_known_classes(unknown):
+    points = groups(3)
+    y = [0, unknown, 1, 0, unknown, unknown, 1, unknown, unknown]
+    classes = [0, -1, 1, 0, -1, -1, 1, -1, -1]
+    model = ExactConstrainedKMeans(3).fit(points, y)
+    again = ExactConstrainedKMeans(3).fit(points, known_classes=classes)
+    assert model.labels_.tolist() == again.labels_.tolist()
+    assert model.labels_[0] == model.labels_[3] != model.labels_[2] == model.labels_[6]
+    with pytest.raises(ValueError, match="y: has unknown classes beside known_classes"):
+        ExactConstrainedKMeans(3).fit(points, y, known_classes=classes)
+    with pytest.raises(ValueError, match=r"y names 2 classes .*, but k = 1"):
+        ExactConstrainedKMeans(1).fit(points, y)
+
+
+def test_a_whole_y_is_ignored_with_one_warning():
+    points, y = groups(3), [0, 1, 2, 0, 1, 2, 0, 1, 2]
+    with pytest.warns(InstanceWarning, match="ignored; known_classes=y would make") as caught:
+        model = ExactConstrainedKMeans(3).fit(points, y)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert model.labels_.tolist() == ExactConstrainedKMeans(3).fit(points).labels_.tolist()
+    ExactConstrainedKMeans(3).fit(points, y, known_classes=y)  # no warning: it says what is meant
 
 
 def test_grid_search_over_a_pipeline():

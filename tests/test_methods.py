@@ -95,3 +95,29 @@ def test_the_relaxation_is_left_at_its_time_limit():
     assert len(short) == 1 < len(whole)
     again = list(RootRelaxation()(contraction))
     assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))
+
+
+def test_points_come_with_k_and_the_name():
+    pairs = {"cannot_link": [(0, 1)]}
+    points = [[0.0], [0.1], [5.0], [5.1]]
+    named = sdpbb.heuristic("best-of").run(points, 2, **pairs)
+    for found in (
+        sdpbb.heuristic(points, 2, "best-of", **pairs),
+        sdpbb.heuristic(Instance(points, 2, **pairs), "best-of"),
+        sdpbb.heuristic(points, 2, "best-of", seed=3, time_limit=60, **pairs),
+        sdpbb.heuristic("best-of").run(Instance(points, 2, **pairs), 3),
+    ):
+        assert found.sum_of_squares == pytest.approx(named.sum_of_squares)
+        assert found.labels[0] != found.labels[1]
+    for given_, message in (
+        (("best-of", points, 2), "'best-of' comes after the points"),
+        ((points, 2), "no heuristic is named; expected its name after k"),
+        ((points, 2, "best"), "no method 'best'"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            sdpbb.heuristic(*given_)
+
+
+def test_public_packages_are_there_at_once():
+    assert sdpbb.constraint_sets.by_number([0, 0, 1], 3, np.random.default_rng(0)).hard
+    assert {"constraint_sets", "datasets", "checker"} <= set(dir(sdpbb))

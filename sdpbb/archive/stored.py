@@ -41,8 +41,8 @@ def stored(cls: Stored) -> Stored:
 def _arguments(cls: Any) -> set[str]:
     """Return the names of the arguments of a constructor; `inspect.signature` takes far longer."""
     code = cls.__init__.__code__
-    arguments = {*code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]}
-    return arguments - (cls.__dataclass_fields__.keys() - set(fields(cls)))
+    arguments: set[str] = {*code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]}
+    return arguments - {name for name in cls.__dataclass_fields__ if name not in fields(cls)}
 
 
 def full_name(cls: type) -> str:

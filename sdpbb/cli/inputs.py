@@ -124,12 +124,21 @@ class InstanceOptions:
             )
 
     def read_labels(
-        self, path: str, column: str | None, n_points: int, origin: Origin
+        self,
+        path: str,
+        column: str | None,
+        n_points: int,
+        origin: Origin,
+        quiet: bool = False,
     ) -> NDArray[np.intp]:
-        """The labels (n,) of points in a file, whose rows are called as the origin says."""
+        """The labels (n,) of points in a file, whose rows are called as the origin says.
+
+        quiet : as for `read`
+        """
         from sdpbb.problem.formats import read_labels
 
-        return read_labels(path, n_points, column, origin=origin, encoding=self.encoding)
+        with warnings_as_lines(quiet):
+            return read_labels(path, n_points, column, origin=origin, encoding=self.encoding)
 
     def instance(self, data: str, points: PointTable, quiet: bool = False) -> Instance:
         """The instance of points that were read; quiet as for `read`.

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import sys
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -153,7 +154,9 @@ def sweep(
         wanted = numbers_of_clusters(ks)
         parameters = solver_parameters(**engine.stated(), workers=workers)
         outputs.check([data, inputs.constraints, engine.file])
-        instance = inputs.read(data, quiet)
+        points = inputs.points(data, quiet)
+        largest = replace(inputs, k=min(max(wanted), len(points.points)))
+        instance = largest.instance(data, points, quiet)
         each = math.inf if time_limit_each is None else time_limit_each
         import_engine()
         from sdpbb.sweeps.sweep import sweep as run

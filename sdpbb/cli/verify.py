@@ -138,8 +138,16 @@ def _hint(reason: str, inputs: InstanceOptions) -> str:
         return AS_FOR_THE_RUN
     if reason.startswith("is about other weights of points"):
         return "" if inputs.weight_column else " (--weight-column as for the run)"
-    if reason.startswith("is about other ") and inputs.constraints is None:
-        return " (--constraints as for the run)"
+    absent = [
+        option
+        for option, value in (
+            ("--constraints", inputs.constraints),
+            ("--known-classes", inputs.known_classes),
+        )
+        if value is None
+    ]
+    if reason.startswith("is about other ") and absent:
+        return f" ({' and '.join(absent)} as for the run)"
     return ""
 
 

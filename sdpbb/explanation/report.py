@@ -13,6 +13,7 @@ from sdpbb.files import shown_path
 from sdpbb.markup import card
 from sdpbb.problem import Instance
 from sdpbb.problem.compiled_constraints import stated_maxima
+from sdpbb.problem.textfile import name_in_file
 from sdpbb.values import counted, json_text
 
 # Lines of each kind that the text shows; all of them are in the values.
@@ -213,7 +214,7 @@ def _sections(report: ConstraintReport) -> list[str]:
 def _forced(forced: Sequence[ForcedPair]) -> list[str]:
     lines = [f"{counted(len(forced), 'pair')} of points forced together without must-links:"]
     for pair in forced[:SHOWN]:
-        i, j = pair.names
+        i, j = map(name_in_file, pair.names)
         lines.append(f"  {i} and {j}{', by' if pair.reasons else ''}")
         lines += table(pair.reasons, indent="    ")
     return lines + _more(len(forced))

@@ -20,6 +20,7 @@ from sdpbb.problem import (
     SoftPairs,
 )
 from sdpbb.problem.files.cluster_lines import line_of
+from sdpbb.problem.textfile import name_in_file
 from sdpbb.values import plain_number
 
 # Row numbers that the text of one constraint shows.
@@ -248,7 +249,7 @@ class Catalogue:
             kind = StatementKind.MINIMUM_SEPARATION if derived else StatementKind.MUST_LINK
         else:
             kind = StatementKind.MAXIMUM_DIAMETER if derived else StatementKind.CANNOT_LINK
-        text = f"{kind.value} {' '.join(names)}"
+        text = f"{kind.value} {' '.join(map(name_in_file, names))}"
         if derived:
             text = f"{kind.value}: {self._distance_in_words(i, j)}"
         return Statement(kind, (i, j), names, argument, position, place, text)
@@ -266,7 +267,7 @@ class Catalogue:
 
     def _distance_in_words(self, i: int, j: int) -> str:
         distance = float(np.linalg.norm(self.instance.points[i] - self.instance.points[j]))
-        names = self.instance.origin.rows((i, j))
+        names = list(map(name_in_file, self.instance.origin.rows((i, j))))
         return f"{names[0]} and {names[1]} are {distance:.6g} apart"
 
     def _on_clusters(
@@ -290,7 +291,7 @@ def soft_statements(instance: Instance) -> list[Statement]:
         for position, ((i, j), weight) in enumerate(triples):
             names = tuple(instance.origin.rows((i, j)))
             place = place_of_pair(instance, argument, position)
-            text = f"{kind.value} {' '.join(names)} {weight:.10g}"
+            text = f"{kind.value} {' '.join(map(name_in_file, names))} {weight:.10g}"
             statements.append(
                 Statement(kind, (i, j), names, argument, position, place, text, weight)
             )
@@ -302,7 +303,8 @@ def _text(constraint: ClusterConstraint, origin: Origin) -> str:
     if line := line_of(constraint):
         numbers = line.rows(constraint)
         dots = ["..."] if len(numbers) > SHOWN_ROWS else []
-        return line.text(constraint, [*origin.rows(numbers[:SHOWN_ROWS]), *dots])
+        names = map(name_in_file, origin.rows(numbers[:SHOWN_ROWS]))
+        return line.text(constraint, [*names, *dots])
     if isinstance(constraint, MaximumDiameter):
         return f"GAMMA {constraint.distance:g}"
     return repr(constraint)

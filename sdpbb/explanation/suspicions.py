@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sdpbb.explanation.statements import Catalogue, place_of_pair
 from sdpbb.problem import Instance
 from sdpbb.problem.graph import distinct_edges
+from sdpbb.problem.textfile import name_in_file
 from sdpbb.values import counted
 
 # Repeated lines, and cannot-links between equal points, that are listed one by one.
@@ -33,7 +34,9 @@ def suspicions(instance: Instance) -> Iterator[str]:
     yield from _apart_though_equal(instance, same)
     again = np.setdiff1d(np.arange(instance.n_points), first).tolist()
     if again:
-        example = " equals ".join(instance.origin.rows((again[0], int(first[same[again[0]]]))))
+        example = " equals ".join(
+            map(name_in_file, instance.origin.rows((again[0], int(first[same[again[0]]]))))
+        )
         and_more = f", and {len(again) - 1} more that equal earlier ones" if again[1:] else ""
         yield f"equal points: {example}{and_more}"
     if len(first) < instance.k:

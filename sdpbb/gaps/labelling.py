@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem.frames import columns_of, is_frame
+from sdpbb.problem.row_values import note_noise
 
 _EXPECTED = "expected one integer, number or text per point"
 
@@ -47,4 +48,5 @@ def label_numbers(labels: Any, n_points: int) -> NDArray[np.intp]:
         if isinstance(value, float) and math.isnan(value):
             raise InstanceError(f"labels[{position}] is nan; {_EXPECTED}")
         known.setdefault(value, len(known))
+    note_noise(sum(value in (-1, "-1") for value in values), n_points, "labels")
     return np.array([known[value] for value in values], np.intp)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from sdpbb.archive.stored import stored
+from sdpbb.problem.textfile import name_in_file
 from sdpbb.values import counted
 
 
@@ -54,6 +55,6 @@ class Infeasibility:
             return f"{self.kind.value}, proven by branching over {nodes}"
         if not self.points:
             return self.kind.value
-        names = self.rows or tuple(map(str, self.points))
+        names = tuple(map(name_in_file, self.rows)) or tuple(map(str, self.points))
         shown = ", ".join(names[:12])
         return f"{self.kind.value} (points {shown}{', ...' if len(names) > 12 else ''})"

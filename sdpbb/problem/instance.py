@@ -148,7 +148,7 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
 
     def __post_init__(self, known_classes: Any) -> None:
         if is_frame(self.points):
-            table = table_in_memory(self.points, Reading(), self.weights)
+            table = table_in_memory(self.points, Reading(as_points=self.as_points), self.weights)
             _set(self, "points", table.points)
             _set(self, "weights", table.weights)
             if self.origin.names_nothing:

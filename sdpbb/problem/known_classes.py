@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -100,10 +99,11 @@ class KnownClasses:
     def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return must-links (p, 2) and cannot-links (q, 2) of rows.
 
-        Rows of a class are linked in a chain; the first rows of any two classes cannot link.
+        The rows of a class are linked with its first row; the first rows of any two classes cannot
+        link.
         """
         rows = [np.flatnonzero(self.numbers == number) for number in range(len(self.names))]
-        must_link = [pair for each in rows for pair in pairwise(each.tolist())]
+        must_link = [(each[0], other) for each in rows for other in each[1:].tolist()]
         first = np.array([each[0] for each in rows], np.intp)
         i, j = np.triu_indices(len(first), 1)
         cannot_link = np.column_stack([first[i], first[j]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.frames import merely_counts
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.table import quoted
@@ -50,6 +50,22 @@ def in_row_order(
     if len(values) != origin.n_data_rows(n_points):
         return values
     return [values[row] for row in origin.kept_rows.tolist()]
+
+
+def note_noise(n_noise: int, n: int, where: str) -> None:
+    """Note that labels -1, which other tools give to noise and to unknown rows, are a cluster.
+
+    Warns
+    -----
+    InstanceNote
+        If n_noise of the n labels are -1.
+    """
+    if n_noise:
+        warn_caller(
+            f"{where}: {n_noise} of {n} labels are -1, and these rows are one cluster; leave the "
+            "rows out if they are in no cluster",
+            InstanceNote,
+        )
 
 
 class _RowNames(NamedTuple):

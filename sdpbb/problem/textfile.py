@@ -233,6 +233,12 @@ def _encoding_problem(error: UnicodeError, encoding: str | None) -> str:
     )
 
 
+def name_in_file(name: str) -> str:
+    """Return the name of a row as files of constraints have it: with blanks it is in quotes."""
+    is_plain = name and not any(char.isspace() or char in "#\"'" for char in name)
+    return name if is_plain else '"' + name.replace('"', '""') + '"'
+
+
 def is_number(field: str) -> bool:
     """Return whether a field is a number as NumPy reads them; nan and inf are."""
     return _NUMBER.fullmatch(field) is not None

@@ -14,6 +14,7 @@ from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.problem.cluster_constraints import is_allowed
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.partition import Partition
+from sdpbb.problem.textfile import name_in_file
 from sdpbb.values import counted, plain_number
 
 
@@ -50,8 +51,10 @@ class Violation:
     def __str__(self) -> str:
         place = f" ({self.place})" if self.place else ""
         if not self.constraint:
-            return f"{self.kind} {' '.join(self.rows)}{place}"
-        shown = ", ".join(self.rows[:8]) + (", ..." if len(self.rows) > 8 else "")
+            return f"{self.kind} {' '.join(map(name_in_file, self.rows))}{place}"
+        shown = ", ".join(map(name_in_file, self.rows[:8])) + (
+            ", ..." if len(self.rows) > 8 else ""
+        )
         return f"{self.constraint}{place}: {self.cluster_in_words}, rows {shown}"
 
     @property

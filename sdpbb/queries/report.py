@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sdpbb.markup import card
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.files.constraints_lines import UNANSWERED
+from sdpbb.problem.textfile import name_in_file
 from sdpbb.problem.violations import objection
 from sdpbb.queries.strategy import QueryKind
 from sdpbb.values import counted, csv_text, json_text, pandas_module, shortened
@@ -61,7 +62,8 @@ class Query:
         return dict(zip(COLUMNS, values, strict=True))
 
     def __str__(self) -> str:
-        return f"do {self.names[0]} and {self.names[1]} belong together? {self.reason}"
+        first, second = map(name_in_file, self.names)
+        return f"do {first} and {second} belong together? {self.reason}"
 
     def __repr__(self) -> str:
         names = " ".join(shortened(name, LONGEST) for name in self.names)
@@ -183,7 +185,7 @@ class QueryReport:
             "# and delete the lines that you cannot answer.",
         ]
         for query in self.queries:
-            first, second = map(_written, query.names)
+            first, second = map(name_in_file, query.names)
             reason = query.reason.replace("\n", " ")
             lines.append(f"{UNANSWERED} {first} {second}  # {reason}")
         return "\n".join(lines) + "\n"
@@ -211,19 +213,13 @@ class QueryReport:
         return card("Pairs to ask about", [], str(self))
 
 
-def _written(name: str) -> str:
-    """Return a name as files of constraints have it."""
-    is_plain = name and not any(char.isspace() or char in "#\"'" for char in name)
-    return name if is_plain else '"' + name.replace('"', '""') + '"'
-
-
 def _table(queries: Sequence[Query]) -> list[str]:
     if not queries:
         return []
     heading = ("together or apart?", "clusters", "score", "reason")
     cells = [
         (
-            " ".join(query.names),
+            " ".join(map(name_in_file, query.names)),
             f"{query.clusters[0]} {query.clusters[1]}",
             f"{query.score:.2f}",
             query.reason,

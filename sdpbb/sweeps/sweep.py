@@ -93,7 +93,7 @@ def sweep(
     wanted = _integers(ks)
     if arguments.get("sizes") is not None:
         raise InstanceError(OF_ONE_K)
-    k = None if isinstance(instance, Instance) else wanted[0]
+    k = None if isinstance(instance, Instance) else wanted[-1]
     own = [*inspect.signature(sweep).parameters][1:-1]
     instance, parameters = stated_run(instance, k, parameters, arguments, own, "sweep")
     if wanted[-1] > instance.n_points:

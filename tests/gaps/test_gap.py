@@ -253,7 +253,7 @@ def test_points_are_read_as_for_solve():
     pandas = pytest.importorskip("pandas")
     columns = {"who": list("abcd"), "x": [0.0, 1.0, 5.0, 6.0], "y": [0.0, 0.0, 9e9, 9e9]}
     frame = pandas.DataFrame(columns | {"mass": [1, 1, 1, 2]})
-    asked = {"index_column": "who", "scale": "standardize", "weight_column": "mass"}
+    asked = {"index_column": "who", "standardize": True, "weight_column": "mass"}
     apart = [("a", "c")]
     report = optimality_gap(frame, [0, 0, 1, 1], cannot_link=apart, gap=1e-6, **asked)
     solved = solve(frame, 2, cannot_link=apart, **asked)

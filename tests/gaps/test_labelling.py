@@ -9,6 +9,9 @@ from sdpbb.errors import InstanceError
 from sdpbb.gaps.labelling import label_numbers
 from sdpbb.problem import Origin, PairLines
 
+# Labels of -1 are noted, which tests/problem/test_wrong_turns.py looks at.
+pytestmark = pytest.mark.filterwarnings("ignore:labels.* are -1:sdpbb.errors.InstanceNote")
+
 LABELS = [7, -1, 7, 3, -1]
 NUMBERS = [0, 1, 0, 2, 1]
 

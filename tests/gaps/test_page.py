@@ -33,7 +33,7 @@ def test_the_best_labels():
 
 def test_worse_labels_beside_the_best_clustering():
     trace = Trace()
-    report = optimality_gap(Instance(POINTS, 2), [-1, -1, 7, 7], observer=trace)
+    report = optimality_gap(Instance(POINTS, 2), [3, 3, 7, 7], observer=trace)
     text = checked(gap_page(Instance(POINTS, 2), report, trace, "sdpbb gap a b")).text
     assert "Not optimal Not optimal: the best clustering found saves 84.61" in text
     assert f"Gap {percent_up(report.gap)}" in text

@@ -300,7 +300,7 @@ def test_rows_of_a_swept_frame_have_names(tmp_path):
     [
         (([[0.0], [1.0]], 2), {}, ParameterError, r"ks = 2: expected numbers .* range\(2, 8\)"),
         (([[0.0], [1.0]], "2-3"), {}, ParameterError, "ks = '2-3': expected numbers"),
-        (([[0.0], [1.0]], [1, 3]), {}, InstanceError, "k = 3; expected at most 2"),
+        (([[0.0], [1.0]], [1, 3]), {}, InstanceError, "k = 3: expected 1 <= k <= n = 2"),
         (([[0.0], [1.0]], [2]), {"sizes": [1, 1]}, InstanceError, "sizes: they are for one"),
         (([[0.0], [1.0]], [2]), {"must_lnk": []}, TypeError, r"sweep\(\) .* mean must_link\?"),
         ((groups(), [2]), {"must_link": []}, ParameterError, "as the Instance states it"),

@@ -19,6 +19,7 @@ from sdpbb.problem.files.label_columns import label_column
 from sdpbb.problem.files.points_npy import read_array
 from sdpbb.problem.files.records import Records, read_records
 from sdpbb.problem.origin import Origin
+from sdpbb.problem.row_values import note_noise
 from sdpbb.problem.table import TABLES
 from sdpbb.problem.textfile import encoding_beside, file_suffix, is_number, shown
 
@@ -73,6 +74,7 @@ def read_labels(
         raise InstanceError(
             f"{name}: {len(labels)} labels for {n_data} points; expected one per line and point"
         )
+    note_noise(labels.count(-1), len(labels), name)
     number_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     return np.array([number_of[label] for label in labels], np.intp)
 
@@ -100,12 +102,7 @@ def read_classes(
     else:
         beside = encoding_beside(path, encoding)
         records = read_records(path, beside, "classes", keeps_blank_lines=True)
-        expected = None if n_points is None or origin is None else origin.n_data_rows(n_points)
-        rows = records.rows
-        n = len(rows)
-        while n > (expected or 0) and not any(rows[n - 1]):  # blank lines at the end
-            n -= 1
-        records = Records(path, records.lines[:n], rows[:n])
+        records = _without_last_blank_lines(records, n_points, origin)
         classes = label_column(records, column, n_points, origin, partial=True).fields
     kept = None if origin is None else origin.kept_rows
     n_data = n_points if origin is None or n_points is None else origin.n_data_rows(n_points)
@@ -117,6 +114,18 @@ def read_classes(
             "line and point, -1 where it is unknown, or a table with the names of rows"
         )
     return classes
+
+
+def _without_last_blank_lines(
+    records: Records, n_points: int | None, origin: Origin | None
+) -> Records:
+    """Return records of unknown classes without blank lines beyond the rows of the data."""
+    if n_points is None:
+        return records
+    n, n_data = len(records.rows), n_points if origin is None else origin.n_data_rows(n_points)
+    while n > n_data and not any(records.rows[n - 1]):
+        n -= 1
+    return Records(records.path, records.lines[:n], records.rows[:n])
 
 
 def write_labels(path: FilePath, labels: NDArray[np.intp]) -> None:
@@ -164,7 +173,7 @@ def _label(field: str) -> Hashable:
 
 
 def _of_fields(fields: list[str], where: Callable[[int], str]) -> list[int]:
-    """Return a number for each field, the same for the same label.
+    """Return a number for each field, the same for the same label; -1 for -1.
 
     where : the place of a field, by its position
     """
@@ -175,7 +184,7 @@ def _of_fields(fields: list[str], where: Callable[[int], str]) -> list[int]:
             label = _label(field)
         except ValueError as error:
             raise InstanceError(f"{where(fields.index(field))}: {error}") from None
-        number_of[field] = numbers.setdefault(label, len(numbers))
+        number_of[field] = numbers.setdefault(label, -1 if label == -1 else len(numbers))
     return [number_of[field] for field in fields]
 
 

@@ -1,0 +1,208 @@
+"""Known classes of rows: what they amount to, and every way to state them."""
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.errors import InstanceError
+from sdpbb.problem.formats import read_instance
+from sdpbb.problem.known_classes import KnownClasses
+from tests.examples import examples
+
+POINTS = [[0.0], [0.1], [5.0], [5.1], [9.0]]
+CLASSES = ["a", None, "b", "a", ""]
+MUST, CANNOT = [[0, 3]], [[0, 2]]
+
+
+def pairs(instance):
+    return instance.must_link.tolist(), instance.cannot_link.tolist()
+
+
+@given(st.lists(st.sampled_from([-1, 0, 1, 2]), min_size=1, max_size=6), st.integers(1, 4))
+@examples(200)
+def test_the_pairs_say_what_the_classes_say(classes, k):
+    """A clustering satisfies the pairs if, and only if, equal classes are equal clusters."""
+    must, cannot = KnownClasses.of(classes, len(classes)).pairs()
+    for labels in itertools.product(range(k), repeat=len(classes)):
+        agrees = all(
+            (labels[i] == labels[j]) == (classes[i] == classes[j])
+            for i, j in itertools.combinations(range(len(classes)), 2)
+            if classes[i] >= 0 and classes[j] >= 0
+        )
+        together = all(labels[i] == labels[j] for i, j in must.tolist())
+        apart = all(labels[i] != labels[j] for i, j in cannot.tolist())
+        assert agrees == (together and apart)
+
+
+@pytest.mark.parametrize("unknown", [-1, -1.0, None, np.nan, "", " ", "-1", "NA", "nan"])
+def test_unknown_classes(unknown):
+    classes = KnownClasses.of([3, unknown, 4, 3], 4)
+    assert classes.numbers.tolist() == [0, -1, 1, 0]
+    assert (classes.names, classes.n_known) == (("3", "4"), 3)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        ([0, 1], r"known_classes: shape \(2,\); expected \(5,\), a class for each row, -1 where"),
+        (
+            ["a", "b", "c", "d", -1],
+            r"known_classes names 4 classes \('a', 'b', 'c', 'd'\), but k = 3; expected at least",
+        ),
+        ([[1], [2], [3], [1], {}], r"known_classes\[0\] is of type list; expected a number or"),
+        (3, r"known_classes: shape \(\)"),
+    ],
+)
+def test_what_are_no_classes_is_one_line(classes, message):
+    with pytest.raises(InstanceError, match=message) as caught:
+        sdpbb.solve(POINTS, 3, known_classes=classes)
+    assert "\n" not in str(caught.value)
+    assert "cannot_link" not in str(caught.value)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Points with names and classes as CSV, and files of the classes alone."""
+    monkeypatch.chdir(tmp_path)
+    rows = zip("pqrst", POINTS, CLASSES, strict=True)
+    table = ["id,x,kind", *(f"{name},{point[0]},{kind or ''}" for name, point, kind in rows)]
+    contents = {
+        "data.csv": "\n".join(table) + "\n",
+        "plain.csv": "\n".join(",".join(line.split(",")[:2]) for line in table) + "\n",
+        "some.csv": "id,kind\ns,a\nr,b\np,a\n",
+        "lines.txt": "a\n\nb\na\n\n",
+        "words.txt": "a\nNA\nb\na\n-1\n",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    np.save(tmp_path / "numbers.npy", np.array([7, -1, 3, 7, -1]))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("data", "classes"),
+    [
+        ("data.csv", "kind"),
+        ("plain.csv", "some.csv"),
+        ("plain.csv", "lines.txt"),
+        ("plain.csv", "words.txt"),
+        ("plain.csv", "numbers.npy"),
+    ],
+)
+def test_files_and_columns_state_the_same_classes(files, data, classes):
+    instance = read_instance(data, 3, index_column="id", known_classes=classes)
+    assert pairs(instance) == (MUST, CANNOT)
+    assert instance.n_features == 1
+
+
+def test_a_column_and_values_in_memory_state_the_same_classes():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"x": [p[0] for p in POINTS], "kind": CLASSES}, index=list("pqrst"))
+    series = pd.Series({"s": "a", "r": "b", "p": "a"})  # by name, of some rows only
+    for given_, classes in (
+        (frame, "kind"),
+        (frame[["x"]], CLASSES),
+        (frame[["x"]], series),
+        (frame[["x"]], pd.array(["a", pd.NA, "b", "a", pd.NA], dtype="string")),
+        (POINTS, pd.Categorical(["a", None, "b", "a", None])),
+    ):
+        for instance in (
+            sdpbb.Instance.from_points(given_, 3, known_classes=classes),
+            sdpbb.Instance.from_points(given_, 3, known_classes=classes, standardize=True),
+        ):
+            assert pairs(instance) == (MUST, CANNOT)
+
+
+def test_rows_that_are_left_out_have_no_class():
+    points = [[0.0], [np.nan], [5.0], [5.1], [9.0]]
+    with pytest.warns(UserWarning, match="1 row of 5 left out"):
+        instance = sdpbb.Instance.from_points(
+            points, 3, missing="drop-rows", known_classes=["a", "c", "b", "a", -1]
+        )
+    assert pairs(instance) == ([[0, 2]], [[0, 1]])
+
+
+def test_conflicts_name_the_classes():
+    result = sdpbb.solve(POINTS, 3, known_classes=CLASSES, must_link=[(2, 3)])
+    places = [member.place for member in result.conflict.members]
+    assert sorted(places) == ["known_classes: a", "known_classes: a, b", "must_link[0]"]
+
+
+def test_every_question_takes_them(files):
+    given_ = {"known_classes": CLASSES}
+    result = sdpbb.solve(POINTS, 3, **given_)
+    assert result.labels[0] == result.labels[3] != result.labels[2]
+    report = sdpbb.optimality_gap(POINTS, [0, 0, 1, 1, 2], **given_)
+    assert {violation.place for violation in report.violations} == {"known_classes: a"}
+    prices = sdpbb.constraint_prices(POINTS, k=3, **given_).prices
+    assert {price.statement.place for price in prices} == {
+        "known_classes: a",
+        "known_classes: a, b",
+    }
+    heuristic = sdpbb.heuristic(POINTS, 3, "best-of", **given_)
+    assert heuristic.sum_of_squares == pytest.approx(result.objective)
+    entries = sdpbb.sweep(POINTS, [1, 3], **given_).entries
+    assert [entry.result.status.value for entry in entries] == ["infeasible", "optimal"]
+
+
+def test_a_file_takes_precedence_over_a_column(files):
+    (files / "kind").write_text("a\na\na\na\na\n")
+    instance = read_instance("data.csv", 3, index_column="id", drop=["kind"], known_classes="kind")
+    assert len(instance.must_link) == 4
+
+
+@pytest.mark.parametrize(
+    ("data", "classes", "message"),
+    [
+        ("data.csv", "knd", "known_classes = 'knd': there is no such column; expected a file, or"),
+        ("numbers.npy", "x", "known_classes = 'x': the columns of .* have no names; expected a f"),
+        ("plain.csv", "wrong.csv", "wrong.csv:3: no row is called 'rr'"),
+        ("plain.csv", "few.txt", "few.txt: 2 classes for 5 points; expected one per line and poi"),
+    ],
+)
+def test_wrong_files_of_classes_are_one_line(files, data, classes, message):
+    (files / "wrong.csv").write_text("id,kind\ns,a\nrr,b\np,a\n")
+    (files / "few.txt").write_text("a\nb\n")
+    index = None if data.endswith(".npy") else "id"
+    with pytest.raises(InstanceError, match=message):
+        read_instance(data, 3, index_column=index, known_classes=classes)
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "sdpbb", *arguments]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.mark.long
+def test_the_command_line_takes_them(files):
+    files_of_run = ("plain.csv", "-k", "3", "--index-column", "id")
+    done = run("solve", *files_of_run, "--known-classes", "some.csv", "--certificate", "a.cert")
+    assert done.returncode == 0, done.stderr
+    verify = ("verify", "a.cert", "--data", "plain.csv", "--index-column", "id")
+    assert run(*verify, "--known-classes", "some.csv").returncode == 0
+    rejected = run(*verify)
+    assert rejected.returncode == 4
+    assert "--known-classes as for the run" in rejected.stderr
+    done = run(
+        "solve", "plain.csv", "-k", "1", "--index-column", "id", "--known-classes", "some.csv"
+    )
+    assert done.returncode == 3
+    assert "known_classes names 2 classes ('a', 'b'), but k = 1" in done.stderr
+
+
+def test_a_batch_takes_them(files):
+    (files / "m.toml").write_text(
+        '[[instance]]\ndata = "data.csv"\nk = 3\nindex_column = "id"\nknown_classes = "kind"\n'
+        '[[instance]]\ndata = "plain.csv"\nk = 3\nindex_column = "id"\n'
+        'known_classes = "some.csv"\n'
+    )
+    rows = sdpbb.run_batch("m.toml", "out").rows
+    assert [row.status.value for row in rows] == ["optimal", "optimal"]
+    assert rows[0].objective == rows[1].objective
+    assert rows[0].n_must_link == rows[1].n_must_link == 1

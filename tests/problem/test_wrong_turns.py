@@ -1,0 +1,130 @@
+"""Points that are not what they look like, and messages that say so."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.errors import InstanceError
+from sdpbb.problem.formats import read_instance
+from sdpbb.problem.textfile import shown
+from tests.examples import examples
+
+LINE = np.array([[0.0], [1.0], [5.0], [7.0]])
+DISTANCES = np.abs(LINE - LINE.T)
+
+
+@given(st.integers(0, 10**9))
+@examples(30)
+def test_classical_scaling_as_the_message_has_it(seed):
+    """What the message advises gives points of these distances."""
+    points = np.random.default_rng(seed).normal(size=(6, 3))
+    D = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
+    with pytest.raises(InstanceError) as caught:
+        sdpbb.solve(D, 2)
+    code = str(caught.value).split("makes points of distances: ")[1].split(". If the rows")[0]
+    names = {"np": np, "D": D}
+    exec(code, names)
+    scaled = names["points"]
+    assert np.allclose(np.sqrt(((scaled[:, None] - scaled) ** 2).sum(axis=2)), D, atol=1e-6)
+
+
+def test_a_matrix_of_distances_is_refused_everywhere(tmp_path):
+    frames = [DISTANCES, DISTANCES.tolist()]
+    pd = pytest.importorskip("pandas")
+    frames.append(pd.DataFrame(DISTANCES, index=list("abcd"), columns=list("abcd")))
+    frames[-1].to_csv(tmp_path / "distances.csv", index_label="name")
+    np.save(tmp_path / "distances.npy", DISTANCES)
+    for table in frames:
+        for refuses in (
+            lambda table, **given: sdpbb.Instance(table, 2, **given),
+            lambda table, **given: sdpbb.solve(table, 2, **given),
+            lambda table, **given: sdpbb.solve(table, 2, standardize=True, **given),
+            lambda table, **given: sdpbb.heuristic(table, 2, "kmeans", **given),
+            lambda table, **given: sdpbb.ExactConstrainedKMeans(2, **given).fit(table),
+        ):
+            with pytest.raises(InstanceError, match="a square symmetric table with a zero") as e:
+                refuses(table)
+            assert "\n" not in str(e.value)
+            assert refuses(table, as_points=True) is not None
+    for name, options in (("distances.csv", {"index_column": "name"}), ("distances.npy", {})):
+        with pytest.raises(InstanceError, match=f"{name}: points: a square symmetric table"):
+            read_instance(tmp_path / name, 2, **options)
+        assert read_instance(tmp_path / name, 2, as_points=True, **options).n_features == 4
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [[0.0, 1.0], [1.0, 0.0]],  # two points, as often in examples
+        np.zeros((4, 4)),
+        np.eye(4),
+        DISTANCES[:3],
+        DISTANCES + np.triu(np.ones((4, 4)), 1),
+    ],
+)
+def test_other_square_tables_are_points(points):
+    assert sdpbb.Instance(points, 2).n_points == len(points)
+
+
+def test_sparse_matrices_and_categories_are_told_what_to_do():
+    sparse = pytest.importorskip("scipy.sparse")
+    for matrix in (sparse.csr_matrix(LINE), sparse.coo_array(LINE)):
+        with pytest.raises(InstanceError, match=r"a sparse matrix; expected .*\.toarray\(\)"):
+            sdpbb.solve(matrix, 2)
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(InstanceError, match=r"pandas\.get_dummies"):
+        sdpbb.solve(pd.DataFrame({"x": [1, 2], "colour": pd.Categorical(["red", "blue"])}), 2)
+
+
+def test_cosine_is_told_what_to_do():
+    with pytest.raises(TypeError, match="'metric'; distances are Euclidean; for cosine") as caught:
+        sdpbb.solve(LINE, 2, metric="cosine")
+    assert len(str(caught.value)) < 200
+    with pytest.raises(TypeError, match=r"see help\(sdpbb.solve\)") as caught:
+        sdpbb.solve(LINE, 2, qqqq=1)
+    assert len(str(caught.value)) < 400
+
+
+def test_warnings_name_the_line_of_the_caller(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"x": [0.0, None, 5.0], "y": [1.0, 2.0, 3.0]})
+    frame.to_csv(tmp_path / "points.csv")
+    for call in (
+        lambda: sdpbb.solve(frame, 2, missing="mean"),
+        lambda: sdpbb.Instance.from_points(frame, 2, missing="drop-rows"),
+        lambda: sdpbb.read_instance(tmp_path / "points.csv", 2, missing="mean"),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        assert caught
+        assert {each.filename for each in caught} == {__file__}
+
+
+def test_signs_in_names_are_shown():
+    assert shown("Income (€)") == "'Income (€)'"
+    assert shown("Größe in m² bei 20 °C") == "'Größe in m² bei 20 °C'"
+    assert shown("\u22125") == r"'\u22125'"  # a minus sign that is not the keyboard's
+    assert shown("a\u00a0b") == r"'a\xa0b'"
+
+
+def test_names_with_blanks_are_in_quotes():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"x": [0.0, 1.0, 2.0, 9.0]}, index=["Anna Bell", "Bo", "Carl Dorn", "Di"])
+    result = sdpbb.solve(
+        frame,
+        2,
+        must_link=[("Anna Bell", "Bo"), ("Bo", "Carl Dorn")],
+        cannot_link=[("Anna Bell", "Carl Dorn")],
+    )
+    texts = {member.text for member in result.conflict.members}
+    assert texts == {'ML "Anna Bell" Bo', 'ML Bo "Carl Dorn"', 'CL "Anna Bell" "Carl Dorn"'}
+
+
+def test_labels_of_noise_are_noted():
+    with pytest.warns(UserWarning, match="labels: 2 of 4 labels are -1, and these rows are one cl"):
+        sdpbb.optimality_gap(LINE, [-1, -1, 0, 0])
