@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sdpbb.cli import options
 from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
 from sdpbb.cli.help import command
-from sdpbb.cli.inputs import constraint_counts
+from sdpbb.cli.inputs import constraint_counts, reading_files
 from sdpbb.cli.options import ConstraintsFileFormat
 from sdpbb.cli.outputs import Outputs
 from sdpbb.errors import ParameterError
@@ -125,7 +125,8 @@ def generate(
         _check_format(output_format, drawing)
         outputs = Outputs(json, out)
         outputs.check([labels])
-        classes = read_labels(labels, column=column, encoding=encoding)
+        with reading_files(quiet):
+            classes = read_labels(labels, column=column, encoding=encoding)
         constraints = drawing.of(classes)
         drawn = _Drawn(drawing, constraints, labels, len(classes))
         text = constraints_text(

@@ -16,6 +16,7 @@ from sdpbb.errors import InstanceError
 from sdpbb.files import FilePath, shown_path, write_atomically
 from sdpbb.problem.files import points_npz
 from sdpbb.problem.files.label_columns import label_column
+from sdpbb.problem.files.long_reading import reading_file
 from sdpbb.problem.files.points_npy import read_array
 from sdpbb.problem.files.records import read_records
 from sdpbb.problem.origin import Origin
@@ -56,25 +57,26 @@ def read_labels(
     BackendUnavailable
         If a package that reads the file is not installed.
     """
-    suffix, name = file_suffix(path), shown_path(path)
-    labels: Sequence[Hashable]
-    if suffix in (".npy", ".npz"):
-        labels = _of_array(path, column)
-    else:
-        records = read_records(path, encoding_beside(path, encoding), "labels")
-        found = label_column(records, column, n_points, origin)
-        labels = _of_fields(found.fields, found.where)
-    n_data = None if n_points is None else n_points
-    if n_points is not None and origin is not None:
-        n_data = origin.n_data_rows(n_points)
-        if origin.kept_rows is not None and len(labels) == n_data:
-            labels = [labels[row] for row in origin.kept_rows.tolist()]
-    if n_points is not None and len(labels) != n_points:
-        raise InstanceError(
-            f"{name}: {len(labels)} labels for {n_data} points; expected one per line and point"
-        )
-    number_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    return np.array([number_of[label] for label in labels], np.intp)
+    with reading_file(path):
+        suffix, name = file_suffix(path), shown_path(path)
+        labels: Sequence[Hashable]
+        if suffix in (".npy", ".npz"):
+            labels = _of_array(path, column)
+        else:
+            records = read_records(path, encoding_beside(path, encoding), "labels")
+            found = label_column(records, column, n_points, origin)
+            labels = _of_fields(found.fields, found.where)
+        n_data = None if n_points is None else n_points
+        if n_points is not None and origin is not None:
+            n_data = origin.n_data_rows(n_points)
+            if origin.kept_rows is not None and len(labels) == n_data:
+                labels = [labels[row] for row in origin.kept_rows.tolist()]
+        if n_points is not None and len(labels) != n_points:
+            raise InstanceError(
+                f"{name}: {len(labels)} labels for {n_data} points; expected one per line and point"
+            )
+        number_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+        return np.array([number_of[label] for label in labels], np.intp)
 
 
 def write_labels(path: FilePath, labels: NDArray[np.intp]) -> None:
@@ -139,7 +141,7 @@ def _of_fields(fields: list[str], where: Callable[[int], str]) -> list[int]:
 
 def _of_array(path: FilePath, column: str | None) -> Sequence[Hashable]:
     if file_suffix(path) == ".npz":
-        array = points_npz.read_array(path, column, lambda one: one.ndim == 1, "labels (n,)")
+        array = points_npz.read_array(path, column, 1, "labels (n,)")
     elif column is None:
         array = read_array(path)
     else:
