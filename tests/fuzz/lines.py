@@ -23,14 +23,13 @@ def cheapest_on_line(instance: Instance) -> float:
     Clusters of a best clustering are intervals of the points in order.
     """
     x = np.sort(instance.points[:, 0])
-    x = x - np.median(x)
     n = len(x)
-    sums, squares = (np.concatenate([[0.0], np.cumsum(part)]) for part in (x, x * x))
-    first, last = np.triu_indices(n)
-    size = last - first + 1.0
-    own = squares[last + 1] - squares[first] - (sums[last + 1] - sums[first]) ** 2 / size
     cost = np.full((n, n), np.inf)
-    cost[first, last] = np.maximum(own, 0.0)
+    for first in range(n):
+        from_first = x[first:] - x[first]  # equal points cost 0 exactly
+        for last in range(first, n):
+            own = from_first[: last - first + 1]
+            cost[first, last] = np.square(own - own.mean()).sum()
     best = cost[0]
     for _ in range(instance.k - 1):
         following = np.full(n, np.inf)

@@ -16,18 +16,28 @@ from sdpbb.bounds.sdp.cuts import SeparationParameters
 from sdpbb.bounds.sdp.cuts.stars import StarCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checker.blocks import Blocks
+from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.container import unpack
+from sdpbb.checker.rejection import Rejected
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
 from sdpbb.problem.cluster_rules import CheckedConstraints, foreign_constraints
-from sdpbb.verification import verify_certificate
+from sdpbb.verification import verdict_on, verify_certificate
 from tests.checker.building import built
 from tests.checker.building import random_instance as plain_instance
 from tests.decomposition.test_bound import random_any
 from tests.enumeration import random_instance
 from tests.examples import examples
-from tests.fuzz.forged import Arrays, accepted, families_in, forged, packed, references
+from tests.fuzz.forged import (
+    Arrays,
+    accepted,
+    evidences,
+    families_in,
+    forged,
+    packed,
+    references,
+)
 from tests.fuzz.lines import cheapest_on_line, random_line
 from tests.sizes.instances import sized_instance
 from tests.soft.instances import least_cost, random_mixture, random_soft_instance, weighted_mixture
@@ -260,3 +270,20 @@ def test_forged_certificates_prove_nothing_that_is_wrong(kind, tmp_path):
     expected = {"of_subsets": "subsets", "pieced": "subsets", "of_all_steps": "fix"}.get(kind, kind)
     assert counts[expected] > 0
     print(kind, dict(counts))
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-300])
+def test_numbers_too_far_apart_are_rejected(scale, tmp_path):
+    """Prices of next to nothing, where sizes are listed: an overflow is no proof, and no crash."""
+    points = np.random.default_rng(16).normal(size=(9, 3))
+    instance = Instance(points, 4, sizes=(1, 1, 3, 4))
+    data = proven(tmp_path / "proof", instance, COLGEN).data
+    document, stored = unpack(data)
+    arrays = [np.array(array) for array in stored]
+    found = [evidence for evidence in evidences(document) if evidence["kind"] == "lagrangian"]
+    assert found
+    for evidence in found:
+        arrays[evidence["prices"]] *= scale
+        evidence["least"] = -5.0
+    with pytest.raises(Rejected, match=r"^node 0, step \d+: "):
+        verdict_on(Certificate.read(packed(document, arrays)), instance)
