@@ -27,9 +27,9 @@ def cheapest_on_line(instance: Instance) -> float:
     cost = np.full((n, n), np.inf)
     for first in range(n):
         from_first = x[first:] - x[first]  # equal points cost 0 exactly
-        for last in range(first, n):
-            own = from_first[: last - first + 1]
-            cost[first, last] = np.square(own - own.mean()).sum()
+        size = np.arange(1.0, n - first + 1.0)
+        own = np.cumsum(np.square(from_first)) - np.cumsum(from_first) ** 2 / size
+        cost[first, first:] = np.maximum(own, 0.0)
     best = cost[0]
     for _ in range(instance.k - 1):
         following = np.full(n, np.inf)
