@@ -269,7 +269,6 @@ def test_forged_certificates_prove_nothing_that_is_wrong(kind, tmp_path):
     assert 0 < counts["accepted"] < counts["forged"]
     expected = {"of_subsets": "subsets", "pieced": "subsets", "of_all_steps": "fix"}.get(kind, kind)
     assert counts[expected] > 0
-    print(kind, dict(counts))
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-300])

@@ -199,7 +199,6 @@ def test_runs_killed_while_they_write_leave_whole_files(tmp_path_factory, truth)
 
     survives()
     assert n_kills
-    print("kills", n_kills)
 
 
 def workers_beside(process: WarmProcess) -> list[psutil.Process]:
@@ -244,7 +243,6 @@ def test_runs_whose_workers_are_killed_prove_nothing_wrong(tmp_path_factory, tru
 
     survives()
     assert n_kills
-    print("kills", n_kills)
 
 
 def batch_of(folder: Path, rng: np.random.Generator, number: int) -> Path:
@@ -320,4 +318,3 @@ def test_batches_that_are_killed_have_the_rows_of_plain_runs(tmp_path_factory):
 
     survives()
     assert n_kills
-    print("kills", n_kills)

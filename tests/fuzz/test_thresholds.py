@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.places.parameters import PlaceParameters
+from sdpbb.bounds.places.run import PlaceRun
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
@@ -38,6 +39,9 @@ LOWERED = {
         bounding="decomposition", decomposition=FEW_SUBSETS, places=FEW_PLACES
     ),
 }
+AS_THEY_ARE = SolverParameters()
+SUBSETS = SolverParameters(bounding="decomposition")
+SUBSETS_ALONE = replace(SUBSETS, places=PlaceParameters(time_share=0.0))
 # Points from which places are used, and blocks from which subsets are.
 THRESHOLDS = PlaceParameters().fewest, DecompositionParameters().least_blocks
 
@@ -98,11 +102,30 @@ def test_lines(bounds, seed):
 @examples(1)
 @given(SEEDS)
 def test_lines_at_the_thresholds(threshold, beyond, seed):
+    """In one cloud, which is not closed before these bounds begin."""
     rng = np.random.default_rng([seed, 3])
     n = threshold + beyond
-    instance = random_line(rng, n, n)
-    result = solve(instance, SolverParameters(gap=1e-3))
-    assert_true(result, cheapest_on_line(instance), 1e-3)
+    instance = Instance(rng.normal(size=(n, 1)), int(rng.integers(2, 7)))
+    truth = cheapest_on_line(instance)
+    for parameters, gap in ((AS_THEY_ARE, 1e-3), (SUBSETS, 1e-3), (SUBSETS_ALONE, 1e-2)):
+        assert_true(solve(instance, replace(parameters, gap=gap)), truth, gap)
+
+
+def test_both_bounds_are_used_where_they_are_asked_for(monkeypatch):
+    used = []
+    advance = PlaceRun.advance
+
+    def noted(self, *arguments):
+        used.append(self)
+        return advance(self, *arguments)
+
+    monkeypatch.setattr(PlaceRun, "advance", noted)
+    instance = Instance(np.random.default_rng(0).normal(size=(60, 1)), 3)
+    alone = solve(instance, replace(LOWERED["subsets alone"], gap=0.1))
+    assert alone.statistics.n_subsets > 1
+    assert not used
+    solve(instance, replace(LOWERED["places"], gap=1e-3))
+    assert used
 
 
 @pytest.mark.long
