@@ -17,6 +17,7 @@ from sdpbb.errors import (
     ParameterError,
 )
 from sdpbb.executors import worker
+from sdpbb.executors.memory import within_free_memory
 
 if TYPE_CHECKING:
     from sdpbb.problem import Instance
@@ -69,7 +70,7 @@ def _solve(job: Job, certificate: str | None) -> dict[str, Any]:
     from sdpbb.problem.formats import read_instance
     from sdpbb.solver import solve
 
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, within_free_memory():
         warnings.simplefilter("always")
         instance = read_instance(
             job.data,

@@ -12,8 +12,13 @@ class Rejected(Exception):
 
 @contextlib.contextmanager
 def at(place: str) -> Iterator[None]:
-    """Add the place in a certificate to a `Rejected` of the block."""
+    """Add the place in a certificate to a `Rejected` of the block.
+
+    Numbers that are too large for each other are rejected, too.
+    """
     try:
         yield
     except Rejected as error:
         raise Rejected(f"{place}: {error}") from None
+    except OverflowError:  # of `math`, where NumPy has infinity
+        raise Rejected(f"{place}: numbers too far apart to calculate with") from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sdpbb.cli import options
 from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
 from sdpbb.cli.help import command
-from sdpbb.cli.inputs import constraint_counts
+from sdpbb.cli.inputs import constraint_counts, reading_files
 from sdpbb.cli.options import ConstraintsFileFormat
 from sdpbb.cli.outputs import Outputs
 from sdpbb.errors import ParameterError
@@ -127,7 +127,8 @@ def generate(
         _check_format(output_format, drawing)
         outputs = Outputs(json, out)
         outputs.check([labels])
-        given = read_classes(labels, column=column, encoding=encoding)
+        with reading_files(quiet):
+            given = read_classes(labels, column=column, encoding=encoding)
         classes = KnownClasses.of(given, len(given), f"{shown_path(labels)}: labels")
         constraints = drawing.of(classes)
         drawn = _Drawn(drawing, constraints, labels, len(classes), classes.n_known)

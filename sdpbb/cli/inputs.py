@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,32 @@ if TYPE_CHECKING:
     from sdpbb.problem import Instance
     from sdpbb.problem.formats import Constraints, PointTable
     from sdpbb.problem.origin import Origin
+
+
+@contextmanager
+def reading_files(quiet: bool) -> Iterator[None]:
+    """Context manager to read files in: within the free memory, with notes unless quiet.
+
+    The notes are on standard error, each on a line: those on what was read, and at once those on
+    files that take long.
+    """
+    from sdpbb.executors.memory import within_free_memory
+    from sdpbb.problem.files.long_reading import LOGGER
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(f"note: {record.getMessage()}")
+
+    lines, level = Lines(), LOGGER.level
+    if not quiet:
+        LOGGER.addHandler(lines)
+        LOGGER.setLevel(logging.INFO)
+    try:
+        with warnings_as_lines(quiet), within_free_memory():
+            yield
+    finally:
+        LOGGER.removeHandler(lines)
+        LOGGER.setLevel(level)
 
 
 @contextmanager
@@ -107,7 +134,7 @@ class InstanceOptions:
 
         if self.standardize and not quiet:
             say("note: columns are standardized: costs and distances are in these units")
-        with warnings_as_lines(quiet):
+        with reading_files(quiet):
             return read_points(
                 data,
                 index_column=self.index_column,
@@ -137,7 +164,7 @@ class InstanceOptions:
         """
         from sdpbb.problem.formats import read_labels
 
-        with warnings_as_lines(quiet):
+        with reading_files(quiet):
             return read_labels(path, n_points, column, origin=origin, encoding=self.encoding)
 
     def instance(self, data: str, points: PointTable, quiet: bool = False) -> Instance:
@@ -155,7 +182,7 @@ class InstanceOptions:
         from sdpbb.problem import Instance
 
         try:
-            with warnings_as_lines(quiet):
+            with reading_files(quiet):
                 return Instance.from_table(
                     points,
                     self.k,

@@ -1,14 +1,17 @@
-"""Memory that this process occupies, and free memory of the machine."""
+"""Memory that this process occupies, free memory of the machine, and a limit to it."""
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import psutil
 
+# Where Linux keeps the memory of the machine, in KiB.
+MACHINE = Path("/proc/meminfo")
 # Where Linux keeps the memory of a control group, versions 2 and 1: its limit, what is used of it,
 # and how much of that are files that need not be kept.
 CONTROL_GROUPS = (
@@ -20,6 +23,10 @@ CONTROL_GROUPS = (
         "total_inactive_file",
     ),
 )
+
+
+# Share of the free memory that reading may take: the system needs the rest for itself.
+USABLE = 0.9
 
 
 def resident_mebibytes() -> float:
@@ -49,9 +56,7 @@ def free_mebibytes() -> float:
 
     It is that of the machine, and of the control group that this process is confined to, if it is.
     """
-    import psutil
-
-    free = float(psutil.virtual_memory().available)
+    free = _available_bytes()
     for group, limit, used, cached in CONTROL_GROUPS:
         with contextlib.suppress(OSError, ValueError):  # no such group, or "max" for no limit
             most = int((group / limit).read_text())
@@ -60,7 +65,41 @@ def free_mebibytes() -> float:
     return free / 2**20
 
 
+@contextlib.contextmanager
+def within_free_memory() -> Iterator[None]:
+    """Context manager: raise MemoryError before the block takes more than the free memory.
+
+    Linux would promise the memory, and later kill the process without a word. The limit is on the
+    whole process, so it is for commands and workers, not for other people's programs. Other systems
+    have no such limit, and change nothing.
+    """
+    statm = Path("/proc/self/statm")
+    if not statm.exists():
+        yield
+        return
+    import resource
+
+    before, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    taken = int(statm.read_text().split()[5]) * resource.getpagesize()
+    limits = [taken + int(USABLE * free_mebibytes() * 2**20), before, hard]
+    limit = min(one for one in limits if one != resource.RLIM_INFINITY)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (before, hard))
+
+
+def _available_bytes() -> float:
+    """Return the memory that the machine has free."""
+    if MACHINE.exists():
+        return 1024.0 * _statistic(MACHINE, "MemAvailable:")
+    import psutil  # not on Linux: every command that reads a file would wait for it
+
+    return float(psutil.virtual_memory().available)
+
+
 def _statistic(path: Path, name: str) -> int:
     """Return the value in the line "name value" of a file; 0 if there is none."""
-    lines = (line.split() for line in path.read_text().splitlines())
+    lines = (line.split()[:2] for line in path.read_text().splitlines())
     return next((int(value) for key, value in lines if key == name), 0)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from sdpbb.files import FilePath
+from sdpbb.problem.files.long_reading import reading_file
 from sdpbb.problem.files.points import read_points
 from sdpbb.problem.sources import stated_in_file
 from sdpbb.problem.table import PointTable
@@ -109,4 +110,6 @@ class FromFiles:
 
         Parameters and errors are those of `sdpbb.problem.sources.stated_in_file`.
         """
-        return cls(**stated_in_file(table, k, *arguments, **options))
+        stated = stated_in_file(table, k, *arguments, **options)
+        with reading_file(options.get("data", "")):
+            return cls(**stated)

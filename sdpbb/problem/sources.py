@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constra
 from sdpbb.problem.files.constraint_formats import check_no_constraints_options, read_constraints
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.files.kept_rows import KeptRows
+from sdpbb.problem.files.long_reading import reading_file
 from sdpbb.problem.frames import numbered
 from sdpbb.problem.size_limits import OF_ONE_K, checked_sizes
 from sdpbb.problem.table import PointTable
@@ -58,8 +59,10 @@ def stated_in_file(
         If there are limits on weights, and the points have none.
     """
 
-    def in_file() -> AbstractContextManager[None]:
-        return naming_file(data) if data else nullcontext()
+    @contextmanager
+    def in_file() -> Iterator[None]:
+        with reading_file(data), naming_file(data) if data else nullcontext():
+            yield
 
     k = table.k if k is None else k
     if k is None:

@@ -173,6 +173,8 @@ def errors_as_one_line(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of old formats
             yield
+    except MemoryError:  # of pyarrow, one of its other errors, too
+        raise
     except OSError as error:
         # Of pyarrow too, for what is wrong inside the file.
         reason = error.strerror or shown(" ".join(str(error).split()))

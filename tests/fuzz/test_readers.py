@@ -159,6 +159,7 @@ def answers(reader: Reader, path: Path, content: bytes, rng: np.random.Generator
             message = str(error)
             assert message.isprintable()
             assert 0 < len(message) <= LONGEST
+            assert "does not fit into the memory" not in message
             if reader.read in (points, labels, constraints):
                 assert str(path) in message
                 assert len(message) < len(str(path)) + 1000

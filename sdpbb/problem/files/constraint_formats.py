@@ -14,6 +14,7 @@ from sdpbb.problem.files import (
     constraints_pccc,
 )
 from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
+from sdpbb.problem.files.long_reading import reading_file
 from sdpbb.problem.files.records import is_table
 from sdpbb.problem.files.rows import Rows, warn_of_one_based
 from sdpbb.problem.textfile import encoding_beside, open_text, shown, without_comment
@@ -67,22 +68,23 @@ def read_constraints(
         If row 0 is never named, and that is unlikely: see `warn_of_one_based`; and if the file
         holds no constraints.
     """
-    rows = Rows.of(n_points, one_based, row_names)
-    encoding = encoding_beside(path, encoding)
-    if constraints_format is None:
-        file_format = _detected(path, rows, encoding)
-    else:
-        check_format(constraints_format)
-        file_format = CONSTRAINT_FORMATS[constraints_format]
-    constraints = file_format.read(path, rows, encoding)
-    if constraints.are_none:
-        warn_caller(
-            f"{shown_path(path)}: holds no constraints; is it the file that was meant?",
-            InstanceWarning,
-        )
-    if file_format.names_rows and row_names is None and not one_based:
-        warn_of_one_based(path, constraints.all_pairs, n_points)
-    return constraints
+    with reading_file(path):
+        rows = Rows.of(n_points, one_based, row_names)
+        encoding = encoding_beside(path, encoding)
+        if constraints_format is None:
+            file_format = _detected(path, rows, encoding)
+        else:
+            check_format(constraints_format)
+            file_format = CONSTRAINT_FORMATS[constraints_format]
+        constraints = file_format.read(path, rows, encoding)
+        if constraints.are_none:
+            warn_caller(
+                f"{shown_path(path)}: holds no constraints; is it the file that was meant?",
+                InstanceWarning,
+            )
+        if file_format.names_rows and row_names is None and not one_based:
+            warn_of_one_based(path, constraints.all_pairs, n_points)
+        return constraints
 
 
 def check_format(constraints_format: str) -> None:

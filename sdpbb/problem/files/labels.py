@@ -16,6 +16,7 @@ from sdpbb.errors import InstanceError
 from sdpbb.files import FilePath, shown_path, write_atomically
 from sdpbb.problem.files import points_npz
 from sdpbb.problem.files.label_columns import label_column
+from sdpbb.problem.files.long_reading import reading_file
 from sdpbb.problem.files.points_npy import read_array
 from sdpbb.problem.files.records import Records, read_records
 from sdpbb.problem.origin import Origin
@@ -57,26 +58,27 @@ def read_labels(
     BackendUnavailable
         If a package that reads the file is not installed.
     """
-    suffix, name = file_suffix(path), shown_path(path)
-    labels: Sequence[Hashable]
-    if suffix in (".npy", ".npz"):
-        labels = _of_array(path, column)
-    else:
-        records = read_records(path, encoding_beside(path, encoding), "labels")
-        found = label_column(records, column, n_points, origin)
-        labels = _of_fields(found.fields, found.where)
-    n_data = None if n_points is None else n_points
-    if n_points is not None and origin is not None:
-        n_data = origin.n_data_rows(n_points)
-        if origin.kept_rows is not None and len(labels) == n_data:
-            labels = [labels[row] for row in origin.kept_rows.tolist()]
-    if n_points is not None and len(labels) != n_points:
-        raise InstanceError(
-            f"{name}: {len(labels)} labels for {n_data} points; expected one per line and point"
-        )
-    note_noise(labels.count(-1), len(labels), name)
-    number_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    return np.array([number_of[label] for label in labels], np.intp)
+    with reading_file(path):
+        suffix, name = file_suffix(path), shown_path(path)
+        labels: Sequence[Hashable]
+        if suffix in (".npy", ".npz"):
+            labels = _of_array(path, column)
+        else:
+            records = read_records(path, encoding_beside(path, encoding), "labels")
+            found = label_column(records, column, n_points, origin)
+            labels = _of_fields(found.fields, found.where)
+        n_data = None if n_points is None else n_points
+        if n_points is not None and origin is not None:
+            n_data = origin.n_data_rows(n_points)
+            if origin.kept_rows is not None and len(labels) == n_data:
+                labels = [labels[row] for row in origin.kept_rows.tolist()]
+        if n_points is not None and len(labels) != n_points:
+            raise InstanceError(
+                f"{name}: {len(labels)} labels for {n_data} points; expected one per line and point"
+            )
+        note_noise(labels.count(-1), len(labels), name)
+        number_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+        return np.array([number_of[label] for label in labels], np.intp)
 
 
 def read_classes(
@@ -97,13 +99,14 @@ def read_classes(
     InstanceError, BackendUnavailable
         As `read_labels`.
     """
-    if file_suffix(path) in (".npy", ".npz"):
-        classes = list(_label_array(path, column).tolist())
-    else:
-        beside = encoding_beside(path, encoding)
-        records = read_records(path, beside, "classes", keeps_blank_lines=True)
-        records = _without_last_blank_lines(records, n_points, origin)
-        classes = label_column(records, column, n_points, origin, partial=True).fields
+    with reading_file(path):
+        if file_suffix(path) in (".npy", ".npz"):
+            classes = list(_label_array(path, column).tolist())
+        else:
+            beside = encoding_beside(path, encoding)
+            records = read_records(path, beside, "classes", keeps_blank_lines=True)
+            records = _without_last_blank_lines(records, n_points, origin)
+            classes = label_column(records, column, n_points, origin, partial=True).fields
     kept = None if origin is None else origin.kept_rows
     n_data = n_points if origin is None or n_points is None else origin.n_data_rows(n_points)
     if kept is not None and len(classes) == n_data:
@@ -191,7 +194,7 @@ def _of_fields(fields: list[str], where: Callable[[int], str]) -> list[int]:
 def _label_array(path: FilePath, column: str | None) -> NDArray[Any]:
     """Return an array (n,) of numbers or words, or raise the InstanceError."""
     if file_suffix(path) == ".npz":
-        array = points_npz.read_array(path, column, lambda one: one.ndim == 1, "labels (n,)")
+        array = points_npz.read_array(path, column, 1, "labels (n,)")
     elif column is None:
         array = read_array(path)
     else:

@@ -16,6 +16,7 @@ from sdpbb.problem.files import (
     points_parquet,
     points_text,
 )
+from sdpbb.problem.files.long_reading import reading_file
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.files.suspicions import notes_on
 from sdpbb.problem.preparation import prepared
@@ -104,15 +105,16 @@ def read_points(
     )
     suffix, where = file_suffix(path), f"{shown_path(path)}: "
     _check_options(path, suffix, reading)
-    found = POINT_READERS.get(suffix, points_text.read)(path, reading)
-    if weight_column is not None and not found.feature_names:
-        raise InstanceError(
-            f"weight_column: the columns of {shown_path(path)} have no names; expected {TABLES} "
-            "with it"
-        )
-    for note in notes_on(found, weight_column):
-        warn_caller(f"{where}{note}", InstanceNote)
-    return prepared(found, reading, where)
+    with reading_file(path):
+        found = POINT_READERS.get(suffix, points_text.read)(path, reading)
+        if weight_column is not None and not found.feature_names:
+            raise InstanceError(
+                f"weight_column: the columns of {shown_path(path)} have no names; expected {TABLES} "
+                "with it"
+            )
+        for note in notes_on(found, weight_column):
+            warn_caller(f"{where}{note}", InstanceNote)
+        return prepared(found, reading, where)
 
 
 def _check_options(path: FilePath, suffix: str, reading: Reading) -> None:

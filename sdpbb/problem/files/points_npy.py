@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
 from tokenize import TokenError
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.files import FilePath
+from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.checks import as_points
+from sdpbb.problem.files.long_reading import check_memory
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.table import PointTable, without_columns
 from sdpbb.problem.textfile import errors_as_one_line, naming_file
@@ -54,25 +56,37 @@ def read_array(path: FilePath) -> NDArray[Any]:
         One line: the file, what is wrong and what would be right.
     """
     with errors_as_one_line(path, "an array that numpy.save wrote", HEADER_ERRORS):
-        _check_header(path)
-        # A map: a header that claims more than the file holds is found out before any memory is
-        # taken.
+        with open(path, "rb") as file:
+            header = read_header(file, os.stat(path).st_size)
+        check_fits(path, header)
         return np.array(np.lib.format.open_memmap(path, mode="r"))
 
 
-def _check_header(path: FilePath) -> None:
-    """Raise a ValueError for a header that `numpy.save` never writes."""
-    with open(path, "rb") as file:
-        check_header(file, None)
+class Header(NamedTuple):
+    """Shape and type of an array that a file holds."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
 
 
-def check_header(file: IO[bytes], size: int | None) -> None:
-    """Raise a ValueError for a header that `numpy.save` never writes.
+def check_fits(path: FilePath, header: Header) -> None:
+    """Raise the InstanceError if an array of a file, and its copy of floats, exceed the memory."""
+    check_memory(
+        f"{shown_path(path)}: an array of shape {header.shape} and type {header.dtype}",
+        math.prod(header.shape) * (header.dtype.itemsize + np.dtype(float).itemsize),
+    )
 
-    A negative shape of items without size would end the process in a division by zero.
 
-    size : bytes of the file, which the array must not claim to be longer than; None if that is
-        found out elsewhere
+def read_header(file: IO[bytes], size: int) -> Header:
+    """Return the header of an array, which is where the file begins.
+
+    size : bytes of the file
+
+    Raises
+    ------
+    ValueError
+        If `numpy.save` never writes such a header, or the array would be longer than the file. A
+        negative shape of items without size would end the process in a division by zero.
     """
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:  # later ones are of tables with names
@@ -80,5 +94,6 @@ def check_header(file: IO[bytes], size: int | None) -> None:
     shape, _, dtype = _HEADERS[version](file)
     if min(shape, default=0) < 0 or not dtype.itemsize:
         raise ValueError(f"shape {shape} of {dtype}")
-    if size is not None and math.prod(shape) * dtype.itemsize > size:
+    if math.prod(shape) * dtype.itemsize > size:
         raise ValueError(f"shape {shape} of {dtype} in {size} bytes")
+    return Header(shape, dtype)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,13 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.files import FilePath, shown_path
-from sdpbb.problem.files.points_npy import HEADER_ERRORS, check_header, points_of_array
+from sdpbb.problem.files.points_npy import (
+    HEADER_ERRORS,
+    Header,
+    check_fits,
+    points_of_array,
+    read_header,
+)
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import errors_as_one_line, shown
@@ -22,19 +27,17 @@ _ERRORS = (*HEADER_ERRORS, EOFError, NotImplementedError, zipfile.BadZipFile, zl
 
 def read(path: FilePath, reading: Reading) -> PointTable:
     """Return the points of a file, as `sdpbb.problem.files.points.read_points` does."""
-    array = read_array(path, reading.table, lambda one: one.ndim == 2, "table (n, d), the points")
+    array = read_array(path, reading.table, 2, "table (n, d), the points")
     return points_of_array(path, array, reading)
 
 
-def read_array(
-    path: FilePath, name: str | None, fits: Callable[[NDArray[Any]], bool], expected: str
-) -> NDArray[Any]:
+def read_array(path: FilePath, name: str | None, n_dimensions: int, expected: str) -> NDArray[Any]:
     """Return one of the arrays of a file; nothing in the file is run.
 
     Parameters
     ----------
-    name : of the array; None for the only one that fits
-    expected : what messages say of an array that fits
+    name : of the array; None for the only one of so many dimensions
+    expected : what messages say of such an array
 
     Raises
     ------
@@ -42,43 +45,51 @@ def read_array(
         One line: the file, what is wrong and what would be right.
     """
     with errors_as_one_line(path, "a file of arrays that numpy.savez wrote", _ERRORS):
-        arrays = _arrays(path, name)
-    if name is not None:
-        if name not in arrays:
-            raise InstanceError(
-                f"{shown_path(path)}: table = {shown(name)}: there is no such array; expected one "
-                f"of {_names(arrays)}"
-            )
-        return arrays[name]
-    fitting = [array for array in arrays.values() if array.dtype.kind in "biufU" and fits(array)]
+        headers = _headers(path)
+    if name is None:
+        name = _only_one(path, headers, n_dimensions, expected)
+    elif name not in headers:
+        raise InstanceError(
+            f"{shown_path(path)}: table = {shown(name)}: there is no such array; expected one "
+            f"of {_names(headers)}"
+        )
+    check_fits(path, headers[name])
+    with (
+        errors_as_one_line(path, "a file of arrays that numpy.savez wrote", _ERRORS),
+        np.load(path, allow_pickle=False) as content,
+    ):
+        return np.asarray(content[name])
+
+
+def _only_one(path: FilePath, headers: dict[str, Header], n_dimensions: int, expected: str) -> str:
+    fitting = [
+        name
+        for name, (shape, dtype) in headers.items()
+        if dtype.kind in "biufU" and len(shape) == n_dimensions
+    ]
     if len(fitting) == 1:
         return fitting[0]
-    how_many = len(fitting) or "none"
     raise InstanceError(
-        f"{shown_path(path)}: {how_many} of the arrays {_names(arrays)} may be the {expected}; "
-        "expected one, or its name (--table, or --column for labels)"
+        f"{shown_path(path)}: {len(fitting) or 'none'} of the arrays {_names(headers)} may be the "
+        f"{expected}; expected one, or its name (--table, or --column for labels)"
     )
 
 
-def _arrays(path: FilePath, name: str | None) -> dict[str, NDArray[Any]]:
-    """Return the arrays by name: all, or the one of this name, if it is there.
-
-    Their sizes are checked before any memory is taken.
-    """
+def _headers(path: FilePath) -> dict[str, Header]:
+    """Return the headers of the arrays by name."""
     with zipfile.ZipFile(path) as archive:
         members = {
             info.filename.removesuffix(".npy"): info
             for info in archive.infolist()
             if info.filename.endswith(".npy")
         }
-        for info in members.values():
+        headers = {}
+        for name, info in members.items():
             with archive.open(info) as file:
-                check_header(file, info.file_size)
-    with np.load(path, allow_pickle=False) as content:
-        wanted = members if name is None else [one for one in members if one == name]
-        return {one: content[one] for one in wanted}
+                headers[name] = read_header(file, info.file_size)
+        return headers
 
 
-def _names(arrays: dict[str, NDArray[Any]]) -> str:
-    names = [f"{shown(name)} {array.shape}" for name, array in arrays.items()]
+def _names(headers: dict[str, Header]) -> str:
+    names = [f"{shown(name)} {header.shape}" for name, header in headers.items()]
     return f"{', '.join(names[:10])}{', ...' if len(names) > 10 else ''}" or "(none)"

@@ -90,9 +90,17 @@ def _arrow_table(path: FilePath) -> Any:
         if is_feather:
             table = feather.read_table(path, use_threads=False, memory_map=False)
         else:
-            table = parquet.ParquetFile(path).read(use_threads=False)
+            table = _row_groups(parquet.ParquetFile(path))
         table.validate(full=True)  # text that is not UTF-8 would be found out too late
         return table
+
+
+def _row_groups(file: Any) -> Any:
+    """Return the table of a Parquet file; Ctrl-C is heard between two of its row groups."""
+    import pyarrow
+
+    groups = [file.read_row_group(i, use_threads=False) for i in range(file.num_row_groups)]
+    return pyarrow.concat_tables([file.schema_arrow.empty_table(), *groups])
 
 
 def _index_columns(path: FilePath, table: Any) -> list[str]:

@@ -1,0 +1,288 @@
+"""Forged certificates of every kind: what the checker accepts of them is what enumeration says."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.bounds.sdp.cuts import SeparationParameters
+from sdpbb.bounds.sdp.cuts.stars import StarCuts
+from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.checker.blocks import Blocks
+from sdpbb.checker.certificate import Certificate
+from sdpbb.checker.container import unpack
+from sdpbb.checker.rejection import Rejected
+from sdpbb.decomposition.parameters import DecompositionParameters
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Instance
+from sdpbb.problem.cluster_rules import CheckedConstraints, foreign_constraints
+from sdpbb.verification import verdict_on, verify_certificate
+from tests.checker.building import built
+from tests.checker.building import random_instance as plain_instance
+from tests.decomposition.test_bound import random_any
+from tests.enumeration import random_instance
+from tests.examples import examples
+from tests.fuzz.forged import (
+    Arrays,
+    accepted,
+    evidences,
+    families_in,
+    forged,
+    packed,
+    references,
+)
+from tests.fuzz.lines import cheapest_on_line, random_line
+from tests.sizes.instances import sized_instance
+from tests.soft.instances import least_cost, random_mixture, random_soft_instance, weighted_mixture
+
+# Of every certificate.
+FORGED = 20
+WEAK = replace(
+    SdpParameters(), max_iterations=60, separation=SeparationParameters(stars=StarCuts(per_block=2))
+)
+SDP = SolverParameters(bounding="sdp", sdp=WEAK, gap=1e-6)
+COLGEN = SolverParameters(bounding="colgen", gap=1e-6)
+SUBSETS = SolverParameters(
+    bounding="decomposition",
+    decomposition=DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1),
+    gap=0.5,
+)
+
+
+class Proven(NamedTuple):
+    """A certificate, its instance, and the least cost of a clustering; None if there is none."""
+
+    data: bytes
+    instance: Instance
+    truth: float | None
+
+
+def seed_of(rng: np.random.Generator) -> int:
+    return int(rng.integers(2**31))
+
+
+def constrained(rng: np.random.Generator) -> Instance:
+    """With constraints on clusters or without, none of them of a class of one's own."""
+    while foreign_constraints((instance := random_any(rng)).cluster_constraints):
+        pass
+    return instance
+
+
+# Those of constraints on clusters last, as semidefinite bounds do not know of them.
+INSTANCES = (
+    lambda rng: random_instance(rng, n_max=9, n_min=5),
+    lambda rng: sized_instance(seed_of(rng), 9),
+    lambda rng: random_soft_instance(rng, 8),
+    lambda rng: random_mixture(seed_of(rng)),
+    lambda rng: weighted_mixture(seed_of(rng)),
+    constrained,
+)
+
+
+def proven(path: Path, instance: Instance, parameters: SolverParameters) -> Proven:
+    sdpbb.solve(instance, parameters, certificate=path)
+    verify_certificate(path, instance)
+    return Proven(path.read_bytes(), instance, least_cost(instance))
+
+
+def semidefinite(path: Path, rng: np.random.Generator) -> Proven:
+    kinds = INSTANCES[:-1]
+    return proven(path, kinds[rng.integers(len(kinds))](rng), SDP)
+
+
+def lagrangian(path: Path, rng: np.random.Generator) -> Proven:
+    return proven(path, INSTANCES[rng.integers(len(INSTANCES))](rng), COLGEN)
+
+
+def enumerated(path: Path, rng: np.random.Generator) -> Proven:
+    """The proof of a run, and enumerated clusters in its root that prove all but the optimum."""
+    data, instance, truth = lagrangian(path, rng)
+    document, stored = unpack(data)
+    arrays: Arrays = list(stored)
+    root = document["nodes"][0]
+    if truth is None or truth <= 0.0 or any("equal" in step for step in root["steps"]):
+        return Proven(data, instance, truth)
+    checked = CheckedConstraints.of(instance)
+    pairs = checked.must_link, checked.cannot_link
+    m = Blocks.of(instance.n_points, instance.k, *pairs, checked.rules).m
+    below = truth * rng.choice([0.2, 0.9, 0.999999])
+    prices = rng.exponential(truth / m, m) * rng.choice([0.0, 0.1, 1.0])
+    triples = [sorted(rng.permutation(m)[:3]) for _ in range(int(rng.integers(3)) if m >= 3 else 0)]
+    values = {
+        "prices": prices,
+        "share_prices": prices * rng.choice([0.0, 1.0]) + rng.exponential(below / m, m) * 0.5,
+        "triples": np.array(triples, np.int32).reshape(-1, 3),
+        "penalties": rng.exponential(0.1 * below, len(triples)),
+    }
+    at = {name: len(arrays) + place for place, name in enumerate(values)}
+    arrays += values.values()
+    evidence = {
+        "kind": "enumerated",
+        "below": below,
+        "prices": at["prices"],
+        "least": -float(prices.sum()) - below,
+        **{name: at[name] for name in ("share_prices", "triples", "penalties")},
+    }
+    root["steps"].insert(0, {"bound": below, "evidence": evidence})
+    if accepted(document, arrays, instance) is None:
+        return Proven(data, instance, truth)
+    return Proven(packed(document, arrays), instance, truth)
+
+
+def of_subsets(path: Path, rng: np.random.Generator) -> Proven:
+    """The proof of a run that begins with subsets, of points on a line."""
+    instance = random_line(rng)
+    sdpbb.solve(instance, SUBSETS, certificate=path)
+    verify_certificate(path, instance)
+    return Proven(path.read_bytes(), instance, cheapest_on_line(instance))
+
+
+def pieced(path: Path, rng: np.random.Generator) -> Proven:
+    """Proofs of parts, pieced together, of all constraints, some of which parts do not keep."""
+    instance = INSTANCES[rng.integers(len(INSTANCES) - 1)](rng)
+    data, _, truth = proven(path, instance, COLGEN)
+    document, _ = unpack(data)
+    n, k = instance.n_points, instance.k
+    parts = np.array_split(rng.permutation(n), int(rng.integers(1, max(2, n // k + 1))))
+    arrays: Arrays = []
+    subsets = []
+    for part in parts:
+        rows = np.sort(part)
+        if len(rows) < k:
+            continue
+        keeps_all = rng.random() < 0.3
+        sdpbb.solve(
+            inside(instance, rows, keeps_all), (SDP, COLGEN)[rng.integers(2)], certificate=path
+        )
+        own, stored = unpack(path.read_bytes())
+        for holder, key in references(own):
+            if isinstance(holder[key], int):
+                holder[key] += len(arrays) + 1
+        subsets.append({"rows": len(arrays), "nodes": own["nodes"]})
+        arrays += [rows.astype(np.int32), *stored]
+    del document["nodes"]
+    document |= {"status": "unknown", "labels": None, "cost": None, "lower_bound": 0.0}
+    document["subsets"] = subsets
+    if not subsets or (verdict := accepted(document, arrays, instance)) is None:
+        return Proven(data, instance, truth)
+    assert_true(verdict, truth, "pieced together")
+    return Proven(packed(document, arrays), instance, truth)
+
+
+def inside(instance: Instance, rows: np.ndarray, keeps_all: bool) -> Instance:
+    """The instance of some rows, with the constraints on them alone.
+
+    keeps_all : least and listed sizes and weights, too, where they fit, which parts need not keep
+    """
+    place = {int(row): at for at, row in enumerate(rows)}
+
+    def pairs(stated: Any) -> list[tuple[int, int]]:
+        return [(place[i], place[j]) for i, j in stated.tolist() if i in place and j in place]
+
+    def soft(stated: Any) -> list[tuple[int, int, float]]:
+        return [
+            (place[i], place[j], weight)
+            for (i, j), weight in zip(stated.pairs.tolist(), stated.weights.tolist(), strict=True)
+            if i in place and j in place
+        ]
+
+    kept = {"min_size": instance.min_size, "min_weight": instance.min_weight} if keeps_all else {}
+    if keeps_all and kept["min_size"] is not None:
+        kept["min_size"] = min(kept["min_size"], len(rows) // instance.k)
+    return Instance(
+        instance.points[rows],
+        instance.k,
+        pairs(instance.must_link),
+        pairs(instance.cannot_link),
+        soft_must_link=soft(instance.soft_must_link),
+        soft_cannot_link=soft(instance.soft_cannot_link),
+        weights=None if instance.weights is None else instance.weights[rows],
+        max_size=instance.max_size,
+        max_weight=instance.max_weight,
+        **kept,
+    )
+
+
+def of_all_steps(path: Path, rng: np.random.Generator) -> Proven:
+    """A proof that no engine makes: with pairs that are far, excluded and refuted, and all cuts."""
+    k = int(rng.integers(2, 4))
+    instance = plain_instance(rng, n=5, k=k, pairs=int(rng.integers(4)))
+    return Proven(built(instance, fixing=True).data, instance, least_cost(instance))
+
+
+CERTIFICATES: dict[str, Callable[[Path, np.random.Generator], Proven]] = {
+    one.__name__: one
+    for one in (semidefinite, lagrangian, enumerated, of_subsets, pieced, of_all_steps)
+}
+
+
+def assert_true(verdict: sdpbb.CertificateVerdict, truth: float | None, what: str) -> None:
+    """Whether a verdict says nothing that the least cost of a clustering contradicts."""
+    if truth is None:
+        assert verdict.status in ("infeasible", "unknown"), what
+        return
+    assert verdict.status != "infeasible", what
+    rounding = 1e-12 * truth + 1e-28
+    assert verdict.lower_bound <= truth + rounding, what
+    if verdict.cost is not None:
+        assert verdict.cost >= truth - rounding, what
+    if verdict.status == "optimal":
+        slack = (max(verdict.tolerance, 1e-12) + 1e-12) * verdict.cost
+        assert verdict.cost - truth <= slack + rounding, what
+
+
+def check_forgeries(
+    path: Path, kind: str, rng: np.random.Generator, number: int, counts: Counter
+) -> None:
+    """Forge a certificate of a kind; counts are of what it holds, and of what is accepted."""
+    for _ in range(10):  # most draws are of instances that leave nothing to prove
+        made = CERTIFICATES[kind](path, rng)
+        if held := families_in(made.data):
+            break
+    counts.update(held)
+    counts["certificates"] += 1
+    for what, verdict in forged(made.data, made.instance, rng, number):
+        counts["forged"] += 1
+        if verdict is not None:
+            counts["accepted"] += 1
+            assert_true(verdict, made.truth, what)
+
+
+@pytest.mark.parametrize("kind", CERTIFICATES)
+def test_forged_certificates_prove_nothing_that_is_wrong(kind, tmp_path):
+    counts = Counter()
+
+    @examples(12)
+    @given(st.integers(0, 2**32))
+    def survives(seed):
+        rng = np.random.default_rng([seed, 5])
+        check_forgeries(tmp_path / "proof", kind, rng, FORGED, counts)
+
+    survives()
+    assert 0 < counts["accepted"] < counts["forged"]
+    expected = {"of_subsets": "subsets", "pieced": "subsets", "of_all_steps": "fix"}.get(kind, kind)
+    assert counts[expected] > 0
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-300])
+def test_numbers_too_far_apart_are_rejected(scale, tmp_path):
+    """Prices of next to nothing, where sizes are listed: an overflow is no proof, and no crash."""
+    points = np.random.default_rng(16).normal(size=(9, 3))
+    instance = Instance(points, 4, sizes=(1, 1, 3, 4))
+    data = proven(tmp_path / "proof", instance, COLGEN).data
+    document, stored = unpack(data)
+    arrays = [np.array(array) for array in stored]
+    found = [evidence for evidence in evidences(document) if evidence["kind"] == "lagrangian"]
+    assert found
+    for evidence in found:
+        arrays[evidence["prices"]] *= scale
+        evidence["least"] = -5.0
+    with pytest.raises(Rejected, match=r"^node 0, step \d+: "):
+        verdict_on(Certificate.read(packed(document, arrays)), instance)

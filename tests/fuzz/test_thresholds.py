@@ -1,0 +1,149 @@
+"""Bounds of places and of subsets, where they begin to be used: what they prove is true.
+
+The truth is known by dynamic programming on a line, by enumeration where parameters let these
+bounds have few points, and elsewhere by another bound.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.bounds.places.parameters import PlaceParameters
+from sdpbb.bounds.places.run import PlaceRun
+from sdpbb.decomposition.parameters import DecompositionParameters
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Instance
+from sdpbb.result import Result
+from sdpbb.solver import solve
+from sdpbb.verification import verify_certificate
+from tests.enumeration import optimum, random_instance
+from tests.examples import examples
+from tests.fuzz.lines import cheapest_on_line, random_line
+
+SEEDS = st.integers(0, 2**32)
+# Both bounds from two blocks on, in few of them.
+FEW_PLACES = PlaceParameters(fewest=2, fewest_small=2, least_blocks=2)
+FEW_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
+LOWERED = {
+    "places": SolverParameters(places=FEW_PLACES),
+    "subsets": SolverParameters(bounding="decomposition", decomposition=FEW_SUBSETS),
+    "subsets alone": SolverParameters(
+        bounding="decomposition",
+        decomposition=FEW_SUBSETS,
+        places=PlaceParameters(time_share=0.0),
+    ),
+    "both": SolverParameters(
+        bounding="decomposition", decomposition=FEW_SUBSETS, places=FEW_PLACES
+    ),
+}
+AS_THEY_ARE = SolverParameters()
+SUBSETS = SolverParameters(bounding="decomposition")
+SUBSETS_ALONE = replace(SUBSETS, places=PlaceParameters(time_share=0.0))
+# Points from which places are used, and blocks from which subsets are.
+THRESHOLDS = PlaceParameters().fewest, DecompositionParameters().least_blocks
+
+
+def assert_true(result: Result, truth: float | None, gap: float) -> None:
+    """Whether a result says nothing that the least cost of a clustering contradicts."""
+    if truth is None:
+        assert result.status.value == "infeasible"
+        return
+    assert result.status.value == "optimal"
+    assert result.lower_bound <= truth * (1 + 1e-9) + 1e-12
+    assert truth * (1 - 1e-9) - 1e-12 <= result.objective
+    assert result.objective <= truth * (1 + 2 * gap) + 1e-9
+
+
+@examples()
+@given(SEEDS)
+def test_dynamic_programming_on_a_line_agrees_with_enumeration(seed):
+    instance = random_line(np.random.default_rng(seed), n_min=5, n_max=9)
+    assert cheapest_on_line(instance) == pytest.approx(optimum(instance), rel=1e-9, abs=1e-15)
+
+
+def constrained(rng: np.random.Generator) -> Instance:
+    """Few points in one to four dimensions, at and beyond the most that places have."""
+    instance = random_instance(rng, n_max=9, n_min=4)
+    points = rng.normal(size=(instance.n_points, int(rng.integers(1, 5))))
+    if rng.random() < 0.3:
+        points = np.round(points)
+    return replace(instance, points=points * 10.0 ** rng.integers(-6, 7))
+
+
+@pytest.mark.parametrize("bounds", LOWERED)
+@examples(30)
+@given(SEEDS, st.booleans())
+def test_few_points(tmp_path_factory, bounds, seed, certify):
+    rng = np.random.default_rng([seed, 1])
+    instance, gap = constrained(rng), float(rng.choice([1e-6, 1e-2, 0.3]))
+    proof = tmp_path_factory.getbasetemp() / f"few {bounds}" if certify else None
+    result = solve(instance, replace(LOWERED[bounds], gap=gap), certificate=proof)
+    assert_true(result, optimum(instance), gap)
+    if proof is not None:
+        assert verify_certificate(proof, instance).status == result.status.value
+
+
+@pytest.mark.parametrize("bounds", LOWERED)
+@examples(6)
+@given(SEEDS)
+def test_lines(bounds, seed):
+    rng = np.random.default_rng([seed, 2])
+    instance, gap = random_line(rng, 10, 80), float(rng.choice([1e-4, 0.1]))
+    result = solve(instance, replace(LOWERED[bounds], gap=gap))
+    assert_true(result, cheapest_on_line(instance), gap)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+@pytest.mark.parametrize("beyond", [-1, 0, 1])
+@examples(1)
+@given(SEEDS)
+def test_lines_at_the_thresholds(threshold, beyond, seed):
+    """In one cloud, which is not closed before these bounds begin."""
+    rng = np.random.default_rng([seed, 3])
+    n = threshold + beyond
+    instance = Instance(rng.normal(size=(n, 1)), int(rng.integers(2, 7)))
+    truth = cheapest_on_line(instance)
+    for parameters, gap in ((AS_THEY_ARE, 1e-3), (SUBSETS, 1e-3), (SUBSETS_ALONE, 1e-2)):
+        assert_true(solve(instance, replace(parameters, gap=gap)), truth, gap)
+
+
+def test_both_bounds_are_used_where_they_are_asked_for(monkeypatch):
+    used = []
+    advance = PlaceRun.advance
+
+    def noted(self, *arguments):
+        used.append(self)
+        return advance(self, *arguments)
+
+    monkeypatch.setattr(PlaceRun, "advance", noted)
+    instance = Instance(np.random.default_rng(0).normal(size=(60, 1)), 3)
+    alone = solve(instance, replace(LOWERED["subsets alone"], gap=0.1))
+    assert alone.statistics.n_subsets > 1
+    assert not used
+    solve(instance, replace(LOWERED["places"], gap=1e-3))
+    assert used
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("d", [3, 4])
+@examples(2)
+@given(SEEDS)
+def test_other_bounds_agree_at_three_dimensions(d, seed):
+    """With must-links and cannot-links of some of the points; four dimensions have no places."""
+    rng = np.random.default_rng([seed, 4])
+    k = int(rng.integers(2, 5))
+    labels = rng.integers(k, size=60)
+    points = rng.normal(size=(60, d)) + 3.0 * rng.normal(size=(k, d))[labels]
+    pairs = rng.permutation(60).reshape(-1, 2)[: int(rng.integers(0, 20))]
+    same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    instance = Instance(points, k, pairs[same], pairs[~same])
+    other = solve(instance, SolverParameters(bounding="sdp", gap=1e-5))
+    for parameters in LOWERED.values():
+        result = solve(instance, replace(parameters, gap=1e-4))
+        assert result.status.value == other.status.value == "optimal"
+        assert result.lower_bound <= other.objective * (1 + 1e-9)
+        assert other.lower_bound <= result.objective * (1 + 1e-9)

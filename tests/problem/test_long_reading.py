@@ -1,0 +1,206 @@
+"""Files that are too large for the memory, and files that take long to read."""
+
+import gzip
+import io
+import re
+import threading
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sdpbb.batch.evaluation import evaluate
+from sdpbb.batch.job import Job
+from sdpbb.errors import InstanceError
+from sdpbb.executors.memory import within_free_memory
+from sdpbb.problem.files import long_reading
+from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
+
+HOUSE = (10**9, 10**6)  # 8 PB of floats
+
+
+def header(shape: tuple[int, ...], dtype: str = "<f8") -> bytes:
+    stream = io.BytesIO()
+    described = {"descr": dtype, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, described)
+    return stream.getvalue()
+
+
+def npz_that_claims(path: Path, shape: tuple[int, ...], dtype: str = "<f8") -> Path:
+    """A few bytes whose zip says that they unfold to the array of the header."""
+    content = header(shape, dtype)
+    size = len(content) + int(np.prod([np.dtype(dtype).itemsize, *shape], dtype=object))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("X.npy", content)
+        archive.filelist[0].file_size = size
+    return path
+
+
+@pytest.fixture
+def free(monkeypatch):
+    """Set the free memory, in MiB, that reading finds."""
+
+    def set_free(mebibytes: float) -> None:
+        monkeypatch.setattr("sdpbb.executors.memory.free_mebibytes", lambda: mebibytes)
+        monkeypatch.setattr(long_reading, "free_mebibytes", lambda: mebibytes)
+
+    return set_free
+
+
+def test_an_array_larger_than_the_memory_is_one_line(run, tmp_path, free):
+    free(8000)
+    data = npz_that_claims(tmp_path / "points.npz", (10**9, 1))
+    status, out, err = run("solve", data, "-k", 2)
+    assert (status, out) == (3, "")
+    assert err == (
+        f"error: {data}: an array of shape (1000000000, 1) and type float64: reading takes 14.9 "
+        "GiB of memory, and 7.0 GiB are free; expected less data\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["points.npz", "points.npy"])
+def test_headers_of_absurd_shapes_are_one_line(run, tmp_path, name):
+    data = tmp_path / name
+    if name.endswith("z"):
+        npz_that_claims(data, HOUSE)
+    else:
+        with open(data, "wb") as file:  # nothing but a header is on the disk
+            file.write(header((10**6, 10**6)))
+            file.truncate(file.tell() + 8 * 10**12)
+    for command in (["solve", data], ["solve", tmp_path / "few.csv", "--constraints", data]):
+        (tmp_path / "few.csv").write_text("x\n1\n2\n")
+        status, out, err = run(*command, "-k", 2)
+        assert (status, out, err.count("\n")) == (3, "", 1)
+        assert err.startswith(f"error: {data}")
+
+
+def test_only_the_array_that_is_read_has_to_fit(tmp_path, free):
+    free(1000)
+    path = tmp_path / "two.npz"
+    np.savez(path, X=np.zeros((3, 2)))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("Y.npy", header((10**9, 1)))
+        archive.filelist[-1].file_size = 8 * 10**9 + 128
+    assert read_points(path, table="X").points.shape == (3, 2)
+    with pytest.raises(InstanceError, match=r"shape \(1000000000, 1\) .* expected less data$"):
+        read_points(path, table="Y")
+    np.savez(path, labels=np.array([0, 1]), X=np.zeros((3, 2)))
+    assert read_labels(path).tolist() == [0, 1]
+
+
+@pytest.mark.long
+def test_text_that_unfolds_to_more_than_the_memory_is_one_line(run, tmp_path, free):
+    free(60)
+    few, data = tmp_path / "few.csv", tmp_path / "bomb.gz"
+    few.write_text("x\n1\n2\n3\n")
+    for command, line in (
+        (["solve", few, "-k", 2, "--constraints", data], b"ML 0 1\n"),
+        (["gap", few, data, "-k", 2], b"1\n"),
+        (["generate", data, "--pairs", 1, "--out", tmp_path / "pairs.txt"], b"1,2,"),
+        (["solve", data, "-k", 2], b"1,2\n"),
+    ):
+        with gzip.open(data, "wb", compresslevel=1) as file:
+            file.write(line * 2**23)
+        assert data.stat().st_size < 2**20
+        status, out, err = run(*command, "-q")
+        assert (status, out) == (3, "")
+        assert err == f"error: {data}: does not fit into the memory; expected less data\n"
+    row = evaluate(Job(str(data), "points", 2), None)
+    assert row["status"] == "bad_input"
+    assert row["message"] == f"{data}: does not fit into the memory; expected less data"
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".parquet"])
+def test_tables_that_unfold_to_more_than_the_memory_are_one_line(run, tmp_path, free, suffix):
+    data = tmp_path / f"points{suffix}"
+    if suffix == ".xlsx":
+        openpyxl = pytest.importorskip("openpyxl")
+        book = openpyxl.Workbook()
+        book.active["A1"] = 1
+        book.active.cell(10**6, 16384, 2)
+        book.save(data)
+    else:
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pyarrow.table({"x": np.zeros(2**25)}), data, compression="zstd")
+    assert data.stat().st_size < 2**20
+    (tmp_path / "few.csv").write_text("x\n1\n2\n3\n")
+    assert run("check", tmp_path / "few.csv", "-k", 2, "-q")[0] == 0
+    free(200)
+    status, out, err = run("solve", data, "-k", 2, "-q")
+    assert (status, out) == (3, "")
+    assert err == f"error: {data}: does not fit into the memory; expected less data\n"
+
+
+def test_the_limit_is_of_the_block_alone():
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with pytest.raises(KeyError), within_free_memory():
+        raise KeyError
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+def points(path: Path) -> object:
+    return read_points(path)
+
+
+def labels(path: Path) -> object:
+    return read_labels(path)
+
+
+def constraints(path: Path) -> object:
+    return read_constraints(path, 3)
+
+
+@pytest.mark.parametrize(
+    ("read", "line"), [(points, "1,2\n"), (labels, "1\n"), (constraints, "ML 1 2\n")]
+)
+def test_a_file_that_takes_long_is_logged(read, line, tmp_path, monkeypatch, caplog):
+    """The second line is waited for within the reading, so that nothing depends on its time."""
+    monkeypatch.setattr(long_reading, "FIRST_NOTE", 1e-3)
+    path = tmp_path / "file.txt"
+    path.write_text(line)
+    logged, heard = threading.Event(), []
+
+    def wait(record):
+        heard.append(record.getMessage())
+        if len(heard) == 2:
+            logged.set()
+        return True
+
+    monkeypatch.setattr("sdpbb.problem.textfile.Path.is_file", lambda _: logged.wait(60))
+    monkeypatch.setattr(long_reading.LOGGER, "filters", [wait])
+    with caplog.at_level("INFO", "sdpbb.reading"):
+        read(path)
+    assert len(heard) >= 2
+    told = rf"still reading {re.escape(str(path))} after \d+ s; a time limit begins afterwards"
+    assert all(re.fullmatch(told, line) for line in heard)
+
+
+def test_a_command_tells_that_it_is_still_reading(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(long_reading, "FIRST_NOTE", 1e-3)
+    path = tmp_path / "file.txt"
+    path.write_text("1\n2\n")
+    logged = threading.Event()
+    before = long_reading.LOGGER.handle
+
+    def handle(record):
+        before(record)
+        logged.set()
+
+    monkeypatch.setattr("sdpbb.problem.textfile.Path.is_file", lambda _: logged.wait(60))
+    monkeypatch.setattr(long_reading.LOGGER, "handle", handle)
+    assert f"note: still reading {path} after 0 s; a time limit" in run("check", path, "-k", 1)[2]
+    logged.clear()
+    monkeypatch.setattr("sdpbb.problem.textfile.Path.is_file", lambda _: True)
+    assert "still reading" not in run("check", path, "-k", 1, "-q")[2]
+    assert not long_reading.LOGGER.handlers
+
+
+def test_a_valid_file_needs_no_more_memory_than_it_takes(tmp_path, free):
+    free(600)
+    path = tmp_path / "points.npy"
+    np.save(path, np.zeros((2**22, 2)))  # 64 MiB, and a copy
+    with within_free_memory():
+        assert read_instance(path, 1).n_points == 2**22
