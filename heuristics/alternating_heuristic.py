@@ -24,11 +24,13 @@ class AlternatingHeuristic(Heuristic):
     start: Start = parameter(
         "k-means++", 'Initial centres; "random": different blocks, all equally likely.'
     )
-    n_starts: int = parameter(1, "Sets of initial centres; the best clustering counts.", ge=1)
+    n_starts: int = parameter(
+        1, "Sets of initial centres; the best clustering is the result.", ge=1
+    )
     max_iterations: int = parameter(1000, "Assignment steps of one start.", ge=1)
     assignment_time_limit: float = parameter(
         200.0,
-        "Seconds of one assignment step for integer programmes and searches.",
+        "Time limit of one assignment step by an integer programme or a search.",
         gt=0,
         infinite=True,
         unit="seconds",

@@ -84,34 +84,33 @@ class BCKM(Heuristic):
 
     min_size: int | tuple[int, ...] = parameter(
         1,
-        "Least number of points of a cluster, for all clusters or one for each; only where the "
-        "instance has no limits on sizes, which are kept as well. In a result "
-        "clusters are numbered by their first points, so that its sizes are within the bounds in "
-        "some order.",
+        "Minimum number of points of a cluster: one number for all clusters, or one for each. "
+        "Not allowed if the instance limits sizes itself. Results number clusters by their first "
+        "points, so bounds for each hold in some order.",
         ge=1,
     )
     max_size: int | tuple[int, ...] | None = parameter(
-        None, "Greatest number of points of a cluster, likewise; None for no limit.", ge=1
+        None, "Maximum number of points of a cluster, likewise. None: no limit.", ge=1
     )
     rho: float = parameter(
         0.5,
         "Initial penalty rho_0, in squared units of the points.",
         reason="On the synthetic data of the source 0.5 is 0.001 to 0.003 of the mean squared "
-        "distance to the mean; where it is much more, points are held in the clusters of the "
-        "initial assignment.",
+        "distance to the mean. If it is much more, points stay in the clusters of the initial "
+        "assignment.",
         gt=0,
     )
     growth: float = parameter(1.1, "Factor kappa of the penalties from step to step.", gt=1)
     ridge: float = parameter(1e-4, "Regularisation of the centres, lambda of (8).", gt=0)
     epsilon_centres: float = parameter(
         1e-9,
-        "The centres are at rest when the sum of squares of their movement is at most this part of "
-        "the mean squared distance of the points to their mean.",
+        "Stop when centres move by at most this share: their squared movement, relative to the "
+        "mean squared distance of the points to their mean.",
         gt=0,
     )
     epsilon_assignment: float = parameter(
         1e-6,
-        "Algorithm 2 ends when S and V have moved by no more, as sum of squares.",
+        "Algorithm 2 stops when the squared movement of S and V is at most this.",
         gt=0,
     )
     n_starts: int = parameter(1, "Initial assignments, by k-means from k-means++.", ge=1)
@@ -163,7 +162,9 @@ class BCKM(Heuristic):
                 ("max_size", self.max_size is not None),
             ):
                 if has_own:
-                    raise ParameterError(f"{name}: expected none beside the instance's own limits")
+                    raise ParameterError(
+                        f"{name}: not allowed, as the instance limits sizes itself"
+                    )
             return size_bounds(limits)
         given = {
             "min_size": self.min_size,
@@ -171,7 +172,7 @@ class BCKM(Heuristic):
         }
         for name, value in given.items():
             if np.ndim(value) and np.shape(value) != (k,):
-                raise ParameterError(f"{name} = {value!r}: expected one bound, or k = {k} of them")
+                raise ParameterError(f"{name} = {value!r}: expected one bound, or k = {k} bounds")
         least, most = (np.broadcast_to(np.asarray(value), (k,)) for value in given.values())
         if (least > most).any():
             raise ParameterError(

@@ -56,34 +56,36 @@ class BestOf(Heuristic):
 
     n_runs: int = parameter(
         4,
-        "Independent runs, seeded one by one, whose best parts are put together.",
-        reason="More of them never end worse.",
+        "Independent runs with seeds of their own, whose best parts are combined.",
+        reason="More runs never give a worse result.",
         ge=1,
     )
-    n_starts: int = parameter(10, "Sets of k-means++ centres of each run; not with a method.", ge=1)
+    n_starts: int = parameter(
+        10, "Sets of k-means++ centres of each run; not used with a method.", ge=1
+    )
     n_relocations: int = parameter(
         100,
-        "Centres that each run puts elsewhere, with descents over all blocks; within limits on "
-        "sizes, those in a row that lead to nothing better.",
+        "Moves of a centre in each run, each with a descent over all blocks. With limits on "
+        "sizes: moves in a row without improvement.",
         ge=0,
     )
     swap_effort: float = parameter(
         1.0,
-        "Effort of the search over swaps of centres, which looks at what is near alone: it ends "
-        "when this many times k min(4 k, 100) of them have not improved; 0 for none.",
+        "Effort of the search over swaps of centres: it stops after this many times k min(4 k, "
+        "100) swaps without improvement. 0: no search.",
         ge=0,
         le=1000,
     )
     method: Heuristic | str | None = parameter(
         None,
-        "Method that each run begins from instead of k-means++ centres, one run of it each with a "
-        "seed of its own: a heuristic, or the name of one.",
-        unit="a heuristic or the name of one",
+        "Heuristic, or its name, that starts each run instead of k-means++ centres. Each run has "
+        "its own seed.",
+        unit="a heuristic or its name",
     )
     workers: int = parameter(
         1,
-        "Processes that share the runs.",
-        reason="The result is the same, unless a time limit cuts in.",
+        "Number of processes that share the runs.",
+        reason="The result does not depend on it, unless a time limit stops runs.",
         ge=1,
     )
 
@@ -162,7 +164,7 @@ class BestOf(Heuristic):
                     pool.submit(position, _run, task, seed, clock.seconds_left)
                 for completion in pool.wait(POLL_SECONDS):
                     if completion.lost:
-                        raise BackendFailure("best-of: a run ended its worker process twice")
+                        raise BackendFailure("best-of: a run crashed its worker process twice")
                     outcomes[completion.key] = completion.value
                 if clock.is_over and clock.reason is Stop.INTERRUPTED:
                     break

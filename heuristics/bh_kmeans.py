@@ -47,7 +47,7 @@ class BHKMeans(AlternatingHeuristic):
     p: float = parameter(
         1.0,
         "Price of a violation, as a multiple of M.",
-        reason="0.18 to 0.2 does well where the constraints are noisy (section 5.2 of the paper).",
+        reason="0.18 to 0.2 works well with noisy constraints (section 5.2 of the paper).",
         gt=0,
     )
 
@@ -97,8 +97,8 @@ def _softened(kind: str, hard: NDArray[np.intp], soft: SoftPairs) -> SoftPairs:
     wrong = np.flatnonzero(soft.weights != 1)
     if len(wrong):
         raise InstanceError(
-            f"bh-kmeans: soft_{kind}[{wrong[0]}] has weight {soft.weights[wrong[0]]:g}; "
-            "expected weights of 1, or a method that weighs each one (pccc)"
+            f"bh-kmeans: soft_{kind}[{wrong[0]}] has weight {soft.weights[wrong[0]]:g}; expected "
+            "weight 1, or the method pccc, which uses weights"
         )
     pairs = distinct_edges(np.concatenate([hard, soft.pairs]))
     return SoftPairs(pairs, np.ones(len(pairs)))

@@ -53,14 +53,14 @@ class COPKMeans(Heuristic):
 
     n_starts: int = parameter(
         1,
-        "Sets of initial centres, each with an order of its own; the cheapest clustering of those "
-        "that do not fail is kept.",
+        "Sets of initial centres, each with its own order of points. The cheapest clustering "
+        "found is the result.",
         ge=1,
     )
     max_iterations: int = parameter(
         100,
-        "Passes of one start; the cheapest clustering of its passes is that of the start.",
-        reason="Nothing promises that they converge.",
+        "Maximum passes of one start; its cheapest clustering counts.",
+        reason="Passes may not converge.",
         ge=1,
     )
 

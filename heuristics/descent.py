@@ -95,7 +95,7 @@ class Descent:
         if self._known is None:
             feasible = find_feasible(self._contraction)
             if isinstance(feasible, Infeasibility):
-                raise ParameterError(f"no clustering keeps the cannot-links: {feasible}")
+                raise ParameterError(f"no clustering satisfies the cannot-links: {feasible}")
             self._known = feasible
         assert self._known is not None  # no time limit was given
         return HeuristicSolution(self._known, self._contraction.cost(self._known), "colouring")

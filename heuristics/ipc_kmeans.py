@@ -48,21 +48,22 @@ class IPCKMeans(Heuristic):
 
     start: Literal["k-means++", "sdp"] = parameter(
         "k-means++",
-        'Initial centres; "sdp": the semidefinite relaxation is solved first, as at the root of '
-        "`sdpbb solve`, and k-means on the rows of the rank-k approximation of its solution times "
-        "the data gives the centres, anew after each round of cuts.",
+        'Initial centres. "sdp" solves the semidefinite relaxation first, as at the root of '
+        "`sdpbb solve`. After each round of cuts, k-means on the rank-k approximation of its "
+        "solution gives centres.",
     )
     n_starts: int = parameter(
         1,
-        'Sets of initial centres, from each solution if start = "sdp"; the best clustering counts.',
+        'Sets of initial centres (from each solution if start = "sdp"). The best clustering is '
+        "the result.",
         ge=1,
     )
     max_iterations: int = parameter(1000, "Assignment steps from each set.", ge=1)
     affinities: Callable[[Contraction], Iterable[NDArray[np.float64]]] | None = parameter(
         None,
         'For start = "sdp": a function that solves the semidefinite relaxation of a contraction '
-        "and gives its solutions Z (m, m) on the way. In Python only: "
-        '`sdpbb.heuristic("ipc-kmeans", start="sdp")` supplies it.',
+        'and yields its solutions Z (m, m). Python only: `sdpbb.heuristic("ipc-kmeans", '
+        'start="sdp")` supplies it.',
         unit="a function",
     )
 

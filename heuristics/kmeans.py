@@ -37,7 +37,9 @@ class KMeans(Heuristic):
     name = "kmeans"
     soft = Soft.IGNORED
 
-    n_starts: int = parameter(1, "Sets of initial centres; the cheapest clustering is kept.", ge=1)
+    n_starts: int = parameter(
+        1, "Sets of initial centres; the cheapest clustering is the result.", ge=1
+    )
     max_iterations: int = parameter(300, "Assignment steps of one start.", ge=1)
 
     def search(self, instance: Instance, rng: np.random.Generator, clock: RunClock) -> SearchResult:

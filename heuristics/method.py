@@ -25,9 +25,9 @@ from sdpbb.time_left import OutOfTime
 class Soft(Enum):
     """Treatment of soft constraints by a method."""
 
-    REFUSED = "it takes hard constraints only"
+    REFUSED = "supports hard constraints only"
     WEIGHED = "each violation costs its weight"
-    IGNORED = "it looks at no constraint"
+    IGNORED = "ignores constraints"
 
 
 class RunClock:
@@ -95,9 +95,9 @@ class Heuristic(Parameters, ABC):
 
     time_limit: float = parameter(
         math.inf,
-        "Seconds of one run.",
-        reason="It is looked at between pieces of work that take about a tenth of a second at "
-        "most; what is found by then is returned.",
+        "Time limit of one run.",
+        reason="The clock is checked about every 0.1 s; at the limit the best result so far is "
+        "returned.",
         gt=0,
         infinite=True,
         unit="seconds",
@@ -183,31 +183,30 @@ class Heuristic(Parameters, ABC):
     def check(self, instance: Instance) -> None:
         """Raise InstanceError if the method does not take constraints of the instance's kinds."""
         if self.soft is Soft.REFUSED and instance.has_soft_constraints:
-            weighs = "a method that weighs them (pccc)"
+            weighs = "the method pccc, which uses weights"
             if instance.has_constraints_beyond_sizes:  # which pccc does not keep
-                weighs = "sdpbb.solve, which weighs them and keeps constraints on clusters"
+                weighs = "sdpbb.solve, which supports both"
             raise InstanceError(
-                f"{self.name}: takes hard constraints only; expected an instance without soft "
-                f"ones, or {weighs}"
+                f"{self.name}: supports hard constraints only; expected no soft constraints, or "
+                f"{weighs}"
             )
         if self.keeps_sizes:
             if instance.has_constraints_beyond_sizes:
                 raise InstanceError(
-                    f"{self.name}: takes constraints on pairs and limits on sizes only; expected "
-                    "an instance without others on clusters, or sdpbb.solve, whose column "
-                    "generation keeps them"
+                    f"{self.name}: supports constraints on pairs and limits on sizes only; "
+                    "expected no others, or sdpbb.solve, which supports all"
                 )
             if instance.weight_limits is not None and not self.keeps_weights:
                 raise InstanceError(
-                    f"{self.name}: takes no limits on the weights of clusters; expected an "
-                    "instance without min_weight and max_weight, or best-of, which keeps them"
+                    f"{self.name}: does not support limits on the weights of clusters; expected "
+                    "no min_weight and max_weight, or the method best-of"
                 )
         elif instance.has_constraints_beyond_pairs:
             keeps = "pccc" if instance.has_soft_constraints else "best-of"
             raise InstanceError(
-                f"{self.name}: takes constraints on pairs only; expected an instance without "
-                "those on clusters, or sdpbb.solve, whose column generation keeps them, or "
-                f"{keeps}, which keeps limits on sizes and weights"
+                f"{self.name}: supports constraints on pairs only; expected none on clusters, or "
+                f"sdpbb.solve, which supports all, or {keeps}, which supports limits on sizes and "
+                "weights"
             )
 
     @abstractmethod

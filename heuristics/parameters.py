@@ -16,34 +16,32 @@ class MultiStartParameters(Parameters):
     n_starts: int = parameter(10, "Number of sets of initial centres.", ge=1)
     n_relocations: int = parameter(
         50,
-        "After these, how often one of the best clustering's centres is put elsewhere, to begin "
-        "again from there.",
+        "Restarts after these: each moves one centre of the best clustering to another place.",
         ge=0,
     )
     swap_effort: float = parameter(
         1.0,
-        "The search over swaps of centres ends when this many times k min(4 k, 100) of them, "
-        "one after the other, have not improved; that from each start sooner. 0 for no search.",
-        reason="Near each centre there are some dozen places for another one.",
+        "The search over swaps of centres stops after this many times k min(4 k, 100) swaps in a "
+        "row without improvement. 0: no search.",
+        reason="There are a few dozen places for another centre near each.",
         ge=0,
         le=1000,
     )
     max_iterations: int = parameter(
         100,
-        "Assignment steps from one set of centres, at most.",
-        reason="A few suffice almost always.",
+        "Maximum assignment steps from one set of centres.",
+        reason="A few are enough almost always.",
         ge=1,
     )
     local_search: bool = parameter(
-        True, "Whether clusterings are improved by exchanges along Kempe chains."
+        True, "Whether to improve clusterings by exchanges along Kempe chains."
     )
     assignment_time_limit: float = parameter(
         1.0,
-        "Seconds of one run for integer programmes in the assignments; less where less is left of "
-        "the run.",
-        reason="Only components of the cannot-link graph that are too dense for dynamic "
-        "programming and for a short branch and bound need them, and only on these may a run "
-        "depend on the machine as well as on the seed.",
+        "Time limit for integer programmes in one run of the heuristic; never more than the time "
+        "left.",
+        reason="Only dense components of the cannot-link graph need integer programmes. Only "
+        "there a run depends on the machine as well as on the seed.",
         gt=0,
         infinite=True,
     )
@@ -57,7 +55,7 @@ class HeuristicSchedule(Parameters):
     before: MultiStartParameters = parameter(
         lambda: MultiStartParameters(n_starts=5, n_relocations=4),
         "Search at the root before its bound.",
-        reason="Without it nothing could stop early.",
+        reason="Without it a run cannot stop early.",
     )
     during: MultiStartParameters = parameter(
         lambda: MultiStartParameters(n_starts=3, n_relocations=4, swap_effort=0.3),

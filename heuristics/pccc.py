@@ -54,18 +54,17 @@ class PCCC(AlternatingHeuristic):
 
     q: int | Literal["auto"] | None = parameter(
         None,
-        "Number of nearest clusters that a block may join; None for all k. With hard cannot-links "
-        "an integer is raised to min(1 + D, k), D the largest number of hard cannot-links of a "
-        'block. "auto": max(2, min(1 + D, k)), the least of the paper (PCCC-N2, section 5.5).',
-        reason="Lists of that length can always be kept to if any clustering keeps the "
-        "cannot-links (Lemma 1). With soft cannot-links only, 2 is PCCC-N2-S.",
+        "Number of nearest clusters that a block may join. None: all k. Hard cannot-links raise "
+        "an integer to min(1 + D, k), D the largest number of hard cannot-links of a block. "
+        '"auto": max(2, min(1 + D, k)), the smallest of the paper (PCCC-N2, section 5.5).',
+        reason="Lists of that length suffice if any clustering satisfies the cannot-links (Lemma "
+        "1). With soft cannot-links only, 2 is PCCC-N2-S.",
         ge=1,
     )
     penalty: float | None = parameter(
         None,
-        "P, in units of d. None: the sum of d over all blocks and all k centres, divided by the "
-        "number of blocks (Table 3 of the paper; the sum is over pairs, so that P is k times the "
-        "average distance of a block from a centre), anew in each iteration.",
+        "Penalty P, in units of d. None: computed in each iteration as k times the average "
+        "distance of a block from a centre (Table 3 of the paper).",
         gt=0,
     )
 
@@ -73,8 +72,8 @@ class PCCC(AlternatingHeuristic):
         super().check(instance)
         if self.q is not None and instance.has_constraints_beyond_pairs:
             raise InstanceError(
-                f"pccc: q = {self.q!r}: within limits on sizes or weights blocks may have to join "
-                "any cluster; expected q = None, or an instance without limits"
+                f"pccc: q = {self.q!r}: with limits on sizes or weights, a block may have to join "
+                "any cluster; expected q = None, or no limits"
             )
 
     def search(

@@ -40,12 +40,12 @@ class PostProcessing(Heuristic):
 
     membership: Any = parameter(
         None,
-        "Memberships M, an array (n, k) of finite numbers >= 0; None for that of plain k-means, 1 "
-        "in the cluster of a point and 0 in the others. In Python only.",
+        "Memberships M, an array (n, k) of finite numbers >= 0. None: from plain k-means (1 in "
+        "the cluster of a point, 0 elsewhere). Python only.",
         unit="an array (n, k) of numbers >= 0, or None",
     )
     n_starts: int = parameter(
-        1, "Starts of k-means from k-means++ centres; the least sum of squares counts.", ge=1
+        1, "Starts of k-means from k-means++ centres; the lowest sum of squares counts.", ge=1
     )
     max_iterations: int = parameter(300, "Assignment steps of one start of k-means.", ge=1)
     solver: IntegerSolver = parameter("auto", SOLVER_HELP)
@@ -60,8 +60,8 @@ class PostProcessing(Heuristic):
         n, k = instance.n_points, instance.k
         if self.membership is not None and self.membership.shape != (n, k):
             raise ParameterError(
-                f"membership: shape {self.membership.shape}; expected one row for each of n = {n} "
-                f"points and one column for each of k = {k} clusters"
+                f"membership: shape {self.membership.shape}; expected ({n}, {k}): a row for each "
+                "point, a column for each cluster"
             )
         assignment = AssignmentParameters(solver=self.solver)
         contracted = contract_and_colour(instance, clock)

@@ -41,7 +41,9 @@ def register(method: Class) -> Class:
         If there is another method of that name.
     """
     if METHODS.setdefault(method.name, method) is not method:
-        raise ParameterError(f"name = {method.name!r}: expected one that no other method has")
+        raise ParameterError(
+            f"name = {method.name!r}: another method has this name; expected a new one"
+        )
     return method
 
 

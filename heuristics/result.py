@@ -17,8 +17,8 @@ class HeuristicStatus(Enum):
     """Status of a result."""
 
     FOUND = "a clustering was found"
-    INFEASIBLE = "it is proven that no clustering keeps the hard constraints"
-    NOT_FOUND = "no clustering was found, and it is not proven that there is none"
+    INFEASIBLE = "proven: no clustering satisfies the hard constraints"
+    NOT_FOUND = "no clustering found, and no proof that none exists"
 
 
 class Stop(Enum):
@@ -28,9 +28,9 @@ class Stop(Enum):
     ITERATION_LIMIT = "iteration limit"
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
-    DEAD_END = "dead end: a point had no cluster left that it may join"
+    DEAD_END = "dead end: a point could not join any cluster"
     INFEASIBLE = "infeasible"
-    SIZE_BOUNDS = "no clustering has clusters of the sizes asked for"
+    SIZE_BOUNDS = "no clustering has the requested sizes"
 
 
 @dataclass(frozen=True)

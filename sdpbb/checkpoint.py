@@ -93,7 +93,9 @@ def read_checkpoint(path: FilePath) -> SavedRun:
         import_module(module)
     found = read_archive(path)
     if not isinstance(found, SavedRun):
-        raise ArchiveError(f"{shown_path(path)}: holds no state of a run; expected a checkpoint")
+        raise ArchiveError(
+            f"{shown_path(path)}: does not hold the state of a run; expected a checkpoint"
+        )
     return found
 
 

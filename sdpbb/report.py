@@ -39,10 +39,13 @@ HEADING = (
     f"  {'nodes':>7} {'open':>6} {'lower':>14} {'upper':>14} {'gap':>9} {'cuts':>8} {'time':>9}"
 )
 
-SIZES_OF_SUBSETS = (
-    "  sizes, weights: bounds of subsets keep the largest only, not least or listed ones"
+SUM_OF_SUBSETS = (
+    "  subsets: the lower bound is the sum over the subsets bounded so far, so it starts low"
 )
-SOFT_OF_SUBSETS = "  soft constraints: bounds of subsets count those inside of them only"
+SIZES_OF_SUBSETS = (
+    "  sizes, weights: bounds of subsets use upper limits only, not lower limits or listed sizes"
+)
+SOFT_OF_SUBSETS = "  soft constraints: bounds of subsets use only those inside a subset"
 
 _STOPPED_BY = {
     Termination.TIME_LIMIT: "the time limit",
@@ -89,20 +92,23 @@ class ProgressTable:
         self._summarise = summarise
         self._printed_at = -math.inf
         self._held_back: Progress | None = None
-        self._tells: list[str] = []  # once, of what subsets drop
+        self._on_subsets: list[str] = []  # lines on bounds of subsets, which are written once
 
     def __call__(self, event: Event) -> None:
         match event:
             case Started():
                 self._write(_header(event, self._version))
-                told = ((event.sizes, SIZES_OF_SUBSETS), (event.n_soft, SOFT_OF_SUBSETS))
-                self._tells = [line for is_there, line in told if is_there]
+                self._on_subsets = [SUM_OF_SUBSETS]
+                if event.sizes:
+                    self._on_subsets.append(SIZES_OF_SUBSETS)
+                if event.n_soft:
+                    self._on_subsets.append(SOFT_OF_SUBSETS)
             case Progress():
                 self._progress(event)
             case SubsetsChosen():
-                for line in self._tells:
+                for line in self._on_subsets:
                     self._write(line)
-                self._tells = []
+                self._on_subsets = []
                 self._write(subsets_line(event))
             case Finished(result):
                 if self._held_back is not None:
@@ -183,8 +189,16 @@ def progress_line(progress: Progress) -> str:
     return (
         f"{letter} {progress.n_nodes:7d} {progress.n_open:6d} {_lower(progress.lower):>14} "
         f"{_upper(progress.upper):>14} {percent_up(progress.gap):>9} {progress.n_cuts:8d} "
-        f"{progress.seconds:8.1f}s"
+        f"{progress.seconds:8.1f}s{_subsets_done(progress)}"
     )
+
+
+def _subsets_done(progress: Progress) -> str:
+    """Return a remark on a bound that is the sum over some of the subsets."""
+    if progress.subsets is None:
+        return ""
+    n_done, n_chosen = progress.subsets
+    return f"  bound of subsets: {n_done} of {n_chosen}"
 
 
 def summary(result: Result) -> str:
@@ -245,17 +259,24 @@ def instance_line(started: Started) -> str:
 
 
 def _header(started: Started, version: str) -> str:
-    equal = f", {counted(started.n_equal, 'equal point')} joined" if started.n_equal else ""
-    contracted = (
-        f"contracted: {counted(started.n_blocks, 'block')}, "
-        f"{counted(started.n_block_cannot_link, 'cannot-link')}{equal}\n"
-    )
     return (
         f"sdpbb {version}: exact constrained minimum sum-of-squares clustering\n"
         f"{instance_line(started)}\n"
-        # An instance that is infeasible at once has no blocks.
-        f"{contracted if started.n_blocks else ''}"
+        f"{_blocks_line(started)}"
         f"{_resumption(started.resumed)}{LEGEND}\n\n{HEADING}"
+    )
+
+
+def _blocks_line(started: Started) -> str:
+    """Return one line on the blocks, which other lines count."""
+    if not started.n_blocks:  # the instance is infeasible at once
+        return ""
+    if started.n_blocks == started.n_points:
+        return f"blocks to cluster: the {started.n_points:,} points, as nothing is merged\n"
+    equal = f" and {counted(started.n_equal, 'equal point')}" if started.n_equal else ""
+    return (
+        f"after merging must-linked points{equal}: {started.n_blocks:,} blocks (points or groups), "
+        f"{counted(started.n_block_cannot_link, 'cannot-link')} between them\n"
     )
 
 

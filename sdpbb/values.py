@@ -7,7 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 from sdpbb.errors import BackendUnavailable
@@ -15,6 +15,9 @@ from sdpbb.extras import install_command
 
 # Enough digits for the largest of floats in per cent, with four decimals.
 _UP = Context(prec=320, rounding=ROUND_CEILING)
+
+# Significant digits of costs in sentences, and the most where two costs look the same.
+COST_DIGITS, MOST_COST_DIGITS = 6, 17
 
 
 def rounded_down(value: float, digits: int) -> str:
@@ -24,16 +27,6 @@ def rounded_down(value: float, digits: int) -> str:
     rounded = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(value)).normalize()
     # "g" would make 1.2e+2 of 120.
     return f"{rounded:f}" if 0 < rounded.adjusted() < digits else f"{rounded:.{digits}g}"
-
-
-def percent(share: float) -> str:
-    """Return a share of 1 in per cent, rounded to nearest; "-" if it is not finite.
-
-    For gaps, which are proven, see `percent_up`.
-    """
-    if not math.isfinite(share):
-        return "-"
-    return f"{100 * share:.4f}%" if _is_large(share) else f"{100 * share:.1e}%"
 
 
 def percent_up(share: float | None) -> str:
@@ -47,6 +40,57 @@ def percent_up(share: float | None) -> str:
     if _is_large(share):
         return f"{in_percent.quantize(Decimal('0.0001'), context=_UP):f}%"
     return f"{float(Context(prec=2, rounding=ROUND_CEILING).plus(in_percent)):.1e}%"
+
+
+def costs_apart(own: float, other: float | None) -> tuple[str, str]:
+    """Return the cost of the labels, and that of a better clustering, never below it.
+
+    They have as many digits as it takes to see which is the lower one.
+    """
+    for digits in range(COST_DIGITS, MOST_COST_DIGITS):
+        rounded = _rounded(own, digits, ROUND_HALF_EVEN)
+        if other is None:
+            return _by_thousands(rounded), ""
+        above = _rounded(other, digits, ROUND_CEILING)
+        if above < rounded:
+            return _by_thousands(rounded), _by_thousands(above)
+    return repr(own), repr(other)
+
+
+def cost_text(value: float, rounding: str) -> str:
+    """Return a cost >= 0 as text."""
+    return _by_thousands(_rounded(value, COST_DIGITS, rounding))
+
+
+def _rounded(value: float, digits: int, rounding: str) -> Decimal:
+    return Context(prec=digits, rounding=rounding).create_decimal(repr(float(value))).normalize()
+
+
+def _by_thousands(number: Decimal) -> str:
+    """Return a number as people write it: 1,234.5."""
+    return f"{number:,f}" if number == 0 or -6 < number.adjusted() < 15 else f"{number:e}"
+
+
+def share_up(share: float) -> str:
+    """Return a share in per cent, never below it."""
+    return _in_percent(share, ROUND_CEILING)
+
+
+def share_down(share: float) -> str:
+    """Return a share in per cent, never above it."""
+    return _in_percent(share, ROUND_FLOOR)
+
+
+def _in_percent(share: float, rounding: str) -> str:
+    """Return a share >= 0 with two decimals, or two digits below 0.1 %."""
+    exact = 100 * Decimal(repr(float(share)))
+    context = Context(prec=60, rounding=rounding)
+    if exact >= Decimal("0.1"):
+        number = exact.quantize(Decimal("0.01"), context=context)
+    else:
+        number = Context(prec=2, rounding=rounding).plus(exact)
+    number = number.normalize()
+    return f"{number:f} %" if number == 0 or number.adjusted() > -5 else f"{number:.1e} %"
 
 
 def plain_number(value: float) -> str:

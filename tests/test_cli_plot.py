@@ -160,7 +160,7 @@ WRONG = {
     "no clustering": (
         ["matrix", "points.txt", "-k", "4", "--constraints", "constraints.txt", "--out", "x.png"],
         ExitCode.INFEASIBLE,
-        "no clustering keeps the constraints: fewer than k blocks",
+        "no clustering satisfies the constraints: fewer than k blocks",
     ),
     "a foreign table": (
         ["profile", "points.txt", "--out", "x.png"],

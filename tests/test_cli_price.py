@@ -37,9 +37,12 @@ def constraints(tmp_path) -> Path:
 def test_the_wrong_constraints_are_on_top(run, data, constraints):
     code, out, err = run(data, "--constraints", constraints)
     assert (code, err) == (ExitCode.OPTIMAL, "")
-    table = out[out.index("costs at least") :].splitlines()
+    table = out[out.index("costs at least      at most") :].splitlines()
+    assert table[0].split() == ["costs", "at", "least", "at", "most", "found", "constraint"]
     assert {line.split(":")[-1] for line in table[1:]} == {"4  ML 5 15", "8  CL 7 8"}
-    assert "7 constraints: 5 cost nothing" in out
+    assert "Priced          7 constraints\n" in out
+    assert "Cost nothing    3, as the other constraints imply it\n" in out
+    assert "Cost nothing    2, as no clustering that violates it is better\n" in out
     assert "; 0 to go\n" in out
 
 
@@ -85,7 +88,7 @@ def test_the_conflict_of_an_infeasible_instance_is_told(run, data, constraints):
 def test_a_time_limit_leaves_some_unpriced(run, data, constraints):
     code, out, _ = run(data, "--constraints", constraints, "--time-limit-each", 1e-6)
     assert code == ExitCode.LIMIT
-    assert "(not solved out)" in out
+    assert "(not solved to the end)" in out
 
 
 def test_ctrl_c_tells_what_is_known(run, data, constraints, tmp_path, monkeypatch):

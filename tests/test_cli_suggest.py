@@ -108,7 +108,7 @@ def test_infeasible_constraints_are_one_line(run, data, tmp_path):
     (tmp_path / "c.txt").write_text("ML 0 1\nCL 1 0\n")
     code, out, err = run(data, "--constraints", tmp_path / "c.txt")
     assert (code, out) == (ExitCode.INFEASIBLE, "")
-    assert err.startswith("error: no clustering keeps the constraints: a cannot-link between")
+    assert err.startswith("error: no clustering satisfies the constraints: a cannot-link between")
     assert err.count("\n") == 1
 
 

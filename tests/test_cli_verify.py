@@ -74,7 +74,7 @@ def test_what_is_proven_is_told_by_the_status(run, files):
     constraints.write_text("ML 0 1\nCL 1 0\n")
     code, out, _ = run(*arguments)
     assert code == ExitCode.INFEASIBLE
-    assert "no clustering keeps the constraints" in out
+    assert "no clustering satisfies the constraints" in out
 
 
 def test_k_is_the_certificates_where_nothing_else_states_it(run, files, tmp_path):

@@ -140,7 +140,7 @@ def test_wrong_parameters(parameters, message):
         ({"cannot_link": 3}, "cannot_link: expected pairs of row numbers"),
         (
             {"must_link": [(0, 1)], "cannot_link": [(0, 1)]},
-            "no clustering keeps the constraints: 2 points that must link and cannot link: "
+            "no clustering satisfies the constraints: 2 points that must link and cannot link: "
             "ML 0 1 (must_link[0]), CL 0 1 (cannot_link[0])",
         ),
     ],
@@ -219,7 +219,8 @@ def test_interrupts(monkeypatch):
 
 def test_infeasible_without_an_explanation(ends_as):
     ends_as(**INFEASIBLE | {"infeasibility": Infeasibility(InfeasibilityKind.EXHAUSTED, n_nodes=3)})
-    message = "no clustering keeps the constraints: no clustering keeps the constraints on clusters"
+    message = "no clustering satisfies the constraints: no clustering satisfies the constraints "
+    "on clusters"
     with pytest.raises(InstanceError, match=f"^{message}, proven by branching over 3 nodes$"):
         ExactConstrainedKMeans(2).fit(POINTS)
 

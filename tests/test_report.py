@@ -13,6 +13,7 @@ from sdpbb.report import (
     LEGEND,
     SIZES_OF_SUBSETS,
     SOFT_OF_SUBSETS,
+    SUM_OF_SUBSETS,
     ProgressTable,
     progress_line,
     result_json,
@@ -53,7 +54,10 @@ def test_the_heading_states_version_instance_and_sizes():
     lines = log(STARTED)
     assert lines[0].startswith("sdpbb 1.2.3: ")
     assert lines[1] == "iris: 150 points, 4 features, k = 3, 19 must-links, 18 cannot-links"
-    assert lines[2] == "contracted: 131 blocks, 17 cannot-links"
+    assert lines[2] == (
+        "after merging must-linked points: 131 blocks (points or groups), 17 cannot-links "
+        "between them"
+    )
     assert "K k-means++" in lines[3]
     assert lines[-1] == HEADING
     assert log(Compiling()) == ["Compiling kernels: once per machine and version"]
@@ -62,12 +66,19 @@ def test_the_heading_states_version_instance_and_sizes():
 def test_one_of_a_kind_is_no_plural():
     lines = log(replace(STARTED, n_must_link=1, n_cannot_link=0, n_block_cannot_link=1))
     assert lines[1].endswith("k = 3, 1 must-link, 0 cannot-links")
-    assert lines[2].endswith(", 1 cannot-link")
+    assert lines[2].endswith(", 1 cannot-link between them")
+    assert "must-linked points and 1 equal point: " in log(replace(STARTED, n_equal=1))[2]
+    assert "points and 2 equal points: " in log(replace(STARTED, n_equal=2))[2]
+
+
+def test_points_that_are_not_merged():
+    lines = log(replace(STARTED, n_points=5000, n_blocks=5000))
+    assert lines[2] == "blocks to cluster: the 5,000 points, as nothing is merged"
 
 
 def test_an_instance_without_blocks_has_no_line_on_them():
     lines = log(replace(STARTED, n_blocks=0, n_block_cannot_link=0))
-    assert not any("contracted" in line for line in lines)
+    assert not any("blocks" in line for line in lines)
     assert len(lines) == len(log(STARTED)) - 1
 
 
@@ -87,6 +98,14 @@ def test_sizes_that_subsets_drop_are_told_once():
     limited = replace(STARTED, sizes="40 to 60 points each")
     assert log(limited, chosen, chosen).count(SIZES_OF_SUBSETS) == 1
     assert SIZES_OF_SUBSETS not in log(STARTED, chosen)
+
+
+def test_bounds_of_subsets_say_how_many_are_in_the_sum():
+    chosen = SubsetsChosen(1.0, 32, 157, 0)
+    lines = log(STARTED, chosen, progress(2.0, subsets=(3, 32)), chosen)
+    assert lines.count(SUM_OF_SUBSETS) == 1
+    assert lines[-2].endswith("     2.0s  bound of subsets: 3 of 32")
+    assert "subsets" not in progress_line(progress(2.0))
 
 
 def test_soft_constraints_that_subsets_drop_are_told_once():

@@ -91,7 +91,7 @@ class Assignment:
         if self._wide:
             feasible = find_feasible(contraction) if known is None else known
             if isinstance(feasible, Infeasibility):
-                raise ParameterError(f"no clustering keeps the cannot-links: {feasible}")
+                raise ParameterError(f"no clustering satisfies the cannot-links: {feasible}")
             assert feasible is not None  # no time limit was given
             self._last = feasible[self._linked]  # the searches begin from those of the last call
 
@@ -158,7 +158,7 @@ class Assignment:
         for group in self._groups:
             check_time(time_left)
             if not group.solve(costs, labels):
-                raise ParameterError("no clustering keeps the cannot-links of the contraction")
+                raise ParameterError("no clustering satisfies the cannot-links of the contraction")
         for part in self._wide:
             check_time(time_left)
             found, seconds = part.solve(

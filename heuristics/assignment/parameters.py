@@ -22,8 +22,8 @@ ROWS_PER_SECOND = 20_000
 IntegerSolver = Literal["auto", "highs", "gurobi"]
 
 SOLVER_HELP = (
-    'Solver of integer programmes; "auto" is Gurobi where it is installed and licensed, and HiGHS '
-    "elsewhere."
+    'Solver of integer programmes; "auto" is Gurobi if it is installed and licensed, otherwise '
+    "HiGHS."
 )
 
 
@@ -34,18 +34,18 @@ class AssignmentParameters(Parameters):
     solver: IntegerSolver = parameter("auto", SOLVER_HELP)
     table_budget: float = parameter(
         TABLE_BUDGET,
-        "Entries of dynamic programming allowed to one component.",
+        "Maximum entries of dynamic programming for one component.",
         ge=0,
         infinite=True,
     )
     time_limit: float = parameter(
         math.inf,
-        "Seconds of one assignment step for searches and integer programmes.",
+        "Time limit of one assignment step by a search or an integer programme.",
         gt=0,
         infinite=True,
     )
     max_rows: int = parameter(
         MAX_ROWS,
-        "Rows of an integer programme, at most; larger components are left to the local search.",
+        "Maximum rows of an integer programme. The local search takes larger components.",
         ge=0,
     )

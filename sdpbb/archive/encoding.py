@@ -241,7 +241,7 @@ def _scalar(dtype: str, digits: str) -> np.generic:
 
 
 def _malformed() -> ArchiveError:
-    return ArchiveError("its contents make no sense; expected a file as it was written")
+    return ArchiveError("its contents are inconsistent; expected an unchanged file")
 
 
 def shown(text: str) -> str:

@@ -81,8 +81,7 @@ def read_archive(path: FilePath) -> Any:
         # What a value means is defined by the code of its version.
         if written_by != this:
             raise ArchiveError(
-                f"was written by sdpbb {written_by}; expected one of sdpbb {this}, which this is "
-                f"(sdpbb {written_by} can resume it)"
+                f"written by sdpbb {written_by}; this is {this} (sdpbb {written_by} can resume it)"
             )
         return Decoder(document, list(arrays)).value()
 

@@ -58,23 +58,24 @@ class BatchParameters(Parameters):
         One line that begins with the parameter's name and " = ".
     """
 
-    workers: int = parameter(1, "Processes, each of which works on one instance at a time.", ge=1)
+    workers: int = parameter(
+        1, "Number of worker processes; each solves one instance at a time.", ge=1
+    )
     resume: bool = parameter(
         False,
-        "Whether the folder may hold results: what has an answer is kept, and what was stopped by "
-        "limits that are no higher now; everything else is done again.",
+        "Resume the batch in the folder. Finished instances stay as they are, stopped ones too "
+        "unless a limit is higher now. All others run again.",
     )
     labels: bool = parameter(True, "Write labels.")
     grace: float = parameter(
         20.0,
-        "Kill the process of an instance that has not come back this many seconds after its time "
-        "limit, or after an interrupt.",
+        "Kill an instance that still runs this many seconds after its time limit or an interrupt.",
         ge=0,
         unit="seconds",
     )
     certificates: bool = parameter(
         False,
-        "Write a proof of each result; with resume, instances that have none are done again.",
+        "Write a proof of each result. With --resume, instances without a proof run again.",
     )
 
 
@@ -136,7 +137,9 @@ def _check_names(jobs: list[Job]) -> None:
     seen: set[str] = set()
     for job in jobs:
         if job.name in seen:
-            raise ParameterError(f"name = {job.name!r}: is that of two jobs; expected another name")
+            raise ParameterError(
+                f"name = {job.name!r}: two jobs have this name; expected different names"
+            )
         seen.add(job.name)
 
 

@@ -62,7 +62,7 @@ class PlainLines:
             case JobEnded(row, n_done, n_jobs):
                 self._write(f"{_count(n_done, n_jobs)} {short_line(row)}")
             case AtWork(n_running, n_done, n_jobs, seconds):
-                self._write(f"{_count(n_done, n_jobs)} {n_running} under way, {clock(seconds)}")
+                self._write(f"{_count(n_done, n_jobs)} {n_running} running, {clock(seconds)}")
             case BatchEnded(result):
                 self._write(f"\n{summary(result)}".rstrip("\n"))
 

@@ -23,7 +23,7 @@ LABELS = "labels"
 CERTIFICATES = "certificates"
 FILES = (RESULTS, TABLE, SUMMARY)
 
-_SAFE = f"; the rows in {RESULTS} are safe: go on with --resume"
+_SAFE = f"; the rows in {RESULTS} are safe: resume with --resume"
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def open_folder(path: str, resume: bool) -> Iterator[BatchFolder]:
     if problem := name_problem(path):
         raise BatchError(problem)
     if os.path.lexists(path) and not os.path.isdir(path):
-        raise BatchError(f"{shown_path(path)}: is no folder; expected a folder, or a new name")
+        raise BatchError(f"{shown_path(path)}: is not a folder; expected a folder, or a new name")
     _guarded(path, lambda: os.makedirs(path, exist_ok=True), "")
     if not os.access(path, os.W_OK | os.X_OK):
         raise BatchError(f"{shown_path(path)}: the folder is not writable")

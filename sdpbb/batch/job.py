@@ -36,40 +36,30 @@ class ReadingOptions(Parameters):
     """Options of reading the files of an instance, as `read_instance` takes them."""
 
     constraints_format: str | None = parameter(
-        None, "Format of the constraints; None for what the file looks like.", unit=_PATH
+        None, "Format of the constraints. None: detected.", unit=_PATH
     )
-    one_based: bool = parameter(False, "Whether the first row is number 1, not 0, in constraints.")
+    one_based: bool = parameter(False, "Whether rows count from 1, not 0, in constraints.")
     index_column: str | None = parameter(
-        None, "Column of the data that holds the names of rows.", unit=_PATH
+        None, "Column of the data with the names of the rows.", unit=_PATH
     )
-    drop: tuple[str, ...] = parameter(
-        (), "Columns of the data that are left out.", unit="a list of names"
-    )
+    drop: tuple[str, ...] = parameter((), "Columns of the data to ignore.", unit="a list of names")
     weight_column: str | None = parameter(
-        None, "Column of the data that holds the weights of the points.", unit=_PATH
+        None, "Column of the data with the weights of the points.", unit=_PATH
     )
-    separator: str | None = parameter(
-        None, "What separates the fields of CSV; None for what the data look like.", unit=_PATH
-    )
-    decimal: str | None = parameter(
-        None, "What decimals of CSV begin with; None for what the data look like.", unit=_PATH
-    )
-    encoding: str | None = parameter(None, "Encoding of text; None for UTF-8.", unit=_PATH)
-    table: str | None = parameter(None, "Sheet or array that holds the data.", unit=_PATH)
+    separator: str | None = parameter(None, "Field separator of CSV. None: detected.", unit=_PATH)
+    decimal: str | None = parameter(None, "Decimal separator in CSV. None: detected.", unit=_PATH)
+    encoding: str | None = parameter(None, "Encoding of text. None: UTF-8.", unit=_PATH)
+    table: str | None = parameter(None, "Sheet or array with the data.", unit=_PATH)
     missing: str | None = parameter(
         None,
-        "What is done about missing values: drop-rows, mean or median; None refuses them.",
+        "Treatment of missing values: drop-rows, mean or median. None: they are an error.",
         unit=_PATH,
     )
-    standardize: bool = parameter(
-        False, "Whether columns are scaled to mean zero and variance one."
-    )
+    standardize: bool = parameter(False, "Scale columns to mean zero and variance one.")
     known_classes: str | None = parameter(
-        None, "File of known classes of the rows, or the column of the data.", unit=_PATH
+        None, "File or column of the data with known classes of the rows.", unit=_PATH
     )
-    as_points: bool = parameter(
-        False, "Whether data that look like a matrix of distances are points."
-    )
+    as_points: bool = parameter(False, "Accept data that look like a matrix of distances.")
 
     def check_combination(self) -> None:
         if self.constraints_format is not None:
@@ -95,17 +85,17 @@ class Job(Parameters):
 
     data: str = parameter(help="Path of the file of points.", unit=_PATH)
     name: str = parameter(
-        help="Name in reports, different from those of the other jobs of its batch, and one that a "
-        "file can have, as its labels are written to one.",
+        help="Name in reports and of the file of labels; different from the names of other jobs "
+        "of the batch.",
         unit=_PATH,
     )
-    k: int | None = parameter(None, "Number of clusters; None for that of the data file.", ge=1)
+    k: int | None = parameter(None, "Number of clusters. None: as stated in the data file.", ge=1)
     constraints: str | None = parameter(None, "Path of the file of constraints.", unit=_PATH)
     reading: ReadingOptions = parameter(ReadingOptions, "Options of reading the files.")
     parameters: SolverParameters = parameter(
         SolverParameters,
         "Parameters of the run.",
-        reason="Without workers and dask: a row is repeatable.",
+        reason="Without workers and dask, so that rows are repeatable.",
     )
 
     def check_combination(self) -> None:
@@ -114,7 +104,7 @@ class Job(Parameters):
         for name in ("workers", "dask"):
             value = getattr(self.parameters, name)
             if value != getattr(SolverParameters, name):
-                raise wrong(name, value, "none, as an instance of a batch takes one process")
+                raise wrong(name, value, "none, as each instance of a batch runs in one process")
 
     @classmethod
     def from_keys(
@@ -225,7 +215,7 @@ def engine_values(values: Mapping[str, Any]) -> dict[str, Any]:
 def name_problem(name: str) -> str | None:
     """Return why a name cannot be one of a job, or None."""
     if not name or name in (".", "..") or any(letter in name for letter in "/\\\0"):
-        return "expected a name that a file can have, without / or \\"
+        return "expected a valid file name, without / or \\"
     if len(os.fsencode(name)) > LONGEST_NAME:
         return f"expected a name of at most {LONGEST_NAME} bytes"
     return None

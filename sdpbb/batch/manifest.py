@@ -105,7 +105,7 @@ def read_manifest(
         raise BatchError(str(error)) from None
     if not entries:
         raise BatchError(
-            f"{shown_path(path)}: names no instance; expected at least one, with its data"
+            f"{shown_path(path)}: has no instance; expected at least one, with its data"
         )
     folder = os.path.dirname(os.fspath(path))
     jobs: list[Job] = []
@@ -149,9 +149,9 @@ def _of_toml(path: FilePath) -> list[ManifestEntry]:
             raise BatchError(f"{name}: {shown(key)}; expected [defaults] and [[instance]] only")
     defaults, tables = content.get("defaults", {}), content.get("instance", [])
     if not isinstance(defaults, dict):
-        raise BatchError(f"{name}: defaults is no table; expected [defaults]")
+        raise BatchError(f"{name}: defaults is not a table; expected [defaults]")
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise BatchError(f"{name}: instance is no list of tables; expected [[instance]]")
+        raise BatchError(f"{name}: instance is not a list of tables; expected [[instance]]")
     common = _values(f"{name}: [defaults]", list(_flat(defaults)), Declaration.checked)
     entries = []
     for number, table in enumerate(tables, start=1):

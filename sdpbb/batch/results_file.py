@@ -46,7 +46,7 @@ class ResultsFile:
             n = len(self.rows)
             raise BatchError(
                 f"{shown_path(self.path)}: could not be written ({error.strerror or error}); the "
-                f"{n} row{'' if n == 1 else 's'} before {'is' if n == 1 else 'are'} safe: go on "
+                f"{n} row{'' if n == 1 else 's'} before {'is' if n == 1 else 'are'} safe: resume "
                 "with --resume"
             ) from None
         self._length += len(line)
@@ -90,7 +90,7 @@ def open_results(path: str, resume: bool) -> Iterator[ResultsFile]:
         content = file.read()
         if content and not resume:
             raise BatchError(
-                f"{name}: holds results already; go on with --resume, or give a new folder"
+                f"{name}: holds results already; resume with --resume, or give a new folder"
             )
         end = content.rfind(b"\n") + 1
         rows = _rows(content[:end], name)
@@ -105,8 +105,8 @@ def _rows(content: bytes, name: str) -> list[Row]:
             rows.append(Row.from_dict(_object(line)))
         except (KeyError, TypeError, ValueError, RecursionError):
             raise BatchError(
-                f"{name}:{number}: is no row of a batch of this version of sdpbb; expected the "
-                "file as it was written"
+                f"{name}:{number}: is not a row of a batch of this version of sdpbb; expected an "
+                "unchanged file"
             ) from None
     return rows
 

@@ -10,13 +10,13 @@ from sdpbb.version import installed_version
 
 MEANINGS = {
     RowStatus.OPTIMAL: "proven optimal within the gap",
-    RowStatus.INFEASIBLE: "proven that no clustering keeps the constraints",
+    RowStatus.INFEASIBLE: "proven that no clustering satisfies the constraints",
     RowStatus.FEASIBLE: "stopped with a clustering, not proven optimal",
     RowStatus.UNKNOWN: "stopped without a clustering",
-    RowStatus.BAD_INPUT: "could not be read, or not be solved as asked",
+    RowStatus.BAD_INPUT: "files or parameters are wrong",
     RowStatus.FAILED: "a solver or this package failed, or memory ran out",
     RowStatus.CRASHED: "its worker process crashed, twice",
-    RowStatus.TIMED_OUT: "killed, as it did not end after its time limit",
+    RowStatus.TIMED_OUT: "killed, as it did not stop after its time limit",
 }
 
 
@@ -32,7 +32,7 @@ def summary(result: BatchResult) -> str:
         for status, count in result.counts.items()
     ]
     if result.n_missing:
-        lines.append(f"{'not done':<12}{result.n_missing:>8}  --resume goes on with them")
+        lines.append(f"{'not done':<12}{result.n_missing:>8}  --resume continues with them")
     lines += _means(result)
     lines += _listed("Stopped:", [_stopped(row) for row in result.stopped])
     lines += _listed("Failed:", [_failed(row) for row in result.failed])
@@ -62,7 +62,7 @@ def _lines_of_means(result: BatchResult) -> list[tuple[str, Means]]:
     answers, runs = result.means_of_answers(), result.means_of_runs()
     lines = [("optimal or infeasible", answers)] if answers.n_rows else []
     if runs.n_rows > answers.n_rows:
-        lines.append(("these and the stopped", runs))
+        lines.append(("these and the stopped ones", runs))
     return lines
 
 

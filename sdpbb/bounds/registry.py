@@ -53,14 +53,14 @@ BOUNDING_METHODS: Mapping[str, MethodEntry] = {
     "hybrid": MethodEntry(
         "sdpbb.bounds.hybrid.bounding",
         "HybridBounding",
-        "both, each where it is the better one",
+        "both, each where it is stronger",
         parameters=("sdp", "colgen", "hybrid", "places"),
         kernels=("sdp", "sdp-rare", "colgen", "places"),
     ),
     "decomposition": MethodEntry(
         "sdpbb.bounds.hybrid.bounding",
         "HybridBounding",
-        "first the sum of the bounds of subsets, then both",
+        "first bounds of subsets, then both",
         parameters=("sdp", "colgen", "hybrid", "places"),
         kernels=("sdp", "sdp-rare", "colgen", "places"),
     ),

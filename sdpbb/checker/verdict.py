@@ -93,11 +93,11 @@ class CertificateVerdict:
                 return f"the clustering is optimal, within a gap of {self._within()}"
             case "feasible":
                 return (
-                    "the clustering keeps the constraints, and no clustering costs less than the "
-                    "lower bound"
+                    "the clustering satisfies the constraints, and no clustering costs less than "
+                    "the lower bound"
                 )
             case "infeasible":
-                return "no clustering keeps the constraints"
+                return "no clustering satisfies the constraints"
             case _:
                 return "every clustering costs at least the lower bound"
 

@@ -145,17 +145,20 @@ class Decomposition:
         )
         chosen = self._event(state)
         root.reporter.tell(chosen)
-        limit = self._wait_for(level, state)
+        limit = self._wait_for(level, state, chosen.n_subsets)
         if level.is_infeasible:
             root.refute()
             return limit
         if root.is_open:
             root.raise_to(state.total())
+        root.reporter.subsets = None
         n_bounded = chosen.n_subsets - len(state.todo(state.level))
         root.reporter.tell(SubsetsBounded(chosen, root.limits.seconds, n_bounded, state.total()))
         return limit
 
-    def _wait_for(self, level: LevelBounding, state: SubsetBounds) -> Termination | None:
+    def _wait_for(
+        self, level: LevelBounding, state: SubsetBounds, n_chosen: int
+    ) -> Termination | None:
         """Wait until the subsets of a level are bounded; return the limit that was reached."""
         root, limits = self.root, self.root.limits
         summed_at, urgent_since = limits.seconds, math.inf
@@ -174,6 +177,7 @@ class Decomposition:
                 return Termination.MEMORY_LIMIT
             for subset in lost:
                 root.reporter.tell(SubsetLost(len(state.tree.blocks(subset))))
+            root.reporter.subsets = n_chosen - len(state.todo(state.level)), n_chosen
             if limits.seconds >= summed_at + BETWEEN_SUMS and not level.is_infeasible:
                 summed_at = limits.seconds
                 root.raise_to(state.total())

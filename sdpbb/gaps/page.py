@@ -25,7 +25,7 @@ _VERDICTS = {
     LabelVerdict.NOT_OPTIMAL: ("Not optimal", "feasible"),
     LabelVerdict.UNDECIDED: ("Not proven optimal", "feasible"),
     LabelVerdict.NOT_COMPARABLE: ("Not comparable", "infeasible"),
-    LabelVerdict.INFEASIBLE: ("No clustering keeps the constraints", "infeasible"),
+    LabelVerdict.INFEASIBLE: ("No clustering satisfies the constraints", "infeasible"),
 }
 """Verdicts in a few words, and the tone of the page for each."""
 
@@ -68,9 +68,7 @@ def gap_page(
 def _opening(run: ReportedRun, report: GapReport) -> Markup:
     """Return the section of the name, the verdict and the figures."""
     words, tone = _VERDICTS[report.verdict]
-    told = verdict_in_words(report)
-    sentence = paragraph(f"{told[:1].upper()}{told[1:].rstrip('.')}.")
-    box = Markup.joined([paragraph(element("strong", words)), sentence])
+    box = Markup.joined([paragraph(element("strong", words)), paragraph(verdict_in_words(report))])
     return Markup.joined(
         [
             paragraph("Gap of labels from the best clustering", class_="kicker"),
@@ -104,17 +102,14 @@ def _interval(report: GapReport) -> Markup:
     assert report.lower_bound is not None
     lower = rounded_down(report.lower_bound, 10)
     if result.objective is None:
-        text = f"No clustering that keeps the constraints has a {name} below {lower}."
+        text = f"No clustering that satisfies the constraints has a {name} below {lower}."
     else:
         text = (
-            f"The least {name} of a clustering into {report.k:,} clusters that keeps the "
-            f"constraints is proven to lie between {lower} and {result.objective:.10g}."
+            f"The least {name} of a clustering into {report.k:,} clusters that satisfies "
+            f"the constraints is proven to lie between {lower} and {result.objective:.10g}."
         )
     if report.gap is None:
-        text += (
-            " The labels are no such clustering, so that their own may be below, and there is no "
-            "gap."
-        )
+        text += " The labels are not such a clustering, so their own cost may be below it."
     costs = [("The labels", f"{report.objective:.10g}", report.objective)]
     if result.objective is not None:
         best = "The best clustering found"
@@ -124,7 +119,7 @@ def _interval(report: GapReport) -> Markup:
         [what, cost, f"{100 * value / report.objective:.4f}%" if report.objective > 0 else ""]
         for what, cost, value in costs
     ]
-    heading = ["", name.capitalize(), "Of that of the labels"]
+    heading = ["", name.capitalize(), "Share of the labels' cost"]
     return section("What is proven", paragraph(text), table("Costs", heading, rows))
 
 
@@ -154,9 +149,9 @@ def _best(instance: Instance, given: Partition, best: Partition) -> Markup:
         return section(heading, paragraph("It is the labels themselves."))
     index = adjusted_rand_index(given.labels, best.labels)
     text = (
-        "Rows are the clusters of the labels, columns those of the best clustering; entries are "
-        f"numbers of points. The adjusted Rand index of the two is {index:.3f}: 1 where they are "
-        "the same, about 0 where they have nothing in common."
+        "Rows are the clusters of the labels, columns the clusters of the best clustering; "
+        f"entries are numbers of points. The adjusted Rand index of the two is {index:.3f}: 1 "
+        "where they are the same, about 0 where they have nothing in common."
     )
     counts = np.zeros((given.n_clusters, best.n_clusters), np.intp)
     np.add.at(counts, (given.labels, best.labels), 1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +14,15 @@ from sdpbb.problem.violations import Violation
 from sdpbb.report import stopped_by
 from sdpbb.result import PRECISION, Result, SolutionStatus, clusters_in_pandas
 from sdpbb.values import (
+    cost_text,
+    costs_apart,
     counted,
     finite_or_none,
     json_text,
-    percent,
     percent_up,
     rounded_down,
+    share_down,
+    share_up,
 )
 
 if TYPE_CHECKING:
@@ -179,7 +184,7 @@ class GapReport:
         if self.gap is not None:
             lines.append(("Gap", percent_up(self.gap)))
         elif self.difference is not None:
-            lines.append(("Difference", f"{self.difference:.6g} from the lower bound, no gap"))
+            lines.append(("Difference", f"{self.difference:.6g}: cost minus lower bound"))
         if self.result.objective is not None:
             lines.append(("Best clustering", _best(self)))
         lines.append(("Nodes", str(self.result.statistics.n_nodes)))
@@ -205,38 +210,76 @@ class GapReport:
 
 
 def verdict_in_words(report: GapReport) -> str:
-    """Return the verdict as a sentence, without its capital letter and its full stop."""
+    """Return the verdict in sentences.
+
+    What is proven, or saved, is rounded so that the sentence stays true.
+    """
     result = report.result
     if result.status is SolutionStatus.INFEASIBLE:
         # A conflict says more, below.
         proof = "" if result.conflict else f": {result.infeasibility}"
-        return f"proven that no clustering keeps the constraints{proof}"
-    if report.gap is None or report.saving is None:
-        return f"no gap, as the labels {_why_not_comparable(report)}"
-    gap, of_cost = percent_up(report.gap), f"of their {result.cost_name}"
+        return f"Proven: no clustering satisfies the constraints{proof}."
+    sentences = _compared(report) if report.is_comparable else _not_compared(report)
+    if result.status is not SolutionStatus.OPTIMAL:
+        sentences.append(f"The run was stopped by {stopped_by(result.termination)}.")
+    return " ".join(sentences)
+
+
+def _compared(report: GapReport) -> list[str]:
+    """Return sentences on labels that satisfy the constraints."""
+    assert report.gap is not None
+    assert report.saving is not None
+    best = report.result.objective if report.saving > PRECISION else None
+    cost, other = costs_apart(report.objective, best)
+    sentences = [f"Your labels cost {cost}{_with_weights(report)}."]
+    if report.gap == 0.0:
+        return [*sentences, "They are proven optimal: no clustering is better."]
+    limit = f"none is more than {share_up(report.gap)} better"
+    if report.gap >= 1.0:
+        limit = "no lower bound above 0 is proven"
+    if best is not None:
+        found = f"A clustering that costs {other} exists ({share_down(report.saving)} less)"
+        sentences.append(f"{found}; {limit}.")
     if report.proven_optimal:
-        within = f"within a relative gap of {result.gap_asked:g}"
-        return f"proven optimal {within}: no clustering saves more than {gap} {of_cost}"
-    if report.verdict is LabelVerdict.NOT_OPTIMAL:
-        found = f"not optimal: the best clustering found saves {percent(report.saving)} {of_cost}"
-    else:
-        found = "not proven optimal, and no better clustering was found"
-    if result.status is SolutionStatus.OPTIMAL:
-        return f"{found}, and none saves more than {gap}"
-    stopped = f"stopped by {stopped_by(result.termination)} when it was proven"
-    return f"{found}; {stopped} that none saves more than {gap}"
+        within = share_up(max(report.result.gap_asked, PRECISION))
+        proven = f"They are proven optimal within {within}"
+        sentences.append(f"{proven}: {limit}." if best is None else f"{proven}, the gap requested.")
+    elif best is None:
+        sentences.append(f"No better clustering was found; {limit}.")
+    return sentences
 
 
-def _why_not_comparable(report: GapReport) -> str:
-    reasons = []
+def _not_compared(report: GapReport) -> list[str]:
+    """Return sentences on labels that are not a clustering as the constraints and k want it."""
+    result, reasons = report.result, []
     if report.n_clusters != report.k:
-        reasons.append(
-            f"have {counted(report.n_clusters, 'cluster')} in the place of k = {report.k}"
-        )
-    n = len(report.violations)
-    if n:
-        reasons.append(f"violate {counted(n, 'constraint')}")
-    return " and ".join(reasons)
+        have = counted(report.n_clusters, "cluster")
+        reasons.append(f"have {have} instead of k = {report.k}")
+    if report.violations:
+        reasons.append(f"violate {counted(len(report.violations), 'constraint')}")
+    cost = cost_text(report.objective, ROUND_HALF_EVEN)
+    such = f"clustering into {counted(report.k, 'cluster')}"
+    if report.violations:
+        such += " that satisfies the constraints"
+    sentences = [
+        f"Your labels {' and '.join(reasons)}, so they have no gap.",
+        f"They cost {cost}{_with_weights(report)}.",
+    ]
+    lower, best = report.lower_bound, result.objective
+    least = None
+    if lower is not None and math.isfinite(lower):
+        least = f"Every {such} costs at least {cost_text(max(0.0, lower), ROUND_FLOOR)}"
+    if best is not None:
+        found = cost_text(best, ROUND_CEILING)
+        least = f"{least}; one that costs {found} exists" if least else f"A {such} costs {found}"
+    return [*sentences, f"{least}."] if least else sentences
+
+
+def _with_weights(report: GapReport) -> str:
+    """Return a remark on costs that are not sums of squares alone."""
+    if report.soft is None:
+        return ""
+    return ", with the weights of violated soft constraints"
 
 
 def _shown_violations(violated: tuple[Violation, ...]) -> list[str]:

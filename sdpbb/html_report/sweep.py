@@ -80,7 +80,16 @@ def sweep_report(
 
 
 def _tables(rows: Sequence[Mapping[str, Any]], left: Sequence[int]) -> list[Markup]:
-    heading = ["k", "Status", "Cost", "Proven at least", "Gap", "Decrease", "Silhouette", "ARI"]
+    heading = [
+        "k",
+        "Status",
+        "Cost",
+        "Proven at least",
+        "Gap",
+        "Decrease",
+        "Silhouette",
+        "ARI to prev",
+    ]
     lines = [
         [
             str(row["k"]),
@@ -94,8 +103,8 @@ def _tables(rows: Sequence[Mapping[str, Any]], left: Sequence[int]) -> list[Mark
     ]
     sizes = [[str(row["k"]), _sizes(row["sizes"]) or row["message"]] for row in rows]
     text = (
-        "The decrease is from the k before. The silhouette is near 1 where clusters are far "
-        "apart; the adjusted Rand index (ARI) is 1 where the clustering is that of the k before."
+        "Decrease and adjusted Rand index (ARI) compare with the previous k: an ARI of 1 means "
+        "the same clusters. The silhouette is near 1 if clusters are far apart."
     )
     parts = [
         table("Costs", heading, lines),

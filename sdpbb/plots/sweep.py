@@ -123,7 +123,7 @@ def _draw_costs(rows: Rows, ax: Axes) -> None:
 def _draw_measures(rows: Rows, ax: Axes) -> None:
     for name, label, colour, marker in (
         ("silhouette", "Silhouette", GREEN, "s"),
-        ("agreement", "Adjusted Rand index with the k before", ORANGE, "^"),
+        ("agreement", "Adjusted Rand index to the previous k", ORANGE, "^"),
     ):
         points = [(row["k"], row[name]) for row in rows if row[name] is not None]
         if points:

@@ -29,6 +29,11 @@ SHOWN = 20
 # Significant digits of prices in the table.
 DIGITS = 6
 
+LEGEND = (
+    "A constraint costs what the optimum falls by without it. Proven: at least, at most.",
+    "Found: the difference of the best clusterings found with it and without it.",
+)
+
 COLUMNS = (
     "place",
     "kind",
@@ -60,6 +65,13 @@ class PriceProof(Enum):
     out saves the weight, and nothing saves more."""
     SOLVED = "solved"
     """The instance has been solved without it."""
+
+
+FREE = {
+    PriceProof.IMPLIED: "the other constraints imply it",
+    PriceProof.IDLE: "no clustering that violates it is better",
+}
+"""Reasons, in words, why a constraint costs nothing."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,10 +123,10 @@ class Price:
         return dict(zip(COLUMNS, values, strict=True))
 
     def __str__(self) -> str:
-        if self.proof in (PriceProof.IMPLIED, PriceProof.IDLE):
-            return f"{self.statement}: costs nothing ({self.proof.value})"
+        if self.proof in FREE:
+            return f"{self.statement}: costs nothing, as {FREE[self.proof]}"
         least, most = _at_least(self.lower), _at_most(self.upper)
-        return f"{self.statement}: costs {least} to {most}"
+        return f"{self.statement}: costs {_interval(least, most)}"
 
     def __repr__(self) -> str:
         return f"<Price of {self}>"
@@ -219,24 +231,29 @@ def _at_most(value: float) -> str:
     return f"{abs(float(rounded_down(-value, DIGITS))):.{DIGITS}g}"
 
 
+def _interval(least: str, most: str) -> str:
+    return least if least == most else f"at least {least}, at most {most}"
+
+
 def _summary(report: PriceReport) -> list[str]:
     result = report.result
     if result.conflict is not None:
-        nothing = "No clustering keeps the constraints, so that none of them has a price."
+        nothing = "No clustering satisfies the constraints, so constraints have no price."
         return [nothing, "", str(result.conflict)]
     if result.objective is None:
-        return [f"No prices without a clustering: {result}"]
+        return [f"No clustering was found, so constraints have no price: {result}"]
     counts = Counter(price.proof for price in report.prices)
-    implied, idle = counts[PriceProof.IMPLIED], counts[PriceProof.IDLE]
-    nothing = f"{implied + idle} cost nothing ({implied} implied by others, {idle} idle)"
     lines = [
         (result.cost_name.capitalize(), f"{result.objective:.12g}, {_how_certain(result)}"),
-        ("Priced", f"{counted(len(report.prices), 'constraint')}: {nothing}"),
+        ("Priced", counted(len(report.prices), "constraint")),
     ]
+    for proof, reason in FREE.items():
+        if counts[proof]:
+            lines.append(("Cost nothing", f"{counts[proof]}, as {reason}"))
     if report.unpriced:
         not_priced = counted(len(report.unpriced), "constraint")
-        reason = "as the run was interrupted" if report.interrupted else "for lack of time"
-        lines.append(("Not priced", f"{not_priced}, {reason}"))
+        reason = "the run was interrupted" if report.interrupted else "the time was over"
+        lines.append(("Not priced", f"{not_priced}, as {reason}"))
     lines.append(("Time", f"{report.seconds:.2f} s"))
     return [f"{name:<15} {text}" for name, text in lines]
 
@@ -250,12 +267,13 @@ def _table(prices: Sequence[Price], total: int) -> list[str]:
     if not prices:
         return []
     width = max(len(price.statement.place) for price in prices)
-    lines = ["", f"{'costs at least':>14} {'at most':>12} {'difference':>12}  constraint"]
+    heading = f"{'costs at least':>14} {'at most':>12} {'found':>12}  constraint"
+    lines = ["", *LEGEND, heading]
     for price in prices:
         least, most = _at_least(price.lower), _at_most(price.upper)
         statement = price.statement
         remark = ("  (violated)" if price.violated else "") + (
-            "" if price.proven else "  (not solved out)"
+            "" if price.proven else "  (not solved to the end)"
         )
         lines.append(
             f"{least:>14} {most:>12} {price.difference:>12.{DIGITS}g}  "

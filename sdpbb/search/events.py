@@ -102,7 +102,9 @@ class Progress:
     """The state of the search: after a bound, a heuristic or a node.
 
     source is "" or names where a new incumbent came from ("k-means++", "sdp", "colouring",
-    "bounding", "start"). upper and gap are inf while there is no clustering.
+    "bounding", "start"). upper and gap are inf while there is no clustering. subsets counts the
+    subsets bounded, and those to bound, while their sum raises the lower bound; None at other
+    times.
     """
 
     seconds: float
@@ -113,6 +115,7 @@ class Progress:
     gap: float
     n_cuts: int
     source: str = ""
+    subsets: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,7 @@ class Reporter(Watch):
         self._reported_at: float | None = None
         self._upper = math.inf  # the cost of the incumbent that was reported last
         self._n_cuts = 0  # of the node evaluated last
+        self.subsets: tuple[int, int] | None = None  # bounded, and to bound, while they are
 
     def tell(self, event: Event) -> None:
         """Tell the observer of something else."""
@@ -142,6 +143,7 @@ class Reporter(Watch):
                 gap=tree.gap,
                 n_cuts=self._n_cuts,
                 source=tree.source if tree.upper < self._upper else "",
+                subsets=self.subsets,
             )
         )
         self._upper = tree.upper

@@ -29,8 +29,12 @@ COLUMNS = (
 )
 DIGITS = 8
 NOTE = (
-    "Each cost is proven to be least for its k, up to its gap. No k is proven to be right by that: "
-    "the least cost falls with every cluster that is added, also where there are none."
+    "Each cost is proven optimal for its k, up to its gap. This does not prove which k is right: "
+    "the cost falls with every cluster added, even if the data have no clusters."
+)
+LEGEND = (
+    "decrease, ARI to prev: compared with the previous k of the table. ARI is the adjusted Rand "
+    "index: 1 for the same clusters, about 0 for unrelated ones."
 )
 
 
@@ -90,7 +94,7 @@ class SweepEntry:
         if self.silhouette is not None:
             facts.append(("Silhouette", f"{self.silhouette:.3f}"))
         if self.agreement is not None:
-            facts.append(("Adjusted Rand index with the k before", f"{self.agreement:.3f}"))
+            facts.append(("Adjusted Rand index to the previous k", f"{self.agreement:.3f}"))
         if self.message:
             facts.append(("Message", self.message))
         return card(f"k = {self.k}", facts)
@@ -241,9 +245,9 @@ class SweepReport:
         """Return a line for each k, and what the figures say."""
         lines = [_HEADING, *(_line(entry, self.decrease(entry.k)) for entry in self.entries)]
         if self.left:
-            why = "interrupted" if self.interrupted else "for lack of time"
-            lines.append(f"Not done, {why}: k = {', '.join(map(str, self.left))}")
-        return "\n".join([*lines, "", NOTE])
+            why = "the sweep was interrupted" if self.interrupted else "the time was over"
+            lines.append(f"Not run, as {why}: k = {', '.join(map(str, self.left))}")
+        return "\n".join([*lines, "", LEGEND, NOTE])
 
     def __str__(self) -> str:
         return self.table()
@@ -269,7 +273,7 @@ def is_settled(entry: SweepEntry) -> bool:
 
 _HEADING = (
     f"{'k':>4} {'cost':>14} {'proven at least':>16} {'gap':>9} {'decrease':>12} "
-    f"{'silhouette':>10} {'ARI':>6}  sizes"
+    f"{'silhouette':>10} {'ARI to prev':>11}  sizes"
 )
 
 
@@ -285,7 +289,7 @@ def _line(entry: SweepEntry, decrease: Sequence[float] | None) -> str:
     remark = f"  ({entry.message})" if entry.message else ""
     return (
         f"{entry.k:>4} {entry.objective:>14.{DIGITS}g} {lower:>16} {percent_up(entry.gap):>9} "
-        f"{fallen:>12} {silhouette:>10} {agreement:>6}  {sizes}{remark}"
+        f"{fallen:>12} {silhouette:>10} {agreement:>11}  {sizes}{remark}"
     )
 
 

@@ -303,7 +303,7 @@ def test_files_that_cannot_be_written_are_named(run, monkeypatch, name, tmp_path
         run("fine")
     assert str(caught.value).endswith(
         f"{name}: could not be written (No space left on device); the rows in results.jsonl are "
-        "safe: go on with --resume"
+        "safe: resume with --resume"
     )
     monkeypatch.setattr("sdpbb.batch.folder.write_atomically", real)
     result, _ = run("fine", resume=True)

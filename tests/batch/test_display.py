@@ -76,7 +76,7 @@ def display(now, stream):
 
 def test_plain_lines_say_that_work_goes_on(stream):
     PlainLines(stream, "9.9")(AtWork(2, 3, 12, 70.4))
-    assert stream.getvalue() == "[ 3/12] 2 under way, 0:01:10\n"
+    assert stream.getvalue() == "[ 3/12] 2 running, 0:01:10\n"
 
 
 def test_the_live_display_says_what_is_going_on(display, now):

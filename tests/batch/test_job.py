@@ -26,8 +26,8 @@ def stated(job, **values):
     ("changes", "message"),
     [
         ({"name": ""}, "name = '': expected a text that is not empty"),
-        ({"name": ".."}, "name = '..': expected a name that a file can have, without / or \\"),
-        ({"name": "a/b"}, "name = 'a/b': expected a name that a file can have, without / or \\"),
+        ({"name": ".."}, "name = '..': expected a valid file name, without / or \\"),
+        ({"name": "a/b"}, "name = 'a/b': expected a valid file name, without / or \\"),
         ({"name": "a\\b"}, "name = 'a\\\\b': expected a name that a file can have"),
         ({"name": "\0"}, "name = '\\x00': expected a name that a file can have"),
         ({"k": 0}, "k = 0: expected an integer >= 1"),
@@ -42,7 +42,10 @@ def stated(job, **values):
         ({"sdp_solver": "lp"}, "sdp.solver = 'lp': expected one of admm, clarabel, scs"),
         ({"sdp.root.iterations": 0}, "sdp.root.iterations = 0: expected an integer >= 1"),
         ({"sdp.rot": 0}, "sdp.rot: unknown parameter; did you mean root?"),
-        ({"workers": 2}, "workers = 2: expected none, as an instance of a batch takes one process"),
+        (
+            {"workers": 2},
+            "workers = 2: expected none, as each instance of a batch runs in one process",
+        ),
         ({"dask": "tcp://x:1"}, "dask = 'tcp://x:1': expected none, as an instance of a batch"),
         ({"constraints_format": "x"}, "constraints_format = 'x': expected one of"),
     ],

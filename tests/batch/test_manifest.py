@@ -190,12 +190,12 @@ def test_folders_are_no_files(folder):
 
 BAD_TOML = [
     ("[[instance]\n", ": Expected ']]' at the end of an array declaration (at line 1, column 11)"),
-    ("", ": names no instance; expected at least one, with its data"),
-    ("[defaults]\ngap = 0.1", ": names no instance; expected at least one, with its data"),
+    ("", ": has no instance; expected at least one, with its data"),
+    ("[defaults]\ngap = 0.1", ": has no instance; expected at least one, with its data"),
     ("[[instances]]\ndata = 'x'", ": 'instances'; expected [defaults] and [[instance]] only"),
-    ("[instance]\ndata = 'x'", ": instance is no list of tables; expected [[instance]]"),
-    ("instance = [1]", ": instance is no list of tables; expected [[instance]]"),
-    ("defaults = 1", ": defaults is no table; expected [defaults]"),
+    ("[instance]\ndata = 'x'", ": instance is not a list of tables; expected [[instance]]"),
+    ("instance = [1]", ": instance is not a list of tables; expected [[instance]]"),
+    ("defaults = 1", ": defaults is not a table; expected [defaults]"),
     ("[[instance]]\nk = 3", ": [[instance]] 1: no data; expected the path of a file, or a pattern"),
     (
         "[[instance]]\ndata='x'\n[[instance]]\ndata='y'\ntimelimit=3",
@@ -247,7 +247,7 @@ BAD_TOML = [
     ("[[instance]]\ndata='x'\nk = 0", ": [[instance]] 1: k = 0: expected an integer >= 1"),
     (
         "[[instance]]\ndata='x'\nname = 'a/b'",
-        ": [[instance]] 1: name = 'a/b': expected a name that a file can have, without / or \\",
+        ": [[instance]] 1: name = 'a/b': expected a valid file name, without / or \\",
     ),
     ('[[instance]]\ndata="a\\u0000b"', ": [[instance]] 1: data = 'a\\x00b'; expected the name of"),
 ]
@@ -295,7 +295,7 @@ def test_what_is_wrong_with_toml(folder, text, expected):
 
 BAD_CSV = [
     ("", ":1: no column data; expected a heading with it"),
-    ("data\n", ": names no instance; expected at least one, with its data"),
+    ("data\n", ": has no instance; expected at least one, with its data"),
     ("name,k\nx,3\n", ":1: no column data; expected a heading with it"),
     ("data,tme_limit\nx,3\n", ":1: unknown key 'tme_limit'; did you mean time_limit?"),
     (f"data\n{'x' * 5000}*\n", f":2: data = '{'x' * 55}...'; expected the name of a file"),

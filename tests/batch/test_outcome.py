@@ -82,7 +82,7 @@ def test_the_summary_says_it_all():
     assert lines[0].endswith(": batch of 5 instances, 2.0 s")
     for status, count in ALL.counts.items():
         assert f"{status.value:<12}{count:>8}  {MEANINGS[status]}" in lines
-    assert "not done           1  --resume goes on with them" in lines
+    assert "not done           1  --resume continues with them" in lines
     assert ["optimal", "or", "infeasible", "2", "1.000", "4.14"] in words
     assert ["these", "and", "the", "stopped", "3", "3.000", "15.20"] in words
     assert "(shifts: 1 s, 10 nodes)" in lines

@@ -72,7 +72,7 @@ def test_what_was_cut_off_leaves_nothing_after_a_shorter_row(path):
 def test_rows_are_not_overwritten(path):
     write(path, [])
     write(path, ROWS)  # an empty file holds none
-    message = "holds results already; go on with --resume, or give a new folder"
+    message = "holds results already; resume with --resume, or give a new folder"
     with (
         pytest.raises(BatchError, match=f"^{re.escape(path)}: {message}$"),
         open_results(path, False),
@@ -133,8 +133,8 @@ def test_a_full_disk_costs_no_row(path, monkeypatch, n_bytes):
         with pytest.raises(BatchError) as caught:
             file.append(ROWS[1])
         assert str(caught.value) == (
-            f"{path}: could not be written (No space left on device); the 1 row before is safe: go "
-            "on with --resume"
+            f"{path}: could not be written (No space left on device); the 1 row before is safe: "
+            "resume with --resume"
         )
         monkeypatch.setattr(os, "fsync", real)
         assert file.rows == ROWS[:1]

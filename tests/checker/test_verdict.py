@@ -74,10 +74,10 @@ def test_a_verdict_is_a_few_lines():
     [
         (
             "feasible",
-            "the clustering keeps the constraints, and no clustering costs less than the lower "
-            "bound",
+            "the clustering satisfies the constraints, and no clustering costs less than the "
+            "lower bound",
         ),
-        ("infeasible", "no clustering keeps the constraints"),
+        ("infeasible", "no clustering satisfies the constraints"),
         ("unknown", "every clustering costs at least the lower bound"),
     ],
 )

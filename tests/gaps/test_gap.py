@@ -305,27 +305,29 @@ VIOLATED = tuple(Violation("cannot-link", i, (i, i + 1), (str(i), str(i + 1))) f
 REPORTS = {
     LabelVerdict.OPTIMAL: (
         a_report(OPTIMAL, 2.0, 4.99e-5, 0.0),
-        "proven optimal within a relative gap of 0.0001: no clustering saves more than 0.0050% of "
-        "their sum of squares",
+        "Your labels cost 2. They are proven optimal within 0.01 %: none is more than 0.005 % "
+        "better.",
     ),
     LabelVerdict.NOT_OPTIMAL: (
         a_report(OPTIMAL, 2.5, 0.2000331, 0.2),
-        "not optimal: the best clustering found saves 20.0000% of their sum of squares, and none "
-        "saves more than 20.0034%",
+        "Your labels cost 2.5. A clustering that costs 2 exists (20 % less); none is more than "
+        "20.01 % better.",
     ),
     LabelVerdict.UNDECIDED: (
         a_report(FEASIBLE, 2.0, 0.5, 0.0),
-        "not proven optimal, and no better clustering was found; stopped by the node limit when it "
-        "was proven that none saves more than 50.0000%",
+        "Your labels cost 2. No better clustering was found; none is more than 50 % better. The "
+        "run was stopped by the node limit.",
     ),
     LabelVerdict.NOT_COMPARABLE: (
         a_report(UNKNOWN, 1.5, None, None, k=4, violations=VIOLATED),
-        "no gap, as the labels have 2 clusters in the place of k = 4 and violate 7 constraints",
+        "Your labels have 2 clusters instead of k = 4 and violate 7 constraints, so they have no "
+        "gap. They cost 1.5. Every clustering into 4 clusters that satisfies the constraints costs "
+        "at least 1.9999. The run was stopped by the time limit.",
     ),
     LabelVerdict.INFEASIBLE: (
         a_report(INFEASIBLE, 1.5, None, None, violations=VIOLATED[:1]),
-        "proven that no clustering keeps the constraints: more than k blocks that are mutually "
-        "cannot-linked (points 0, 1, 2)",
+        "Proven: no clustering satisfies the constraints: more than k blocks that are mutually "
+        "cannot-linked (points 0, 1, 2).",
     ),
 }
 
@@ -340,6 +342,49 @@ def test_what_a_report_says_of_itself(verdict):
     assert f"Sum of squares  {report.objective:g}" in lines
     assert repr(report).startswith(
         f"<GapReport: {verdict.value.replace('_', ' ')}, sum of squares "
+    )
+
+
+def verdict_of(fields: dict, cost: float, gap: float, saving: float, **changes) -> str:
+    lines = str(a_report(OPTIMAL | fields, cost, gap, saving, **changes)).splitlines()
+    return lines[0].removeprefix("Verdict").strip()
+
+
+def test_a_verdict_is_rounded_so_that_it_stays_true():
+    fields = {"objective": 5980.5949, "lower_bound": 5980.1}
+    gap, saving = (6672.2 - 5980.1) / 6672.2, (6672.2 - 5980.5949) / 6672.2
+    assert verdict_of(fields, 6672.2, gap, saving) == (
+        "Your labels cost 6,672.2. A clustering that costs 5,980.6 exists (10.36 % less); none is "
+        "more than 10.38 % better."
+    )
+    # Costs that look the same have more digits.
+    fields = {"objective": 78.85144142, "lower_bound": 78.8514}
+    assert verdict_of(fields, 78.85145, 1.2e-3, 1.088e-7) == (
+        "Your labels cost 78.85145. A clustering that costs 78.851442 exists (1.0e-5 % less); "
+        "none is more than 0.12 % better."
+    )
+
+
+def test_verdicts_within_a_large_gap():
+    wide = {"objective": 96.9, "lower_bound": 95.8, "gap": 0.012, "parameters": {"gap": 0.05}}
+    assert verdict_of(wide, 100.0, 0.042, 0.031) == (
+        "Your labels cost 100. A clustering that costs 96.9 exists (3.1 % less); none is more than "
+        "4.2 % better. They are proven optimal within 5 %, the gap requested."
+    )
+    assert verdict_of({"gap": 0.0}, 2.0, 0.0, 0.0) == (
+        "Your labels cost 2. They are proven optimal: no clustering is better."
+    )
+    nothing = FEASIBLE | {"lower_bound": 0.0, "gap": 1.0}
+    assert verdict_of(nothing, 2.0, 1.0, 0.0) == (
+        "Your labels cost 2. No better clustering was found; no lower bound above 0 is proven. The "
+        "run was stopped by the node limit."
+    )
+
+
+def test_the_verdict_on_labels_with_another_k():
+    assert verdict_of({}, 1e6 / 3, None, None, k=4) == (
+        "Your labels have 2 clusters instead of k = 4, so they have no gap. They cost 333,333. "
+        "Every clustering into 4 clusters costs at least 1.9999; one that costs 2 exists."
     )
 
 
@@ -366,7 +411,7 @@ def test_figures_of_reports():
         *(f"Violated        cannot-link {i} {i + 1}" for i in range(5)),
         "Violated        and 2 more",
         *bound,
-        "Difference      -0.4999 from the lower bound, no gap",
+        "Difference      -0.4999: cost minus lower bound",
         *ran,
     ]
     assert figures(LabelVerdict.INFEASIBLE) == [

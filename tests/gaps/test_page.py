@@ -25,7 +25,7 @@ def paged(instance: Instance, labels, **options):
 def test_the_best_labels():
     report, text, html = paged(Instance(POINTS, 2), ["x", "y", "y", "y"])
     assert report.proven_optimal
-    assert "Proven optimal Proven optimal within a relative gap of 0.0001: no clustering" in text
+    assert "Proven optimal Your labels cost 2. They are proven optimal" in text
     assert "It is the labels themselves." in text
     assert "Constraints that the labels violate" not in text
     assert n_drawings(html) == 1
@@ -35,7 +35,9 @@ def test_worse_labels_beside_the_best_clustering():
     trace = Trace()
     report = optimality_gap(Instance(POINTS, 2), [3, 3, 7, 7], observer=trace)
     text = checked(gap_page(Instance(POINTS, 2), report, trace, "sdpbb gap a b")).text
-    assert "Not optimal Not optimal: the best clustering found saves 84.61" in text
+    assert (
+        "Not optimal Your labels cost 13. A clustering that costs 2 exists (84.61 % less)" in text
+    )
     assert f"Gap {percent_up(report.gap)}" in text
     lower = rounded_down(report.lower_bound, 10)
     assert f"is proven to lie between {lower} and 2." in text
@@ -52,8 +54,8 @@ def test_labels_that_violate_constraints():
     )
     report, text, _ = paged(instance, [0, 0, 0, 0])
     assert report.gap is None
-    assert "Not comparable No gap, as the labels have 1 cluster in the place of k = 2" in text
-    assert "there is no gap" in text
+    assert "Not comparable Your labels have 1 cluster instead of k = 2" in text
+    assert "so they have no gap" in text
     assert "cannot-link 0, 1" in text
     assert f"{MaximumSize(3)!r} a cluster of 4 points: 0, 1, 2, 3" in text
 
@@ -73,7 +75,7 @@ def test_limits_are_told_with_their_line(tmp_path):
 def test_constraints_that_cannot_hold_together():
     instance = Instance(POINTS, 2, must_link=[(0, 1)], cannot_link=[(1, 0)])
     _, text, _ = paged(instance, [0, 0, 1, 1])
-    assert "No clustering keeps the constraints Proven that no clustering" in text
+    assert "No clustering satisfies the constraints Proven: no clustering" in text
     assert "These constraints cannot hold together" in text
     assert "What is proven" not in text
 

@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import math
+import re
 import threading
 from dataclasses import replace
 
@@ -251,7 +252,7 @@ def test_a_time_limit_for_each_leaves_valid_intervals():
         assert price.lower_bound_without <= price.objective_without
         assert price.upper >= price.difference
     assert any(not price.proven for price in report.prices)
-    assert "(not solved out)" in str(report)
+    assert "(not solved to the end)" in str(report)
 
 
 def test_rows_and_texts():
@@ -264,7 +265,9 @@ def test_rows_and_texts():
     assert tuple(rows[0]) == COLUMNS
     assert [row["row_i"] for row in rows] == [p.statement.names[0] for p in report.prices]
     text = str(report)
-    assert "8 constraints: 6 cost nothing" in text
+    assert re.search(r"^Priced          8 constraints$", text, re.MULTILINE)
+    assert "Cost nothing    3, as the other constraints imply it" in text
+    assert "Cost nothing    3, as no clustering that violates it is better" in text
     assert text.count("ML") + text.count("CL") == 2  # those that cost something
     assert report.table(1).endswith("... and 1 more")
 
@@ -272,9 +275,13 @@ def test_rows_and_texts():
 def test_what_is_printed_holds():
     [statement] = stated_constraints(Instance(np.eye(3), 2, [(0, 1)]))
     price = Price(statement, 1.23456789, 1.23456781e6, 1.3, 2.0, 1.0, True, PriceProof.SOLVED, 0.1)
-    assert str(price) == "must_link[0]  ML 0 1: costs 1.23456 to 1.23457e+06"
+    assert str(price) == "must_link[0]  ML 0 1: costs at least 1.23456, at most 1.23457e+06"
     free = replace(price, lower=0.0, upper=0.0, proof=PriceProof.IDLE)
-    assert str(free) == "must_link[0]  ML 0 1: costs nothing (idle)"
+    assert str(free) == (
+        "must_link[0]  ML 0 1: costs nothing, as no clustering that violates it is better"
+    )
+    same = replace(price, lower=2.0, upper=2.0)
+    assert str(same) == "must_link[0]  ML 0 1: costs 2"
 
 
 def test_a_probe_without_time_says_nothing_wrong():
@@ -294,7 +301,7 @@ def test_an_infeasible_instance_has_no_prices():
     assert isinstance(report, PriceReport)
     assert report.result.status is SolutionStatus.INFEASIBLE
     assert report.prices == ()
-    assert "none of them has a price" in str(report)
+    assert "so constraints have no price" in str(report)
     assert report.to_dict()["conflict"]["members"][0]["text"] == "ML 0 1"
 
 

@@ -45,7 +45,9 @@ def test_bckm_keeps_the_limits_of_the_instance(seed):
 def test_bounds_are_stated_once():
     instance = Instance(np.arange(6.0)[:, None], 2, min_size=2)
     for own in ({"min_size": 3}, {"max_size": 4}):
-        with pytest.raises(ParameterError, match="expected none beside the instance's own limits"):
+        with pytest.raises(
+            ParameterError, match="not allowed, as the instance limits sizes itself"
+        ):
             BCKM(**own).run(instance)
 
 

@@ -148,6 +148,8 @@ def test_tables():
     assert report.to_csv().splitlines()[0] == ",".join(COLUMNS)
     assert report.labels_csv().splitlines()[:2] == ["id,k=3", "0,0"]
     assert "1 infeasible" in str(report)
+    assert "ARI to prev" in str(report)
+    assert "compared with the previous k of the table" in str(report)
     assert repr(report) == "<SweepReport: k = 1, 3, 18; 3 of 3 proven>"
     with pytest.raises(KeyError, match="expected one of 1, 3, 18"):
         report[2]
@@ -166,7 +168,7 @@ def test_limits_and_interrupts_leave_what_is_known():
     assert report.left == (3, 4)
     assert report.interrupted
     assert not report.is_complete
-    assert "interrupted: k = 3, 4" in str(report)
+    assert "Not run, as the sweep was interrupted: k = 3, 4" in str(report)
     brief = sdpbb.sweep(groups(), [2, 3], sdpbb.SolverParameters(time_limit=1e-9))
     assert set(brief.left) >= {3}
 

@@ -25,31 +25,31 @@ class MasterParameters(Parameters):
     tolerance: float = parameter(
         1e-9,
         "Tolerance of HiGHS for rows and reduced costs, in units of the programme.",
-        reason="1e-10 is the least that HiGHS takes.",
+        reason="1e-10 is the smallest that HiGHS accepts.",
         ge=1e-10,
         le=1e-6,
     )
     max_columns_per_block: int = parameter(
         40,
-        "Beyond this many columns per block, those of the highest reduced costs are deleted.",
+        "Maximum columns per block; beyond it, columns with the highest reduced costs are deleted.",
         ge=4,
     )
-    kept: float = parameter(0.5, "Share of the columns that is kept then.", gt=0, lt=1)
+    kept: float = parameter(0.5, "Share of the columns that remains after a deletion.", gt=0, lt=1)
     growth: float = parameter(
         1.25,
-        "Factor by which the number allowed grows each time.",
-        reason="Columns that come and go cannot do so for ever.",
+        "Factor by which the maximum grows with each deletion.",
+        reason="So columns cannot be deleted and generated for ever.",
         gt=1,
     )
     interior_from: int = parameter(
         256,
-        "From so many blocks on master programmes are solved by an interior point method, where a "
+        "Minimum blocks for solving master programmes by an interior point method, if a "
         "clustering is known.",
         reason="u1060 in the plane, k = 100: 16 programmes of a tenth of a second each.",
         ge=1,
     )
     interior_tolerance: float = parameter(
-        1e-8, "Last relative gap of these programmes.", gt=0, le=1e-4
+        1e-8, "Final relative gap of these programmes.", gt=0, le=1e-4
     )
 
 
@@ -65,8 +65,7 @@ class StabilisationParameters(Parameters):
 
     scheme: Scheme = parameter(
         "auto",
-        'Scheme of stabilisation; "auto" is "box" where a centre is given, and "smoothing" '
-        "elsewhere.",
+        'Scheme of stabilisation; "auto" is "box" if a centre is given, otherwise "smoothing".',
         reason='Master programmes solved for one of "none" (geometric mean of 11 instances, '
         'docs/column_generation.md): "smoothing" 0.76, "box" 1.01, "perturbation" 1.25; from the '
         "dual values of a semidefinite bound 0.72, 0.17 and 0.84.",
@@ -74,17 +73,17 @@ class StabilisationParameters(Parameters):
     mu: float = parameter(
         0.99, "First bound on perturbations.", reason="The published one.", gt=0, le=1
     )
-    least_mu: float = parameter(1e-5, "Below it perturbations are taken out.", gt=0)
+    least_mu: float = parameter(1e-5, "Below this bound perturbations are removed.", gt=0)
     alpha: float = parameter(
         0.5,
-        "First weight of the best prices in smoothing, at most max_alpha.",
-        reason="0.2 and 0.8, and steps half and twice as large, come to the same within a tenth.",
+        "Initial weight of the best prices in smoothing; not above max_alpha.",
+        reason="0.2 and 0.8, and steps half and twice as large, differ by less than a tenth.",
         ge=0,
         lt=1,
     )
     alpha_step: float = parameter(
         0.1,
-        "Step by which the weight is raised, as a share of what is missing to 1, or lowered.",
+        "Step by which the weight rises, as a share of its distance to 1, or falls.",
         gt=0,
         lt=1,
     )
@@ -106,7 +105,7 @@ class StabilisationParameters(Parameters):
         reason="Without any, 2.5 times as many master programmes are needed.",
         ge=0,
     )
-    least_penalty: float = parameter(1e-4, "Below it the box is taken out.", gt=0)
+    least_penalty: float = parameter(1e-4, "Below this width the box is removed.", gt=0)
 
     def check_combination(self) -> None:
         if self.alpha > self.max_alpha:
@@ -122,26 +121,26 @@ class GenerationParameters(Parameters):
     tolerance: float = parameter(
         1e-10,
         "Reduced costs count as negative below minus this share of the master's value per cluster.",
-        reason="A bound misses the value of the programme by that share at most.",
+        reason="A bound is at most this share below the value of the programme.",
         gt=0,
         lt=1e-3,
     )
     max_columns_per_round: int = parameter(
-        200, "Of the columns found at once those of the lowest reduced costs are added.", ge=1
+        200, "Maximum columns added at once; those with the lowest reduced costs.", ge=1
     )
     inherited_per_block: int = parameter(
-        10, "Columns per block that children begin with, at most.", ge=1
+        10, "Maximum columns per block that children start with.", ge=1
     )
     integer_columns: int = parameter(
         2000,
-        "Columns handed to the integer programme over those that a better clustering can use, at "
-        "most; 0 for no such programme.",
+        "Maximum columns of the integer programme over columns that a better clustering can use. "
+        "0: no such programme.",
         ge=0,
     )
     integer_seconds: float = parameter(
         1.0,
         "Time limit of the integer programme.",
-        reason="It only looks for clusterings: no bound depends on it.",
+        reason="It only searches for clusterings: no bound depends on it.",
         gt=0,
         unit="seconds",
     )
@@ -154,15 +153,15 @@ class PricingParameters(Parameters):
 
     nodes_per_slice: int = parameter(
         4000,
-        "Nodes of exact pricing in one step of the bounding.",
-        reason="They take tenths of a second.",
+        "Nodes of exact pricing in one step of bounding.",
+        reason="These take a few tenths of a second.",
         ge=1,
     )
     climbing_effort: float = parameter(
         2e7,
-        "Effort of local search, which begins at effort k / m^2 of the m blocks: about the "
-        "comparisons of one round. With 1e15 it begins at every block.",
-        reason="Large clusters of many blocks must not take seconds.",
+        "Effort of local search, about the comparisons of one round: it starts at effort k / m^2 "
+        "of the m blocks. 1e15: at every block.",
+        reason="Limits the time with large clusters of many blocks.",
         gt=0,
         le=1e15,
     )
@@ -180,28 +179,34 @@ class CentreParameters(Parameters):
     """
 
     small: float = parameter(
-        5.0, "Blocks per cluster up to which pricing is easy; inf for any.", ge=0, infinite=True
+        5.0,
+        "Maximum blocks per cluster for which pricing counts as easy. inf: no limit.",
+        ge=0,
+        infinite=True,
     )
     large: float = parameter(
         8.5,
-        "Blocks per cluster up to which pricing is easy in few dimensions; inf for any.",
+        "Maximum blocks per cluster for which pricing in few dimensions counts as easy. inf: no "
+        "limit.",
         ge=0,
         infinite=True,
     )
     high: float = parameter(
-        3.0, "Effective dimensions that are few; inf for any.", ge=0, infinite=True
+        3.0, "Maximum effective dimensions that count as few. inf: no limit.", ge=0, infinite=True
     )
     many: int = parameter(
         256,
-        "With so many blocks pricing is easy in at most `low` effective dimensions, with at most "
-        "`largest` blocks per cluster.",
+        "Minimum blocks for which pricing counts as easy in at most `low` effective dimensions "
+        "and with at most `largest` blocks per cluster.",
         ge=1,
     )
-    low: float = parameter(2.5, "Effective dimensions where these have regions of the mean.", ge=0)
-    largest: float = parameter(
-        25.0, "Blocks per cluster up to which that is so; inf for any.", ge=0, infinite=True
+    low: float = parameter(
+        2.5, "Maximum effective dimensions for this rule, which uses regions of the mean.", ge=0
     )
-    iterations: int = parameter(100, "Iterations of the semidefinite bound, at most.", ge=1)
+    largest: float = parameter(
+        25.0, "Maximum blocks per cluster for this rule. inf: no limit.", ge=0, infinite=True
+    )
+    iterations: int = parameter(100, "Maximum iterations of the semidefinite bound.", ge=1)
 
 
 @stored
@@ -213,34 +218,38 @@ class PartitioningParameters(Parameters):
         3, "Columns added to the linear programme between two solves, per block.", ge=1
     )
     cut_rounds: int = parameter(10, "Rounds of subset-row cuts.", ge=0)
-    cuts: int = parameter(60, "New subset rows in each round, at most.", ge=1)
-    cuts_per_block: int = parameter(5, "Of those, rows through one block, at most.", ge=1)
+    cuts: int = parameter(60, "Maximum new subset rows in each round.", ge=1)
+    cuts_per_block: int = parameter(5, "Maximum of these through one block.", ge=1)
     violation: float = parameter(
         1e-3,
-        "Violation from which a subset row is a cut; its right-hand side is 1.",
+        "Minimum violation of a subset-row cut; its right-hand side is 1.",
         gt=0,
         lt=0.5,
     )
     trial_effort: int = parameter(
         1_000_000,
-        "Effort of the search after each linear programme, in case few columns are left: columns "
-        "looked at, in all nodes together.",
+        "Effort of the search after each linear programme: columns examined in all its nodes. It "
+        "succeeds if few columns remain.",
         ge=0,
     )
     integer_columns: int = parameter(
         3000,
-        "Before the search at the end HiGHS looks for a partition among this many columns of the "
-        "lowest reduced costs; it proves nothing.",
+        "Columns with the lowest reduced costs among which HiGHS searches for a partition before "
+        "the final search. It proves nothing.",
         ge=1,
     )
-    integer_seconds: float = parameter(1.0, "Time limit of HiGHS in this.", gt=0, unit="seconds")
+    integer_seconds: float = parameter(
+        1.0, "Time limit of HiGHS for this search.", gt=0, unit="seconds"
+    )
     effort: int = parameter(
         10_000_000,
-        "Effort of the search at the end, about 10 million a second.",
-        reason="All of it is one step, which limits of time wait for.",
+        "Effort of the final search; about 10 million take a second.",
+        reason="It is one step, so a time limit waits for its end.",
         ge=1,
     )
-    tolerance: float = parameter(1e-8, "A variable counts as fractional beyond this.", gt=0, lt=0.1)
+    tolerance: float = parameter(
+        1e-8, "Minimum distance from 0 and 1 of a fractional variable.", gt=0, lt=0.1
+    )
 
 
 @stored
@@ -250,24 +259,22 @@ class EnumerationParameters(Parameters):
 
     is_wanted: bool = parameter(
         True,
-        "Whether enumeration is tried when the master programme is solved and leaves a gap.",
+        "Whether to try enumeration if the solved master programme leaves a gap.",
     )
     max_gap: float = parameter(
         0.2,
-        "Relative gap up to which it is tried; inf for any.",
-        reason="Beyond it clusters are too many to begin.",
+        "Maximum relative gap for trying it. inf: no limit.",
+        reason="A larger gap leaves too many clusters.",
         gt=0,
         infinite=True,
     )
-    max_clusters: int = parameter(200_000, "It is given up beyond this many clusters.", ge=1)
-    max_slices: int = parameter(
-        120, "And after this many slices of exact pricing and search together.", ge=1
-    )
+    max_clusters: int = parameter(200_000, "Maximum clusters; enumeration stops beyond it.", ge=1)
+    max_slices: int = parameter(120, "Maximum slices of exact pricing and search together.", ge=1)
     max_pricing_slices: int = parameter(
         8,
-        "And after this many slices of exact pricing.",
-        reason="Where that does not end at the prices of the semidefinite bound, clusters are too "
-        "large, in all of the tree.",
+        "Maximum slices of exact pricing.",
+        reason="If pricing does not end by then at the prices of the semidefinite bound, "
+        "clusters are too large in the whole tree.",
         ge=1,
     )
     partitioning: PartitioningParameters = parameter(

@@ -22,68 +22,66 @@ class HybridParameters(Parameters):
 
     small: float = parameter(
         8.5,
-        "Blocks per cluster up to which columns are generated to the end; inf for any.",
+        "Maximum blocks per cluster for column generation without a step limit. inf: no limit.",
         ge=0,
         infinite=True,
     )
     small_limited: float = parameter(
         10.0,
-        "The same where sizes or weights of clusters are limited.",
-        reason="The semidefinite bound knows less of limits: of 60 points in the plane in 6 "
-        "clusters of about equal weight it leaves 2.7 percent, columns nothing.",
+        "The same if sizes or weights of clusters are limited.",
+        reason="The semidefinite bound is weaker with limits. For 60 points in the plane in 6 "
+        "clusters of about equal weight it leaves a gap of 2.7 percent, columns none.",
         ge=0,
         infinite=True,
     )
     high: float = parameter(
         5.0,
-        "Effective dimensions up to which columns are generated to the end; inf for any.",
+        "Maximum effective dimensions for column generation without a step limit. inf: no limit.",
         ge=0,
         infinite=True,
     )
     after_places: float = parameter(
         12.0,
-        "Blocks per cluster up to which, in two dimensions, clusters are enumerated at the prices "
-        "of places where these leave a gap.",
-        reason="With 6.7 (gr666, k = 100) that takes 5 seconds, columns take 18 and branching 16; "
-        "with 21 (u2152, k = 100, 430 links) it does not end.",
+        "In two dimensions: maximum blocks per cluster for enumerating clusters at the prices of "
+        "places, if these leave a gap.",
+        reason="With 6.7 (gr666, k = 100) it takes 5 seconds, columns 18 and branching 16. With "
+        "21 (u2152, k = 100, 430 links) it does not end.",
         ge=0,
     )
     place_slices: int = parameter(
-        300, "It is given up after this many slices.", reason="Those that end take 11 to 148.", ge=1
+        300, "Maximum slices of this enumeration.", reason="Successful ones take 11 to 148.", ge=1
     )
     columns_after_places: float = parameter(
         9.5,
-        "Blocks per cluster up to which columns are generated where that leaves a gap, in two "
-        "dimensions; others are branched on.",
-        reason="With 9 (1,000 points in the plane with 200 links, k = 100) columns take 11 seconds "
-        "and branching 50; with 9.7 (u2152 with 430 links, k = 200) they take more than 120, and "
-        "branching 46.",
+        "In two dimensions: maximum blocks per cluster for generating columns if that leaves a "
+        "gap. Nodes with more are branched.",
+        reason="With 9 (1,000 points in the plane with 200 links, k = 100) columns take 11 "
+        "seconds and branching 50; with 9.7 (u2152 with 430 links, k = 200) columns take more "
+        "than 120 and branching 46.",
         ge=0,
     )
     easy_steps: int = parameter(
         250,
-        "After this many steps pricing was not easy, and the semidefinite bound goes on.",
-        reason="The instances in 2 and 4 dimensions take 27 to 206.",
+        "Maximum steps of easy columns; then the semidefinite bound continues.",
+        reason="Instances in 2 and 4 dimensions take 27 to 206.",
         ge=0,
     )
     tried_steps: int = parameter(
         120,
-        "Elsewhere columns are generated for this many steps at most where the semidefinite bound "
-        "has stalled, and not again in the rest of the tree if that has not ended, nor where exact "
-        "pricing at its dual values has not.",
+        "Maximum steps of columns elsewhere, after the semidefinite bound has stalled. If they "
+        "or exact pricing do not end by then, the rest of the tree does without columns.",
         reason="Wine with k = 5 and 340 constraints (68 blocks) ends after 100, and takes 8 "
         "seconds instead of 23.",
         ge=0,
     )
     hopeless_steps: int = parameter(
         30,
-        "There columns are given up after this many steps already where their own bound is far "
-        "below the best one.",
-        reason="Exact pricing that has not ended by then does not: with soft constraints on iris "
-        "and glass, and limits on sizes of wine, it takes the other 90 steps in vain. Wine with "
-        "k = 5 comes within 0.3 percent after 20.",
+        "Maximum of these steps while the bound of the columns is far below the best bound.",
+        reason="Exact pricing that takes longer does not end. With soft constraints on iris and "
+        "glass, and size limits on wine, 90 more steps did not help. Wine with k = 5 is within "
+        "0.3 percent after 20.",
         ge=0,
     )
     hopeful: float = parameter(
-        0.02, "Relative difference from the best bound above which that is far.", ge=0, le=1
+        0.02, "Minimum relative distance from the best bound that counts as far.", ge=0, le=1
     )

@@ -18,63 +18,62 @@ class PlaceParameters(Parameters):
 
     least_blocks: int = parameter(
         1000,
-        "Blocks from which on runs that begin with subsets have this bound before.",
-        reason="Smaller ones are proven in seconds by the bounds that follow.",
+        "Minimum blocks for computing this bound before the bounds of subsets.",
+        reason="The other bounds prove smaller instances in seconds.",
         ge=2,
     )
     fewest: int = parameter(
         200,
-        "Blocks from which on it bounds all nodes by itself.",
-        reason="With less than 200 blocks the other bounds take no longer, with few large "
-        "clusters in three dimensions half as long.",
+        "Minimum blocks for bounding all nodes by this bound alone.",
+        reason="With fewer than 200 blocks the other bounds are as fast; with few large clusters "
+        "in three dimensions they take half the time.",
         ge=2,
     )
     fewest_small: int = parameter(
         1500,
-        "Blocks from which on it does where there are `small` in a cluster, or fewer.",
+        "The same if clusters have at most `small` blocks on average.",
         reason="Columns alone take 7 seconds for 1,000 uniform points in the plane, k = 250, and "
-        "more than 8 after this bound; the larger ones have no bound for long with columns alone.",
+        "more than 8 after this bound; with columns alone, larger instances have no bound for a "
+        "long time.",
         ge=2,
     )
-    small: float = parameter(4.5, "Blocks per cluster that are so few.", ge=0)
+    small: float = parameter(4.5, "Maximum blocks per cluster for the rule before.", ge=0)
     most: int = parameter(
         8000,
-        "Blocks up to which it does.",
-        reason="Branching looks at all pairs of blocks.",
+        "Maximum blocks for bounding all nodes by this bound alone.",
+        reason="Branching examines all pairs of blocks.",
         ge=2,
     )
     most_pairs: float = parameter(
         4.0,
-        "Cannot-links a block up to which it does.",
-        reason="In chains of them it loses part of what they prove.",
+        "Maximum cannot-links per block for this.",
+        reason="The bound loses part of what chains of cannot-links prove.",
         ge=0,
     )
     time_share: float = parameter(
         0.5,
-        "Part of the time left to a run that begins with subsets for which this bound is raised "
-        "before; 0 for never.",
+        "Share of the remaining time for this bound in runs that start with subsets. 0: skip it.",
         ge=0,
         le=1,
     )
     cells: int = parameter(
         3000,
-        "Groups of near points, for the first prices.",
-        reason="Their prices take seconds, and those of all points begin with them.",
+        "Groups of close points for the first prices.",
+        reason="Their prices take seconds, and prices of all points start from them.",
         ge=2,
     )
     places: int = parameter(
         2000,
-        "Places at which the first prices are looked at, besides the clusters' means; 20 for each "
-        "cluster if these are more.",
+        "Minimum places for the first prices besides the clusters' means; at least 20 per cluster.",
         ge=1,
     )
     new_places: int = parameter(
-        300, "Places that a search adds, at most; two for each cluster if these are more.", ge=1
+        300, "Maximum places that a search adds; at least two per cluster.", ge=1
     )
-    rounds: int = parameter(100, "Searches over all places, at most.", ge=1)
+    rounds: int = parameter(100, "Maximum searches over all places.", ge=1)
     accuracy: float = parameter(
         0.05,
-        "Part of what a bound lacks that the search over all places loses by its tolerance.",
+        "Tolerance of the search over all places, as a share of the gap.",
         gt=0,
         lt=1,
     )

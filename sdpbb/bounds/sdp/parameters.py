@@ -24,21 +24,21 @@ class SpectrumParameters(Parameters):
 
     cap: float = parameter(
         2.0,
-        "Upper bound on the eigenvalues of the projected matrix: R <= cap I. Any is valid.",
-        reason="1 is slower on ordinary data; none at all (k and above) never gets past an "
-        "outlier, whose eigenvalue would take all of the trace.",
+        "Upper bound on the eigenvalues of the projected matrix: R <= cap I. Every value is valid.",
+        reason="1 is slower on ordinary data. k or more stalls at an outlier, whose eigenvalue "
+        "would take the whole trace.",
         ge=1,
         le=1e9,
     )
     min_order: int = parameter(
-        60, "Order below which LAPACK is always used.", reason="It is as fast there."
+        60, "Order below which LAPACK is always used.", reason="LAPACK is as fast there."
     )
     max_fraction: float = parameter(
-        0.45, "Largest share of the m eigenpairs worth computing iteratively."
+        0.45, "Maximum share of the m eigenpairs to compute iteratively."
     )
     exact_fraction: float = parameter(
         0.12,
-        "Largest share for which LAPACK's tridiagonal bisection beats divide and conquer.",
+        "Maximum share for LAPACK's tridiagonal bisection; beyond it, divide and conquer.",
     )
     degree: int = parameter(
         3,
@@ -50,7 +50,7 @@ class SpectrumParameters(Parameters):
     buffer: int = parameter(
         8,
         "Eigenpairs carried beyond those with positive weight.",
-        reason="Newcomers are seen.",
+        reason="So eigenpairs that become positive are detected.",
         ge=1,
     )
     accuracy: float = parameter(
@@ -90,12 +90,12 @@ class Patience(Parameters):
     """Stall test. The bound is not monotone over cut rounds and can stand still before it jumps."""
 
     iterations: int = parameter(
-        help="A node is given up when in this many iterations the bound came too little nearer to "
-        "the cutoff.",
+        help="Stop bounding a node if the bound came too little closer to the cutoff in this "
+        "many iterations.",
         ge=1,
     )
     progress: float = parameter(
-        help="Share by which the distance between best bound and cutoff has to shrink in them.",
+        help="Share by which the distance between best bound and cutoff must shrink in them.",
         gt=0,
         lt=1,
     )
@@ -121,9 +121,8 @@ class ConicParameters(Parameters):
 
     cuts_per_block: int = parameter(
         2,
-        "New cuts per block and round, at most: the most violated ones.",
-        reason="An interior-point method does not mind more of them, but most of a round's cuts "
-        "are not needed.",
+        "Maximum new cuts per block and round; the most violated first.",
+        reason="An interior-point method can use more, but most cuts of a round are not needed.",
         ge=1,
     )
     root: Patience = parameter(
@@ -134,11 +133,11 @@ class ConicParameters(Parameters):
         lambda: Patience(iterations=2, progress=0.4),
         "Stall test with a warm start, an iteration being a round.",
     )
-    max_rounds: int = parameter(30, "A node is given up after this many rounds.", ge=1)
+    max_rounds: int = parameter(30, "Maximum rounds of a node.", ge=1)
     largest: int = parameter(
         150,
-        "Blocks, at most.",
-        reason="Clarabel factorises dense matrices of order m (m + 1) / 2, of 1 GiB each for 150 "
+        "Maximum blocks.",
+        reason="Clarabel factorises dense matrices of order m (m + 1) / 2: 1 GiB each for 150 "
         "blocks.",
         ge=1,
     )
@@ -156,41 +155,41 @@ class SdpParameters(Parameters):
         SpectrumParameters, "The projection onto the spectral set, and when it may be inexact."
     )
     separation: SeparationParameters = parameter(
-        SeparationParameters, "The families of cuts: how many a round adds, and which."
+        SeparationParameters, "Families of cuts: their number per round, and the choice."
     )
     conic: ConicParameters = parameter(
-        ConicParameters, "Conic solvers, which solve each relaxation anew in rounds of cuts."
+        ConicParameters,
+        "Conic solvers, which solve each relaxation from scratch in rounds of cuts.",
     )
     solver: SdpSolver = parameter(
         "admm",
-        "Who solves the semidefinite relaxations: the method of this program, or an established "
-        "conic solver, for a second opinion on up to 150 blocks, which takes far longer. What "
-        "counts is proven in the same way.",
+        "SDP solver: the built-in ADMM, or a conic solver (clarabel, scs) as a slow cross-check "
+        "for up to 150 blocks. Bounds are proven in the same way.",
     )
     round_period: int = parameter(10, "Iterations between cut rounds.", ge=1)
     balance_period: int = parameter(10, "Iterations between changes of the penalty.", ge=1)
     bound_period: int = parameter(20, "Iterations between evaluations of the safe bound.", ge=1)
     bound_growth: float = parameter(
         1.5,
-        "Factor by which iterations grow between evaluations of the safe bound of 256 blocks and "
-        "more, unless an estimate says that it closes the node or stands still.",
-        reason="Its eigenvalues take as long as many iterations.",
+        "With 256 blocks or more: growth factor of the iterations between evaluations of the "
+        "safe bound, unless an estimate predicts that it closes the node or stalls.",
+        reason="Its eigenvalues cost as much as many iterations.",
         ge=1,
     )
     root: Patience = parameter(
         lambda: Patience(iterations=200, progress=0.2),
         "Stall test without a warm start.",
-        reason="The root has its cuts still to find, and is worth more: where it closes there is "
-        "no tree. With the children's patience two of 18 glass sets branched that close.",
+        reason="The root still has to find its cuts, and a closed root needs no tree. With the "
+        "patience of children, two of 18 glass sets branched that close otherwise.",
     )
     child: Patience = parameter(
         lambda: Patience(iterations=40, progress=0.4),
         "Stall test with a warm start.",
-        reason="With the root's, trees took 1.7 times as long on the five hardest sets of ecoli "
-        "and accent.",
+        reason="With the patience of the root, trees took 1.7 times as long on the five hardest "
+        "sets of ecoli and accent.",
     )
     max_iterations: int = parameter(
-        3000, "A node is given up after this many iterations, at least bound_period.", ge=1
+        3000, "Maximum iterations of a node, at least bound_period.", ge=1
     )
 
     def check_combination(self) -> None:

@@ -109,8 +109,8 @@ def read_points(
         found = POINT_READERS.get(suffix, points_text.read)(path, reading)
         if weight_column is not None and not found.feature_names:
             raise InstanceError(
-                f"weight_column: the columns of {shown_path(path)} have no names; expected {TABLES} "
-                "with it"
+                f"weight_column: the columns of {shown_path(path)} have no names; expected "
+                f"{TABLES} with it"
             )
         for note in notes_on(found, weight_column):
             warn_caller(f"{where}{note}", InstanceNote)

@@ -42,10 +42,10 @@ class SeparationParameters(Parameters):
     cliques: CliqueCuts = parameter(CliqueCuts, "Clique cuts.")
     stars: StarCuts = parameter(StarCuts, "Star cuts.")
     complements: ComplementCuts = parameter(ComplementCuts, "Complement cuts, for k = 2.")
-    limited_sizes: SizeCuts = parameter(SizeCuts, "Cuts where sizes of clusters are limited.")
-    size_pairs: SizePairCuts = parameter(SizePairCuts, "Cuts on pairs where sizes are limited.")
+    limited_sizes: SizeCuts = parameter(SizeCuts, "Cuts for limits on sizes of clusters.")
+    size_pairs: SizePairCuts = parameter(SizePairCuts, "Cuts on pairs for limits on sizes.")
     listed_cliques: ListedCliqueCuts = parameter(
-        ListedCliqueCuts, "Cuts on more blocks than there are clusters of the extreme listed sizes."
+        ListedCliqueCuts, "Cuts for listed sizes: more blocks than clusters of an extreme size."
     )
     soft_pairs: SoftPairTerms = parameter(SoftPairTerms, "Terms of the prices of soft pairs.")
 

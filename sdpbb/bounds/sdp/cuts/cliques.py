@@ -35,7 +35,7 @@ class CliqueCuts(CutFamily):
     """Clique cuts, one grown greedily from each block (PC-SOS-SDP, section 3.2)."""
 
     tolerance: float = parameter(
-        1e-5, "A cut counts as violated beyond this part of its right-hand side.", ge=0, lt=1
+        1e-5, "Minimum violation of a cut, as a share of its right-hand side.", ge=0, lt=1
     )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 class ComplementCuts(CutFamily):
     """Complement cuts, for instances of two clusters."""
 
-    per_pair: int = parameter(10, "Cuts per cannot-linked pair, at most; 0 for none.", ge=0)
-    per_block: int = parameter(3, "Cuts per block and round, at most; 0 for none.", ge=0)
+    per_pair: int = parameter(10, "Maximum cuts per cannot-linked pair. 0: none.", ge=0)
+    per_block: int = parameter(3, "Maximum cuts per block and round. 0: none.", ge=0)
     tolerance: float = parameter(
-        1e-4, "A cut counts as violated beyond this part of Z_ii.", ge=0, lt=1
+        1e-4, "Minimum violation of a cut, as a share of Z_ii.", ge=0, lt=1
     )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:

@@ -41,7 +41,7 @@ class SampledCuts(CutFamily):
     """Family whose separation looks at some candidates of large matrices, spread over all."""
 
     exact_order: int = parameter(
-        255, "Number of blocks up to which all candidates are looked at in every round.", ge=0
+        255, "Maximum blocks for examining all candidates in every round.", ge=0
     )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:

@@ -47,14 +47,12 @@ _EPS = float(np.finfo(np.float64).eps)
 class ListedCliqueCuts(CutFamily):
     """Cuts on blocks that are more than the clusters of an extreme size, grown greedily."""
 
-    per_block: int = parameter(
-        4, "Cuts per block, extreme size and round, at most; 0 for none.", ge=0
-    )
+    per_block: int = parameter(4, "Maximum cuts per block, extreme size and round. 0: none.", ge=0)
     last: int = parameter(
-        16, "Last blocks that a clique is tried with, which is grown from each block.", ge=1
+        16, "Last blocks tried for each clique; cliques grow from each block.", ge=1
     )
     tolerance: float = parameter(
-        1e-5, "A cut counts as violated beyond this part of its right-hand side.", ge=0, lt=1
+        1e-5, "Minimum violation of a cut, as a share of its right-hand side.", ge=0, lt=1
     )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:

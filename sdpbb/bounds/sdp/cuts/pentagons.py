@@ -44,33 +44,33 @@ class PentagonCuts(CutFamily):
 
     cycles: int = parameter(
         10,
-        "Five-cycles of groups, at most; 0 for none.",
-        reason="Memory is reserved for as many.",
+        "Maximum five-cycles of groups. 0: none.",
+        reason="Memory for all of them is reserved.",
         ge=0,
         le=1000,
     )
     copies: int = parameter(
         40,
-        "Cuts for each cycle, through other members of the groups, at most.",
+        "Maximum cuts for each cycle, through other members of the groups.",
         reason="A cut through one member says little about the others.",
         ge=1,
         le=1000,
     )
     tie: float = parameter(
-        0.9, "Blocks that share this part of their clusters are in one group.", gt=0, le=1
+        0.9, "Minimum shared part of their clusters for two blocks of one group.", gt=0, le=1
     )
-    groups: int = parameter(48, "Groups that are looked at, at most.", ge=1)
+    groups: int = parameter(48, "Maximum groups examined.", ge=1)
     tolerance: float = parameter(
         0.02,
-        "A cut counts as violated beyond this; its right-hand side is -2.",
+        "Minimum violation of a cut; its right-hand side is -2.",
         ge=0,
         lt=0.5,
     )
     after: int = parameter(
         150,
-        "Iterations of a root before these cuts are looked for.",
-        reason="Most roots close earlier, and separating pentagons from the beginning takes half "
-        "as much time again.",
+        "Iterations of a root before the first search for these cuts.",
+        reason="Most roots close earlier, and separating pentagons from the beginning takes 1.5 "
+        "times as long.",
     )
 
     is_costly: ClassVar[bool] = True

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 class SizePairCuts(CutFamily):
     """Cuts on pairs of blocks where the sizes of clusters are limited, and may differ."""
 
-    per_block: int = parameter(4, "Cuts per block and round, at most; 0 for none.", ge=0)
+    per_block: int = parameter(4, "Maximum cuts per block and round. 0: none.", ge=0)
     tolerance: float = parameter(
-        1e-5, "A cut counts as violated beyond this part of its first term.", ge=0, lt=1
+        1e-5, "Minimum violation of a cut, as a share of its first term.", ge=0, lt=1
     )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:

@@ -54,16 +54,16 @@ class SizeCuts(CutFamily):
     """Cuts on the diagonal and the rows of Z where sizes or weights of clusters are limited."""
 
     tolerance: float = parameter(
-        1e-7, "A cut counts as violated beyond this part of its right-hand side.", ge=0, lt=1
+        1e-7, "Minimum violation of a cut, as a share of its right-hand side.", ge=0, lt=1
     )
     rows: int = parameter(
         100,
-        "Cuts on the points of clusters that are added at a time, of each kind, where points have "
+        "Maximum cuts of each kind added at once on the points of clusters, if points have "
         "weights.",
         ge=1,
     )
     row_tolerance: float = parameter(
-        1e-3, "One of these counts as violated beyond so many points of a cluster.", ge=0
+        1e-3, "Minimum violation of such a cut, in points of a cluster.", ge=0
     )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:

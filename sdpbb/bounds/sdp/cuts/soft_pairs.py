@@ -54,10 +54,10 @@ class SoftPairTerms(CutFamily):
     """Terms of the prices of soft pairs: inequalities with caps."""
 
     per_block: int = parameter(
-        40, "Terms per block and round, at most; those that cost most come first.", ge=1
+        40, "Maximum terms per block and round; the most expensive first.", ge=1
     )
     tolerance: float = parameter(
-        1e-5, "A term counts as violated beyond this part of Z_hh.", ge=0, lt=1
+        1e-5, "Minimum violation of a term, as a share of Z_hh.", ge=0, lt=1
     )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:

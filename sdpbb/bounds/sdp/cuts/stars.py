@@ -34,25 +34,25 @@ class StarCuts(SampledCuts):
 
     per_block: int = parameter(
         3,
-        "Star cuts per block and round, at most; 0 for none.",
+        "Maximum star cuts per block and round. 0: none.",
         reason="Separating them in every round, not only when triangles run out, halves the time "
         "on the hard instances.",
         ge=0,
     )
-    neighbours: int = parameter(40, "Nearest blocks that the stars of a centre grow from.", ge=1)
+    neighbours: int = parameter(40, "Nearest blocks from which the stars of a centre grow.", ge=1)
     starts: int = parameter(
         10,
-        "Of these neighbours, those that a star starts from, at most, evenly spread; all of them "
-        "where these make no cut.",
-        reason="The time grows with the cube of the number of blocks, and stars that start from "
-        "neighbouring blocks are much the same.",
+        "Maximum of these neighbours from which a star starts, evenly spread. All are tried if "
+        "these give no cut.",
+        reason="Time grows with the cube of the number of blocks, and stars from neighbouring "
+        "blocks are similar.",
         ge=1,
     )
     leaves: int = parameter(
-        14, "Leaves of a star, at most.", reason="Memory is reserved for as many.", ge=3, le=1000
+        14, "Maximum leaves of a star.", reason="Memory for all of them is reserved.", ge=3, le=1000
     )
     tolerance: float = parameter(
-        1e-5, "A cut counts as violated beyond this part of Z_ii.", ge=0, lt=1
+        1e-5, "Minimum violation of a cut, as a share of Z_ii.", ge=0, lt=1
     )
 
     def _most_violated(

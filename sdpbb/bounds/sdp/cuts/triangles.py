@@ -30,30 +30,30 @@ if TYPE_CHECKING:
 class TriangleCuts(SampledCuts):
     """Triangle cuts, separated exactly up to the numbers below; some arms of large matrices."""
 
-    per_block: int = parameter(8, "Triangle cuts per block and round, at most.", ge=1)
+    per_block: int = parameter(8, "Maximum triangle cuts per block and round.", ge=1)
     per_pair: int = parameter(
         6,
-        "Cuts of a round that hold the same pair of blocks, at most.",
-        reason="Many cuts through one entry say the same.",
+        "Maximum cuts of a round through the same pair of blocks.",
+        reason="Many cuts through one entry are redundant.",
         ge=1,
     )
     per_arm: int = parameter(
         2,
-        "Candidates per centre i and arm (i, j), at most.",
-        reason="Memory is reserved for as many.",
+        "Maximum candidates per centre i and arm (i, j).",
+        reason="Memory for all of them is reserved.",
         ge=1,
         le=1000,
     )
     arms: int = parameter(
         32,
-        "Arms (i, j) per centre i that are looked at, at most, evenly spread; all of them where "
-        "these hold no cut.",
-        reason="The time grows with the cube of the number of blocks otherwise, and neighbouring "
-        "arms hold much the same cuts.",
+        "Maximum arms (i, j) examined per centre i, evenly spread. All are examined if these "
+        "give no cut.",
+        reason="Otherwise time grows with the cube of the number of blocks, and neighbouring "
+        "arms give similar cuts.",
         ge=1,
     )
     tolerance: float = parameter(
-        1e-5, "A cut counts as violated beyond this part of Z_ii.", ge=0, lt=1
+        1e-5, "Minimum violation of a cut, as a share of Z_ii.", ge=0, lt=1
     )
 
     def _most_violated(
