@@ -10,7 +10,6 @@ import numpy as np
 from sdpbb.constraint_sets import procedures
 from sdpbb.errors import ParameterError
 from sdpbb.problem.files.constraints import Constraints
-from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.values import counted
 
 
@@ -69,8 +68,7 @@ class Drawing:
     def of(self, classes: Any) -> Constraints:
         """Draw the constraints from classes of rows: the same at each call.
 
-        classes : (n,) numbers or texts, or `KnownClasses`; rows whose class is unknown (-1, None,
-            nan, "") take no part
+        classes : (n,) numbers or texts, as the procedures take them
 
         Raises
         ------
@@ -79,18 +77,14 @@ class Drawing:
         InstanceError
             If the classes are none.
         """
-        numbers = KnownClasses.of(classes, len(classes), "labels").numbers
-        known = np.flatnonzero(numbers >= 0)
-        labels = numbers[known]
         rng = np.random.default_rng(self.seed)
         if self.pairs is not None:
-            drawn = procedures.by_number(labels, self.pairs, rng)
+            drawn = procedures.by_number(classes, self.pairs, rng)
         elif self.percentage is not None:
-            drawn = procedures.by_percentage(labels, self.percentage, rng)
+            drawn = procedures.by_percentage(classes, self.percentage, rng)
         else:
             kinds = (self.must_links or 0, self.cannot_links or 0)
-            drawn = procedures.by_kinds(labels, *kinds, rng)
-        drawn = procedures.LinkedPairs(known[drawn.must_link], known[drawn.cannot_link])
+            drawn = procedures.by_kinds(classes, *kinds, rng)
         if self.confidence is not None:
             return procedures.with_confidence(drawn, self.confidence, rng)
         if self.noise:

@@ -16,13 +16,14 @@ with_confidence
                soft constraints, each right with a probability of its own that its weight tells:
                the noisy constraint sets of PCCC (section 5.3)
 
-Every set of pairs of the size and kind asked for is equally likely.
+Every set of pairs of the size and kind asked for is equally likely. Rows of unknown label (-1,
+None, nan, "") take no part.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +32,7 @@ from sdpbb.errors import ParameterError
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.coordinates import MAX_PAIRS
 from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.known_classes import KnownClasses
 
 # All pairs are listed, to draw from, up to this number.
 _LISTED = 10_000_000
@@ -63,15 +65,15 @@ def by_number(labels: ArrayLike, pairs: int, rng: np.random.Generator) -> Linked
     ParameterError
         If there are fewer pairs.
     """
-    labels = np.asarray(labels)
+    rows, labels = _of_known_class(labels)
     n = len(labels)
     total = n * (n - 1) // 2
     _check_number("pairs", pairs, total, f"{n} points have {total} pairs")
     if total > _LISTED:
-        return _linked(labels, _drawn(n, pairs, rng))
+        return _linked(rows, labels, _drawn(n, pairs, rng))
     i, j = np.triu_indices(n, 1)
     drawn = np.sort(rng.choice(total, pairs, replace=False))
-    return _linked(labels, np.column_stack([i[drawn], j[drawn]]))
+    return _linked(rows, labels, np.column_stack([i[drawn], j[drawn]]))
 
 
 def number_by_percentage(n: int, percentage: float) -> int:
@@ -99,10 +101,10 @@ def by_percentage(labels: ArrayLike, percentage: float, rng: np.random.Generator
     ParameterError
         Unless percentage is 0 to 100.
     """
-    labels = np.asarray(labels)
+    rows, labels = _of_known_class(labels)
     number = number_by_percentage(len(labels), percentage)
     _check_size("percentage", f"{percentage:g}", number)
-    return _linked(labels, _drawn(len(labels), number, rng))
+    return _linked(rows, labels, _drawn(len(labels), number, rng))
 
 
 def by_kinds(
@@ -115,7 +117,7 @@ def by_kinds(
     ParameterError
         If there are fewer pairs of either kind.
     """
-    _, labels = np.unique(np.asarray(labels), return_inverse=True)
+    rows, labels = _of_known_class(labels)
     n, sizes = len(labels), np.bincount(labels)
     same = int((sizes * (sizes - 1) // 2).sum())
     different = n * (n - 1) // 2 - same
@@ -123,8 +125,8 @@ def by_kinds(
     reason = f"{n} points have {different} pairs of different labels"
     _check_number("cannot_links", cannot_links, different, reason)
     return LinkedPairs(
-        _drawn_of_kind(labels, True, must_links, same, rng),
-        _drawn_of_kind(labels, False, cannot_links, different, rng),
+        rows[_drawn_of_kind(labels, True, must_links, same, rng)],
+        rows[_drawn_of_kind(labels, False, cannot_links, different, rng)],
     )
 
 
@@ -179,9 +181,20 @@ def with_confidence(pairs: LinkedPairs, least: float, rng: np.random.Generator) 
     )
 
 
-def _linked(labels: NDArray[np.intp], pairs: NDArray[np.intp]) -> LinkedPairs:
+def _of_known_class(labels: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows whose labels are known, and these labels as 0, 1, ..., each (m,)."""
+    numbers = KnownClasses.of(labels, len(labels), "labels").numbers
+    rows = np.flatnonzero(numbers >= 0)
+    values = numbers if isinstance(labels, KnownClasses) else np.asarray(labels)
+    return rows, np.unique(values[rows], return_inverse=True)[1]
+
+
+def _linked(
+    rows: NDArray[np.intp], labels: NDArray[np.intp], pairs: NDArray[np.intp]
+) -> LinkedPairs:
+    """Return pairs of positions among rows as must-links and cannot-links of these rows."""
     same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
-    return LinkedPairs(pairs[same], pairs[~same])
+    return LinkedPairs(rows[pairs[same]], rows[pairs[~same]])
 
 
 def _check_number(name: str, number: int, there_are: int, reason: str) -> None:
