@@ -23,6 +23,12 @@ REMEDY = (
 )
 """End of messages on missing values, after "expected"."""
 
+CORRECTION = (
+    "correct this cell, or empty it if the value is missing, and choose what to do about missing "
+    "values (--missing drop-rows, mean or median; missing= in Python)"
+)
+"""Advice on a cell that is not a number, in a column of numbers."""
+
 SHOWN = 10
 """Number of rows and columns that messages name."""
 
