@@ -362,7 +362,7 @@ def test_clusters_are_told_by_names_of_rows_and_columns():
         assert text in page.texts
     assert "a, b, c, g" in page.texts
     assert [title for title in page.texts if title.startswith("g (")] == ["g (cluster 0)"]
-    found = re.search(r'href="data:text/csv;charset=utf-8;base64,([^"]*)"', html)
+    found = re.search(r'href="data:text/csv;base64,([^"]*)"', html)
     lines = base64.b64decode(found[1]).decode().splitlines()
     assert lines[0] == "id,cluster"
     assert lines[1:] == [

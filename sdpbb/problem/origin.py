@@ -133,6 +133,8 @@ class Origin:
     dropped_rows : the user's names of those that are left out, in their order
     soft_must_link, soft_cannot_link : the places that state soft ones
     on_clusters : those that state constraints and limits on clusters
+    separator : of the fields of the file of points, a comma for a workbook; "" for other files
+    encoding : of the file of points, as Python calls it
     """
 
     first_row: int = 0
@@ -149,6 +151,8 @@ class Origin:
     soft_must_link: PairLines = field(default_factory=_nowhere)
     soft_cannot_link: PairLines = field(default_factory=_nowhere)
     on_clusters: tuple[StatedLine, ...] = ()
+    separator: str = ""
+    encoding: str = "utf-8"
 
     @property
     def names_nothing(self) -> bool:

@@ -38,6 +38,7 @@ class PointTable:
         of which values are missing, or their numbers; None and () if there are none
     scaling : of the points, from the user's units; None where these are the user's
     index : of all rows of the data, where they are a pandas data frame in memory; else None
+    separator, encoding : of the file, as those of an `Origin`
     """
 
     points: NDArray[np.float64]
@@ -51,6 +52,8 @@ class PointTable:
     dropped_names: tuple[Hashable, ...] = ()
     scaling: Scaling | None = None
     index: Any = None
+    separator: str = ""
+    encoding: str = "utf-8"
 
     @property
     def n_data_rows(self) -> int:
@@ -78,6 +81,8 @@ class PointTable:
             scaling=self.scaling,
             kept_rows=self.kept_rows,
             dropped_rows=tuple(map(str, self.dropped_names)),
+            separator=self.separator,
+            encoding=self.encoding,
             **others,
         )
         return named.with_index(self.index)

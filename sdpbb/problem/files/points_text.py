@@ -57,8 +57,15 @@ def read_opened(path: FilePath, opened: Opened, reading: Reading) -> PointTable:
     if may_be_inexact(points):
         with opened() as file:
             _check_integers(path, file, layout)
-    names = index_names(layout, labels)
-    return PointTable(points, layout.k, layout.feature_names, names, index_name=layout.index_name)
+    return PointTable(
+        points,
+        layout.k,
+        layout.feature_names,
+        index_names(layout, labels),
+        index_name=layout.index_name,
+        separator=layout.separator or "",
+        encoding=file.encoding or "utf-8",  # a sheet that became text has none
+    )
 
 
 def _load(file: TextIO, layout: FileLayout) -> tuple[NDArray[np.float64] | None, list[str]]:
