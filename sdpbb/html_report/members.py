@@ -12,9 +12,9 @@ from sdpbb.problem import Instance, Partition
 from sdpbb.problem.formats import labels_file
 from sdpbb.values import shortened
 
-# Features and clusters of the table of means; members that are named of each cluster; points whose
-# labels are in the page as a file.
-MOST_FEATURES, MOST_COLUMNS, MOST_MEMBERS, MOST_IN_FILE = 100, 40, 500, 50_000
+# Features and clusters of the table of means, and features from which on it is folded away; members
+# that are named of each cluster; points whose labels are in the page as a file.
+MOST_FEATURES, MOST_COLUMNS, MOST_UNFOLDED, MOST_MEMBERS, MOST_IN_FILE = 100, 40, 30, 500, 50_000
 LONGEST = 60
 
 
@@ -38,7 +38,7 @@ def means_table(instance: Instance, partition: Partition) -> Markup:
     if left_out:
         note = paragraph(f"{' and '.join(left_out)} are left out.", class_="note")
         shown = Markup.joined([shown, note])
-    return shown if d <= 12 else details(f"Means of the clusters, {d:,} features", shown)
+    return shown if d <= MOST_UNFOLDED else details(f"Means of the clusters, {d:,} features", shown)
 
 
 def member_lists(instance: Instance, partition: Partition) -> Markup:

@@ -94,15 +94,14 @@ def _without_rows(table: PointTable, lacking: NDArray[np.bool_], where: str) -> 
         )
     names = [_row(table, row) for row in dropped[:SHOWN].tolist()]
     more = f" and {len(dropped) - SHOWN} more" if len(dropped) > SHOWN else ""
-    warnings.warn(
-        f"{where}{counted(len(dropped), 'row')} of {len(lacking)} left out, as values are missing: "
-        f"{', '.join(names)}{more}",
-        InstanceNote,
-        stacklevel=2,
+    step = (
+        f"{counted(len(dropped), 'row')} of {len(lacking)} left out, as values are missing: "
+        f"{', '.join(names)}{more}"
     )
+    warnings.warn(f"{where}{step}", InstanceNote, stacklevel=2)
     row_names = table.row_names
     return replace(
-        table,
+        table.with_step(step),
         points=table.points[kept],
         row_names=None if row_names is None else tuple(row_names[i] for i in kept.tolist()),
         kept_rows=kept,
@@ -135,13 +134,12 @@ def _filled_in(
         points[lacks[:, j], j] = mean if missing == "mean" else np.median(known)
     names = [_column(table, j).removeprefix("column ") for j in columns[:SHOWN]]
     more = f" and {len(columns) - SHOWN} more" if len(columns) > SHOWN else ""
-    warnings.warn(
-        f"{where}{counted(int(lacks.sum()), 'missing value')} filled in by the {missing} of "
-        f"{counted(len(columns), 'column')}: {', '.join(names)}{more}",
-        InstanceNote,
-        stacklevel=2,
+    step = (
+        f"{counted(int(lacks.sum()), 'missing value')} filled in by the {missing} of "
+        f"{counted(len(columns), 'column')}: {', '.join(names)}{more}"
     )
-    return replace(table, points=points)
+    warnings.warn(f"{where}{step}", InstanceNote, stacklevel=2)
+    return replace(table.with_step(step), points=points)
 
 
 def _row(table: PointTable, row: int) -> str:

@@ -135,6 +135,7 @@ class Origin:
     on_clusters : those that state constraints and limits on clusters
     separator : of the fields of the file of points, a comma for a workbook; "" for other files
     encoding : of the file of points, as Python calls it
+    preparation : steps from the data to the points that are clustered, and notes on them
     """
 
     first_row: int = 0
@@ -153,6 +154,7 @@ class Origin:
     on_clusters: tuple[StatedLine, ...] = ()
     separator: str = ""
     encoding: str = "utf-8"
+    preparation: tuple[str, ...] = ()
 
     @property
     def names_nothing(self) -> bool:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import math
+import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, InstanceNote
 from sdpbb.problem.checks import as_points, checked_points, checked_weights
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import is_frame, table_of_frame
 from sdpbb.problem.missing import completed
 from sdpbb.problem.row_values import in_row_order
-from sdpbb.problem.table import PointTable, check_weight_column
+from sdpbb.problem.scaling import dominant_column
+from sdpbb.problem.table import PointTable, check_weight_column, quoted
+
+STANDARDIZED = (
+    "columns are standardized to mean zero and variance one: costs and distances are in these "
+    "units, means of clusters in those of the data"
+)
+"""What a preparation says of standardized columns."""
 
 
 def table_in_memory(points: Any, reading: Reading, weights: ArrayLike | None = None) -> PointTable:
@@ -66,8 +76,15 @@ def prepared(
     ------
     InstanceError
         For a value that is missing or not finite, and for weights that are none.
+
+    Warns
+    -----
+    InstanceNote
+        Which rows are left out, which columns are filled in, and which column has nearly all of the
+        variance.
     """
     check_weight_column(table.feature_names, reading.weight_column, where)
+    table = table.with_step(*_columns_that_are_no_features(table, reading))
     table = completed(table, reading.missing, reading.weight_column, where)
     bad = np.argwhere(~np.isfinite(table.points))
     if len(bad):
@@ -82,4 +99,27 @@ def prepared(
     if weights is not None:
         given = in_row_order(weights, len(table.points), table.origin(), "weights")
         table = replace(table, weights=checked_weights(given, table.points))
-    return table if reading.scale is None else table.standardized()
+    if reading.scale is not None:
+        return table.standardized().with_step(STANDARDIZED)
+    found = dominant_column(table.points, table.weights)
+    if found is None:
+        return table
+    j, share = found
+    name = quoted(table.feature_names[j]) if table.feature_names else str(j + 1)
+    per_mille = min(999, math.floor(1000 * share))
+    note = (
+        f"column {name} has {per_mille / 10:g}% of the variance, so that other columns hardly "
+        'count; --standardize (scale="standardize" in Python) makes columns comparable'
+    )
+    warnings.warn(f"{where}{note}", InstanceNote, stacklevel=3)
+    return table.with_step(note)
+
+
+def _columns_that_are_no_features(table: PointTable, reading: Reading) -> Iterator[str]:
+    if table.index_name:
+        yield f"column {quoted(table.index_name)} names the rows"
+    if reading.weight_column is not None:
+        yield f"column {quoted(reading.weight_column)} holds the weights of the rows"
+    if len(reading.drop):
+        columns = "column" if len(reading.drop) == 1 else "columns"
+        yield f"{columns} left out: {', '.join(map(quoted, reading.drop))}"

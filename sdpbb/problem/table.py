@@ -38,7 +38,7 @@ class PointTable:
         of which values are missing, or their numbers; None and () if there are none
     scaling : of the points, from the user's units; None where these are the user's
     index : of all rows of the data, where they are a pandas data frame in memory; else None
-    separator, encoding : of the file, as those of an `Origin`
+    separator, encoding, preparation : as those of an `Origin`
     """
 
     points: NDArray[np.float64]
@@ -54,6 +54,7 @@ class PointTable:
     index: Any = None
     separator: str = ""
     encoding: str = "utf-8"
+    preparation: tuple[str, ...] = ()
 
     @property
     def n_data_rows(self) -> int:
@@ -83,9 +84,14 @@ class PointTable:
             dropped_rows=tuple(map(str, self.dropped_names)),
             separator=self.separator,
             encoding=self.encoding,
+            preparation=self.preparation,
             **others,
         )
         return named.with_index(self.index)
+
+    def with_step(self, *steps: str) -> PointTable:
+        """Return the table with further steps of its preparation."""
+        return replace(self, preparation=(*self.preparation, *steps))
 
     def standardized(self) -> PointTable:
         """Return the table with columns of mean zero and variance one."""
