@@ -331,8 +331,8 @@ def test_options_of_resume_reach_the_engine(run, path, tmp_path, monkeypatch):
     assert run("resume", path)[0] == ExitCode.USAGE
     asked = {"time_limit": 5, "node_limit": 6, "memory_limit": 7, "workers": 2, "dask": "x"}
     assert calls == [
-        (str(path), str(tmp_path / "new"), asked),
-        (str(path), None, {}),
+        (str(path), str(tmp_path / "new"), asked | {"more_time": None}),
+        (str(path), None, {"more_time": None}),
     ]
 
 

@@ -69,7 +69,7 @@ def resume(
                 interrupt,
                 checkpoint,
                 outputs.certificate,
-                **options.given(more_time=more_time),
+                more_time=more_time,
                 **engine.stated(),
             ),
             outputs,
