@@ -181,7 +181,19 @@ class Heuristic(Parameters, ABC):
         )
 
     def check(self, instance: Instance) -> None:
-        """Raise InstanceError if the method does not take constraints of the instance's kinds."""
+        """Refuse what the method cannot run.
+
+        Raises
+        ------
+        InstanceError
+            If it does not take constraints of the instance's kinds.
+        BackendUnavailable
+            If the solver that it is to use is not installed.
+        """
+        if getattr(self, "solver", None) == "gurobi":
+            from sdpbb.backends.gurobi import require_gurobi
+
+            require_gurobi()  # an integer programme may come up late, or never
         if self.soft is Soft.REFUSED and instance.has_soft_constraints:
             weighs = "the method pccc, which uses weights"
             if instance.has_constraints_beyond_sizes:  # which pccc does not keep

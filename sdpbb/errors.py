@@ -67,7 +67,14 @@ class FileInUse(ParameterError):
 
 
 class BackendUnavailable(SdpbbError):
-    """An optional third-party solver is not installed or not licensed."""
+    """An optional package is not installed, or a solver is not licensed.
+
+    extra : the extra of this package that installs it; "" for what is installed
+    """
+
+    def __init__(self, message: str, extra: str = "") -> None:
+        super().__init__(message)
+        self.extra = extra
 
 
 class BackendFailure(SdpbbError):

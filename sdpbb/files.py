@@ -15,9 +15,9 @@ FilePath = str | os.PathLike[str]
 _SUFFIX = ".tmp"
 
 
-def write_atomically(path: FilePath, text: str) -> None:
-    """Write text (UTF-8) to path, wholly or not at all; see `replacement`."""
-    content = text.encode("utf-8")
+def write_atomically(path: FilePath, content: str | bytes) -> None:
+    """Write content, of which text is UTF-8, to path, wholly or not at all; see `replacement`."""
+    content = content if isinstance(content, bytes) else content.encode("utf-8")
     with replacement(path) as file:
         file.write(content)
 

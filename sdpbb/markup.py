@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+LONGEST_NUMBER = 30
+"""Letters of what a table sets as a number."""
+
 
 @dataclass(frozen=True)
 class Markup:
@@ -42,9 +45,19 @@ def paragraph(content: str | Markup, **attributes: str) -> Markup:
     return element("p", content, **attributes)
 
 
+def bullets(texts: Iterable[str]) -> Markup:
+    """Return a list, an item for each text."""
+    return element("ul", Markup.joined(element("li", text) for text in texts))
+
+
 def section(heading: str, *parts: Markup) -> Markup:
     """Return a part of the page under its heading."""
     return element("section", Markup.joined([element("h2", heading), *parts]))
+
+
+def subsection(heading: str, *parts: Markup) -> Markup:
+    """Return a part of a section under its heading."""
+    return Markup.joined([element("h3", heading), *parts])
 
 
 def definitions(pairs: Iterable[tuple[str, str | Markup]]) -> Markup:
@@ -59,21 +72,24 @@ def definitions(pairs: Iterable[tuple[str, str | Markup]]) -> Markup:
 def table(caption: str, heading: Sequence[str], rows: Iterable[Sequence[str | Markup]]) -> Markup:
     """Return a table of numbers, each row under the same heading.
 
-    The first column names the row.
+    The first column names the row. One with a text of more than LONGEST_NUMBER letters is set as
+    text.
     """
-    head = Markup.joined(element("th", name, scope="col") for name in heading)
-    body = [
-        element(
-            "tr",
-            Markup.joined(
-                [
-                    element("th", row[0], scope="row"),
-                    *(element("td", value) for value in row[1:]),
-                ]
-            ),
-        )
-        for row in rows
-    ]
+    listed = [list(row) for row in rows]
+    classes: list[dict[str, str]] = [{} for _ in heading]
+    for row in listed:
+        for j, value in enumerate(row[1:], start=1):
+            if isinstance(value, str) and len(value) > LONGEST_NUMBER:
+                classes[j] = {"class_": "text"}
+    head = Markup.joined(
+        element("th", name, scope="col", **given)
+        for name, given in zip(heading, classes, strict=True)
+    )
+    body = []
+    for row in listed:
+        cells = [element("th", row[0], scope="row")]
+        cells += [element("td", value, **classes[j]) for j, value in enumerate(row) if j]
+        body.append(element("tr", Markup.joined(cells)))
     parts = [
         element("caption", caption),
         element("thead", element("tr", head)),
@@ -97,7 +113,17 @@ def figure(drawing: Markup, caption: str) -> Markup:
     return element("figure", Markup.joined(parts))
 
 
-def card(title: str, facts: Iterable[tuple[str, str]], text: str = "") -> str:
+def grid(rows: Iterable[Sequence[str]]) -> Markup:
+    """Return a plain table, whose first row and first column name the others."""
+    lines = []
+    for i, row in enumerate(rows):
+        tags = ("th" if i == 0 or j == 0 else "td" for j in range(len(row)))
+        cells = Markup.joined(element(tag, value) for tag, value in zip(tags, row, strict=True))
+        lines.append(element("tr", cells))
+    return element("table", element("tbody", Markup.joined(lines)))
+
+
+def card(title: str, facts: Iterable[tuple[str, str | Markup]], text: str = "") -> str:
     """Return what a notebook shows of an object: a title, a table of facts, preformatted text.
 
     Colours and fonts are those of the page, and nothing is loaded.

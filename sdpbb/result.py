@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.markup import card
+from sdpbb.markup import Markup, card, grid
 from sdpbb.problem import Infeasibility, Origin, Partition, SoftViolations
 from sdpbb.values import (
     finite_or_none,
@@ -18,6 +18,7 @@ from sdpbb.values import (
     pandas_module,
     percent_up,
     rounded_down,
+    shortened,
 )
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 PRECISION = 1e-12
 # Part of a cost by which sums in another order may differ from it, and proven bounds be above it.
 ROUNDING = 1e-9
+
+# Features and clusters whose means a notebook shows, and letters of a feature's name there.
+MOST_IN_CARD, LONGEST_NAME = 10, 40
 
 
 class SolutionStatus(Enum):
@@ -278,20 +282,31 @@ class Result:
     def _repr_html_(self) -> str:
         """Return a table, as notebooks show it."""
         stopped = self.termination.value.replace("_", " ")
-        facts = [("Status", f"{self.status.value} ({stopped})")]
+        facts: list[tuple[str, str | Markup]] = [("Status", f"{self.status.value} ({stopped})")]
         if self.objective is not None:
             facts.append((self.cost_name.capitalize(), f"{self.objective:.10g}"))
+        if self.partition is not None:
+            facts.append(("Clusters", str(self.partition)))
+        if self.centers is not None and max(self.centers.shape) <= MOST_IN_CARD:
+            facts.append(("Means", self._means(self.centers)))
         if self.lower_bound is not None:
             facts.append(("Lower bound", rounded_down(self.lower_bound, 10)))
         if self.gap is not None:
             facts.append(("Gap", percent_up(self.gap)))
-        if self.partition is not None:
-            facts.append(("Clusters", str(self.partition)))
         facts.append(("Nodes", str(self.statistics.n_nodes)))
         facts.append(("Time", f"{self.statistics.wall_seconds:.2f} s"))
         facts += [("Note", note) for note in self.notes]
         why = str(self.conflict or self.infeasibility or "")
         return card("Result of a run", facts, why)
+
+    def _means(self, centers: NDArray[np.float64]) -> Markup:
+        """Return the table of the means of clusters by feature."""
+        k, d = centers.shape
+        names = self.origin.feature_names or tuple(f"feature {j}" for j in range(1, d + 1))
+        rows = [["", *(f"cluster {c}" for c in range(k))]]
+        for name, column in zip(names, centers.T, strict=True):
+            rows.append([shortened(name, LONGEST_NAME), *(f"{value:.5g}" for value in column)])
+        return grid(rows)
 
     def __repr__(self) -> str:
         told = [self.status.value]

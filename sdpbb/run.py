@@ -195,7 +195,13 @@ class _Run:
             self._writer.write()
             limit = self._limits.urgent() or Termination.TIME_LIMIT
             return conclusion.unknown(
-                limit, 0.0, instance, parameters, self._limits.seconds, n_blocks
+                limit,
+                0.0,
+                instance,
+                parameters,
+                self._limits.seconds,
+                n_blocks,
+                notes=self._time_used_before(limit),
             )
         assert isinstance(contraction, Contraction)
         raising = self._raising()
@@ -207,7 +213,7 @@ class _Run:
             self._writer.write(search)
             raise
         seconds, used = self._limits.seconds, raising.parameters
-        notes = self._notes(search, raising.shortage)
+        notes = (*self._notes(search, raising.shortage), *self._time_used_before(reached))
         return conclusion.of_search(search, reached, instance, used, seconds, n_blocks, notes)
 
     def _raising(self) -> BoundRaising:
@@ -233,6 +239,16 @@ class _Run:
 
             notes = left_out(self._request.instance, subsets)
         return notes if shortage is None else (*notes, memory_shortage(shortage))
+
+    def _time_used_before(self, reached: Termination | None) -> tuple[str, ...]:
+        """Return the note on a resumed run that its time limit has ended."""
+        saved, limit = self._request.saved, self._request.parameters.time_limit
+        if saved is None or not saved.seconds or reached is not Termination.TIME_LIMIT:
+            return ()
+        return (
+            f"{saved.seconds:.1f} s of {limit:g} s were used before: --time-limit counts the whole "
+            "run; --more-time S adds some (more_time=S in Python)",
+        )
 
     def write_certificate(self, result: Result) -> None:
         """Write the certificate of the result, if it is asked for."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from numpy.typing import ArrayLike
 
 from sdpbb.checkpoint import read_checkpoint
+from sdpbb.declaration import wrong
 from sdpbb.files import FilePath, new_file_problem, output_problem
 from sdpbb.interruption import interruptible
 from sdpbb.logs import log
@@ -188,6 +189,7 @@ def resume(
     certificate: FilePath | None = None,
     *,
     verbose: bool = False,
+    more_time: float | None = None,
     **changes: Unpack[Changes],
 ) -> Result:
     """Go on with a run from its checkpoint. A run that was finished is reported again.
@@ -199,6 +201,7 @@ def resume(
     checkpoint : a new file that is written to from now on; None for path
     certificate : as for `solve`, of a run that was begun with one
     verbose : as for `solve`
+    more_time : seconds > 0 to run from now on, instead of a time limit, which counts the whole run
     time_limit, node_limit, memory_limit, workers, dask : instead of those before. Limits are for
         the whole run, including the seconds and nodes of before, so one that has ended the run must
         be raised for it to go on. workers and dask are each given up for the other
@@ -215,6 +218,7 @@ def resume(
     unknown = sorted(changes.keys() - Changes.__annotations__.keys())
     if unknown:
         raise TypeError(f"resume() cannot change {', '.join(unknown)}")
+    _check_more_time(more_time, changes)
     check_header(path)  # what is no checkpoint at all is told first
     watcher = _watcher(observer, verbose)
     is_same = checkpoint is None or os.path.realpath(checkpoint) == os.path.realpath(path)
@@ -227,6 +231,8 @@ def resume(
             check_certifiable(saved.instance, certificate, path, checkpoint)
             check_begun_with_certificate(saved.parameters, certificate)
             order = _order(certificate)
+        if more_time is not None:
+            changes["time_limit"] = saved.seconds + more_time
         parameters = _with_changes(saved.parameters, changes)
         resumed = Resumed(
             path=os.fspath(path),
@@ -256,6 +262,15 @@ def _order(certificate: FilePath) -> CertificateOrder:
     from sdpbb.certificates.writer import CertificateOrder
 
     return CertificateOrder(certificate)
+
+
+def _check_more_time(more_time: float | None, changes: Changes) -> None:
+    if more_time is None:
+        return
+    if "time_limit" in changes:
+        raise wrong("more_time", more_time, "no time limit besides, which counts the whole run")
+    if not more_time > 0:
+        raise wrong("more_time", more_time, "seconds > 0")
 
 
 def _with_changes(parameters: SolverParameters, changes: Changes) -> SolverParameters:

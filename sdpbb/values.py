@@ -161,7 +161,8 @@ def pandas_module(instead: str) -> Any:
     except ImportError:
         raise BackendUnavailable(
             f"pandas is not installed; install it with {install_command('pandas')}, or take "
-            f"{instead}"
+            f"{instead}",
+            extra="pandas",
         ) from None
     return pandas
 

@@ -1,3 +1,4 @@
+import itertools
 import json
 import math
 import os
@@ -14,7 +15,7 @@ import pytest
 
 from sdpbb import __version__, cli
 from sdpbb.cli import ExitCode, exit_code, main
-from sdpbb.cli.app import application
+from sdpbb.cli.app import EXITS, application
 from sdpbb.cli.options import usable_cores
 from sdpbb.cli.running import LABELS_HINT
 from sdpbb.errors import BackendFailure
@@ -27,6 +28,7 @@ from sdpbb.search.parameters import SearchParameters
 from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_POINTS
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 
+ROOT = Path(__file__).resolve().parents[1]
 POINTS = np.array([[0.0, 0.0], [5.0, 0.0], [5.0, 1.0], [5.0, 2.0]])
 FEASIBLE = OPTIMAL | {"status": SolutionStatus.FEASIBLE, "termination": Termination.TIME_LIMIT}
 OUTCOMES = {
@@ -80,14 +82,24 @@ def test_the_exit_status_says_what_is_proven(run, engine, data, code):
 
 
 def test_every_exit_status_is_documented(run):
-    # A batch, and nothing else, may have parts that failed; a certificate may be rejected.
-    others = {ExitCode.UNANSWERED, ExitCode.REJECTED}
-    assert set(cli.EXIT_CODES) | others == set(ExitCode)
-    for arguments in (["--help"], ["solve", "--help"], ["resume", "--help"]):
+    # Parts of a batch or a sweep may fail; a certificate may be rejected.
+    assert set(EXITS) == set(ExitCode)
+    for arguments, meanings in (
+        (["--help"], EXITS),
+        (["solve", "--help"], cli.EXIT_CODES),
+        (["resume", "--help"], cli.EXIT_CODES),
+    ):
         status, out, _ = run(*arguments)
         assert status == 0
-        for code, meaning in cli.EXIT_CODES.items():
+        for code, meaning in meanings.items():
             assert f"{code.value:>5}  {meaning}\n" in out
+
+
+def test_the_readme_lists_every_exit_status():
+    table = (ROOT / "README.md").read_text().partition("| exit code | meaning |")[2]
+    rows = itertools.takewhile(lambda line: line.startswith("|"), table.splitlines()[1:])
+    codes = [row.split("|")[1].strip() for row in rows]
+    assert sorted(map(int, codes[1:])) == sorted(ExitCode)
 
 
 def test_options_reach_the_engine(run, engine, data, tmp_path):
@@ -302,7 +314,7 @@ def test_what_is_no_address_of_a_cluster_is_a_usage_error(run, data):
 def test_a_cluster_without_the_package_for_it(run, data, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     status, out, err = run("solve", data, "--dask", "tcp://127.0.0.1:9")
-    assert (status, out) == (ExitCode.BACKEND_FAILURE, "")
+    assert (status, out) == (ExitCode.USAGE, "")
     assert err.startswith("error: Dask is not installed; ")
     assert err.count("\n") == 1
 

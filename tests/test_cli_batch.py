@@ -78,7 +78,8 @@ def test_a_batch_from_a_manifest(folder, run):
     assert found["plain"]["objective"] == pytest.approx(optimum(Instance(POINTS, 2)))
     constrained = Instance(POINTS, 2, cannot_link=CANNOT_LINK)
     assert found["pairs-cl"]["objective"] == pytest.approx(optimum(constrained))
-    labels = (out / "labels" / "pairs-cl.txt").read_text().split()
+    with open(out / "labels" / "pairs-cl.csv", newline="") as file:
+        labels = [one["cluster"] for one in csv.DictReader(file)]
     assert len(labels) == 6
     assert labels[0] != labels[1]
     assert text.isascii()

@@ -12,9 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.decomposition.parameters import DecompositionParameters
+from sdpbb.errors import InstanceNote
+from sdpbb.gaps.gap import optimality_gap
+from sdpbb.gaps.page import gap_page
 from sdpbb.html_report import html_report, write_html_report
 from sdpbb.html_report.batch import batch_report
 from sdpbb.html_report.run import gap_text
+from sdpbb.html_report.style import CSS
 from sdpbb.html_report.sweep import sweep_report
 from sdpbb.html_report.tight import tight_constraints
 from sdpbb.html_report.zoom import SCRIPT
@@ -23,6 +27,7 @@ from sdpbb.parameters import SolverParameters
 from sdpbb.plots.clusters import look_of
 from sdpbb.plots.style import RED
 from sdpbb.problem import Instance, MaximumDiameter, MaximumOverlap, MaximumSize, Origin, Partition
+from sdpbb.problem.formats import read_instance
 from sdpbb.problem.scaling import Scaling
 from sdpbb.result import Result, SolutionStatus
 from sdpbb.solver import solve
@@ -124,14 +129,17 @@ def branched() -> str:
 def test_a_run_that_branched_has_all_of_the_pictures(branched):
     page = checked(branched)
     assert n_drawings(branched) == 3
-    for heading in (
-        "What was asked",
-        "The clustering",
-        "Bounds over time",
-        "Branching",
+    headings = (
+        *("What was asked", "The clustering", "Means of the clusters", "The clusters"),
+        *("How it was proven", "Nodes and bounds", "Bounds over time", "Branching"),
         "How to do it again",
-    ):
-        assert heading in page.texts
+    )
+    places = [page.texts.index(heading) for heading in headings]
+    assert places == sorted(places)
+    folded = re.search(r"<details><summary>Nodes and bounds</summary>.*?</details>", branched, re.S)
+    for text in ("Proven lower bound", "Nodes", "Bounds over time", "Branching"):
+        assert text in Page(folded[0]).texts
+        assert text not in Page(branched.replace(folded[0], "")).texts
     assert "sdpbb solve small.csv -k 6" in page.texts
     told = re.search(r"(\d+) nodes: (\d+) branched, (\d+) closed\.", page.text)
     assert told is not None
@@ -266,6 +274,51 @@ def test_what_was_asked_is_told():
     assert "Node limit" not in text
 
 
+def test_nothing_is_said_about_constraints_where_there_are_none():
+    points = np.array([[0.0, 0.0], [1.0, 0.5], [0.0, 1.0], [9.0, 9.0], [9.5, 8.0], [8.0, 9.0]])
+    instance = Instance(points, 2)
+    trace = Trace()
+    html = html_report(instance, solve(instance, observer=trace), trace)
+    told = re.sub(r"<pre>.*?</pre>", "", html, flags=re.DOTALL)  # the parameters have their names
+    for word in ("constraint", "must-link", "cannot-link"):
+        assert word not in told.lower().replace(CSS.lower(), "")
+    stopped = replace(Result(**FEASIBLE), partition=Partition(np.array([0, 0, 0, 1, 1, 1])))
+    assert "constraint" not in checked(html_report(instance, stopped)).text.lower()
+
+
+def test_what_was_done_to_the_data_heads_what_was_asked(tmp_path):
+    path = tmp_path / "data.csv"
+    rows = "".join(f"p{i},{10 * i},{age},a,{i + 1}\n" for i, age in enumerate([31, "", 58, 35, 59]))
+    path.write_text(f"name,income,age,class,w\n{rows}")
+    options = {"index_column": "name", "weight_column": "w", "drop": ["class"], "missing": "median"}
+    with pytest.warns(InstanceNote):
+        instance = read_instance(path, 2, standardize=True, **options)
+    text = checked(html_report(instance, solve(instance))).text
+    assert (
+        "What was asked What was done to the data: Column 'name' names the rows. Column 'w' holds "
+        "the weights of the rows. Column left out: 'class'. 1 missing value filled in by the "
+        "median of 1 column: 'age'. Columns are standardized to mean zero and variance one: costs "
+        "and distances are in these units, means of clusters in those of the data. Points have "
+        "weights, 1 to 5: squared distances count times these. Divide 5 points into"
+    ) in text
+    with pytest.warns(InstanceNote):
+        instance = read_instance(path, 2, **options | {"missing": "drop-rows"})
+    text = checked(html_report(instance, solve(instance))).text
+    assert "1 row of 5 left out, as values are missing: 'p1'." in text
+    assert "standardized" not in text
+    assert "What was done to the data" not in checked(html_report(INSTANCE, solve(INSTANCE))).text
+
+
+def test_the_note_on_a_column_that_dominates_is_in_the_report(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("income,age\n" + "".join(f"{1000 * i},{i % 3}\n" for i in range(6)))
+    with pytest.warns(InstanceNote, match="column 'income' has 99.9% of the variance"):
+        instance = read_instance(path, 2)
+    text = checked(html_report(instance, solve(instance))).text
+    assert "What was done to the data: Column 'income' has 99.9% of the variance" in text
+    assert '--standardize (standardize=True in Python) makes columns comparable. Divide' in text
+
+
 def test_long_constraints_are_cut():
     constraints = [MaximumOverlap(range(3), 1)] + [MaximumDiameter(float(n)) for n in range(1, 8)]
     instance = Instance(np.zeros((300, 2)), 2, cluster_constraints=constraints)
@@ -362,7 +415,7 @@ def test_clusters_are_told_by_names_of_rows_and_columns():
         assert text in page.texts
     assert "a, b, c, g" in page.texts
     assert [title for title in page.texts if title.startswith("g (")] == ["g (cluster 0)"]
-    found = re.search(r'href="data:text/csv;charset=utf-8;base64,([^"]*)"', html)
+    found = re.search(r'href="data:text/csv;base64,([^"]*)"', html)
     lines = base64.b64decode(found[1]).decode().splitlines()
     assert lines[0] == "id,cluster"
     assert lines[1:] == [
@@ -450,13 +503,32 @@ def test_page_of_a_sweep():
     assert n_drawings(html) == 1
 
 
+# What is beyond the edges of the screen and in no box that scrolls, and pictures that do not scale.
+CUT = """(() => {
+  const wide = document.documentElement.clientWidth, cut = [];
+  for (const one of document.querySelectorAll("main, main *:not(svg *)")) {
+    const box = one.getBoundingClientRect();
+    const beyond = box.left < -0.5 || box.right > wide + 0.5;
+    if (beyond && (one.tagName === "svg" || !one.closest(".scroll table"))) cut.push(one.tagName);
+  }
+  return cut;
+})()"""
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("width", [360, 768, 1280])
+@pytest.mark.parametrize("width", [360, 500, 1280])
 def test_pages_fit_screens_of_all_widths(tmp_path, branched, width):
-    """In a browser: nothing overflows, nothing is loaded, and the picture can be zoomed."""
+    """In a browser: nothing is cut, nothing is loaded, and the picture can be zoomed."""
     browser.require_browser()
-    sweep_page = sweep_report(sweep(GROUPS, [2, 3]).to_rows(), "groups", NOTE, "1.0")
-    for name, html in (("run", branched), ("sweep", sweep_page)):
+    long = BATCH_ROW | {"name": "n" * 90, "message": "words and " * 20}
+    pages = {
+        "run": branched.replace("<details>", "<details open>"),
+        "sweep": sweep_report(sweep(GROUPS, [2, 3]).to_rows(), "groups", NOTE, "1.0"),
+        "batch": batch_report([BATCH_ROW, long], 2, 1.0, "1.0"),
+        "gap": gap_page(GROUPS, optimality_gap(GROUPS, [0, 0, 0, 1, 1, 1, 1])),
+    }
+    for name, html in pages.items():
+        assert browser.evaluated(html, width, CUT) == []
         wide, screen, loaded = browser.evaluated(
             html,
             width,

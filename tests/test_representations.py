@@ -1,5 +1,6 @@
 """What results, reports and instances say of themselves: short lines, and tables in notebooks."""
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -9,6 +10,7 @@ import pytest
 import sdpbb
 from sdpbb.batch.outcome import BatchResult
 from sdpbb.explanation.check import constraint_report
+from sdpbb.markup import markup
 from sdpbb.problem import Origin
 from sdpbb.result import Result
 from sdpbb.sweeps.report import SweepEntry
@@ -120,3 +122,17 @@ def test_rows_of_prices_in_pandas():
     pytest.importorskip("pandas")
     rows = prices().to_pandas()
     assert rows["kind"].tolist() == [price.statement.kind.name.lower() for price in prices().prices]
+
+
+def test_a_notebook_shows_means_and_sizes_before_bounds():
+    origin = replace(INSTANCE.origin, feature_names=(NAME,))
+    instance = sdpbb.Instance([[0.0], [0.5], [5.0], [5.5]], 2, origin=origin)
+    text = sdpbb.solve(instance)._repr_html_()
+    assert Elements(text).names <= {"div", "strong", "table", "tbody", "tr", "th", "td", "pre"}
+    shown = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", text))
+    named = re.sub(r"\s+", " ", markup(NAME).html)
+    assert f"Means cluster 0 cluster 1 {named} 0.25 5.25 " in shown
+    places = [shown.index(word) for word in ("2 clusters of 2, 2", "Means", "Lower bound", "Nodes")]
+    assert places == sorted(places)
+    many = sdpbb.solve(np.eye(12), 2)._repr_html_()
+    assert "Means" not in many

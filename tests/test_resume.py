@@ -221,6 +221,53 @@ def test_resume_is_public():
     assert sdpbb.resume is resume
 
 
+USED = (
+    "20.2 s of 20 s were used before: --time-limit counts the whole run; --more-time S adds some "
+    "(more_time=S in Python)"
+)
+
+
+def test_a_resumed_run_that_its_time_limit_ends_says_what_was_used_before(path):
+    write_checkpoint(path, SavedRun(SMALL, replace(HASTY, time_limit=20.0), seconds=20.2))
+    result = resume(path)
+    assert (result.termination, result.notes) == (Termination.TIME_LIMIT, (USED,))
+    assert resume(path, node_limit=1, time_limit=math.inf).notes == ()
+
+
+def test_a_run_that_was_not_resumed_says_nothing_of_time_used_before(path):
+    parameters = replace(HASTY, time_limit=1e-9)
+    result = solve(SMALL, parameters, checkpoint=path)
+    assert (result.termination, result.notes) == (Termination.TIME_LIMIT, ())
+
+
+def test_more_time_counts_from_the_checkpoint_on(path):
+    write_checkpoint(path, SavedRun(SMALL, replace(HASTY, time_limit=20.0), seconds=20.2))
+    result = resume(path, more_time=400.0)
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.parameters["time_limit"] == pytest.approx(420.2)
+    assert result.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"more_time": 5.0, "time_limit": 20.0},
+            "more_time = 5.0: expected no time limit besides, which counts the whole run",
+        ),
+        ({"more_time": 0.0}, "more_time = 0.0: expected seconds > 0"),
+        ({"more_time": math.nan}, "more_time = nan: expected seconds > 0"),
+    ],
+)
+def test_more_time_that_is_refused(path, options, message):
+    write_checkpoint(path, SavedRun(SMALL, HASTY, seconds=20.2))
+    before = path.read_bytes()
+    with pytest.raises(ParameterError) as raised:
+        resume(path, **options)
+    assert str(raised.value) == message
+    assert path.read_bytes() == before
+
+
 # -- the command -----------------------------------------------------------------------------
 
 
@@ -255,6 +302,19 @@ def test_the_command_goes_on(run, path, tmp_path):
     assert len((tmp_path / "labels.txt").read_text().split()) == 60
 
 
+def test_the_command_says_what_was_used_before_and_takes_more_time(run, path):
+    write_checkpoint(path, SavedRun(SMALL, replace(HASTY, time_limit=20.0), seconds=20.2))
+    status, out, err = run("resume", path)
+    assert (status, err) == (ExitCode.LIMIT, "")
+    assert f"\nNote            {USED}\n" in out
+    status, out, err = run("resume", path, "--more-time", 5, "--time-limit", 40)
+    expected = "--more-time 5.0: expected no time limit besides, which counts the whole run"
+    assert (status, out, err) == (ExitCode.USAGE, "", f"error: {expected}\n")
+    status, out, err = run("resume", path, "--more-time", 400)
+    assert (status, err) == (ExitCode.OPTIMAL, "")
+    assert "Note " not in out
+
+
 def test_options_of_resume_reach_the_engine(run, path, tmp_path, monkeypatch):
     calls = []
 
@@ -271,8 +331,8 @@ def test_options_of_resume_reach_the_engine(run, path, tmp_path, monkeypatch):
     assert run("resume", path)[0] == ExitCode.USAGE
     asked = {"time_limit": 5, "node_limit": 6, "memory_limit": 7, "workers": 2, "dask": "x"}
     assert calls == [
-        (str(path), str(tmp_path / "new"), asked),
-        (str(path), None, {}),
+        (str(path), str(tmp_path / "new"), asked | {"more_time": None}),
+        (str(path), None, {"more_time": None}),
     ]
 
 

@@ -19,6 +19,23 @@ from sdpbb.errors import BackendFailure, BackendUnavailable
 from sdpbb.extras import install_command
 
 
+def require_gurobi() -> Any:
+    """Return the module of Gurobi.
+
+    Raises
+    ------
+    BackendUnavailable
+        If it is not installed.
+    """
+    try:
+        import gurobipy
+    except ImportError:
+        raise BackendUnavailable(
+            f"Gurobi: gurobipy is not installed ({install_command('gurobi')})", extra="gurobi"
+        ) from None
+    return gurobipy
+
+
 class GurobiModel:
     """Binary programme held by Gurobi: one thread, no output, no optimality gap.
 
@@ -29,12 +46,7 @@ class GurobiModel:
     """
 
     def __init__(self, programme: BinaryProgramme) -> None:
-        try:
-            import gurobipy
-        except ImportError:
-            raise BackendUnavailable(
-                f"Gurobi: gurobipy is not installed ({install_command('gurobi')})"
-            ) from None
+        gurobipy = require_gurobi()
         self._gurobi = gurobipy
         self._programme = programme
         try:

@@ -97,7 +97,7 @@ def run_batch(
     folder : of the results; made if it is not there. `results.jsonl` holds a row per job as soon as
         it is done, on disk even if this process is killed; a later row of a name takes the place of
         an earlier one. `results.csv` (the rows in the order of the jobs) and `summary.txt` are
-        written at the end, `labels/NAME.txt` for each clustering, and `certificates/NAME.cert` for
+        written at the end, `labels/NAME.csv` for each clustering, and `certificates/NAME.cert` for
         each run that is to leave a proof
     parameters : how it is done
     observer : is told how it goes (`sdpbb.batch.events`)
@@ -288,7 +288,7 @@ class _Batch:
     def _write_labels(self, job: Job, labels: object) -> str | None:
         if not self.parameters.labels:
             return None
-        return self.folder.write_labels(job.name, labels if isinstance(labels, list) else None)
+        return self.folder.write_labels(job.name, labels if isinstance(labels, bytes) else None)
 
 
 def _timed_out(job: Job, grace: float) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from sdpbb.executors import worker
 from sdpbb.executors.memory import within_free_memory
 
 if TYPE_CHECKING:
-    from sdpbb.problem import Instance
+    from sdpbb.problem import Instance, Origin, Partition
     from sdpbb.result import Result
 
 SHOWN = 6
@@ -51,7 +51,8 @@ def evaluate(job: Job, certificate: str | None) -> dict[str, Any]:
 
     Returns
     -------
-    Fields of a `Row`, with "labels" as a list or None, and "certificate" as whether there is one.
+    Fields of a `Row`, with "labels" as the content of their file or None, and "certificate" as
+    whether there is one.
     """
     try:
         return _solve(job, certificate)
@@ -96,6 +97,7 @@ def _solve(job: Job, certificate: str | None) -> dict[str, Any]:
     return {
         **_result_fields(result),
         **_instance_fields(instance),
+        "labels": None if result.partition is None else _labels(result.partition, instance.origin),
         "message": _line("; ".join(messages)),
         "certificate": is_certified,
     }
@@ -115,7 +117,7 @@ def _proof(result: Result) -> str:
 def _result_fields(result: Result) -> dict[str, Any]:
     values = result.to_dict()
     measured = (
-        *("status", "termination", "objective", "lower_bound", "gap", "labels"),
+        *("status", "termination", "objective", "lower_bound", "gap"),
         *("n_nodes", "n_blocks", "wall_seconds", "root_gap", "root_seconds"),
     )
     return {name: values[name] for name in measured}
@@ -129,6 +131,13 @@ def _instance_fields(instance: Instance) -> dict[str, Any]:
         "n_must_link": len(instance.must_link),
         "n_cannot_link": len(instance.cannot_link),
     }
+
+
+def _labels(partition: Partition, origin: Origin) -> bytes:
+    from sdpbb.problem.formats import labels_file
+    from sdpbb.result import row_ids
+
+    return labels_file(partition.labels, row_ids(origin, len(partition.labels)), origin)
 
 
 def _without_result(status: RowStatus, message: str) -> dict[str, Any]:

@@ -33,8 +33,8 @@ class BatchFolder:
     path: str
     results: ResultsFile
 
-    def write_labels(self, name: str, labels: list[int] | None) -> str | None:
-        """Write the labels of a job, or remove earlier ones.
+    def write_labels(self, name: str, content: bytes | None) -> str | None:
+        """Write the file of labels of a job, or remove an earlier one.
 
         Return the path relative to the folder.
 
@@ -43,15 +43,14 @@ class BatchFolder:
         BatchError
             If they cannot be written.
         """
-        inside = os.path.join(LABELS, f"{name}.txt")
+        inside = os.path.join(LABELS, f"{name}.csv")
         path = os.path.join(self.path, inside)
-        if labels is None:
+        if content is None:
             _guarded(path, lambda: _remove(path))
             return None
-        text = "".join(f"{label}\n" for label in labels)
         folder = os.path.join(self.path, LABELS)
         _guarded(folder, lambda: os.makedirs(folder, exist_ok=True))
-        _write(path, text)
+        _write(path, content)
         return inside
 
     def certificate_path(self, name: str) -> str:
@@ -121,8 +120,8 @@ def table(result: BatchResult) -> str:
     return text.getvalue()
 
 
-def _write(path: str, text: str) -> None:
-    _guarded(path, lambda: write_atomically(path, text))
+def _write(path: str, content: str | bytes) -> None:
+    _guarded(path, lambda: write_atomically(path, content))
 
 
 def _guarded(path: str, action: Callable[[], object], then: str = _SAFE) -> None:

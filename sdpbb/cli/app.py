@@ -22,7 +22,7 @@ from cyclopts import (
     UnusedCliTokensError,
 )
 
-from sdpbb.cli.exits import DEBUG, EXIT_CODES, ExitCode, epilog, fail
+from sdpbb.cli.exits import DEBUG, ExitCode, epilog, fail, meanings
 from sdpbb.cli.help import OPTIONS, Layout
 from sdpbb.cli.streams import discard
 from sdpbb.errors import ParameterError
@@ -46,6 +46,14 @@ COMMANDS = (
 )
 """Modules of the commands, in the order of the help text: each has an `app` of its own name."""
 
+EXITS = meanings(
+    {
+        ExitCode.UNANSWERED: "a part of a batch or a sweep failed, or 'doctor' found a problem",
+        ExitCode.REJECTED: "'verify' rejects the certificate",
+    }
+)
+"""Meanings of the exit statuses of all commands."""
+
 HELP = ("-h", "--help")
 OPTION_DEBUG = "--debug"
 
@@ -63,7 +71,7 @@ def application(loaded: Container[str] = COMMANDS, summaries: bool = True) -> Ap
         help_flags=HELP,
         help_format="plaintext",
         help_formatter=Layout(),
-        help_epilogue=epilog(EXIT_CODES),
+        help_epilogue=epilog(EXITS),
         version=lambda: f"sdpbb {installed_version()}",
         version_flags=["--version"],
         group_parameters=OPTIONS,

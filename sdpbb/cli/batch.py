@@ -53,7 +53,7 @@ Folder = Annotated[
         "--out",
         metavar="DIR",
         help="The folder of the results: results.jsonl (a row as soon as it is there), "
-        "results.csv, summary.txt, labels/NAME.txt, certificates/NAME.cert.",
+        "results.csv, summary.txt, labels/NAME.csv, certificates/NAME.cert.",
     ),
 ]
 ParametersFile = Annotated[

@@ -50,7 +50,7 @@ class ExitCode(IntEnum):
 
 EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.OPTIMAL: "proven optimal within the gap",
-    ExitCode.USAGE: "the command line or the value of an option is wrong",
+    ExitCode.USAGE: "the command line is wrong, or a package that it needs is missing",
     ExitCode.BAD_INPUT: "an input file is wrong, or an output file cannot be written",
     ExitCode.LIMIT: "stopped at a limit with a clustering that is not proven optimal",
     ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit without a clustering",
@@ -137,6 +137,8 @@ def one_line_errors(debug: bool = False) -> Iterator[None]:
             fail(ExitCode.BAD_INPUT, detail)
         if os.environ.get(DEBUG) == "1":
             raise
+        if isinstance(error, BackendUnavailable) and error.extra:
+            fail(ExitCode.USAGE, detail)
         if isinstance(error, (BackendFailure, BackendUnavailable)):
             fail(ExitCode.BACKEND_FAILURE, detail)
         kind = "" if isinstance(error, SdpbbError) else f"{type(error).__name__}: "

@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 EXITS = meanings(
     {
         ExitCode.FOUND: "the constraints were drawn and written",
-        ExitCode.BACKEND_FAILURE: "pyarrow, which reads Parquet, is not installed",
         **NOTHING_WRITTEN,
     },
-    without=[ExitCode.LIMIT, ExitCode.LIMIT_WITHOUT_CLUSTERING, ExitCode.INFEASIBLE],
+    without=[
+        ExitCode.LIMIT,
+        ExitCode.LIMIT_WITHOUT_CLUSTERING,
+        ExitCode.INFEASIBLE,
+        ExitCode.BACKEND_FAILURE,
+    ],
 )
 
 

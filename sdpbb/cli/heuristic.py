@@ -32,7 +32,7 @@ EXITS = meanings(
         ExitCode.LIMIT_WITHOUT_CLUSTERING: "no clustering was found, nor a proof that there is "
         "none",
         ExitCode.INFEASIBLE: "proven that no clustering keeps the hard constraints",
-        ExitCode.BACKEND_FAILURE: "a solver failed or is not there",
+        ExitCode.BACKEND_FAILURE: "a solver failed or has no licence",
     },
     without=[ExitCode.LIMIT],  # heuristics prove no clustering optimal
 )

@@ -93,26 +93,26 @@ class Outputs:
         result: Reportable,
         labels: NDArray[np.intp] | None,
         quiet: bool,
-        others: Sequence[tuple[str, Callable[[], str]]] = (),
+        others: Sequence[tuple[str, Callable[[], str | bytes]]] = (),
         origin: Origin | None = None,
     ) -> None:
         """Write what there is, and end with one line if something cannot be.
 
         labels : (n,), or None, of which a line is told unless quiet
-        others : further files, and what makes their text once the first ones are written
+        others : further files, and what makes their content once the first ones are written
         origin : what the user calls the points, for labels in a CSV file
         """
         from sdpbb.report import result_json
 
-        texts: list[tuple[str, Callable[[], str]]] = []
+        contents: list[tuple[str, Callable[[], str | bytes]]] = []
         if self.json is not None:
-            texts.append((self.json, lambda: result_json(result)))
+            contents.append((self.json, lambda: result_json(result)))
         if self.labels is not None and labels is not None:
-            texts.append((self.labels, lambda: _labels_text(str(self.labels), labels, origin)))
+            contents.append((self.labels, lambda: _labels(str(self.labels), labels, origin)))
         problems = []
-        for path, text in [*texts, *others]:
+        for path, content in [*contents, *others]:
             try:
-                _write(path, text())
+                _write(path, content())
             except OSError as error:  # the other one may still be written
                 name = "standard output" if path == STDOUT else shown_path(path)
                 problems.append(f"{name}: could not be written ({error.strerror or error})")
@@ -156,24 +156,25 @@ def _require(problem: str | None) -> None:
         raise InstanceError(problem)
 
 
-def _labels_text(path: str, labels: NDArray[np.intp], origin: Origin | None) -> str:
+def _labels(path: str, labels: NDArray[np.intp], origin: Origin | None) -> str | bytes:
     """Return the content of a file of labels: CSV with the names of the points, or one a line."""
     from sdpbb.problem import Origin
-    from sdpbb.problem.formats import labels_csv, labels_text
+    from sdpbb.problem.formats import labels_file, labels_text
     from sdpbb.result import row_ids
 
     if not path.lower().endswith(".csv"):
         return labels_text(labels)
     origin = Origin() if origin is None else origin
-    return labels_csv(labels, row_ids(origin, len(labels)), origin.index_name or "id")
+    return labels_file(labels, row_ids(origin, len(labels)), origin)
 
 
-def _write(path: str, text: str) -> None:
+def _write(path: str, content: str | bytes) -> None:
     if path != STDOUT:
-        write_atomically(path, text)
+        write_atomically(path, content)
         return
+    assert isinstance(content, str)  # a table in the encoding of the data has a name in .csv
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(content)
         sys.stdout.flush()
     except OSError:
         discard(sys.stdout)

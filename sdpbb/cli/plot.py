@@ -29,7 +29,7 @@ EXITS = meanings(
         ExitCode.BAD_INPUT: "an input file is wrong, or the picture cannot be written",
         ExitCode.LIMIT_WITHOUT_CLUSTERING: "whether there is a clustering was not found out in "
         "time",
-        ExitCode.BACKEND_FAILURE: "matplotlib is not installed, or a solver failed",
+        ExitCode.BACKEND_FAILURE: "a solver failed",
         **NOTHING_WRITTEN,
     },
     without=[ExitCode.LIMIT],

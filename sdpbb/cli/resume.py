@@ -33,6 +33,14 @@ def resume(
     /,
     *,
     engine: ResumedOptions = ResumedOptions(),
+    more_time: Annotated[
+        float | None,
+        options.option(
+            metavar="S",
+            help="Run for S seconds from now on, instead of --time-limit, which counts the whole "
+            "run.",
+        ),
+    ] = None,
     checkpoint: options.Checkpoint = None,
     outputs: RunOutputs = RunOutputs(),
     quiet: options.Quiet = False,
@@ -61,6 +69,7 @@ def resume(
                 interrupt,
                 checkpoint,
                 outputs.certificate,
+                more_time=more_time,
                 **engine.stated(),
             ),
             outputs,

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -204,9 +205,15 @@ def numbers_of_clusters(text: str) -> list[int]:
 
 
 def _write(report: SweepReport, name: str, outputs: SweepOutputs, quiet: bool) -> None:
-    others = [] if outputs.csv is None else [(outputs.csv, report.to_csv)]
-    if outputs.labels is not None:
-        others.append((outputs.labels, report.labels_csv))
+    others: list[tuple[str, Callable[[], str | bytes]]] = []
+    if outputs.csv is not None:
+        others.append((outputs.csv, report.to_csv))
+    if outputs.labels == STDOUT:
+        others.append((STDOUT, report.labels_csv))
+    elif outputs.labels is not None:
+        from sdpbb.problem.files.labels import encoded
+
+        others.append((outputs.labels, lambda: encoded(report.labels_csv(), report.origin)))
     if outputs.html is not None:
         from sdpbb.html_report.sweep import sweep_report
         from sdpbb.sweeps.report import NOTE

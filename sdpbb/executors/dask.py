@@ -178,7 +178,8 @@ def _connect(address: str, seconds: float) -> Any:
         from distributed import Client
     except ImportError:
         raise BackendUnavailable(
-            f"Dask is not installed; expected dask.distributed; {install_command('dask')}"
+            f"Dask is not installed; expected dask.distributed; {install_command('dask')}",
+            extra="dask",
         ) from None
     _require_address(address)
     if is_ours:  # whoever has imported it before wants to see what it logs, or has seen to that

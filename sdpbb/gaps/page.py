@@ -10,7 +10,7 @@ from sdpbb.html_report.clusters import clustering, conflict
 from sdpbb.html_report.members import LONGEST, member_lists
 from sdpbb.html_report.page import page
 from sdpbb.html_report.run import ReportedRun
-from sdpbb.html_report.sections import course, question, reproduction, seconds_text, tiles
+from sdpbb.html_report.sections import proof, question, reproduction, seconds_text, tiles
 from sdpbb.markup import Markup, element, paragraph, section, table
 from sdpbb.plots.style import require_matplotlib
 from sdpbb.problem import Instance, Partition
@@ -55,12 +55,12 @@ def gap_page(
     if report.result.infeasibility is not None:
         parts.append(conflict(run))
     else:
-        parts.append(_interval(report))
+        parts.append(_interval(instance, report))
     parts += _violated(report)
     parts.append(clustering(run, report.partition, "The clustering of the labels"))
     if report.result.partition is not None:
         parts.append(_best(instance, report.partition, report.result.partition))
-    parts += [*course(run), reproduction(run)]
+    parts += [proof(run), reproduction(run)]
     title = f"{instance.name or 'unnamed'}: gap of labels"
     return page(title, parts, report.result.version)
 
@@ -74,12 +74,12 @@ def _opening(run: ReportedRun, report: GapReport) -> Markup:
             paragraph("Gap of labels from the best clustering", class_="kicker"),
             element("h1", run.instance.name or "Unnamed instance"),
             element("div", box, class_=f"verdict {tone}"),
-            _tiles(report),
+            _tiles(run.instance, report),
         ]
     )
 
 
-def _tiles(report: GapReport) -> Markup:
+def _tiles(instance: Instance, report: GapReport) -> Markup:
     result = report.result
     values = [(f"{result.cost_name.capitalize()} of the labels", f"{report.objective:.10g}")]
     if report.lower_bound is not None:
@@ -88,25 +88,23 @@ def _tiles(report: GapReport) -> Markup:
         values.append(("Gap", percent_up(report.gap)))
     if report.soft is not None:
         values.append(("Violated soft constraints", f"{report.soft.penalty:.10g}"))
-    values += [
-        ("Violated constraints", f"{len(report.violations):,}"),
-        ("Nodes", f"{result.statistics.n_nodes:,}"),
-        ("Time", seconds_text(result.statistics.wall_seconds)),
-    ]
-    return tiles(values)
+    if instance.has_constraints:
+        values.append(("Violated constraints", f"{len(report.violations):,}"))
+    return tiles([*values, ("Time", seconds_text(result.statistics.wall_seconds))])
 
 
-def _interval(report: GapReport) -> Markup:
+def _interval(instance: Instance, report: GapReport) -> Markup:
     """Return the section of the interval that the least cost lies in, beside that of the labels."""
     result, name = report.result, report.result.cost_name
     assert report.lower_bound is not None
     lower = rounded_down(report.lower_bound, 10)
+    that = " that satisfies the constraints" if instance.has_constraints else ""
     if result.objective is None:
-        text = f"No clustering that satisfies the constraints has a {name} below {lower}."
+        text = f"No clustering{that} has a {name} below {lower}."
     else:
         text = (
-            f"The least {name} of a clustering into {report.k:,} clusters that satisfies "
-            f"the constraints is proven to lie between {lower} and {result.objective:.10g}."
+            f"The least {name} of a clustering into {report.k:,} clusters{that} is proven to lie "
+            f"between {lower} and {result.objective:.10g}."
         )
     if report.gap is None:
         text += " The labels are not such a clustering, so their own cost may be below it."

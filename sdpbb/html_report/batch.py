@@ -81,7 +81,7 @@ def _opening(
     ]
     return Markup.joined(
         [
-            paragraph("Constrained minimum sum-of-squares clustering", class_="kicker"),
+            paragraph("Minimum sum-of-squares clustering", class_="kicker"),
             element("h1", "A batch of instances"),
             element(
                 "div",

@@ -51,15 +51,16 @@ def clustering(run: ReportedRun, partition: Partition, heading: str = "The clust
     instance = run.instance
     n_violated = sum(len(violated) for violated in partition.violations(instance))
     n_constraints = len(instance.must_link) + len(instance.cannot_link)
-    if not n_constraints:
-        kept = "There are no constraints on pairs."
-    elif n_violated:
-        kept = f"Of the constraints on pairs, {n_violated:,} of {n_constraints:,} are violated."
-    else:
-        kept = f"All constraints on pairs are kept ({n_constraints:,})."
+    kept = []
+    if n_violated:
+        violated = f"{n_violated:,} of {n_constraints:,} are violated"
+        kept = [paragraph(f"Of the constraints on pairs, {violated}.")]
+    elif n_constraints:
+        kept = [paragraph(f"All constraints on pairs are kept ({n_constraints:,}).")]
+    lines = ", with lines for the constraints" if n_constraints else ""
     description = (
         f"{amount(instance.n_points, 'point')} in {amount(partition.n_clusters, 'cluster')} on "
-        "a plane, with lines for the constraints; the table below has the sizes."
+        f"a plane{lines}; the table above has the sizes."
     )
     titles = None
     if instance.n_points <= MOST_TITLED:
@@ -72,10 +73,10 @@ def clustering(run: ReportedRun, partition: Partition, heading: str = "The clust
     )
     return section(
         heading,
-        paragraph(kept),
-        drawn,
-        *_cluster_table(instance, partition),
+        *kept,
         means_table(instance, partition),
+        *_cluster_table(instance, partition),
+        drawn,
         member_lists(instance, partition),
         *_tight(instance, partition),
     )

@@ -89,12 +89,11 @@ def _with_own_ids(svg: str, name: str) -> str:
 
 
 def _sized(svg: str, description: str) -> str:
-    """Make the drawing as wide as the page where there is room, and readable where there is not."""
+    """Make the drawing as wide as the page, but no wider than it was drawn."""
     found = _SIZE.search(svg)
     assert found is not None
     # Typographic points; a pixel of CSS is three quarters of one.
     width = round(float(found[1]) / 0.75)
-    least = round(0.62 * width)
-    look = f"width:100%;max-width:{width}px;min-width:{least}px"
+    look = f"width:100%;max-width:{width}px"
     attributes = f'role="img" aria-label="{escape(description)}" style="{look}"'
     return svg[: found.start()] + attributes + svg[found.end() :]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import base64
-import csv
-import io
 from collections.abc import Sequence
 
 import numpy as np
 
 from sdpbb.markup import Markup, details, element, markup, paragraph, table
 from sdpbb.problem import Instance, Partition
+from sdpbb.problem.formats import labels_file
 from sdpbb.values import shortened
 
-# Features and clusters of the table of means; members that are named of each cluster; points whose
-# labels are in the page as a file.
-MOST_FEATURES, MOST_COLUMNS, MOST_MEMBERS, MOST_IN_FILE = 100, 40, 500, 50_000
+# Features and clusters of the table of means, and features from which on it is folded away; members
+# that are named of each cluster; points whose labels are in the page as a file.
+MOST_FEATURES, MOST_COLUMNS, MOST_UNFOLDED, MOST_MEMBERS, MOST_IN_FILE = 100, 40, 30, 500, 50_000
 LONGEST = 60
 
 
@@ -39,7 +38,7 @@ def means_table(instance: Instance, partition: Partition) -> Markup:
     if left_out:
         note = paragraph(f"{' and '.join(left_out)} are left out.", class_="note")
         shown = Markup.joined([shown, note])
-    return shown if d <= 12 else details(f"Means of the clusters, {d:,} features", shown)
+    return shown if d <= MOST_UNFOLDED else details(f"Means of the clusters, {d:,} features", shown)
 
 
 def member_lists(instance: Instance, partition: Partition) -> Markup:
@@ -63,16 +62,12 @@ def member_lists(instance: Instance, partition: Partition) -> Markup:
 
 def _download(instance: Instance, partition: Partition) -> Markup:
     """Return a link whose address is the file of labels itself."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([instance.origin.index_name or "id", "cluster"])
-    for row, label in enumerate(partition.labels.tolist()):
-        writer.writerow([instance.origin.row(row), label])
-    content = base64.b64encode(text.getvalue().encode("utf-8", "replace")).decode("ascii")
+    names = instance.origin.rows(range(instance.n_points))
+    content = labels_file(partition.labels, names, instance.origin)
     return element(
         "a",
         "Save the clusters of all points as CSV",
-        href=f"data:text/csv;charset=utf-8;base64,{content}",
+        href=f"data:text/csv;base64,{base64.b64encode(content).decode('ascii')}",
         download="labels.csv",
     )
 

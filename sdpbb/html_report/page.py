@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from sdpbb.files import FilePath, write_atomically
 from sdpbb.html_report.clusters import clustering, conflict
 from sdpbb.html_report.run import ReportedRun
-from sdpbb.html_report.sections import course, opening, question, reproduction
+from sdpbb.html_report.sections import opening, proof, question, reproduction
 from sdpbb.html_report.style import CSS
 from sdpbb.html_report.zoom import SCRIPT
 from sdpbb.markup import Markup, element, markup
@@ -22,8 +22,8 @@ def html_report(
 ) -> str:
     """Return a page on a run.
 
-    It has question, proof, clustering, course of the run, and what it takes to repeat it. It refers
-    to no other file; its one script zooms the picture of the clusters.
+    It has question, clustering, proof, and what it takes to repeat the run. It refers to no other
+    file; its one script zooms the picture of the clusters.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def html_report(
         parts.append(conflict(run))
     if result.partition is not None:
         parts.append(clustering(run, result.partition))
-    parts += [*course(run), reproduction(run)]
+    parts += [proof(run), reproduction(run)]
     title = f"{instance.name or 'unnamed'}: {result.status.value}"
     return page(title, parts, result.version)
 

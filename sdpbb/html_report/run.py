@@ -37,33 +37,42 @@ def verdict(result: Result) -> str:
     return VERDICTS[result.status]
 
 
-def explanation(result: Result) -> str:
+def explanation(run: ReportedRun) -> str:
     """Return one or two sentences: what the verdict means, and no more than has been proven."""
+    result, is_constrained = run.result, run.instance.has_constraints
+    gap = f"{gap_text(result)} of its {result.cost_name}"
+    bound = _bound(run)
     match result.status:
-        case SolutionStatus.OPTIMAL:
+        case SolutionStatus.OPTIMAL if is_constrained:
             return (
                 "The clustering keeps every constraint, and none that does is better by more than "
-                f"{gap_text(result)} of its {result.cost_name}: {_bound(result)}."
+                f"{gap}: {bound}."
             )
+        case SolutionStatus.OPTIMAL:
+            return f"No other clustering is better by more than {gap}: {bound}."
         case SolutionStatus.FEASIBLE:
+            keeps = "The clustering keeps every constraint, but one" if is_constrained else "One"
             return (
-                f"The run was stopped by {_stopped_by(result)}. The clustering keeps every "
-                f"constraint, but one that is better, by at most {gap_text(result)} of its "
-                f"{result.cost_name}, may exist: {_bound(result)}."
+                f"The run was stopped by {_stopped_by(result)}. {keeps} that is better, by at most "
+                f"{gap}, may exist: {bound}."
             )
         case SolutionStatus.INFEASIBLE:
             return "No clustering keeps all of the constraints."
         case SolutionStatus.UNKNOWN:
             return (
                 f"The run was stopped by {_stopped_by(result)} before it had a clustering, or a "
-                f"proof that there is none. If there is one, {_bound(result)}."
+                f"proof that there is none. If there is one, {bound}."
             )
 
 
-def _bound(result: Result) -> str:
-    assert result.lower_bound is not None
+def _bound(run: ReportedRun) -> str:
+    """Return what the lower bound says; "" without one."""
+    result = run.result
+    if result.lower_bound is None:
+        return ""
+    that = " that keeps the constraints" if run.instance.has_constraints else ""
     bound = rounded_down(result.lower_bound, 12)
-    return f"no clustering that keeps the constraints has a {result.cost_name} below {bound}"
+    return f"no clustering{that} has a {result.cost_name} below {bound}"
 
 
 def gap_text(result: Result) -> str:

@@ -10,21 +10,23 @@ from textwrap import shorten
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdpbb.html_report.drawings import inline_svg
 from sdpbb.html_report.run import ReportedRun, amount, explanation, gap_text, verdict
 from sdpbb.markup import (
     Markup,
+    bullets,
     definitions,
     details,
     element,
     figure,
     paragraph,
     section,
+    subsection,
     table,
 )
 from sdpbb.plots import plot_bounds, plot_tree
+from sdpbb.problem import Instance
 from sdpbb.result import Result, Termination, relative_gap
 from sdpbb.search.events import NodeEnd
 from sdpbb.traces.trace import Trace
@@ -40,11 +42,11 @@ def opening(run: ReportedRun) -> Markup:
     strong = element("strong", verdict(result))
     return Markup.joined(
         [
-            paragraph("Constrained minimum sum-of-squares clustering", class_="kicker"),
+            paragraph("Minimum sum-of-squares clustering", class_="kicker"),
             element("h1", run.instance.name or "Unnamed instance"),
             element(
                 "div",
-                Markup.joined([paragraph(strong), paragraph(explanation(result))]),
+                Markup.joined([paragraph(strong), paragraph(explanation(run))]),
                 class_=f"verdict {result.status.value}",
             ),
             _tiles(result),
@@ -53,24 +55,17 @@ def opening(run: ReportedRun) -> Markup:
 
 
 def _tiles(result: Result) -> Markup:
-    statistics = result.statistics
     values = []
     if result.objective is not None:
         values.append((result.cost_name.capitalize(), f"{result.objective:.10g}"))
     if result.soft is not None:
         values.append(("Sum of squares", f"{result.soft.sum_of_squares:.10g}"))
         values.append(("Violated soft constraints", f"{result.soft.penalty:.10g}"))
-    if result.lower_bound is not None:
-        values.append(("Proven lower bound", rounded_down(result.lower_bound, 10)))
     if result.gap is not None:
         values.append(("Gap", gap_text(result)))
-    if statistics.n_subsets:
-        values.append(("Subsets", f"{statistics.n_subsets:,}"))
-    values += [
-        ("Nodes", f"{statistics.n_nodes:,}"),
-        ("Time", seconds_text(statistics.wall_seconds)),
-    ]
-    return tiles(values)
+    if result.partition is not None:
+        values.append(("Clusters", f"{result.partition.n_clusters:,}"))
+    return tiles([*values, ("Time", seconds_text(result.statistics.wall_seconds))])
 
 
 def tiles(values: Iterable[tuple[str, str]]) -> Markup:
@@ -82,26 +77,35 @@ def tiles(values: Iterable[tuple[str, str]]) -> Markup:
     return element("dl", Markup.joined(each), class_="tiles")
 
 
-def _weights(weights: NDArray[np.float64]) -> str:
-    return f"{weights.min():.4g} to {weights.max():.4g}; squared distances count times these"
+def _preparation(instance: Instance) -> list[Markup]:
+    """Return the list of what was done to the data before they were clustered."""
+    steps = [f"{step[:1].upper()}{step[1:]}." for step in instance.origin.preparation]
+    if instance.weights is not None:
+        least, most = instance.weights.min(), instance.weights.max()
+        weights = f"Points have weights, {least:.4g} to {most:.4g}"
+        steps.append(f"{weights}: squared distances count times these.")
+    return [paragraph("What was done to the data:"), bullets(steps)] if steps else []
 
 
 def question(run: ReportedRun) -> Markup:
     """Return the section that says what was asked."""
     instance, result = run.instance, run.result
+    kept = ", and every constraint is kept" if instance.has_constraints else ""
     text = (
         f"Divide {amount(instance.n_points, 'point')} into exactly "
         f"{amount(instance.k, 'cluster')}, none of them empty, so that the squared Euclidean "
-        "distances of the points to the means of their clusters have the least sum, and every "
-        "constraint is kept."
+        f"distances of the points to the means of their clusters have the least sum{kept}."
     )
     facts: list[tuple[str, str | Markup]] = [
         ("Points", f"{instance.n_points:,} with {amount(instance.n_features, 'feature')}"),
-        *([] if instance.weights is None else [("Weights of points", _weights(instance.weights))]),
         ("Clusters", f"{instance.k:,}"),
-        ("Must-links", _pairs("two points that share a cluster", len(instance.must_link))),
-        ("Cannot-links", _pairs("two points that do not", len(instance.cannot_link))),
     ]
+    for name, meaning, pairs in (
+        ("Must-links", "two points that share a cluster", instance.must_link),
+        ("Cannot-links", "two points that do not", instance.cannot_link),
+    ):
+        if len(pairs):
+            facts.append((name, f"{len(pairs):,} ({meaning})"))
     if instance.stated_limits:
         facts.append(("Sizes of clusters", ", ".join(instance.stated_limits)))
     if instance.has_soft_constraints:
@@ -122,11 +126,7 @@ def question(run: ReportedRun) -> Markup:
         facts.append(("Constraints from", instance.origin.constraints_path))
     facts.append(("Proof wanted", f"to a relative gap of {result.gap_asked:g}"))
     facts += [(name, value) for name, value in _limits(result)]
-    return section("What was asked", paragraph(text), definitions(facts))
-
-
-def _pairs(meaning: str, n: int) -> str:
-    return f"{n:,} ({meaning})" if n else "none"
+    return section("What was asked", *_preparation(instance), paragraph(text), definitions(facts))
 
 
 def _limits(result: Result) -> Iterator[tuple[str, str]]:
@@ -141,8 +141,23 @@ def _limits(result: Result) -> Iterator[tuple[str, str]]:
             yield name, f"{value:,g}{unit}"
 
 
-def course(run: ReportedRun) -> list[Markup]:
-    """Return the sections of the bounds over time, of the subsets, and of the tree."""
+def proof(run: ReportedRun) -> Markup:
+    """Return the folded section of what the engine did: bounds, nodes, subsets, and its tree."""
+    result, statistics = run.result, run.result.statistics
+    facts: list[tuple[str, str | Markup]] = []
+    if result.lower_bound is not None:
+        facts.append(("Proven lower bound", rounded_down(result.lower_bound, 10)))
+    if statistics.n_subsets:
+        facts.append(("Subsets", f"{statistics.n_subsets:,}"))
+    facts.append(("Nodes", f"{statistics.n_nodes:,}"))
+    if statistics.root_seconds is not None:
+        facts.append(("Root", f"left after {seconds_text(statistics.root_seconds)}"))
+    parts = [definitions(facts), *_course(run)]
+    return section("How it was proven", details("Nodes and bounds", Markup.joined(parts)))
+
+
+def _course(run: ReportedRun) -> list[Markup]:
+    """Return the parts on the bounds over time, on the subsets, and on the tree."""
     trace = run.trace
     if trace is None:
         return []
@@ -156,7 +171,7 @@ def course(run: ReportedRun) -> list[Markup]:
         )
         drawn = inline_svg(plot_bounds(trace), "bounds", description)
         caption = "The optimum lies in the shaded part at any time. A dot is a better clustering."
-        parts.append(section("Bounds over time", figure(drawn, caption)))
+        parts.append(subsection("Bounds over time", figure(drawn, caption)))
     if trace.levels:
         parts.append(_subsets(trace, run.result))
     if any(node.end is NodeEnd.BRANCHED for node in trace.nodes):
@@ -203,7 +218,7 @@ def _subsets(trace: Trace, result: Result) -> Markup:
     ]
     note = "The gap is that to the best clustering of the run."
     levels = table("Levels of subsets", [*heading, "Time", "Lower bound after it", "Gap"], rows)
-    return section("Subsets", paragraph(text), levels, paragraph(note, class_="note"))
+    return subsection("Subsets", paragraph(text), levels, paragraph(note, class_="note"))
 
 
 def _tree(trace: Trace) -> Markup:
@@ -215,10 +230,10 @@ def _tree(trace: Trace) -> Markup:
         f"when no node is open. {amount(len(trace.nodes), 'node')}: {told}."
     )
     if len(trace.nodes) > MOST_NODES:
-        return section("Branching", paragraph(f"{text} They are too many to be drawn."))
+        return subsection("Branching", paragraph(f"{text} They are too many to be drawn."))
     drawn = inline_svg(plot_tree(trace), "tree", f"The tree of {told} nodes.")
     caption = "A full line leads to a must-link, a dashed one to a cannot-link."
-    return section("Branching", paragraph(text), figure(drawn, caption))
+    return subsection("Branching", paragraph(text), figure(drawn, caption))
 
 
 def reproduction(run: ReportedRun) -> Markup:
@@ -234,8 +249,6 @@ def reproduction(run: ReportedRun) -> Markup:
     for key, name in (("seed", "Seed"), ("workers", "Workers"), ("bounding", "Bounds from")):
         if parameters.get(key) is not None:
             facts.append((name, str(parameters[key])))
-    if result.statistics.root_seconds is not None:
-        facts.append(("Root", f"left after {seconds_text(result.statistics.root_seconds)}"))
     facts += [("Note", note) for note in result.notes]
     parts.append(definitions(facts))
     if parameters.get("workers") != 1 and result.termination is Termination.GAP_CLOSED:

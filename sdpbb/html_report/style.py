@@ -49,7 +49,15 @@ p { margin: .5rem 0; max-width: 46rem; }
 .tiles dd {
   margin: 0; font-size: 1.2rem; font-variant-numeric: tabular-nums; overflow-wrap: anywhere;
 }
-.scroll { overflow-x: auto; }
+/* A shadow at a side on which there is more to scroll to. */
+.scroll {
+  overflow-x: auto;
+  background:
+    linear-gradient(to right, var(--paper) 40%, transparent) 0 0 / 2rem 100% no-repeat local,
+    linear-gradient(to left, var(--paper) 40%, transparent) 100% 0 / 2rem 100% no-repeat local,
+    linear-gradient(to right, var(--pale), transparent) 0 0 / .6rem 100% no-repeat scroll,
+    linear-gradient(to left, var(--pale), transparent) 100% 0 / .6rem 100% no-repeat scroll;
+}
 table { border-collapse: collapse; margin: .6rem 0; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
 th, td {
@@ -60,6 +68,9 @@ th { font-weight: 600; }
 .facts th { color: var(--soft); font-weight: 400; white-space: nowrap; }
 .facts td { overflow-wrap: anywhere; }
 .numbers td, .numbers thead th:not(:first-child) { text-align: right; }
+.numbers tbody th { max-width: 14rem; overflow-wrap: break-word; }
+.numbers .text, .numbers thead th.text:not(:first-child) { text-align: left; min-width: 10rem; }
+.numbers td:not(.text) { white-space: nowrap; }
 .swatch { width: .85em; height: .85em; margin-right: .5em; vertical-align: -.08em; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; }
 .members { overflow-wrap: anywhere; max-width: none; }
@@ -92,6 +103,7 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .9rem; }
 @media (max-width: 34rem) {
   body { padding: 1.2rem .9rem 3rem; }
   .facts th { white-space: normal; }
+  th, td { padding-right: .7rem; }
 }
 @media print {
   :root {
@@ -103,7 +115,6 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .9rem; }
   .ready .buttons, .ready .how { display: none; }
   body { max-width: none; padding: 0; font-size: 10.5pt; }
   figure, table, .verdict { break-inside: avoid; }
-  figure svg { min-width: 0 !important; }
   h2 { break-after: avoid; }
 }
 """

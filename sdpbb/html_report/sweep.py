@@ -45,7 +45,7 @@ def sweep_report(
     parts = [
         Markup.joined(
             [
-                paragraph("Constrained minimum sum-of-squares clustering", class_="kicker"),
+                paragraph("Minimum sum-of-squares clustering", class_="kicker"),
                 element("h1", f"{name or 'Unnamed instance'}: numbers of clusters"),
                 element(
                     "div",

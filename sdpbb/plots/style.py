@@ -62,7 +62,8 @@ def require_matplotlib() -> None:
     except ImportError:
         raise BackendUnavailable(
             "pictures need matplotlib, which is not installed; install it with "
-            f"{install_command('plot')}"
+            f"{install_command('plot')}",
+            extra="plot",
         ) from None
 
 

@@ -21,6 +21,7 @@ class ConstraintForms:
 
     points: NDArray[np.float64]
     k: int
+    must_link: NDArray[np.intp]
     cannot_link: NDArray[np.intp]
     soft_must_link: SoftPairs
     soft_cannot_link: SoftPairs
@@ -31,6 +32,14 @@ class ConstraintForms:
     sizes: tuple[int, ...] | None
     min_weight: float | None
     max_weight: float | None
+
+    @property
+    def has_constraints(self) -> bool:
+        """True if anything is stated besides the points and k."""
+        limits = (self.min_size, self.max_size, self.sizes, self.min_weight, self.max_weight)
+        hard = len(self.must_link) or len(self.cannot_link) or len(self.cluster_constraints)
+        stated = any(limit is not None for limit in limits)
+        return bool(hard or stated or self.has_soft_constraints)
 
     @property
     def has_soft_constraints(self) -> bool:

@@ -67,7 +67,13 @@ from sdpbb.problem.files.constraint_formats import (
     write_constraints,
 )
 from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
-from sdpbb.problem.files.labels import labels_csv, labels_text, read_labels, write_labels
+from sdpbb.problem.files.labels import (
+    labels_csv,
+    labels_file,
+    labels_text,
+    read_labels,
+    write_labels,
+)
 from sdpbb.problem.files.points import read_points, write_points
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.table import PointTable
@@ -80,6 +86,7 @@ __all__ = [
     "PointTable",
     "constraints_text",
     "labels_csv",
+    "labels_file",
     "labels_text",
     "read_constraints",
     "read_instance",

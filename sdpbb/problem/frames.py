@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.integers import inexact_entries, inexact_integer_message
+from sdpbb.problem.missing import CORRECTION
 from sdpbb.problem.table import (
     PointTable,
     check_columns,
@@ -228,6 +229,16 @@ def _floats(
             result[row] = float(value)
         else:
             raise InstanceError(
-                f"points: column {column!r} holds {quoted(value)} in row {row}; expected {expected}"
+                f"points: column {column!r} holds {quoted(value)} in row {row}; expected "
+                f"{_correction(series) or expected}"
             )
     return result
+
+
+def _correction(series: Any) -> str:
+    """Return the advice on a value of text in a column of numbers; "" for one of text."""
+    values = _values(series)
+    n_numbers = sum(isinstance(v, (numbers.Real, Decimal)) for v in values if not is_missing(v))
+    if 2 * n_numbers <= len(values):
+        return ""
+    return f"a number, as in {n_numbers:,} of {len(values):,} rows: {CORRECTION}"

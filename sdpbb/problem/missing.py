@@ -24,6 +24,12 @@ REMEDY = (
 )
 """End of messages on missing values, after "expected"."""
 
+CORRECTION = (
+    "correct this cell, or empty it if the value is missing, and choose what to do about missing "
+    "values (--missing drop-rows, mean or median; missing= in Python)"
+)
+"""Advice on a cell that is not a number, in a column of numbers."""
+
 SHOWN = 10
 """Number of rows and columns that messages name."""
 
@@ -89,14 +95,14 @@ def _without_rows(table: PointTable, lacking: NDArray[np.bool_], where: str) -> 
         )
     names = [_row(table, row) for row in dropped[:SHOWN].tolist()]
     more = f" and {len(dropped) - SHOWN} more" if len(dropped) > SHOWN else ""
-    warn_caller(
-        f"{where}{counted(len(dropped), 'row')} of {len(lacking)} left out, as values are missing: "
-        f"{', '.join(names)}{more}",
-        InstanceNote,
+    step = (
+        f"{counted(len(dropped), 'row')} of {len(lacking)} left out, as values are missing: "
+        f"{', '.join(names)}{more}"
     )
+    warn_caller(f"{where}{step}", InstanceNote)
     row_names = table.row_names
     return replace(
-        table,
+        table.with_step(step),
         points=table.points[kept],
         row_names=_kept(row_names, kept),
         kept_rows=kept,
@@ -135,12 +141,12 @@ def _filled_in(
         points[lacks[:, j], j] = mean if missing == "mean" else np.median(known)
     names = [_column(table, j).removeprefix("column ") for j in columns[:SHOWN]]
     more = f" and {len(columns) - SHOWN} more" if len(columns) > SHOWN else ""
-    warn_caller(
-        f"{where}{counted(int(lacks.sum()), 'missing value')} filled in by the {missing} of "
-        f"{counted(len(columns), 'column')}: {', '.join(names)}{more}",
-        InstanceNote,
+    step = (
+        f"{counted(int(lacks.sum()), 'missing value')} filled in by the {missing} of "
+        f"{counted(len(columns), 'column')}: {', '.join(names)}{more}"
     )
-    return replace(table, points=points)
+    warn_caller(f"{where}{step}", InstanceNote)
+    return replace(table.with_step(step), points=points)
 
 
 def _row(table: PointTable, row: int) -> str:

@@ -135,6 +135,9 @@ class Origin:
     soft_must_link, soft_cannot_link : the places that state soft ones
     on_clusters : those that state constraints and limits on clusters
     known_classes : of rows, which state must-links and cannot-links, too; None where there are none
+    separator : of the fields of the file of points, a comma for a workbook; "" for other files
+    encoding : of the file of points, as Python calls it
+    preparation : steps from the data to the points that are clustered, and notes on them
     """
 
     first_row: int = 0
@@ -152,6 +155,9 @@ class Origin:
     soft_cannot_link: PairLines = field(default_factory=_nowhere)
     on_clusters: tuple[StatedLine, ...] = ()
     known_classes: KnownClasses | None = None
+    separator: str = ""
+    encoding: str = "utf-8"
+    preparation: tuple[str, ...] = ()
 
     @property
     def names_nothing(self) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.checks import (
     as_points,
     check_no_distances,
@@ -21,8 +23,15 @@ from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import is_frame, table_of_frame
 from sdpbb.problem.missing import completed
 from sdpbb.problem.row_values import in_row_order
-from sdpbb.problem.table import PointTable, check_weight_column
+from sdpbb.problem.scaling import dominant_column
+from sdpbb.problem.table import PointTable, check_weight_column, quoted
 from sdpbb.problem.textfile import shown
+
+STANDARDIZED = (
+    "columns are standardized to mean zero and variance one: costs and distances are in these "
+    "units, means of clusters in those of the data"
+)
+"""What a preparation says of standardized columns."""
 
 
 def table_in_memory(
@@ -88,8 +97,15 @@ def prepared(
     InstanceError
         For a value that is missing or not finite, for wrong weights or classes, and for points that
         look like a matrix of distances.
+
+    Warns
+    -----
+    InstanceNote
+        Which rows are left out, which columns are filled in, and which column has nearly all of the
+        variance.
     """
     check_weight_column(table.feature_names, reading.weight_column, where)
+    table = table.with_step(*_columns_that_are_no_features(table, reading))
     table = completed(table, reading.missing, reading.weight_column, where)
     bad = np.argwhere(~np.isfinite(table.points))
     if len(bad):
@@ -116,4 +132,29 @@ def prepared(
         check_no_distances(table.points, reading.as_points)
     except InstanceError as error:
         raise InstanceError(f"{where}{error}") from None
-    return table.standardized() if reading.standardize else table
+    if reading.standardize:
+        return table.standardized().with_step(STANDARDIZED)
+    found = dominant_column(table.points, table.weights)
+    if found is None:
+        return table
+    j, share = found
+    name = quoted(table.feature_names[j]) if table.feature_names else str(j + 1)
+    per_mille = min(999, math.floor(1000 * share))
+    note = (
+        f"column {name} has {per_mille / 10:g}% of the variance, so that other columns hardly "
+        "count; --standardize (standardize=True in Python) makes columns comparable"
+    )
+    warn_caller(f"{where}{note}", InstanceNote)
+    return table.with_step(note)
+
+
+def _columns_that_are_no_features(table: PointTable, reading: Reading) -> Iterator[str]:
+    if table.index_name:
+        yield f"column {quoted(table.index_name)} names the rows"
+    if reading.weight_column is not None:
+        yield f"column {quoted(reading.weight_column)} holds the weights of the rows"
+    if reading.class_column is not None:
+        yield f"column {quoted(reading.class_column)} holds known classes of the rows"
+    if len(reading.drop):
+        columns = "column" if len(reading.drop) == 1 else "columns"
+        yield f"{columns} left out: {', '.join(map(quoted, reading.drop))}"

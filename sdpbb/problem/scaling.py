@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
 
+DOMINANT, LEAST_ROWS = 0.99, 5
+"""Share of the variance from which on a column dominates, and rows from which on that is told."""
+
 
 @stored
 @dataclass(frozen=True, eq=False)
@@ -63,3 +66,24 @@ def standardization(
         squares = masses * np.square(column - means[j])
         scales[j] = math.sqrt(math.fsum(squares.tolist()) / total) or 1.0
     return Scaling(means, scales)
+
+
+def dominant_column(
+    points: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+) -> tuple[int, float] | None:
+    """Return the column that has nearly all of the variance of finite points (n, d), and its share.
+
+    None if there is no such column, or no other one that varies, or rows are few.
+    """
+    with np.errstate(over="ignore"):
+        apart = points - points[0]  # exact for columns of one value
+        largest = np.abs(apart).max(initial=0.0)
+    if len(points) < LEAST_ROWS or not 0.0 < largest < math.inf:
+        return None
+    apart /= largest
+    means = np.average(apart, axis=0, weights=weights)
+    variances = np.average(np.square(apart - means), axis=0, weights=weights)
+    column = int(variances.argmax())
+    share = float(variances[column] / variances.sum())
+    varies = np.count_nonzero(np.abs(apart).max(axis=0))
+    return (column, share) if share >= DOMINANT and varies > 1 else None

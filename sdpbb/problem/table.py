@@ -40,6 +40,7 @@ class PointTable:
     scaling : of the points, from the user's units; None where these are the user's
     known_classes : (n,) classes of the rows as they are given; None where no classes are known
     index : of all rows of the data, where they are a pandas data frame in memory; else None
+    separator, encoding, preparation : as those of an `Origin`
     """
 
     points: NDArray[np.float64]
@@ -54,6 +55,9 @@ class PointTable:
     scaling: Scaling | None = None
     known_classes: Any = None
     index: Any = None
+    separator: str = ""
+    encoding: str = "utf-8"
+    preparation: tuple[str, ...] = ()
 
     @property
     def n_data_rows(self) -> int:
@@ -81,9 +85,16 @@ class PointTable:
             scaling=self.scaling,
             kept_rows=self.kept_rows,
             dropped_rows=tuple(map(str, self.dropped_names)),
+            separator=self.separator,
+            encoding=self.encoding,
+            preparation=self.preparation,
             **others,
         )
         return named.with_index(self.index)
+
+    def with_step(self, *steps: str) -> PointTable:
+        """Return the table with further steps of its preparation."""
+        return replace(self, preparation=(*self.preparation, *steps))
 
     def standardized(self) -> PointTable:
         """Return the table with columns of mean zero and variance one."""

@@ -13,6 +13,7 @@ from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import FilePath, name_problem, shown_path, write_atomically
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Origin
+from sdpbb.problem.files.labels import encoded
 from sdpbb.sweeps.report import SweepReport
 from sdpbb.sweeps.tasks import without_limits
 
@@ -42,12 +43,12 @@ class SweepFolder:
         OSError
             If one of them cannot be written.
         """
-        for name, text in (
+        for name, content in (
             (TABLE, report.to_csv()),
             (VALUES, report.to_json()),
-            (LABELS, report.labels_csv()),
+            (LABELS, encoded(report.labels_csv(), report.origin)),
         ):
-            write_atomically(os.path.join(self.path, name), text)
+            write_atomically(os.path.join(self.path, name), content)
 
 
 def open_folder(path: FilePath, resume: bool) -> SweepFolder:

@@ -232,10 +232,13 @@ class SweepReport:
         return csv_text(COLUMNS, self.to_rows())
 
     def labels_csv(self) -> str:
-        """Return the labels of all k: a row for each point, with its name, a column for each k."""
+        """Return the labels of all k: a row for each point, with its name, a column for each k.
+
+        The separator is that of the file of points.
+        """
         found = {e.k: e.partition.labels for e in self.entries if e.partition is not None}
         text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
+        writer = csv.writer(text, delimiter=self.origin.separator or ",", lineterminator="\n")
         writer.writerow([self.origin.index_name or "id", *(f"k={k}" for k in found)])
         for row, labels in enumerate(zip(*found.values(), strict=True)):
             writer.writerow([self.origin.row(row), *map(int, labels)])

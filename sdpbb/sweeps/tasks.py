@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 from dataclasses import dataclass, replace
@@ -10,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checkpoint import read_checkpoint
 from sdpbb.errors import BackendFailure, BackendUnavailable, CertificateError
 from sdpbb.executors import worker
 from sdpbb.parameters import SolverParameters
@@ -86,13 +84,12 @@ def solve_one(
 def _gone_on(task: SweepTask, checkpoint: str, stop: threading.Event, observer: Observer) -> Result:
     """Go on from a checkpoint: the seconds of before are added to the limit of time."""
     asked = task.parameters
-    before = 0.0 if asked.time_limit == math.inf else read_checkpoint(checkpoint).seconds
     return resume(
         checkpoint,
         observer,
         stop,
         certificate=task.certificate,
-        time_limit=before + asked.time_limit,
+        more_time=asked.time_limit,
         node_limit=asked.node_limit,
         memory_limit=asked.memory_limit,
         workers=asked.workers,

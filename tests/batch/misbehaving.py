@@ -14,7 +14,7 @@ RESULT = {
     "status": "optimal",
     "termination": "gap_closed",
     "message": "",
-    "labels": [0, 1, 1],
+    "labels": b"id,cluster\n0,0\n1,1\n2,1\n",
     "n_points": 3,
     "n_features": 1,
     "k": 2,

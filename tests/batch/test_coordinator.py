@@ -91,9 +91,9 @@ def test_whatever_happens_to_one_is_a_row(run, tmp_path):
     assert sorted(row["name"] for row in lines(tmp_path)) == sorted(actions)
     with open(out / "results.csv", newline="") as file:
         assert [row["name"] for row in csv.DictReader(file)] == list(actions)
-    assert (out / "labels" / "fine-1.txt").read_text() == "0\n1\n1\n"
-    assert sorted(os.listdir(out / "labels")) == ["fine-1.txt", "fine-2.txt", "limited.txt"]
-    assert rows["fine-1"].labels == "labels/fine-1.txt"
+    assert (out / "labels" / "fine-1.csv").read_text() == "id,cluster\n0,0\n1,1\n2,1\n"
+    assert sorted(os.listdir(out / "labels")) == ["fine-1.csv", "fine-2.csv", "limited.csv"]
+    assert rows["fine-1"].labels == "labels/fine-1.csv"
     assert rows["infeasible"].labels is None
     assert "segfault: crashed" in (out / "summary.txt").read_text()
 
@@ -211,7 +211,7 @@ def test_results_are_not_overwritten(run):
 
 def test_labels_of_before_do_not_outlive_their_row(run, tmp_path):
     run("limited")
-    labels = tmp_path / "out" / "labels" / "limited.txt"
+    labels = tmp_path / "out" / "labels" / "limited.csv"
     assert labels.exists()
     bad = Job(str(tmp_path / "bad.txt"), "limited")
     run_batch([bad], tmp_path / "out", BatchParameters(resume=True))
@@ -289,7 +289,7 @@ def test_a_full_disk_ends_the_batch_with_one_line(run, monkeypatch):
     assert events[0].n_done == 1
 
 
-@pytest.mark.parametrize("name", ["fine.txt", "results.csv", "summary.txt"])
+@pytest.mark.parametrize("name", ["fine.csv", "results.csv", "summary.txt"])
 def test_files_that_cannot_be_written_are_named(run, monkeypatch, name, tmp_path):
     real = files.write_atomically
 

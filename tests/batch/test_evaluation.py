@@ -45,7 +45,9 @@ def test_an_optimum(run):
     least = optimum(Instance(POINTS, 2, cannot_link=CANNOT_LINK))
     assert (value["status"], value["termination"]) == ("optimal", "gap_closed")
     assert value["objective"] == pytest.approx(least)
-    labels = Partition(np.array(value["labels"]))
+    heading, *lines = value["labels"].decode().splitlines()
+    assert heading == "id,cluster"
+    labels = Partition(np.array([int(line.partition(",")[2]) for line in lines]))
     assert labels.sum_of_squares(POINTS) == pytest.approx(least)
     assert (value["n_points"], value["n_features"], value["k"]) == (6, 1, 2)
     assert (value["n_must_link"], value["n_cannot_link"]) == (0, 2)

@@ -37,7 +37,7 @@ def points(path: Path, rng: np.random.Generator) -> None:
     drop = ("class",) if has_columns and rng.random() < 0.5 else ()
     options = {"missing": (None, "drop-rows", "mean", "median")[rng.integers(4)]}
     if rng.random() < 0.3:
-        options["scale"] = "standardize"
+        options["standardize"] = True
     if path.suffix in (".csv", ".gz") and rng.random() < 0.3:
         options["separator"] = ",;\t"[rng.integers(3)]
         options["decimal"] = ".,"[rng.integers(2)]

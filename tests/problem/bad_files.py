@@ -178,6 +178,32 @@ BAD_POINTS = [
         "--drop 'sex' --drop 'city'), or to name the rows by it (--index-column 'name')",
     ),
     BadFile(
+        "csv one cell of text",
+        "class,x,income\na,1,5\nb,2,n/a?\nc,,7\nd,4,8\n",
+        2,
+        "column 1 is 'a'; expected a finite number, or to leave the column out (--drop 'class'), "
+        "or to name the rows by it (--index-column 'class')",
+        "bad.csv",
+    ),
+    BadFile(
+        "csv one cell of text in a column of numbers",
+        "x,income\n1,5\n2,n/a?\n,7\n4,8\n",
+        3,
+        "column 2 is 'n/a?'; expected a finite number, as in 3 of 4 rows of 'income': correct this "
+        "cell, or empty it if the value is missing, and choose what to do about missing values "
+        "(--missing drop-rows, mean or median; missing= in Python)",
+        "bad.csv",
+    ),
+    BadFile(
+        "csv one cell of text without a heading",
+        "1,2\n3,4x\n5,6\n",
+        2,
+        "column 2 is '4x'; expected a finite number, as in 2 of 3 rows: correct this cell, or "
+        "empty it if the value is missing, and choose what to do about missing values (--missing "
+        "drop-rows, mean or median; missing= in Python)",
+        "bad.csv",
+    ),
+    BadFile(
         "csv dates",
         "x,day\n1,2024-02-01\n",
         2,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TextIO
@@ -18,6 +20,7 @@ from sdpbb.problem.files.separated import (
     is_counts,
     number_in,
 )
+from sdpbb.problem.missing import CORRECTION
 from sdpbb.problem.table import check_columns, checked_names, without_columns
 from sdpbb.problem.textfile import is_integer, is_missing_word, is_number, shown, without_comment
 
@@ -115,10 +118,10 @@ class FileLayout:
     def _positions(self, width: int) -> Sequence[int]:
         return range(width) if self.features is None else self.features
 
-    def called(self, column: int) -> str:
-        """Return the name of a column in parentheses; "" if it has none."""
+    def called(self, column: int, form: str = " ({})") -> str:
+        """Return the name of a column in this form; "" if it has none."""
         has_name = self.names is not None and self.names[column] != str(column + 1)
-        return f" ({shown(self.names[column])})" if has_name and self.names else ""
+        return form.format(shown(self.names[column])) if has_name and self.names else ""
 
     def check_width(self, where: str, fields: Sequence[str]) -> None:
         """Raise the InstanceError if a row has too many fields, or too few."""
@@ -298,25 +301,37 @@ def index_names(layout: FileLayout, labels: list[str]) -> tuple[str, ...] | None
     return tuple(labels)
 
 
-def other_text_columns(file: TextIO, layout: FileLayout, column: int) -> str:
-    """Return the end of a message on a column of text: how to leave it out, and others like it."""
-    if layout.names is None or column >= layout.width:
+def advice_on_text(file: TextIO, layout: FileLayout, column: int) -> str:
+    """Return the end of a message on a cell of text.
+
+    It is to be corrected if most cells of its column are numbers. Otherwise the column is to be
+    left out, with others like it.
+    """
+    if not layout.is_csv or column >= layout.width:
         return ""
-    of_text, values, n = {column}, set[str](), 0
+    n_numbers, n_texts = Counter[int](), Counter[int]()
+    values: list[str] = []
     for _, _, fields in layout.rows(file):
         for j, field in layout.chosen(fields):
+            number = number_in(field, ".")
+            is_finite = is_comma_number(field) if number is None else math.isfinite(number)
+            n_numbers[j] += is_finite
+            n_texts[j] += not is_finite and not is_missing_word(field)
             if j == column:
-                values.add(field.strip())
-                n += 1
-            is_text = not _is_any_number(field) and not is_missing_word(field)
-            if is_text and j < layout.width:
-                of_text.add(j)
-    dropped = sorted(of_text)
+                values.append(field.strip())
+    n = len(values)
+    if 2 * n_numbers[column] > n:
+        rows = f"{n_numbers[column]:,} of {n:,} rows{layout.called(column, ' of {}')}"
+        return f", as in {rows}: {CORRECTION}"
+    if layout.names is None:
+        return ""
+    like_it = {j for j in n_texts if n_texts[j] > n_numbers[j] and j < layout.width}
+    dropped = sorted({column, *like_it})
     options = " ".join(f"--drop {shown(layout.names[j])}" for j in dropped[:MOST_NAMED])
     more = " ..." if len(dropped) > MOST_NAMED else ""
     what = "the column" if len(dropped) == 1 else "such columns"
     hint = f", or to leave {what} out ({options}{more})"
-    if n > 2 and len(values) == n and layout.index is None:
+    if n > 2 and len(set(values)) == n and layout.index is None:
         hint += f", or to name the rows by it (--index-column {shown(layout.names[column])})"
     return hint
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import sys
@@ -141,17 +142,43 @@ def labels_text(labels: NDArray[np.intp]) -> str:
     return "".join(f"{label}\n" for label in labels.tolist())
 
 
-def labels_csv(labels: NDArray[np.intp], names: Sequence[object], heading: str = "id") -> str:
+def labels_csv(
+    labels: NDArray[np.intp],
+    names: Sequence[object],
+    heading: str = "id",
+    separator: str = ",",
+) -> str:
     """Return the content of a CSV file of labels (n,): a heading, and a name and a label a row.
 
     names : (n,) of the points
     heading : of the column of names; the other one is called cluster
     """
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, delimiter=separator, lineterminator="\n")
     writer.writerow([heading, "cluster"])
     writer.writerows(zip(names, labels.tolist(), strict=True))
     return text.getvalue()
+
+
+def labels_file(labels: NDArray[np.intp], names: Sequence[object], origin: Origin) -> bytes:
+    """Return a CSV file of labels (n,) with the separator and encoding of the file of points.
+
+    names : (n,) of the points
+    """
+    separator = origin.separator or ","
+    return encoded(labels_csv(labels, names, origin.index_name or "id", separator), origin)
+
+
+def encoded(text: str, origin: Origin) -> bytes:
+    """Return CSV in the encoding of the file of points.
+
+    UTF-8 has a byte order mark if the data have one, or come from CSV or a workbook and some letter
+    is beyond ASCII: Excel takes UTF-8 without the mark for another encoding.
+    """
+    encoding = codecs.lookup(origin.encoding).name
+    if encoding == "utf-8" and origin.separator and not text.isascii():
+        encoding = "utf-8-sig"
+    return text.encode(encoding)
 
 
 def _label(field: str) -> Hashable:

@@ -68,7 +68,8 @@ def _sheet(path: FilePath, table: str | None) -> Any:
     except ImportError:
         raise BackendUnavailable(
             f"{shown_path(path)}: workbooks are read by pandas and openpyxl, which are not both "
-            f"installed; {install_command('excel')}, or save the sheet as CSV"
+            f"installed; {install_command('excel')}, or save the sheet as CSV",
+            extra="excel",
         ) from None
     # Of a damaged archive, or one of something else, openpyxl raises whatever comes.
     with errors_as_one_line(path, "a workbook of Excel", (Exception,)):

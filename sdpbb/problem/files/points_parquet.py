@@ -84,7 +84,8 @@ def _arrow_table(path: FilePath) -> Any:
     except ImportError:
         raise BackendUnavailable(
             f"{shown_path(path)}: {kind.split()[1]} is read by pyarrow, which is not installed; "
-            f"{install_command('parquet')}, or write the file as CSV"
+            f"{install_command('parquet')}, or write the file as CSV",
+            extra="parquet",
         ) from None
     with errors_as_one_line(path, kind, (pyarrow.ArrowException, ValueError)):
         if is_feather:

@@ -21,9 +21,9 @@ from sdpbb.errors import InstanceError
 from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.files.columns import (
     FileLayout,
+    advice_on_text,
     index_names,
     layout_of,
-    other_text_columns,
 )
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.files.separated import decimal_of, is_comma_number, number_hint, number_in
@@ -64,6 +64,8 @@ def read_opened(path: FilePath, opened: Opened, reading: Reading) -> PointTable:
         index_names(layout, texts.names),
         index_name=layout.index_name,
         known_classes=texts.classes if layout.classes is not None else None,
+        separator=layout.separator or "",
+        encoding=file.encoding or "utf-8",  # a sheet that became text has none
     )
 
 
@@ -217,7 +219,7 @@ class _Careful:
                 f"expected a finite number of more than 0{hint}"
             )
         is_nearly = any(map(str.isdigit, field)) and ("," in field or "separators" in hint)
-        also = "" if is_nearly and hint else other_text_columns(file, layout, column)
+        also = "" if is_nearly and hint else advice_on_text(file, layout, column)
         return InstanceError(
             f"{where}: column {column + 1} is {shown(field)}; expected a finite number{hint}{also}"
         )
