@@ -62,9 +62,20 @@ def standardization(
         if column.min() == column.max():
             means[j] = column[0]
             continue
-        means[j] = math.fsum((masses * column).tolist()) / total
-        squares = masses * np.square(column - means[j])
-        scales[j] = math.sqrt(math.fsum(squares.tolist()) / total) or 1.0
+        # In powers of two, which round nothing, so that neither sums nor squares overflow.
+        inner, exponent = _about_one(column)
+        mean = math.fsum((masses * inner).tolist()) / total
+        deviations, more = _about_one(inner - mean)
+        variance = math.fsum((masses * np.square(deviations)).tolist()) / total
+        try:
+            means[j] = math.ldexp(mean, exponent)
+            scales[j] = math.ldexp(math.sqrt(variance), exponent + more) or 1.0
+            math.ldexp(2.0 * np.abs(inner).max(), exponent)
+        except OverflowError:
+            raise InstanceError(
+                f"points: column {j + 1} has values up to {np.abs(column).max():.1e}, whose "
+                "differences may overflow; rescale the data"
+            ) from None
     return Scaling(means, scales)
 
 
@@ -87,3 +98,9 @@ def dominant_column(
     share = float(variances[column] / variances.sum())
     varies = np.count_nonzero(np.abs(apart).max(axis=0))
     return (column, share) if share >= DOMINANT and varies > 1 else None
+
+
+def _about_one(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+    """Return values over a power of two, the largest of them 1/2 to 1, and its exponent."""
+    exponent = math.frexp(float(np.abs(values).max()))[1]
+    return np.ldexp(values, -exponent), exponent

@@ -54,7 +54,7 @@ def test_an_array_larger_than_the_memory_is_one_line(run, tmp_path, free):
     status, out, err = run("solve", data, "-k", 2)
     assert (status, out) == (3, "")
     assert err == (
-        f"error: {data}: an array of shape (1000000000, 1) and type float64: reading takes 14.9 "
+        f"error: {data}: an array of shape (1000000000, 1) and type float64: reading takes 29.8 "
         "GiB of memory, and 7.0 GiB are free; expected less data\n"
     )
 

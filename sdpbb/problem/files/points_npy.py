@@ -28,6 +28,9 @@ HEADER_ERRORS = (
     ValueError,
 )
 
+# Copies as floats of an array that exist at once, at the most, until its instance is made.
+COPIES = 3
+
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -70,10 +73,10 @@ class Header(NamedTuple):
 
 
 def check_fits(path: FilePath, header: Header) -> None:
-    """Raise the InstanceError if an array of a file, and its copy of floats, exceed the memory."""
+    """Raise the InstanceError if an array of a file, and its copies, exceed the free memory."""
     check_memory(
         f"{shown_path(path)}: an array of shape {header.shape} and type {header.dtype}",
-        math.prod(header.shape) * (header.dtype.itemsize + np.dtype(float).itemsize),
+        math.prod(header.shape) * (header.dtype.itemsize + COPIES * np.dtype(float).itemsize),
     )
 
 
