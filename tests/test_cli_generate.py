@@ -184,7 +184,7 @@ def test_parquet_without_pyarrow_has_an_exit_status(run, tmp_path, monkeypatch):
     path = tmp_path / "data.parquet"
     path.write_bytes(b"PAR1")
     status, _, err = run(path, "--column", "class", "--pairs", 3, "--out", tmp_path / "c.txt")
-    assert status == ExitCode.BACKEND_FAILURE
+    assert status == ExitCode.USAGE
     assert "pip install 'pyarrow>=14'" in err
     assert status in EXITS
 

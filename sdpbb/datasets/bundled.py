@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn import datasets as classic
 
 from sdpbb.declaration import did_you_mean
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, InstanceNote
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import read_instance
 from sdpbb.values import pandas_module
@@ -71,7 +72,10 @@ class Dataset:
                     f"constraint_set = {constraint_set!r}: {self.name} has no such set; {hint}"
                 )
             path = FOLDER / f"{self.name}_{constraint_set}.txt"
-        return read_instance(FOLDER / f"{self.name}.txt", self.k if k is None else k, path)
+        with warnings.catch_warnings():
+            # Published results are for these units, whatever a note says of them.
+            warnings.simplefilter("ignore", InstanceNote)
+            return read_instance(FOLDER / f"{self.name}.txt", self.k if k is None else k, path)
 
     def instances(self) -> dict[str, Instance]:
         """Return the instances with each of the sets of constraints, by their names."""

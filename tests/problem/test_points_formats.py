@@ -161,6 +161,7 @@ def test_columns_without_a_heading_are_numbered_from_one(tmp_path, name):
     assert read_points(path, index_column="3").row_names == ("setosa", "virginica, maybe")
 
 
+@pytest.mark.filterwarnings("ignore::sdpbb.errors.InstanceNote")  # of a column that dominates
 @given(
     points=arrays(float, st.tuples(st.integers(1, 5), st.just(3)), elements=finite),
     drop=st.sets(st.sampled_from(["a", "b", "c"]), max_size=2),
