@@ -275,5 +275,5 @@ def test_one_value_of_text_in_a_column_of_numbers_is_to_be_corrected(library):
         "missing values (--missing drop-rows, mean or median; missing= in Python)"
     )
     with pytest.raises(InstanceError) as raised:
-        table_of_frame(frame)
+        table_of_frame(frame, Reading())
     assert str(raised.value) == told

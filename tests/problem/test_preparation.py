@@ -15,7 +15,7 @@ DATA = "name,income,age,class,w\n" + "".join(
 )
 NOTE = (
     "column 'income' has 99.9% of the variance, so that other columns hardly count; --standardize "
-    '(scale="standardize" in Python) makes columns comparable'
+    '(standardize=True in Python) makes columns comparable'
 )
 STEPS = ("column 'name' names the rows", "column 'w' holds the weights of the rows")
 OPTIONS = {"index_column": "name", "weight_column": "w", "drop": ["class"], "missing": "mean"}
@@ -51,7 +51,7 @@ def test_a_column_with_nearly_all_of_the_variance_is_told(path):
 
 
 def test_standardized_columns_are_comparable(path):
-    table, notes = notes_of(lambda: read_points(path, scale="standardize", **OPTIONS))
+    table, notes = notes_of(lambda: read_points(path, standardize=True, **OPTIONS))
     assert len(notes) == 1
     assert table.preparation[-1].startswith("columns are standardized to mean zero and variance")
 
@@ -65,7 +65,7 @@ def test_a_frame_is_told_like_its_file(path):
 
 
 def test_rows_that_are_left_out_are_told(path):
-    options = OPTIONS | {"missing": "drop-rows", "scale": "standardize"}
+    options = OPTIONS | {"missing": "drop-rows", "standardize": True}
     table, _ = notes_of(lambda: read_points(path, **options))
     assert "1 row of 6 left out, as values are missing: 'p3'" in table.preparation
 
