@@ -136,6 +136,7 @@ def test_workers_agree_with_enumeration(seed, at_once, pools):
 
 
 @pytest.mark.parametrize("case", OPTIMA, ids=lambda c: f"{c['constraints'] or c['data']}-{c['k']}")
+@pytest.mark.filterwarnings("ignore::sdpbb.errors.InstanceNote")  # of a column that dominates
 @pytest.mark.long
 def test_bundled_optima_by_other_ways(case):
     constraints = INSTANCES / case["constraints"] if case["constraints"] else None

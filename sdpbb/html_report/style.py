@@ -64,6 +64,7 @@ th, td {
   padding: .28rem 1.1rem .28rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--rule);
 }
+th:last-child, td:last-child { padding-right: .2rem; }
 th { font-weight: 600; }
 .facts th { color: var(--soft); font-weight: 400; white-space: nowrap; }
 .facts td { overflow-wrap: anywhere; }
@@ -103,7 +104,7 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .9rem; }
 @media (max-width: 34rem) {
   body { padding: 1.2rem .9rem 3rem; }
   .facts th { white-space: normal; }
-  th, td { padding-right: .7rem; }
+  th:not(:last-child), td:not(:last-child) { padding-right: .7rem; }
 }
 @media print {
   :root {
