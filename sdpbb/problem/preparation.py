@@ -34,8 +34,8 @@ def table_in_memory(points: Any, reading: Reading, weights: ArrayLike | None = N
     """
     if weights is not None and reading.weight_column is not None:
         raise InstanceError(
-            f"weights: stated beside weight_column = {reading.weight_column!r}; expected one of "
-            "the two"
+            f"weights: given together with weight_column = {reading.weight_column!r}; expected "
+            "one of the two"
         )
     if is_frame(points):
         table = table_of_frame(points, reading.index_column, reading.drop, reading.weight_column)

@@ -103,7 +103,7 @@ class PointTable:
         argument = f"{where}weight_column = {shown(str(column))}"
         at = self.feature_names.index(column)
         if len(self.feature_names) == 1:
-            raise InstanceError(f"{argument}: no columns are left as features; expected one more")
+            raise InstanceError(f"{argument}: no feature columns remain; expected at least one")
         weights = self.points[:, at]
         wrong = np.flatnonzero(~(weights > 0.0))
         if len(wrong):
@@ -151,7 +151,8 @@ def left_out_columns(
             )
         if column is not None and list(columns).count(column) > 1:
             raise InstanceError(
-                f"{name} = {shown(str(column))}: two columns are called so; expected one of its own"
+                f"{name} = {shown(str(column))}: two columns have this name; expected different "
+                "names"
             )
     return {*drop, *(() if index_column is None else (index_column,))}
 
@@ -196,7 +197,7 @@ def hint_at_similar(name: object, names: Iterable[Hashable]) -> str:
     """Return the end of a message on an unknown name: the most similar known one; "" if none is."""
     by_text = {str(other): other for other in names}
     close = difflib.get_close_matches(str(name), by_text, 1)
-    return f"; is {quoted(by_text[close[0]])} meant?" if close else ""
+    return f"; did you mean {quoted(by_text[close[0]])}?" if close else ""
 
 
 def quoted(value: object) -> str:
