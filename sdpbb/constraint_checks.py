@@ -79,5 +79,5 @@ def _certify(instance: Instance, time_limit: float, path: FilePath) -> None:
     result = solve_and_certify(instance, parameters, order=order)
     if result.status is not SolutionStatus.INFEASIBLE:
         raise CertificateError(
-            f"{shown_path(path)}: not written, as no proof for it was found within {time_limit:g} s"
+            f"{shown_path(path)}: not written, as no proof was found within {time_limit:g} s"
         )

@@ -359,7 +359,7 @@ class Declaration:
         elif tuple[str, ...] in self.kinds:
             value = tuple(name.strip() for name in text.split(";"))
         elif not any(map(_has_text, self.kinds)):
-            raise ParameterError(f"{self.name} = {text}: can be given in Python only")
+            raise ParameterError(f"{self.name} = {text}: available in Python only")
         elif str not in self.kinds:
             expected = self.expected.replace("True or False", "true or false")
             expected = expected.replace("a tuple of integers", "integers between commas")

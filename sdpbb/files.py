@@ -122,7 +122,7 @@ def output_problem(path: FilePath) -> str | None:
             return f"{name}: the folder {shown_path(target.parent)} is not writable"
         # The folder's permission suffices to replace a file, but its owner has said no.
         if target.exists() and not os.access(target, os.W_OK):
-            return f"{name}: the file is there and not writable"
+            return f"{name}: the file exists and is not writable"
     except OSError as error:
         return f"{name}: cannot be written ({error.strerror})"
     return None
@@ -132,7 +132,7 @@ def new_file_problem(path: FilePath) -> str | None:
     """Return why a new file cannot be written at path, as one line, or None."""
     problem = output_problem(path)
     if problem is None and os.path.lexists(path):
-        return f"{shown_path(path)}: is there already; give the name of a new file"
+        return f"{shown_path(path)}: exists already; give the name of a new file"
     return problem
 
 

@@ -79,9 +79,9 @@ def finish_on_signal(interrupt: threading.Event) -> Iterator[None]:
         _ended_by = signal.Signals(signum)
         interrupt.set()
         if signum == signal.SIGTERM:
-            _tell("\nterminated: finishing; SIGINT (Ctrl-C) ends it at once\n")
+            _tell("\nterminated: finishing; press Ctrl-C to exit immediately\n")
         else:
-            _tell("\ninterrupted: finishing; press Ctrl-C again to leave at once\n")
+            _tell("\ninterrupted: finishing; press Ctrl-C again to exit immediately\n")
 
     previous = {signum: signal.getsignal(signum) for signum in _STATUS}
     signal.signal(signal.SIGTERM, finish)
@@ -116,7 +116,7 @@ def interruptible(given: threading.Event | None, work: Callable[[threading.Event
     with interrupt_on_ctrl_c(given) as event:
         value = work(event)
     if given is None and event.is_set():
-        raise Interrupted("what was found until then is the attribute `result` of this", value)
+        raise Interrupted("the attribute `result` holds the best result so far", value)
     return value
 
 

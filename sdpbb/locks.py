@@ -33,8 +33,8 @@ def hold(file: BinaryIO, path: FilePath, writer: str) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise FileInUse(
-            f"{shown_path(path)}: another {writer} is writing to it; expected another name, or "
-            "to wait for its end"
+            f"{shown_path(path)}: another {writer} is writing to it; use another name, or wait "
+            "until it ends"
         ) from None
     except OSError:  # a file system without locks
         return

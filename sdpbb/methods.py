@@ -51,8 +51,8 @@ def size_problem(contraction: Contraction) -> str | None:
     needed, free = bounding_method("sdp").mebibytes(contraction), free_mebibytes()
     if needed > free:
         return (
-            f"the relaxation takes about {needed:.0f} MiB for {n_blocks} blocks, "
-            f"{free:.0f} MiB are free"
+            f"the relaxation needs about {needed:.0f} MiB for {n_blocks} blocks; {free:.0f} MiB "
+            "are free"
         )
     return None
 

@@ -39,29 +39,29 @@ class SolverParameters(Parameters):
 
     gap: float = parameter(
         1e-4,
-        "Stop when (upper - lower) / upper is at most this.",
-        reason="Below 1e-12 it counts as 1e-12. Where costs are too small beside distances for "
-        'double precision to show so little, the run ends as "feasible".',
+        "Stop when the relative gap (upper - lower) / upper is at most this.",
+        reason='Values below 1e-12 count as 1e-12. The run ends as "feasible" if costs are too '
+        "small, relative to distances, for double precision.",
         ge=0,
         lt=1,
     )
     time_limit: float = parameter(
         math.inf,
-        "Stop after this many seconds of the whole run, including those before it was resumed.",
+        "Stop after this many seconds in total, including the time before a resume.",
         gt=0,
         infinite=True,
         unit="seconds",
     )
     node_limit: int | None = parameter(
         None,
-        "Stop after this many nodes of the whole run whose bound is computed.",
-        reason="A signed number of 64 bits, as integers of TOML are.",
+        "Stop after bounding this many nodes in total, including nodes before a resume.",
+        reason="A signed 64-bit number, as integers of TOML are.",
         ge=1,
         largest=2**63 - 1,
     )
     memory_limit: float = parameter(
         math.inf,
-        "Stop when all processes of the run on this machine occupy more than this many MiB.",
+        "Stop when all processes of the run on this machine use more than this many MiB.",
         gt=0,
         infinite=True,
         unit="MiB",
@@ -75,29 +75,28 @@ class SolverParameters(Parameters):
     )
     workers: int = parameter(
         1,
-        "Cores: threads that bound a node together, and processes that evaluate nodes once there "
-        "are several.",
-        reason="With one the run is repeatable, and with more a run that does not branch is, too; "
-        "processes are started only for runs that branch after a few seconds.",
+        "Number of cores: threads for bounding a node, and processes for nodes of the tree.",
+        reason="Runs with one worker, and runs that do not branch, are repeatable. Processes "
+        "start only for runs that branch after a few seconds.",
         ge=1,
     )
     dask: str | None = parameter(
         None,
-        "Have nodes evaluated by the workers of a Dask cluster, whose scheduler is at this "
-        "address, in the place of local processes, so that workers must be 1.",
+        "Address of the scheduler of a Dask cluster, whose workers evaluate nodes instead of "
+        "local processes. Needs workers = 1.",
         unit="an address such as tcp://host:8786",
     )
     bounding: Bounding = parameter(
         "hybrid",
-        "Where lower bounds come from: the semidefinite relaxation; column generation, for many "
-        "small clusters; both, each where it is the better one, which begins with the bounds of "
-        "subsets where there are many blocks; or always so.",
+        "Method of lower bounds: sdp (semidefinite relaxation), colgen (column generation, for "
+        "many small clusters), hybrid (both; starts with subsets if there are many blocks), or "
+        "decomposition (always starts with subsets).",
     )
     certify: bool = parameter(
         False,
-        "Whether every bound is to be one that a certificate can show.",
-        reason="Asking for a certificate sets it; a run that is to leave its certificate only when "
-        "it is resumed needs it.",
+        "Compute only bounds that a certificate can prove.",
+        reason="A certificate sets it. Set it yourself for a run whose certificate is written "
+        "only after a resume.",
     )
     sdp: SdpParameters = parameter(
         SdpParameters, "Bounding of a node by the semidefinite relaxation."
@@ -112,14 +111,12 @@ class SolverParameters(Parameters):
     places: PlaceParameters = parameter(
         PlaceParameters, "Bound by prices and places, for many blocks in few dimensions."
     )
-    search: SearchParameters = parameter(SearchParameters, "The search besides bounding.")
-    heuristics: HeuristicSchedule = parameter(
-        HeuristicSchedule, "Efforts of the search for upper bounds."
-    )
+    search: SearchParameters = parameter(SearchParameters, "The search, apart from bounding.")
+    heuristics: HeuristicSchedule = parameter(HeuristicSchedule, "Effort of the heuristics.")
 
     def check_combination(self) -> None:
         if self.dask is not None and self.workers > 1:
-            expected = f"no workers besides, instead of workers = {self.workers}"
+            expected = f"workers = 1 with it, not workers = {self.workers}"
             raise wrong("dask", self.dask, expected)
         if self.certify and self.gap < LEAST_CERTIFIED_GAP:
             raise wrong("gap", self.gap, f"{LEAST_CERTIFIED_GAP} or more for a certificate")

@@ -110,7 +110,7 @@ def checked_clustering(labels: ArrayLike, instance: Instance, argument: str) -> 
     if wrong := objection(instance, partition):
         raise ParameterError(
             f"{argument} = ...: {wrong}; expected a clustering into exactly k = {instance.k} "
-            "clusters that keeps every constraint"
+            "clusters that satisfies every constraint"
         )
     return partition
 
@@ -132,8 +132,8 @@ def check_certifiable(
         name = "True" if path is None else f"{shown_path(path)}"
         _refuse(
             "certificate",
-            f"{name}: expected none, as {foreign[0]} is a constraint of your own class, which "
-            "nobody else can check",
+            f"{name}: expected none, as {foreign[0]} is a constraint of your own class, which the "
+            "checker does not know",
         )
     if path is None:
         return
@@ -153,7 +153,7 @@ def check_begun_with_certificate(parameters: SolverParameters, path: FilePath) -
         If not, so that there can be no certificate.
     """
     if not parameters.certify:
-        begun = "expected none, as the run was not begun with one"
+        begun = "the run did not start with one"
         _refuse("certificate", f"{shown_path(path)}: {begun}")
 
 

@@ -51,8 +51,8 @@ _STOPPED_BY = {
     Termination.TIME_LIMIT: "the time limit",
     Termination.NODE_LIMIT: "the node limit",
     Termination.MEMORY_LIMIT: "the memory limit",
-    Termination.PRECISION: "the precision of numbers,",
-    Termination.WORKERS_LOST: "the loss of workers (nodes that ended two were given up)",
+    Termination.PRECISION: "limited numerical precision",
+    Termination.WORKERS_LOST: "crashed workers (nodes that crashed two were abandoned)",
     Termination.INTERRUPTED: "an interrupt",
 }
 
@@ -140,11 +140,11 @@ def notice(event: Event) -> str:
         case MemoryShort():
             return memory_shortage(event)
         case WorkerLost(node):
-            return f"node {node}: two workers crashed; node given up with the bound it has"
+            return f"node {node}: two workers crashed; node abandoned, its bound stays valid"
         case SubsetLost(n_blocks):
             return (
-                f"subset of {counted(n_blocks, 'block')}: two workers crashed; subset given up "
-                "with the bound it has"
+                f"subset of {counted(n_blocks, 'block')}: two workers crashed; subset abandoned, "
+                "its bound stays valid"
             )
         case CheckpointFailed():
             return checkpoint_failure(event)
@@ -157,21 +157,21 @@ def notice(event: Event) -> str:
 def memory_shortage(short: MemoryShort) -> str:
     """Return one line: what is done where the chosen bounding does not fit the memory."""
     instead = {
-        None: "only clusterings are looked for; the only bound is the scatter inside blocks "
-        "(none for a certificate)",
+        None: "only heuristics run; the only bound is the scatter inside blocks (no bound for a "
+        "certificate)",
         "colgen": "bounding by column generation alone",
     }.get(short.bounding, f"with {counted(short.workers, 'worker')}")
     return (
-        f"memory: a node of {counted(short.n_blocks, 'block')} takes about {short.needed:.0f} MiB, "
-        f"{max(0.0, short.available):.0f} MiB are free: {instead}"
+        f"memory: a node of {counted(short.n_blocks, 'block')} needs about {short.needed:.0f} "
+        f"MiB, {max(0.0, short.available):.0f} MiB are free: {instead}"
     )
 
 
 def checkpoint_failure(failed: CheckpointFailed) -> str:
     """Return one line: the checkpoint that could not be written, and what its file holds."""
     name, written = shown_path(failed.path), failed.written
-    there = "is not there" if written is None else f"holds the run as it was after {written:.1f} s"
-    then = "" if failed.finished else "; it is tried again"
+    there = "does not exist" if written is None else f"holds the state after {written:.1f} s"
+    then = "" if failed.finished else "; the run will try again"
     return f"checkpoint {name} not written ({failed.reason}): it {there}{then}"
 
 
@@ -218,7 +218,7 @@ def summary(result: Result) -> str:
         lines.append(("Clusters", str(result.partition)))
     if statistics.n_subsets:
         lost = statistics.n_lost_subsets
-        given_up = f", {lost} given up after two workers crashed" if lost else ""
+        given_up = f", {lost} abandoned after two workers crashed" if lost else ""
         lines.append(("Subsets", f"{statistics.n_subsets}{given_up}"))
     lines += [
         ("Nodes", str(statistics.n_nodes)),
@@ -291,7 +291,7 @@ def _resumption(resumed: Resumed | None) -> str:
 
 def _status(result: Result) -> str:
     bound = "" if result.lower_bound is None else rounded_down(result.lower_bound, 12)
-    proven = f"no clustering that keeps the constraints has a {result.cost_name} below {bound}"
+    proven = f"no clustering that satisfies the constraints has a {result.cost_name} below {bound}"
     match result.status:
         case SolutionStatus.OPTIMAL:
             tolerance = result.parameters.get("gap")
@@ -304,10 +304,10 @@ def _status(result: Result) -> str:
             return "proven infeasible" if is_said_below else f"proven infeasible: {proof}"
         case SolutionStatus.FEASIBLE:
             stopped = stopped_by(result.termination)
-            return f"stopped by {stopped} with a clustering, not proven optimal: {proven}"
+            return f"stopped by {stopped}; the clustering is not proven optimal. Proven: {proven}"
         case SolutionStatus.UNKNOWN:
             stopped = stopped_by(result.termination)
-            return f"stopped by {stopped} without a clustering or a proof that there is none"
+            return f"stopped by {stopped}; found neither a clustering nor a proof that none exists"
 
 
 def _lower(bound: float) -> str:

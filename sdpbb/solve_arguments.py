@@ -71,9 +71,7 @@ def stated_run(
     of_instance, changes = divided(arguments, own, function)
     if k is not None and not _is_number(k):
         if parameters is not None:
-            raise TypeError(
-                f"{function}() was given parameters twice: in the place of k, and by keyword"
-            )
+            raise TypeError(f"{function}() got parameters twice: as k, and by keyword")
         if not isinstance(given, Instance):
             raise InstanceError(f"k is a {type(k).__name__}; expected the number of clusters")
         k, parameters = None, k

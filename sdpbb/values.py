@@ -160,7 +160,7 @@ def pandas_module(instead: str) -> Any:
         import pandas
     except ImportError:
         raise BackendUnavailable(
-            f"pandas is not installed; install it with {install_command('pandas')}, or take "
+            f"pandas is not installed; install it with {install_command('pandas')}, or use "
             f"{instead}",
             extra="pandas",
         ) from None

@@ -209,7 +209,7 @@ def test_labels_that_are_not_written_are_told(run, engine, data, tmp_path):
     engine.result = Result(**INFEASIBLE)
     (tmp_path / "labels.txt").write_text("old")
     arguments = ["solve", data, "--labels", tmp_path / "labels.txt"]
-    assert run(*arguments)[2] == f"no clustering: {tmp_path / 'labels.txt'} was not written\n"
+    assert run(*arguments)[2] == f"no clustering found: {tmp_path / 'labels.txt'} was not written\n"
     assert run(*arguments, "--quiet")[1:] == ("", "")
     assert (tmp_path / "labels.txt").read_text() == "old"
 
@@ -285,9 +285,7 @@ def test_a_bad_parameter_is_a_usage_error_of_one_line(run, engine, data, preciou
 def test_processes_here_and_a_cluster_are_a_usage_error(run, engine, data):
     status, out, err = run("solve", data, "--workers", 2, "--dask", "tcp://here:1")
     assert (status, out) == (ExitCode.USAGE, "")
-    assert (
-        err == "error: --dask 'tcp://here:1': expected no workers besides, instead of workers = 2\n"
-    )
+    assert err == "error: --dask 'tcp://here:1': expected workers = 1 with it, not workers = 2\n"
 
 
 def test_a_cluster_that_is_not_there_is_a_backend_that_fails(run, data, monkeypatch):
@@ -476,7 +474,7 @@ def test_a_checkpoint_that_could_not_be_written_is_told_before_the_run(run, engi
     (tmp_path / "old").write_text("hours")
     status, _, err = run("solve", data, "--checkpoint", tmp_path / "old")
     assert status == ExitCode.BAD_INPUT
-    assert err == f"error: {tmp_path / 'old'}: is there already; give the name of a new file\n"
+    assert err == f"error: {tmp_path / 'old'}: exists already; give the name of a new file\n"
     assert (tmp_path / "old").read_text() == "hours"
     options = ["--checkpoint", tmp_path / "new", "--json", tmp_path / "new"]
     assert run("solve", data, *options)[0] == ExitCode.USAGE
@@ -486,8 +484,7 @@ def test_a_checkpoint_that_could_not_be_written_is_told_before_the_run(run, engi
 def test_a_checkpoint_that_fails_is_told_in_quiet_runs_too(run, engine, data):
     engine.events = (CheckpointFailed("there", "No space left on device", True, 2.5),)
     line = (
-        "checkpoint there not written (No space left on device): "
-        "it holds the run as it was after 2.5 s\n"
+        "checkpoint there not written (No space left on device): it holds the state after 2.5 s\n"
     )
     assert run("solve", data, "--quiet") == (0, "", line)
     status, out, err = run("solve", data)
@@ -609,7 +606,7 @@ def test_ctrl_c_once_writes_what_was_found(start, data, tmp_path):
     out, err = process.communicate(timeout=60)
     assert process.returncode == ExitCode.INTERRUPTED
     assert "stopped by an interrupt" in out
-    assert err == "\ninterrupted: finishing; press Ctrl-C again to leave at once\n"
+    assert err == "\ninterrupted: finishing; press Ctrl-C again to exit immediately\n"
     assert json.loads((tmp_path / "out.json").read_text())["termination"] == "interrupted"
     assert (tmp_path / "labels.txt").read_text() == "0\n1\n"
 
@@ -624,7 +621,7 @@ def test_sigterm_writes_what_was_found(start, data, tmp_path, n_signals):
     out, err = process.communicate(timeout=60)
     assert process.returncode == ExitCode.TERMINATED == 128 + signal.SIGTERM
     assert "stopped by SIGTERM" in out
-    assert err == "\nterminated: finishing; SIGINT (Ctrl-C) ends it at once\n"
+    assert err == "\nterminated: finishing; press Ctrl-C to exit immediately\n"
     assert json.loads((tmp_path / "out.json").read_text())["termination"] == "interrupted"
     assert (tmp_path / "labels.txt").read_text() == "0\n1\n"
 
@@ -703,7 +700,7 @@ def test_a_full_disk_does_not_cost_the_result(data, tmp_path):
     script = FAKE_ENGINE.format(steps=3, stubborn=False)
     outputs = ["--json", tmp_path / "out.json", "--labels", tmp_path / "labels.txt"]
     done = in_shell(script, "solve", data, *outputs, redirect="> /dev/full")
-    message = "the log is not written any more: stdout: No space left on device\n"
+    message = "the log stops here: stdout: No space left on device\n"
     assert (done.returncode, done.stderr) == (0, message)
     assert json.loads((tmp_path / "out.json").read_text())["status"] == "optimal"
     assert (tmp_path / "labels.txt").read_text() == "0\n1\n"

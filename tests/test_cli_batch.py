@@ -154,8 +154,12 @@ WRONG = [
     (["m.toml", "--out", "o", "--json", "o/results.csv"], ExitCode.USAGE, "is an input already"),
     (["m.json", "--out", "out"], ExitCode.BAD_INPUT, "m.json: expected a manifest whose name"),
     (["none.csv", "--out", "out"], ExitCode.BAD_INPUT, "none.csv: there is no such file"),
-    (["m.toml", "--out", "m.toml"], ExitCode.BAD_INPUT, "m.toml: is no folder"),
-    (["m.toml", "--out", "done"], ExitCode.BAD_INPUT, "holds results already; go on with --resume"),
+    (["m.toml", "--out", "m.toml"], ExitCode.BAD_INPUT, "m.toml: is not a folder"),
+    (
+        ["m.toml", "--out", "done"],
+        ExitCode.BAD_INPUT,
+        "holds results already; resume with --resume",
+    ),
 ]
 
 
@@ -297,7 +301,7 @@ def test_ctrl_c_writes_what_was_found(folder, long_batch, run):
         process.send_signal(signal.SIGINT)
         text, error = process.communicate(timeout=120)
         assert process.returncode == ExitCode.INTERRUPTED
-    assert error.strip() == b"interrupted: finishing; press Ctrl-C again to leave at once"
+    assert error.strip() == b"interrupted: finishing; press Ctrl-C again to exit immediately"
     assert b"not done" in text
     assert rows(out)["long"]["termination"] == "interrupted"
     assert "not done" in (out / "summary.txt").read_text()

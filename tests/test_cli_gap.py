@@ -108,7 +108,7 @@ def test_infeasible_constraints(run, folder):
     arguments = ["points.txt", "best.txt", "--constraints", "c.txt"]
     status, out, err = run("gap", *arguments, "--labels", "found.txt", "--json", "out.json")
     assert status == ExitCode.INFEASIBLE
-    assert err == "no clustering: found.txt was not written\n"
+    assert err == "no clustering found: found.txt was not written\n"
     assert "Verdict         Proven: no clustering satisfies the constraints." in out
     assert "c.txt:3" in out
     values = json.loads(Path("out.json").read_text())
@@ -223,7 +223,7 @@ def test_ctrl_c_writes_what_is_known(tmp_path):
     finally:
         process.kill()
     assert process.returncode == ExitCode.INTERRUPTED
-    assert err == "\ninterrupted: finishing; press Ctrl-C again to leave at once\n"
+    assert err == "\ninterrupted: finishing; press Ctrl-C again to exit immediately\n"
     assert "The run was stopped by an interrupt." in out
     values = json.loads((tmp_path / "out.json").read_text())
     assert values["best"]["termination"] == "interrupted"

@@ -147,7 +147,7 @@ def test_the_summary_is_what_came_of_it(run, fake, data, tmp_path):
     lines = {line[:20].strip(): line[20:].strip() for line in summary.splitlines()}
     assert lines.pop("Time").endswith(" s")
     assert lines == {
-        "Status": "a clustering was found; it does not keep the hard constraints",
+        "Status": "a clustering was found; it does not satisfy the hard constraints",
         "Sum of squares": "2",
         "Penalised objective": "3.125",
         "Violated": "1 of 2 cannot-links, 1 of 1 soft must-link, soft weight 0.25",
@@ -173,9 +173,9 @@ def test_a_method_at_work_is_told_now_and_then(run, fake, data, monkeypatch):
     monkeypatch.setattr("sdpbb.cli.heuristic.SILENCE", 0.02)
     monkeypatch.setattr(fake, "search", search)
     _, out, _ = run("fake", data)
-    assert "\nAt work              0 s\n" in out
+    assert "\nWorking              0 s\n" in out
     _, out, _ = run("fake", data, "--quiet")
-    assert "At work" not in out
+    assert "Working" not in out
 
 
 def test_empty_clusters_are_told(run, fake, data):
@@ -234,7 +234,7 @@ def test_a_hyphen_is_standard_output(run, fake, data):
 def test_labels_that_are_not_written_are_told(run, fake, data, tmp_path):
     fake.found = PROOF
     arguments = ["fake", data, "--labels", tmp_path / "labels.txt"]
-    assert run(*arguments)[2] == f"no clustering: {tmp_path / 'labels.txt'} was not written\n"
+    assert run(*arguments)[2] == f"no clustering found: {tmp_path / 'labels.txt'} was not written\n"
     assert run(*arguments, "--quiet")[1:] == ("", "")
     assert not (tmp_path / "labels.txt").exists()
 
@@ -285,8 +285,8 @@ def test_options_reach_the_method(run, fake, data, tmp_path):
         ("weight=heavy", "--option weight=heavy: expected a finite number"),
         ("loud=1", "--option loud=1: expected true or false"),
         ("sizes=1,x", "--option sizes=1,x: expected an integer or integers between commas"),
-        ("matrix=3", "--option matrix=3: can be given in Python only"),
-        ("table=3", "--option table=3: can be given in Python only"),
+        ("matrix=3", "--option matrix=3: available in Python only"),
+        ("table=3", "--option table=3: available in Python only"),
         ("time_limit=3", "--option time_limit=3: expected --time-limit instead"),
         ("q", "--option 'q': expected NAME=VALUE"),
         ("=1", "--option '=1': expected NAME=VALUE"),
@@ -304,7 +304,7 @@ def test_a_bad_option_is_a_usage_error_of_one_line(run, fake, data, precious, op
 
 
 def test_an_option_is_given_once(run, fake, data):
-    expected = (ExitCode.USAGE, "", "error: --option q=2: a second q; expected at most one\n")
+    expected = (ExitCode.USAGE, "", "error: --option q=2: q is given twice; expected it once\n")
     assert run("fake", data, "-o", "q=1", "-o", "q=2") == expected
 
 
@@ -396,7 +396,7 @@ def soft_constraints(tmp_path) -> Path:
 def test_a_method_for_hard_constraints_refuses_soft_ones(run, data, precious, soft_constraints):
     status, _, err = run("cop-kmeans", data, "--constraints", soft_constraints, *precious)
     assert status == ExitCode.BAD_INPUT
-    assert err.startswith("error: cop-kmeans: takes hard constraints only; ")
+    assert err.startswith("error: cop-kmeans: supports hard constraints only; ")
     assert err.count("\n") == 1
 
 
@@ -405,7 +405,7 @@ def test_a_method_refuses_constraints_on_clusters(run, data, precious, tmp_path)
     constraints.write_text("CL 0 1\nMAXSIZE 2\n")
     status, _, err = run("kmeans", data, "--constraints", constraints, *precious)
     assert status == ExitCode.BAD_INPUT
-    assert err.startswith("error: kmeans: takes constraints on pairs only; ")
+    assert err.startswith("error: kmeans: supports constraints on pairs only; ")
     assert err.count("\n") == 1
 
 
@@ -422,7 +422,7 @@ def test_every_method_from_files_to_files(run, tmp_path, name):
     assert written["sum_of_squares"] == Partition(labels).sum_of_squares(instance.points)
     violated = [len(pairs) for pairs in Partition(labels).violations(instance)]
     assert violated == [written["violations"][kind] for kind in ("must_link", "cannot_link")]
-    kept = "it keeps the hard" in out
+    kept = "it satisfies the hard" in out
     assert kept == (sum(violated) == 0)
     assert kept or name in ("kmeans", "bh-kmeans")
 
@@ -487,7 +487,7 @@ def test_ctrl_c_once_writes_what_was_found(data, tmp_path):
     finally:
         process.kill()
     assert process.returncode == ExitCode.INTERRUPTED
-    assert err == "\ninterrupted: finishing; press Ctrl-C again to leave at once\n"
+    assert err == "\ninterrupted: finishing; press Ctrl-C again to exit immediately\n"
     assert json.loads((tmp_path / "out.json").read_text())["stop"] == "interrupted"
     assert (tmp_path / "labels.txt").read_text() == "0\n1\n0\n1\n"
 

@@ -73,7 +73,7 @@ def test_missing_values_and_units_are_told_of(tmp_path, capsys):
     instance = inputs.read(data)
     assert capsys.readouterr().err.splitlines() == [
         "note: columns are standardized: costs and distances are in these units",
-        f"note: {data}: 1 row of 4 left out, as values are missing: 'b'",
+        f"note: {data}: 1 row of 4 dropped, as values are missing: 'b'",
     ]
     inputs.read(data, quiet=True)
     assert capsys.readouterr().err == ""

@@ -61,7 +61,7 @@ def test_parameters_are_printed(file):
     first, *others = out.splitlines()
     assert first == "search.fixing = False"
     assert others[-1] == "    Default: True. Expected: True or False."
-    assert run("nothing") == (2, "", "error: PREFIX 'nothing': no parameter's name begins so\n")
+    assert run("nothing") == (2, "", "error: PREFIX 'nothing': no parameter starts with it\n")
 
 
 def test_a_file_that_is_printed_can_be_read(file, tmp_path):

@@ -167,4 +167,4 @@ def test_outputs_are_three_different_files(run, data, constraints, tmp_path):
 def test_the_help_names_the_exit_statuses(run):
     code, out, _ = run("--help")
     assert code == 0
-    assert "every price is known to the gap" in out
+    assert "every price is known within the gap" in out

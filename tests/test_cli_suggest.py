@@ -39,7 +39,7 @@ def test_the_file_to_fill_in_is_read_once_it_is_filled_in(run, data, tmp_path):
     form = tmp_path / "answers.txt"
     assert run(data, "-q", 3, "--out", form, "--quiet") == (ExitCode.FOUND, "", "")
     text = form.read_text()
-    assert text.startswith("# 3 pairs to answer. In the place of ?? write\n")
+    assert text.startswith("# 3 pairs to answer. Replace ?? by\n")
     code, _, err = run(data, "--constraints", form)
     assert code == ExitCode.BAD_INPUT
     assert f"{form}:5: " in err
@@ -94,14 +94,14 @@ def test_a_clustering_can_be_given(run, data, tmp_path):
     (tmp_path / "labels.txt").write_text("0\n" * 20)
     code, _, err = run(data, "--clustering", tmp_path / "labels.txt")
     assert code == ExitCode.USAGE
-    assert err.startswith("error: --clustering ...: 1 cluster in the place of k = 2; expected")
+    assert err.startswith("error: --clustering ...: 1 cluster instead of k = 2; expected")
 
 
 def test_when_nothing_is_left_a_line_says_so(run, tmp_path):
     write_points(tmp_path / "p.txt", np.arange(3.0)[:, None], 3)
     code, out, err = run(tmp_path / "p.txt")
     assert (code, err) == (ExitCode.FOUND, "")
-    assert out.endswith("nothing is left to ask: the constraints imply the answer to every pair\n")
+    assert out.endswith("no queries: the constraints imply the answer for every pair\n")
 
 
 def test_infeasible_constraints_are_one_line(run, data, tmp_path):
@@ -132,4 +132,4 @@ def test_a_form_without_answers_is_told(run, data, tmp_path):
     assert run(data, "-q", 2, "--out", form)[0] == ExitCode.FOUND
     code, _, err = run(data, "--constraints", form)
     assert code == ExitCode.BAD_INPUT
-    assert "form.txt:5: has no answer yet; expected ML or CL in the place of ??" in err
+    assert "form.txt:5: has no answer yet; replace ?? by ML or CL" in err

@@ -139,7 +139,7 @@ def test_a_file_without_permission_is_not_replaced(tmp_path, monkeypatch):
     path.write_text("old")
     # Not by its mode: whoever may do everything may write to it all the same.
     monkeypatch.setattr(files.os, "access", lambda asked, mode: asked != path)
-    assert output_problem(path) == f"{path}: the file is there and not writable"
+    assert output_problem(path) == f"{path}: the file exists and is not writable"
 
 
 def test_names_are_shown_on_one_line(tmp_path):

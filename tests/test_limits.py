@@ -159,7 +159,7 @@ def test_the_command_at_its_memory_limit(tmp_path, monkeypatch, capsys):
     assert exited.value.code == ExitCode.LIMIT
     written = json.loads((tmp_path / "out.json").read_text())
     assert (written["termination"], len(written["labels"])) == ("memory_limit", 60)
-    assert "stopped by the memory limit with a clustering" in capsys.readouterr().out
+    assert "stopped by the memory limit; the clustering is not proven" in capsys.readouterr().out
     assert read_checkpoint(tmp_path / "run").parameters.memory_limit == 1.0
 
 

@@ -116,13 +116,13 @@ def test_soft_constraints_that_subsets_drop_are_told_once():
 
 def test_trouble_is_one_line_each():
     assert log(WorkerLost(7)) == [
-        "node 7: two workers crashed; node given up with the bound it has"
+        "node 7: two workers crashed; node abandoned, its bound stays valid"
     ]
     assert log(SubsetLost(150)) == [
-        "subset of 150 blocks: two workers crashed; subset given up with the bound it has"
+        "subset of 150 blocks: two workers crashed; subset abandoned, its bound stays valid"
     ]
     assert log(CheckpointFailed("a\nb", "full", False, None)) == [
-        r"checkpoint 'a\nb' not written (full): it is not there; it is tried again"
+        r"checkpoint 'a\nb' not written (full): it does not exist; the run will try again"
     ]
 
 
@@ -204,21 +204,21 @@ def test_every_line_is_flushed():
     [
         (
             OPTIMAL | {"parameters": {"gap": 1e-4}},
-            "proven optimal within a relative gap of 0.0001: no clustering that keeps the "
+            "proven optimal within a relative gap of 0.0001: no clustering that satisfies the "
             "constraints has a sum of squares below 1.9999",
         ),
         (
             OPTIMAL | {"status": SolutionStatus.FEASIBLE, "termination": Termination.NODE_LIMIT},
-            "stopped by the node limit with a clustering, not proven optimal: no clustering that "
-            "keeps the constraints has a sum of squares below 1.9999",
+            "stopped by the node limit; the clustering is not proven optimal. Proven: no "
+            "clustering that satisfies the constraints has a sum of squares below 1.9999",
         ),
         (
             UNKNOWN,
-            "stopped by the time limit without a clustering or a proof that there is none",
+            "stopped by the time limit; found neither a clustering nor a proof that none exists",
         ),
         (
             INFEASIBLE,
-            "proven infeasible: more than k blocks that are mutually cannot-linked "
+            "proven infeasible: more than k blocks that are all cannot-linked to each other "
             "(points 0, 1, 2)",
         ),
     ],

@@ -59,8 +59,8 @@ INFEASIBLE = UNKNOWN | {
         (UNKNOWN, "unknown: lower bound 1.9999 (0.50 s, 3 nodes, stopped: time limit)"),
         (
             INFEASIBLE,
-            "infeasible (0.50 s, 3 nodes): more than k blocks that are mutually cannot-linked "
-            "(points 0, 1, 2)",
+            "infeasible (0.50 s, 3 nodes): more than k blocks that are all cannot-linked to each "
+            "other (points 0, 1, 2)",
         ),
     ],
 )

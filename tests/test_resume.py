@@ -201,7 +201,7 @@ def test_a_checkpoint_is_not_overwritten_by_a_new_run(path):
     path.write_text("hours")
     with pytest.raises(ParameterError) as caught:
         solve(SMALL, HASTY, checkpoint=path)
-    expected = f"checkpoint = {path}: is there already; give the name of a new file"
+    expected = f"checkpoint = {path}: exists already; give the name of a new file"
     assert str(caught.value) == expected
     assert path.read_text() == "hours"
     with pytest.raises(ParameterError, match="there is no folder"):

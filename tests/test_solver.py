@@ -359,7 +359,7 @@ def test_start_is_the_first_incumbent_and_is_never_lost():
     ("start", "message"),
     [
         ([0, 0, 1], "start = 3 labels: expected 4, one per point"),
-        ([0, 0, 0, 0], "start = ...: 1 cluster in the place of k = 2; expected a clus"),
+        ([0, 0, 0, 0], "start = ...: 1 cluster instead of k = 2; expected a clus"),
         ([0, 0, 1, 1], "start = ...: violates cannot-link 0 1; expected a clustering"),
         ([[0, 1, 1, 1]], "start = ...: expected a one-dimensional array of integers"),
         ([[0], [1, 1, 1]], "start = ...: expected a one-dimensional array of integers"),

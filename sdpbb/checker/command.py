@@ -14,9 +14,9 @@ from .verify import verify
 
 VERIFIED, REJECTED, UNREADABLE = 0, 1, 2
 
-_DESCRIPTION = """Check a certificate of sdpbb: prove again, without the solver and with the
-rounding of every number accounted for, that it says the truth about a clustering problem. The
-verdict tells what is proven, the number of clusters included."""
+_DESCRIPTION = """Check a certificate of sdpbb: prove its claim about a clustering problem again,
+without the solver. The rounding of every number is accounted for. The verdict states what is
+proven, including the number of clusters."""
 
 
 def main(arguments: Sequence[str]) -> int:

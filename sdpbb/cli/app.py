@@ -66,8 +66,8 @@ def application(loaded: Container[str] = COMMANDS, summaries: bool = True) -> Ap
     """
     app = App(
         "sdpbb",
-        help="Exact minimum sum-of-squares clustering with constraints on pairs and on clusters, "
-        "and the published heuristics for it.",
+        help="Exact minimum sum-of-squares clustering with constraints on pairs and clusters, "
+        "and published heuristics.",
         help_flags=HELP,
         help_format="plaintext",
         help_formatter=Layout(),
@@ -157,7 +157,7 @@ def _in_one_line(error: CycloptsError) -> str:
 def _message(error: CycloptsError) -> str:
     *_, last = error.command_chain or ("",)
     if last.startswith("-"):  # such as --list
-        return f"{last}: stands alone; expected no other arguments"
+        return f"{last}: cannot be combined with other arguments"
     commands = list(error.app or ())
     if isinstance(error, MissingArgumentError) and error.argument is not None:
         return f"{error.argument.name}: is missing"
@@ -176,7 +176,7 @@ def _unknown(word: str, known: list[str]) -> str:
         return _unexpected([word])
     text = f"unknown option: {word}" if word.startswith("-") else f"unknown command '{word}'"
     if word.startswith("-") and os.path.exists(word):
-        return f"{text}; the file of this name is ./{word}"
+        return f"{text}; to name this file, write ./{word}"
     close = difflib.get_close_matches(word, known, n=1)
     return f"{text}; did you mean {close[0]}?" if close else text
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 EXITS = meanings(
     {
         ExitCode.OPTIMAL: "every instance is proven optimal within its gap, or proven infeasible",
-        ExitCode.UNANSWERED: "an instance failed: its files are wrong, it crashed or was killed",
+        ExitCode.UNANSWERED: "an instance failed: wrong files, a crash, or it was killed",
         ExitCode.BAD_INPUT: "the manifest is wrong, or the results cannot be written",
-        ExitCode.LIMIT: "no instance failed, but one was stopped at a limit",
+        ExitCode.LIMIT: "no instance failed, but a limit stopped at least one",
         ExitCode.BACKEND_FAILURE: "the worker processes cannot start",
     },
     without=[ExitCode.LIMIT_WITHOUT_CLUSTERING, ExitCode.INFEASIBLE],
@@ -40,9 +40,9 @@ Manifest = Annotated[
     str,
     options.argument(
         "MANIFEST",
-        help="What to solve: TOML with a table [[instance]] for each, and [defaults]; or CSV with "
-        "a heading. The keys: data, constraints (paths or patterns, relative to MANIFEST), name, "
-        "k, constraints_format, one_based, index_column, drop, weight_column, separator, decimal, "
+        help="The instances: TOML with [defaults] and a table [[instance]] for each, or CSV with "
+        "a heading. Keys: data, constraints (paths or patterns, relative to MANIFEST), name, k, "
+        "constraints_format, one_based, index_column, drop, weight_column, separator, decimal, "
         "encoding, table, missing, scale, and any parameter that 'sdpbb parameters' prints: gap, "
         "time_limit, sdp.solver.",
     ),
@@ -52,7 +52,7 @@ Folder = Annotated[
     options.option(
         "--out",
         metavar="DIR",
-        help="The folder of the results: results.jsonl (a row as soon as it is there), "
+        help="Folder for the results: results.jsonl (one row at the end of each instance), "
         "results.csv, summary.txt, labels/NAME.csv, certificates/NAME.cert.",
     ),
 ]
@@ -61,8 +61,8 @@ ParametersFile = Annotated[
     options.option(
         "--parameters",
         metavar="FILE",
-        help="Parameters of every instance in TOML, as 'sdpbb parameters --toml' prints them, but "
-        "its workers and dask; MANIFEST and other options take precedence.",
+        help="TOML file with parameters for every instance, as 'sdpbb parameters --toml' prints "
+        "them; workers and dask are ignored. MANIFEST and other options take precedence.",
     ),
 ]
 
@@ -86,8 +86,8 @@ class BatchOutputs(JsonOutput):
         options.option(
             "--report",
             metavar="OUT",
-            help="Write a page of HTML on the batch: what is proven, over time, and each instance; "
-            "needs matplotlib (the extra 'plot').",
+            help="Write an HTML report on the batch: proofs over time, and each instance. Needs "
+            "matplotlib (the extra 'plot').",
         ),
     ] = None
 
@@ -120,12 +120,12 @@ def batch(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
-    """Solve every instance that MANIFEST names, each in isolation.
+    """Solve every instance of MANIFEST, each in isolation.
 
-    A wrong file, a crash or a time limit is a row of the results, and not the end.
+    A wrong file, a crash or a time limit becomes a row of the results; the batch continues.
 
-    --gap, the limits, --seed, --bounding and --sdp-solver are for the run of every instance, and
-    take precedence over MANIFEST.
+    --gap, the limits, --seed, --bounding and --sdp-solver apply to every instance, and take
+    precedence over MANIFEST.
     """
     with one_line_errors(debug):
         from sdpbb.batch import read_manifest

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 EXITS = meanings(
     {
-        ExitCode.FOUND: "there is a clustering that keeps the constraints",
-        ExitCode.LIMIT_WITHOUT_CLUSTERING: "neither a clustering that keeps them nor a "
-        "proof was found",
+        ExitCode.FOUND: "a clustering satisfies the constraints",
+        ExitCode.LIMIT_WITHOUT_CLUSTERING: "found neither a feasible clustering nor a proof that "
+        "none exists",
         ExitCode.BACKEND_FAILURE: "a solver failed",
         **NOTHING_WRITTEN,
     },
@@ -38,8 +38,8 @@ class CheckOutputs(CertifiedOutputs):
         str | None,
         options.option(
             metavar="OUT",
-            help="Write a proof that the constraints cannot hold together, which 'sdpbb verify' "
-            "checks without the engine; nothing is written if they can.",
+            help="Write a proof that the constraints are contradictory, for 'sdpbb verify'. "
+            "Without a contradiction, no file is written.",
         ),
     ] = None
 
@@ -50,16 +50,16 @@ def check(
     *,
     inputs: InstanceOptions = InstanceOptions(),
     time_limit: Annotated[
-        float, options.option(metavar="S", help="Report what is known after S seconds.")
+        float, options.option(metavar="S", help="Stop after S seconds and report what is known.")
     ] = 60.0,
     outputs: CheckOutputs = CheckOutputs(),
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
-    """Tell whether the constraints can hold together, and what they imply. Nothing is optimised.
+    """Check whether the constraints are consistent, and what they imply, without optimising.
 
-    If they cannot, a few of them are named that already cannot hold together, so that at least one
-    of these is wrong.
+    If they are contradictory, name a few constraints that already contradict each other. At least
+    one of these is wrong.
     """
     with one_line_errors(debug):
         outputs.check([data, inputs.constraints])
@@ -95,7 +95,7 @@ def _report(
         return error.result, str(error)
     if report.is_feasible is False:
         return report, None
-    can = "can hold together" if report.is_feasible else "may hold together"
+    can = "are consistent" if report.is_feasible else "may be consistent"
     return report, f"{shown_path(certificate)}: not written, as the constraints {can}"
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 EXITS = meanings(
     {
         ExitCode.FOUND: "nothing is wrong",
-        ExitCode.UNANSWERED: "something is wrong, which is told",
+        ExitCode.UNANSWERED: "something is wrong; the output says what",
         **NOTHING_WRITTEN,
     },
     without=[
@@ -58,11 +58,11 @@ def doctor(
     outputs: JsonOutput = JsonOutput(),
     debug: options.Debug = False,
 ) -> ExitCode:
-    """Tell what this installation has and lacks, and test that it proves what it should.
+    """Report what this installation has and lacks, and test its proofs.
 
-    The self-test takes some seconds, once the kernels that it needs are compiled: it solves small
-    instances whose answers are known, by each bound, and verifies a certificate. What is printed
-    belongs into a report of a fault.
+    The self-test takes some seconds, after compiling its kernels once. It solves small instances
+    with known answers, by each bound, and verifies a certificate. Please add the output to bug
+    reports.
     """
     with one_line_errors(debug):
         outputs.check([])
@@ -95,7 +95,7 @@ def _tested(log: Outputs) -> list[SelfCheck]:
     from sdpbb.doctor import self_test
 
     def tell() -> None:
-        log.tell("  (compiling kernels, once per machine and version: up to a minute)")
+        log.tell("  (compiling kernels, once per machine and version; up to a minute)")
 
     log.tell("Self-test:")
     for bounding in ("sdp", "colgen"):

@@ -52,19 +52,19 @@ EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.OPTIMAL: "proven optimal within the gap",
     ExitCode.USAGE: "the command line is wrong, or a package that it needs is missing",
     ExitCode.BAD_INPUT: "an input file is wrong, or an output file cannot be written",
-    ExitCode.LIMIT: "stopped at a limit with a clustering that is not proven optimal",
+    ExitCode.LIMIT: "stopped at a limit; the clustering is not proven optimal",
     ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit without a clustering",
-    ExitCode.INFEASIBLE: "proven that no clustering keeps the constraints",
+    ExitCode.INFEASIBLE: "proven that no clustering satisfies the constraints",
     ExitCode.BACKEND_FAILURE: "a solver, the worker processes or the Dask cluster failed",
     ExitCode.INTERNAL_ERROR: "internal error; --debug shows where",
-    ExitCode.INTERRUPTED: "interrupted: once, what was found is written; twice, at once",
-    ExitCode.TERMINATED: "terminated (SIGTERM): what was found is written",
+    ExitCode.INTERRUPTED: "interrupted: the best result is saved (second Ctrl-C: exit immediately)",
+    ExitCode.TERMINATED: "terminated (SIGTERM): the best result is saved",
 }
 """Meanings of the exit statuses of `sdpbb solve`."""
 
 NOTHING_WRITTEN: Mapping[ExitCode, str] = {
-    ExitCode.INTERRUPTED: "interrupted: nothing was written",
-    ExitCode.TERMINATED: "terminated (SIGTERM): nothing was written",
+    ExitCode.INTERRUPTED: "interrupted: nothing is written",
+    ExitCode.TERMINATED: "terminated (SIGTERM): nothing is written",
 }
 """Meanings for commands that write nothing before their end."""
 

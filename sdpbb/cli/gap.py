@@ -31,10 +31,9 @@ if TYPE_CHECKING:
 # How good the labels are is said in words and figures, not by the exit status.
 EXITS = meanings(
     {
-        ExitCode.OPTIMAL: "proven how far LABELS is from the best clustering, which it may be "
-        "itself",
-        ExitCode.LIMIT: "stopped at a limit: the gap holds, but may be smaller in truth",
-        ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit without a clustering to compare "
+        ExitCode.OPTIMAL: "proven how far LABELS is from the best clustering",
+        ExitCode.LIMIT: "stopped at a limit: the gap is valid, the true one may be smaller",
+        ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit; found no clustering to compare "
         "with",
     }
 )
@@ -44,7 +43,10 @@ EXITS = meanings(
 class GapInputs(InstanceOptions):
     """Options on the files of the instance; the labels may state k, too."""
 
-    k: Annotated[int | None, options.clusters("as DATA says, or else as many as LABELS has")] = None
+    k: Annotated[
+        int | None,
+        options.clusters("as stated in DATA, otherwise the number of clusters in LABELS"),
+    ] = None
 
 
 @options.grouped
@@ -56,7 +58,7 @@ class GapOutputs(CertifiedOutputs):
         options.option(
             "--report",
             metavar="OUT",
-            help="Write a page of HTML on LABELS, with pictures; needs matplotlib (the extra "
+            help="Write an HTML report on LABELS, with pictures. Needs matplotlib (the extra "
             "'plot').",
         ),
     ] = None
@@ -83,8 +85,8 @@ class GapOutputs(CertifiedOutputs):
         str | None,
         options.option(
             metavar="OUT",
-            help="Write the labels of the best clustering found, which may be the given one: "
-            "'id,cluster' to a .csv, and else one per line; '-' as for --json.",
+            help="Write the labels of the best clustering found (LABELS itself, if none is "
+            "better): 'id,cluster' to a .csv, otherwise one per line. '-' as for --json.",
         ),
     ] = None
 
@@ -95,8 +97,8 @@ def gap(
         str,
         options.argument(
             "LABELS",
-            help="Labels from any tool, one per line, in the order of the points, or a table with "
-            "them; '-1', say, is a cluster like all others.",
+            help="Labels from any tool: one per line in the order of the points, or a table. -1 "
+            "is a cluster like any other.",
         ),
     ],
     /,
@@ -108,11 +110,11 @@ def gap(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
-    """Tell how far the clustering LABELS of the points in DATA is from the best one, and prove it.
+    """Prove how far the clustering LABELS of the points in DATA is from the best one.
 
-    Constraints that it violates are listed; there is no gap then, but the lower bound and the best
-    clustering that keeps them, and a certificate is about these. The exit status is 0 whether or
-    not LABELS is optimal, as long as it is proven how far it is.
+    If LABELS violates constraints, they are listed. There is no gap then, only the lower bound and
+    the best clustering that satisfies the constraints; a certificate is about these. The exit
+    status is 0 for every proven gap, whether LABELS is optimal or not.
     """
     with one_line_errors(debug):
         # The engine is imported last: what is wrong with the input is told without the wait.
@@ -179,7 +181,8 @@ def _run(
 def _subject(report: GapReport) -> str:
     """Return the subject of a certificate that cannot be about the labels."""
     why = "LABELS violate constraints" if report.violations else f"LABELS are not {report.k}"
-    about = "of no clustering" if report.result.partition is None else "of the best one found"
+    found = report.result.partition is not None
+    about = "about the best clustering found" if found else "not about a clustering"
     return f"the certificate is {about}, as {why}{'' if report.violations else ' clusters'}"
 
 

@@ -39,8 +39,8 @@ def generate(
         str,
         options.argument(
             "LABELS",
-            help="True labels, one per line, in the order of the points; a NumPy array (.npy); or "
-            "a table (CSV, Excel, Parquet, Feather). Rows without one (-1, or empty) take no part.",
+            help="True labels: one per line in the order of the points, a NumPy array (.npy), or "
+            "a table (CSV, Excel, Parquet, Feather). Rows without one (-1, empty) are ignored.",
         ),
     ],
     /,
@@ -58,45 +58,48 @@ def generate(
         int | None,
         options.option(
             metavar="N",
-            help="N pairs of points, must-links where the labels are the same and cannot-links "
-            "elsewhere (Wagstaff and Cardie).",
+            help="Draw N pairs of points: must-links if their labels are the same, otherwise "
+            "cannot-links (Wagstaff and Cardie).",
         ),
     ] = None,
     percentage: Annotated[
         float | None,
         options.option(
             metavar="P",
-            help="As many such pairs as P percent of the points have among themselves "
-            "(Gonzalez-Almagro et al.).",
+            help="Draw all pairs among P percent of the points (Gonzalez-Almagro et al.).",
         ),
     ] = None,
     must_links: Annotated[
-        int | None, options.option(metavar="N", help="N must-links (Piccialli et al.).")
+        int | None, options.option(metavar="N", help="Draw N must-links (Piccialli et al.).")
     ] = None,
     cannot_links: Annotated[
-        int | None, options.option(metavar="N", help="N cannot-links (Piccialli et al.).")
+        int | None, options.option(metavar="N", help="Draw N cannot-links (Piccialli et al.).")
     ] = None,
     noise: Annotated[
         float,
         options.option(
-            metavar="Q", help="State a share Q of each kind the other way (BH-k-means), 0 to 1."
+            metavar="Q",
+            help="Turn a share Q of each kind, 0 to 1, into the other kind (BH-k-means).",
         ),
     ] = 0.0,
     confidence: Annotated[
         float | None,
         options.option(
             metavar="L",
-            help="Soft constraints, each right with a probability of its own between L and 1 that "
-            "its weight tells (PCCC), 0.5 to 1.",
+            help="Draw soft constraints. The weight of each is its probability of being right, "
+            "drawn from [L, 1] (PCCC); L from 0.5 to 1.",
         ),
     ] = None,
-    soft: Annotated[bool, options.flag("--soft", help="Soft constraints of weight 1.")] = False,
+    soft: Annotated[
+        bool, options.flag("--soft", help="Draw soft constraints of weight 1.")
+    ] = False,
     seed: options.Seed = 0,
     output_format: Annotated[
         ConstraintsFileFormat,
         options.option(
             "--format",
-            help="Of FILE: lines 'ML i j'; lines 'i j 1'; JSON; a matrix of 1, -1 and 0; or CSV.",
+            help="Format of FILE: lines 'ML i j'; lines 'i j 1'; JSON; a matrix of 1, -1 and 0; "
+            "or CSV.",
         ),
     ] = "pc-sos-sdp",
     header: Annotated[
@@ -104,20 +107,20 @@ def generate(
         options.flag(
             "--header",
             negative="--no-header",
-            help="Begin FILE with a comment on how it was drawn; JSON has none.",
+            help="Start FILE with a comment on how it was drawn. JSON has no comments.",
         ),
     ] = True,
     json: Annotated[
         str | None,
-        options.option(metavar="OUT", help="Write how it was drawn, and what came of it, as JSON."),
+        options.option(metavar="OUT", help="Write a summary of the drawing as JSON."),
     ] = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
     """Draw constraints that agree with the true labels LABELS, by a published procedure.
 
-    One of --pairs, --percentage, or --must-links and --cannot-links says which. The same seed draws
-    the same constraints; rows are numbered from 0.
+    Choose one of --pairs, --percentage, or --must-links and --cannot-links. The same seed draws the
+    same constraints. Rows count from 0.
     """
     with one_line_errors(debug):
         from sdpbb.constraint_sets.drawing import Drawing
@@ -196,7 +199,7 @@ def _check_format(output_format: ConstraintsFileFormat, drawing: Drawing) -> Non
     if drawing.is_soft and not CONSTRAINT_FORMATS[output_format].has_soft:
         with_soft = " or ".join(name for name, one in CONSTRAINT_FORMATS.items() if one.has_soft)
         raise ParameterError(
-            f"--format {output_format}: has no place for soft constraints; expected {with_soft}"
+            f"--format {output_format}: cannot hold soft constraints; expected {with_soft}"
         )
 
 

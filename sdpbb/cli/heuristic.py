@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 EXITS = meanings(
     {
-        ExitCode.FOUND: "a clustering was found; how many constraints it violates is said",
-        ExitCode.LIMIT_WITHOUT_CLUSTERING: "no clustering was found, nor a proof that there is "
-        "none",
-        ExitCode.INFEASIBLE: "proven that no clustering keeps the hard constraints",
+        ExitCode.FOUND: "found a clustering; the output counts violated constraints",
+        ExitCode.LIMIT_WITHOUT_CLUSTERING: "found neither a clustering nor a proof that none "
+        "exists",
+        ExitCode.INFEASIBLE: "proven that no clustering satisfies the hard constraints",
         ExitCode.BACKEND_FAILURE: "a solver failed or has no licence",
     },
     without=[ExitCode.LIMIT],  # heuristics prove no clustering optimal
@@ -56,8 +56,8 @@ class WeightedInputs(InstanceOptions):
         str | None,
         options.option(
             metavar="FILE",
-            help="As for 'solve'; soft constraints 'SML i j w' and 'SCL i j w' have a weight w, 1 "
-            "if left out, which methods multiply by a price of their own.",
+            help="As for 'solve'. The weight w of soft constraints 'SML i j w' and 'SCL i j w' "
+            "defaults to 1; methods multiply it by their own price.",
         ),
     ] = None
 
@@ -78,31 +78,32 @@ def heuristic(
             "--option",
             "-o",
             metavar="NAME=VALUE",
-            help="A parameter of the method, such as n_starts=10; may be repeated.",
+            help="Set a parameter of the method, such as n_starts=10. May be repeated.",
         ),
     ] = None,
     truth: Annotated[
         str | None,
         options.option(
             metavar="FILE",
-            help="True labels, one per line, or a table with them: the adjusted Rand index and the "
-            "normalised mutual information are told.",
+            help="True labels, one per line or in a table: print the adjusted Rand index and the "
+            "normalised mutual information.",
         ),
     ] = None,
     column: options.LabelsColumn = None,
     silhouette: Annotated[
         bool,
         options.flag(
-            "--silhouette", help="Tell the mean silhouette; over 20,000 points, if there are more."
+            "--silhouette",
+            help="Print the mean silhouette (of a sample if there are more than 20,000 points).",
         ),
     ] = False,
     outputs: Outputs = Outputs(),
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
-    """Look for a clustering of the points in DATA, without a proof.
+    """Search for a clustering of the points in DATA, without a proof.
 
-    --list says which of the published methods keep hard constraints and which weigh soft ones;
+    --list shows the published methods: which satisfy hard constraints, and which support soft ones.
     docs/heuristics.md describes their parameters.
     """
     with one_line_errors(debug):
@@ -151,7 +152,7 @@ def _parameters(method: str, given: list[str], time_limit: float | None) -> dict
         if name == "time_limit":
             raise ParameterError(f"--option {option}: expected --time-limit instead")
         if name in values:
-            raise ParameterError(f"--option {option}: a second {name}; expected at most one")
+            raise ParameterError(f"--option {option}: {name} is given twice; expected it once")
         with _errors_name_option({name}):
             values[name] = known[name].from_text(text)
     return values | options.given(time_limit=time_limit)
@@ -205,7 +206,7 @@ def _heartbeat(tell: Callable[[str], None]) -> Iterator[None]:
 
     def tell_now_and_then() -> None:
         while not over.wait(SILENCE):
-            tell(f"{'At work':<20} {time.perf_counter() - started:.0f} s")
+            tell(f"{'Working':<20} {time.perf_counter() - started:.0f} s")
 
     thread = threading.Thread(target=tell_now_and_then, daemon=True)
     thread.start()

@@ -90,7 +90,7 @@ def _status(instance: Instance, result: HeuristicResult) -> str:
         case HeuristicStatus.FOUND:
             if not (len(instance.must_link) or len(instance.cannot_link)):
                 return status
-            kept = "keeps" if result.keeps_hard_constraints else "does not keep"
+            kept = "satisfies" if result.keeps_hard_constraints else "does not satisfy"
             return f"{status}; it {kept} the hard constraints"
 
 

@@ -198,50 +198,51 @@ Data = Annotated[
     str,
     argument(
         "DATA",
-        help="Points: a first line 'n d k' or 'n d' and n rows of d numbers; CSV; Excel (.xlsx); "
-        "Parquet, Feather; or NumPy arrays (.npy, .npz). Text may be compressed (.gz).",
+        help="Points: text with a first line 'n d k' or 'n d' and n rows of d numbers; CSV; "
+        "Excel (.xlsx); Parquet; Feather; or a NumPy array (.npy, .npz). Text may be gzipped "
+        "(.gz).",
     ),
 ]
 IndexColumn = Annotated[
     str | None,
     option(
         metavar="NAME",
-        help="The column of DATA that names the rows: messages and constraints call them so.",
+        help="Column of DATA with the names of the rows, for messages and constraints.",
     ),
 ]
 WeightColumn = Annotated[
     str | None,
     option(
         metavar="NAME",
-        help="The column of DATA that holds weights of the points, positive numbers: the weighted "
-        "sum of squares is minimised.",
+        help="Column of DATA with positive weights of the points: minimise the weighted sum of "
+        "squares.",
     ),
 ]
 Drop = Annotated[
     list[str] | None,
     repeated(
         metavar="NAME",
-        help="A column of DATA that is no feature, such as a class; may be repeated. Without a "
-        "heading, columns are called 1, 2, ...",
+        help="Ignore this column of DATA, such as a class. May be repeated. Without a heading, "
+        "columns are called 1, 2, ...",
     ),
 ]
 Separator = Annotated[
     str | None,
     option(
         metavar="CHAR",
-        help="Between the fields of CSV: a character, or comma, semicolon, tab, bar.",
-        default="as DATA says",
+        help="Field separator of CSV: a character, or comma, semicolon, tab, bar.",
+        default="as stated in DATA",
     ),
 ]
 Decimal = Annotated[
     Literal[".", ","] | None,
-    option(help="What decimals of CSV begin with.", default="as DATA says"),
+    option(help="Decimal separator in CSV.", default="as stated in DATA"),
 ]
 Encoding = Annotated[
     str | None,
     option(
         metavar="NAME",
-        help="Of input files of text that have no byte order mark, such as cp1252 (Excel), latin-1 "
+        help="Encoding of text files without a byte order mark, such as cp1252 (Excel), latin-1 "
         "or utf-16.",
         default="utf-8",
     ),
@@ -250,15 +251,15 @@ Table = Annotated[
     str | None,
     option(
         metavar="NAME",
-        help="The sheet of an Excel file, or the array of an .npz file.",
+        help="Sheet of an Excel file, or array of an .npz file.",
         default="the first sheet with cells, the only table",
     ),
 ]
 Missing = Annotated[
     Literal["drop-rows", "mean", "median"] | None,
     option(
-        help="Where values are missing, leave out the rows, or fill in the mean or median of the "
-        "column.",
+        help="Missing values: drop the rows, or fill in the mean or median of the column. "
+        "Otherwise they are an error.",
         default="refuse them",
     ),
 ]
@@ -266,8 +267,8 @@ Standardize = Annotated[
     bool,
     flag(
         "--standardize",
-        help="Cluster columns of mean zero and variance one: costs are in these units, centers in "
-        "those of DATA.",
+        help="Scale columns to mean zero and variance one. Costs are in scaled units, centers in "
+        "the units of DATA.",
     ),
 ]
 KnownClasses = Annotated[
@@ -290,21 +291,21 @@ LabelsColumn = Annotated[
     option(
         "--column",
         metavar="NAME",
-        help="The column of a table of labels that holds them; without a heading, its number from "
-        "1.",
-        default="the one beside names or numbers of rows",
+        help="Column with the labels, in a table of labels. Without a heading: its number, "
+        "counted from 1.",
+        default="the only column besides names or numbers of rows",
     ),
 ]
-Clusters = Annotated[int | None, clusters("as DATA says")]
+Clusters = Annotated[int | None, clusters("as stated in DATA")]
 Constraints = Annotated[
     str | None,
     option(
         metavar="FILE",
         help="Lines 'ML i j' and 'CL i j' with row numbers from 0, 'GAMMA x' (maximum diameter), "
-        "'DELTA x' (minimum separation); 'SML i j w' and 'SCL i j w', soft ones that cost w where "
-        "they are violated; on single clusters: "
-        "'MINSIZE n', 'MAXSIZE n', 'SIZES n n ...', 'MINWEIGHT w', 'MAXWEIGHT w', "
-        "'OVERLAP l i j ...', 'DIFFERENCE l i j ...', 'SOFTCL l i j i j ...'.",
+        "'DELTA x' (minimum separation); 'SML i j w' and 'SCL i j w', soft constraints that cost "
+        "w if violated. On single clusters: 'MINSIZE n', 'MAXSIZE n', 'SIZES n n ...', "
+        "'MINWEIGHT w', 'MAXWEIGHT w', 'OVERLAP l i j ...', 'DIFFERENCE l i j ...', 'SOFTCL l i "
+        "j i j ...'.",
     ),
 ]
 
@@ -314,42 +315,42 @@ ConstraintsFileFormat = Literal["pc-sos-sdp", "cccg", "pccc", "matrix", "csv"]
 ConstraintsFormat = Annotated[
     ConstraintsFileFormat | None,
     option(
-        default="what the file looks like",
+        default="detected",
         help="The format of FILE: lines 'ML i j'; lines 'i j 1' and 'i j -1'; JSON with lists ml, "
         "cl, sml, scl; a matrix of 1, -1 and 0; or CSV (Excel, ...) with a heading i,j,value or "
         "type,i,j[,weight].",
     ),
 ]
-OneBased = Annotated[bool, flag("--one-based", help="The first row is number 1, not 0, in FILE.")]
+OneBased = Annotated[bool, flag("--one-based", help="Rows in FILE count from 1, not 0.")]
 Seed = Annotated[int, option(metavar="N", help="Seed of the random choices.")]
 ParametersFile = Annotated[
     str | None,
     option(
         "--parameters",
         metavar="FILE",
-        help="Parameters of the engine in TOML, as 'sdpbb parameters --toml' prints them; other "
-        "options take precedence.",
+        help="TOML file with parameters of the engine, as 'sdpbb parameters --toml' prints them. "
+        "Other options take precedence.",
     ),
 ]
 Checkpoint = Annotated[
     str | None,
     option(
         metavar="FILE",
-        help="Write the state of the run to a new FILE every few seconds, for 'sdpbb resume'.",
+        help="Save the state of the run to a new FILE every few seconds, for 'sdpbb resume'.",
     ),
 ]
 Certificate = Annotated[
     str | None,
     option(
         metavar="OUT",
-        help="Write a proof of the result that 'sdpbb verify' checks without the engine.",
+        help="Write a proof of the result, which 'sdpbb verify' checks without the engine.",
     ),
 ]
 Json = Annotated[
     str | None,
     option(
         metavar="OUT",
-        help="Write the result as JSON; '-' is standard output, and sends the log to standard "
+        help="Write the result as JSON. '-' is standard output; the log then goes to standard "
         "error.",
     ),
 ]
@@ -357,9 +358,8 @@ Labels = Annotated[
     str | None,
     option(
         metavar="OUT",
-        help="Write the labels, if there is a clustering: 'id,cluster' with the names of the "
-        "points to a .csv, and to any other file one per line, in the order of the points; '-' as "
-        "for --json.",
+        help="Write the labels of the clustering: 'id,cluster' with the names of the points to a "
+        ".csv, otherwise one per line in the order of the points. '-' as for --json.",
     ),
 ]
 Quiet = Annotated[bool, flag("--quiet", "-q", help="Print errors and warnings only.")]

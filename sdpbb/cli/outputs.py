@@ -119,7 +119,7 @@ class Outputs:
         if problems:
             fail(ExitCode.BAD_INPUT, "; ".join(problems))
         if self.labels is not None and labels is None and not quiet:
-            say(f"no clustering: {shown_path(self.labels)} was not written")
+            say(f"no clustering found: {shown_path(self.labels)} was not written")
 
 
 @options.grouped

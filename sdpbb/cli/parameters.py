@@ -31,28 +31,28 @@ def parameters(
         str,
         options.argument(
             "PREFIX",
-            help="Only parameters whose names begin so, such as sdp.root.",
+            help="Print only parameters whose names start with PREFIX, such as sdp.root.",
         ),
     ] = "",
     /,
     *,
     file: options.ParametersFile = None,
     toml: Annotated[
-        bool, options.flag("--toml", help="Print a file that --parameters reads.")
+        bool, options.flag("--toml", help="Print all parameters as TOML, for --parameters FILE.")
     ] = False,
     debug: options.Debug = False,
 ) -> ExitCode:
-    """Print all parameters of the engine: value, default, domain, what each is, and the reason."""
+    """Print all parameters of the engine: value, default, domain, meaning and reason."""
     with one_line_errors(debug):
         from sdpbb.cli.engine import read_parameters
         from sdpbb.parameters import SolverParameters
 
         values = SolverParameters() if file is None else read_parameters(file)[0]
         if toml and prefix:
-            raise ParameterError(f"--toml: prints all parameters; expected no PREFIX ({prefix})")
+            raise ParameterError(f"--toml prints all parameters; expected no PREFIX ({prefix})")
         text = values.to_toml() if toml else "\n".join(_lines(values, prefix))
         if not text:
-            raise ParameterError(f"PREFIX {prefix!r}: no parameter's name begins so")
+            raise ParameterError(f"PREFIX {prefix!r}: no parameter starts with it")
         Outputs().tell(text.rstrip())
     return ExitCode.FOUND
 

@@ -27,8 +27,8 @@ EXITS = meanings(
     {
         ExitCode.FOUND: "the picture was written",
         ExitCode.BAD_INPUT: "an input file is wrong, or the picture cannot be written",
-        ExitCode.LIMIT_WITHOUT_CLUSTERING: "whether there is a clustering was not found out in "
-        "time",
+        ExitCode.LIMIT_WITHOUT_CLUSTERING: "the time was too short to find a clustering or a "
+        "proof that none exists",
         ExitCode.BACKEND_FAILURE: "a solver failed",
         **NOTHING_WRITTEN,
     },
@@ -37,12 +37,12 @@ EXITS = meanings(
 
 Out = Annotated[
     str,
-    options.option(metavar="FILE", help="The picture; a name in .png, .svg or .pdf."),
+    options.option(metavar="FILE", help="File of the picture: .png, .svg or .pdf."),
 ]
 Title = Annotated[str | None, options.option(metavar="TEXT", help="A title above the picture.")]
 TraceFile = Annotated[
     str,
-    options.argument("TRACE", help="What 'sdpbb solve --trace' has written."),
+    options.argument("TRACE", help="File that 'sdpbb solve --trace' wrote."),
 ]
 LabelsToDraw = Annotated[
     str | None,
@@ -114,8 +114,8 @@ def matrix(
         str | None,
         options.option(
             metavar="FILE",
-            help="Labels to sort by, one per line, that keep the must-links.",
-            default="those of a heuristic",
+            help="Labels to sort by, one per line; they must satisfy the must-links.",
+            default="labels of a heuristic",
         ),
     ] = None,
     column: options.LabelsColumn = None,
@@ -146,10 +146,10 @@ def matrix(
         limit = math.inf if time_limit is None else time_limit
         solved = solved_relaxation(instance, chosen, limit)
         if solved is None:
-            message = "whether there is a clustering at all was not found out"
+            message = "the time was too short to find a clustering or a proof that none exists"
             fail(ExitCode.LIMIT_WITHOUT_CLUSTERING, message)
         if isinstance(solved, Infeasibility):
-            fail(ExitCode.INFEASIBLE, f"no clustering keeps the constraints: {solved}")
+            fail(ExitCode.INFEASIBLE, f"no clustering satisfies the constraints: {solved}")
         _save(plot_matrix(solved.affinity, solved.labels), out, title)
 
 
@@ -158,7 +158,7 @@ def profile(
         list[str],
         options.argument(
             "RESULTS",
-            help="What 'sdpbb batch' has written, one or several: its folder, or results.csv or "
+            help="Results of 'sdpbb batch', one or several: the folder, or results.csv or "
             "results.jsonl in it.",
         ),
     ],
@@ -187,7 +187,10 @@ def profile(
 
 def sweep(
     results: Annotated[
-        str, options.argument("SWEEP", help="What 'sdpbb sweep --json' has written, or its folder.")
+        str,
+        options.argument(
+            "SWEEP", help="File that 'sdpbb sweep --json' wrote, or the folder of the sweep."
+        ),
     ],
     /,
     *,

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 EXITS = meanings(
     {
-        ExitCode.OPTIMAL: "every price is known to the gap",
-        ExitCode.LIMIT: "stopped at a limit: some prices are known less well, or not at all",
+        ExitCode.OPTIMAL: "every price is known within the gap",
+        ExitCode.LIMIT: "stopped at a limit: some prices are less exact or missing",
         ExitCode.BACKEND_FAILURE: "a solver or the worker processes failed",
     }
 )
@@ -66,12 +66,15 @@ def price(
         options.option(
             metavar="LINES",
             default="all",
-            help="Lines of the file of constraints, such as 4,9,12-15, whose constraints are to be "
-            "priced; for a JSON file such as ml[3],cl[0].",
+            help="Price only the constraints on these lines of the file, such as 4,9,12-15 (in a "
+            "JSON file: ml[3],cl[0]).",
         ),
     ] = None,
     top: Annotated[
-        int, options.option(metavar="N", help="Show the N dearest; --json and --csv hold all.")
+        int,
+        options.option(
+            metavar="N", help="Show the N most expensive constraints; --json and --csv hold all."
+        ),
     ] = TOP,
     engine: PriceOptions = PriceOptions(),
     time_limit_each: Annotated[
@@ -82,19 +85,19 @@ def price(
         options.option(
             metavar="N",
             default="number of cores",
-            help="Constraints that are priced at the same time.",
+            help="Number of constraints to price at the same time.",
         ),
     ] = None,
     outputs: PriceOutputs = PriceOutputs(),
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
-    """Tell what each must-link and cannot-link, hard or soft, costs.
+    """Compute what each must-link and cannot-link, hard or soft, costs.
 
-    Its price is by how much the optimum decreases without it. The dearest come first; a wrong
-    constraint is often among them. The instance is solved, and then again without each constraint
-    that the others do not imply. A soft one costs its weight if the optimal clustering violates it,
-    and no more than that if not.
+    The price of a constraint is the decrease of the optimum without it. The most expensive come
+    first; a wrong constraint is often among them. The instance is solved once, and again without
+    each constraint that the others do not imply. A soft constraint costs its weight if the optimal
+    clustering violates it, otherwise at most that.
     """
     with one_line_errors(debug):
         if top < 0:
@@ -105,8 +108,8 @@ def price(
         n_hard = len(instance.must_link) + len(instance.cannot_link)
         if n_hard == 0 and not instance.has_soft_constraints:
             raise InstanceError(
-                f"{shown_path(inputs.constraints or data)}: no must-links and no cannot-links, "
-                "hard or soft, which alone have a price; expected some (--constraints)"
+                f"{shown_path(inputs.constraints or data)}: no must-links or cannot-links, hard "
+                "or soft; only they have a price (give --constraints)"
             )
         chosen = None if only is None else _chosen(instance, only)
         each = math.inf if time_limit_each is None else time_limit_each
@@ -134,8 +137,8 @@ def _chosen(instance: Instance, only: str) -> list[Statement]:
         there = [s for s in stated if s.place in (f"{file}:{place}", f"{file}: {place}")]
         if not there:
             raise ParameterError(
-                f"only = {place}: no must-link or cannot-link, hard or soft, is stated there"
-                f"{f' in {file}' if file else ', as there is no file of constraints'}"
+                f"only = {place}: no must-link or cannot-link "
+                f"there{f' in {file}' if file else ', as there is no file of constraints'}"
             )
         chosen += there
     return chosen

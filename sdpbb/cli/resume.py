@@ -28,7 +28,7 @@ class ResumedOptions(options.StatedOptions):
 def resume(
     file: Annotated[
         str,
-        options.argument("FILE", help="What 'sdpbb solve --checkpoint' has written."),
+        options.argument("FILE", help="File that 'sdpbb solve --checkpoint' wrote."),
     ],
     /,
     *,
@@ -46,10 +46,10 @@ def resume(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
-    """Go on with a run from its checkpoint FILE, and write to it.
+    """Resume a run from its checkpoint FILE, and keep saving to it.
 
-    What is not given is as it was. A run that stopped at a limit goes on with a higher one; a run
-    that was finished is reported again.
+    Options that are not given stay as they were. A run that stopped at a limit needs a higher one
+    to continue. A finished run prints its result again.
     """
     with one_line_errors(debug):
         from sdpbb.archive.file import check_header

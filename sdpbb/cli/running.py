@@ -28,8 +28,7 @@ TraceOut = Annotated[
     str | None,
     options.option(
         metavar="OUT",
-        help="Write the bounds over time and the tree as JSON, for 'sdpbb plot'; '-' as for "
-        "--json.",
+        help="Write bounds over time and the tree as JSON, for 'sdpbb plot'. '-' as for --json.",
     ),
 ]
 ReportOut = Annotated[
@@ -37,13 +36,13 @@ ReportOut = Annotated[
     options.option(
         "--report",
         metavar="OUT",
-        help="Write a page of HTML on the run, with pictures; needs matplotlib (the extra 'plot').",
+        help="Write an HTML report on the run, with pictures. Needs matplotlib (the extra 'plot').",
     ),
 ]
 
 LABELS_HINT = (
     "Labels          not written: "
-    "--labels OUT.csv writes the cluster of each point, --json OUT all of this"
+    "--labels OUT.csv writes the cluster of each point, --json OUT the result"
 )
 
 

@@ -23,10 +23,10 @@ def solve(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
-    """Find and prove the best clustering of the points in DATA.
+    """Find the best clustering of the points in DATA, and prove that it is optimal.
 
-    Without --workers, all cores are used: by threads where blocks are many, and by processes
-    for runs that branch after a few seconds. With one, runs are repeatable.
+    By default all cores are used: threads for many blocks, processes for runs that branch after a
+    few seconds. Runs with --workers 1 are repeatable.
     """
     with one_line_errors(debug):
         # The engine is imported last: what is wrong with the input is told without the wait.

@@ -46,7 +46,7 @@ class ForgivingStream:
                 self._on_closed.set()
         except OSError as error:
             discard(self._stream)
-            say(f"the log is not written any more: {self._name}: {error.strerror}")
+            say(f"the log stops here: {self._name}: {error.strerror}")
 
 
 def discard(stream: TextIO) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EXITS = meanings(
     {
-        ExitCode.FOUND: "there are queries, or a line says that nothing is left to ask",
+        ExitCode.FOUND: "there are queries, or the constraints already imply every answer",
         ExitCode.BACKEND_FAILURE: "a solver failed",
         **NOTHING_WRITTEN,
     },
@@ -34,8 +34,8 @@ class SuggestOutputs(Outputs):
         str | None,
         options.option(
             metavar="FILE",
-            help="Write a file of constraints to fill in: lines '?? i j', with the reason; ML or "
-            "CL belongs in the place of ??. '-' as for --json.",
+            help="Write a file of constraints to fill in: lines '?? i j' with the reason; "
+            "replace ?? by ML or CL. '-' as for --json.",
         ),
     ] = None
     csv: Annotated[
@@ -55,34 +55,32 @@ def suggest(
     memberships: Annotated[
         Literal["covariance", "cost", "relaxation"],
         options.option(
-            help="How it is told where a point may belong: by distances measured as the clusters "
-            "are shaped, by the cost of moving it, or by what the semidefinite relaxation leaves "
-            "undecided."
+            help="How to estimate where a point may belong: by distances scaled to the shapes of "
+            "clusters, by the cost of moving it, or by the semidefinite relaxation."
         ),
     ] = "covariance",
     clustering: Annotated[
         str | None,
         options.option(
             metavar="FILE",
-            default="the best that a quick search finds",
-            help="Labels of the clustering that is asked about, such as a proven one, one per "
-            "line.",
+            default="from a quick search",
+            help="Labels of the clustering to ask about, such as a proven one, one per line.",
         ),
     ] = None,
     column: options.LabelsColumn = None,
     seed: options.Seed = 0,
     time_limit: Annotated[
         float | None,
-        options.option(metavar="S", help="Seconds for the search, and for the relaxation."),
+        options.option(metavar="S", help="Time limit of the search, and of the relaxation."),
     ] = None,
     outputs: SuggestOutputs = SuggestOutputs(),
     quiet: Annotated[bool, options.flag("--quiet", help="Print errors and warnings only.")] = False,
     debug: options.Debug = False,
 ) -> ExitCode:
-    """Suggest pairs to ask an expert about next, whose answers are worth most for the clustering.
+    """Suggest the pairs to ask an expert about next: those whose answers help most.
 
-    Answers are must-links (ML) and cannot-links (CL) of the next run. No pair is among them that
-    the constraints imply already, or that answers to the others could imply.
+    Answers are must-links (ML) and cannot-links (CL) for the next run. Pairs whose answers follow
+    from the constraints, or from other suggested pairs, are left out.
     """
     with one_line_errors(debug):
         outputs.check([data, inputs.constraints, clustering])

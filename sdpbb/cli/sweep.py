@@ -32,7 +32,7 @@ EXITS = meanings(
     {
         ExitCode.OPTIMAL: "every k is proven: optimal within the gap, or infeasible",
         ExitCode.UNANSWERED: "the run of a k failed",
-        ExitCode.LIMIT: "stopped at a limit: some k is not proven, or was not begun",
+        ExitCode.LIMIT: "stopped at a limit: some k is not proven or not started",
         ExitCode.BACKEND_FAILURE: "the worker processes cannot start",
     },
     without=[ExitCode.LIMIT_WITHOUT_CLUSTERING, ExitCode.INFEASIBLE],
@@ -62,7 +62,7 @@ class SweepOutputs(Outputs):
         str | None,
         options.option(
             metavar="OUT",
-            help="Write the labels of every k as CSV: a row for each point, a column for each k; "
+            help="Write the labels of every k as CSV: a row for each point, a column for each k. "
             "'-' as for --json.",
         ),
     ] = None
@@ -74,8 +74,8 @@ class SweepOutputs(Outputs):
         str | None,
         options.option(
             metavar="OUT",
-            help="Draw costs, their proven intervals, silhouettes and the agreement of neighbours; "
-            "a name in .png, .svg or .pdf. Needs matplotlib (the extra 'plot').",
+            help="Draw costs with proven intervals, silhouettes, and the agreement with the "
+            "previous k, to a .png, .svg or .pdf. Needs matplotlib (the extra 'plot').",
         ),
     ] = None
 
@@ -84,7 +84,8 @@ class SweepOutputs(Outputs):
         options.option(
             "--report",
             metavar="OUT",
-            help="Write a page of HTML on the sweep, with the picture; needs matplotlib.",
+            help="Write an HTML report on the sweep, with the picture. Needs matplotlib (the "
+            "extra 'plot').",
         ),
     ] = None
 
@@ -120,22 +121,22 @@ def sweep(
     workers: Annotated[
         int | None,
         options.option(
-            metavar="N", default="number of cores", help="Numbers of clusters at the same time."
+            metavar="N", default="number of cores", help="Number of runs at the same time."
         ),
     ] = None,
     out: Annotated[
         str | None,
         options.option(
             metavar="DIR",
-            help="A folder for the tables (sweep.csv, sweep.json, labels.csv) and for a checkpoint "
-            "of each k.",
+            help="Folder for tables (sweep.csv, sweep.json, labels.csv) and a checkpoint of each "
+            "k.",
         ),
     ] = None,
     resume: Annotated[
         bool,
         options.flag(
-            help="Go on with the sweep in the folder: what is proven is kept, what was stopped by "
-            "a limit goes on."
+            help="Resume the sweep in the folder: proven k stay as they are, k stopped by a "
+            "limit continue."
         ),
     ] = False,
     certificates: Annotated[
@@ -145,11 +146,11 @@ def sweep(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
-    """Find and prove the best clustering of the points in DATA for each of several k.
+    """Find and prove the best clustering of the points in DATA for several k.
 
-    Each run begins with the clustering of its neighbour. The table has the cost, what it is proven
-    to be at least, its decrease, the silhouette and the adjusted Rand index with the clustering
-    before.
+    Each run starts with the clustering of a neighbouring k. The table has the cost, its proven
+    lower bound, the decrease, the silhouette, and the adjusted Rand index (ARI) to the clustering
+    of the previous k.
     """
     with one_line_errors(debug):
         wanted = numbers_of_clusters(ks)

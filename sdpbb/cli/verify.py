@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 EXITS = meanings(
     {
         ExitCode.OPTIMAL: "verified: the clustering is optimal within the gap",
-        ExitCode.REJECTED: "rejected: the certificate does not prove what it says of the instance",
+        ExitCode.REJECTED: "rejected: the certificate does not prove its claim about the instance",
         ExitCode.LIMIT: "verified: a clustering that is not proven optimal, and a lower bound",
         ExitCode.LIMIT_WITHOUT_CLUSTERING: "verified: a lower bound, without a clustering",
-        ExitCode.INFEASIBLE: "verified: no clustering keeps the constraints",
-        ExitCode.INTERRUPTED: "interrupted: nothing was verified",
-        ExitCode.TERMINATED: "terminated (SIGTERM): nothing was verified",
+        ExitCode.INFEASIBLE: "verified: no clustering satisfies the constraints",
+        ExitCode.INTERRUPTED: "interrupted: nothing is verified",
+        ExitCode.TERMINATED: "terminated (SIGTERM): nothing is verified",
     },
     without=[ExitCode.BACKEND_FAILURE],
 )
@@ -47,15 +47,16 @@ Labels = Annotated[
     str | None,
     options.option(
         metavar="FILE",
-        help="Labels, one per line: reject a certificate that is about another clustering.",
+        help="Labels, one per line: reject a certificate about another clustering.",
     ),
 ]
 Gap = Annotated[
     float | None,
     options.option(
         metavar="G",
-        help="Call the clustering optimal if its proven gap is at most G, and else feasible.",
-        default="as the certificate says",
+        help="Report the clustering as optimal if its proven gap is at most G, otherwise as "
+        "feasible.",
+        default="as stated in the certificate",
     ),
 ]
 
@@ -64,7 +65,7 @@ Workers = Annotated[
     int,
     options.option(
         metavar="N",
-        help="Threads, each of which checks one subset at a time, of a certificate about subsets.",
+        help="Number of threads for a certificate about subsets; each checks one subset at a time.",
     ),
 ]
 
@@ -73,7 +74,9 @@ Workers = Annotated[
 class VerifyInputs(InstanceOptions):
     """Options on the files of the instance; the certificate states k, too."""
 
-    k: Annotated[int | None, options.clusters("as DATA says, or else the certificate")] = None
+    k: Annotated[
+        int | None, options.clusters("as stated in DATA, otherwise in the certificate")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -103,9 +106,9 @@ def verify(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
-    """Check a certificate that 'sdpbb solve --certificate' has written.
+    """Check a certificate that 'sdpbb solve --certificate' wrote.
 
-    It is proven again, without the solver, what the certificate says of the instance.
+    The claim of the certificate about the instance is proven again, without the solver.
     """
     with one_line_errors(debug):
         outputs.check([file, data, inputs.constraints, labels])
@@ -185,7 +188,7 @@ def _check_labels(path: str, expected: NDArray[np.intp], certificate: Certificat
     from sdpbb.checker.rejection import Rejected
 
     if certificate.labels is None:
-        raise Rejected(f"labels of {path}: the certificate is about no clustering")
+        raise Rejected(f"labels of {path}: the certificate is not about a clustering")
     proven = certificate.labels.load()
     different = (proven != expected).nonzero()[0]
     if not len(different):
@@ -195,8 +198,8 @@ def _check_labels(path: str, expected: NDArray[np.intp], certificate: Certificat
     number = min(proven[point], expected[point])
     other = int((proven == number).argmax())
     raise Rejected(
-        f"labels of {path} are another clustering: points {other} and {point} (from 0) share a "
-        "cluster in one only"
+        f"labels of {path} are another clustering: only one of both has points {other} and "
+        f"{point} (from 0) in the same cluster"
     )
 
 

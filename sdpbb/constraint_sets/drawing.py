@@ -54,7 +54,7 @@ class Drawing:
             )
         if self.confidence is not None and self.noise:
             raise ParameterError(
-                f"noise = {self.noise:g}: expected none with --confidence, which draws wrong "
+                f"noise = {self.noise:g}: not allowed with --confidence, which draws wrong "
                 "constraints itself"
             )
         if self.seed < 0:
@@ -108,5 +108,5 @@ class Drawing:
         if self.confidence is not None:
             what += f", right with probabilities from {self.confidence:g} (PCCC)"
         elif self.noise:
-            what += f", a share of {self.noise:g} stated the other way (BH-k-means)"
+            what += f", a share of {self.noise:g} turned into the other kind (BH-k-means)"
         return f"{what}{', soft' if self.soft else ''}, seed {self.seed}"

@@ -21,17 +21,17 @@ def left_out(instance: Instance, bounds: SubsetBounds) -> tuple[str, ...]:
     told = []
     has_least = (instance.min_size or 1) > 1 or instance.min_weight is not None
     if has_least or instance.sizes is not None:
-        told.append("bounds of subsets leave out least sizes and weights, and listed sizes")
+        told.append("bounds of subsets ignore minimum sizes, minimum weights and listed sizes")
     # Certificates state greatest weights in the units of the whole.
     is_certified = bounds.proofs is not None and instance.max_weight is not None
     if is_certified and any(part.max_weight is not None for part in _parts(instance, bounds)):
-        told.append("certified bounds of subsets leave out greatest weights")
+        told.append("certified bounds of subsets ignore maximum weights")
     n_across = _cannot_links_across(instance, bounds)
     if n_across:
-        told.append(f"bounds of subsets leave out {counted(n_across, 'cannot-link')} across")
+        told.append(f"bounds of subsets ignore {counted(n_across, 'cannot-link')} between subsets")
     n_soft = _soft_left_out(instance, bounds)
     if n_soft:
-        told.append(f"bounds of subsets leave out {counted(n_soft, 'soft constraint')}")
+        told.append(f"bounds of subsets ignore {counted(n_soft, 'soft constraint')}")
     return tuple(told)
 
 

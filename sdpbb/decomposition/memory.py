@@ -44,8 +44,8 @@ class SubsetMemory:
         size = self._evidence_mebibytes(most)
         if self.is_certified and size > LARGEST_FILE:
             raise ParameterError(
-                f"certificate = ...: expected none, as the evidence of subsets takes {size:,.0f} "
-                f"MiB, and a certificate holds {LARGEST_FILE:,.0f}"
+                f"certificate = ...: not possible, as the proof takes {size:,.0f} MiB, and a "
+                f"certificate holds {LARGEST_FILE:,.0f}"
             )
 
     def holds_evidence(self, most: int) -> bool:

@@ -15,51 +15,46 @@ class DecompositionParameters(Parameters):
 
     least_blocks: int = parameter(
         1000,
-        "Without being asked for, subsets are bounded first where there are so many blocks.",
+        "Minimum blocks for starting with bounds of subsets automatically.",
         ge=2,
     )
     smallest: int = parameter(
         150,
-        "Blocks of the smallest subsets, about; more where there are many clusters.",
+        "Approximate blocks of the smallest subsets; more for many clusters.",
         reason="They give the first bound.",
         ge=2,
     )
-    per_cluster: int = parameter(
-        12, "Blocks of the smallest subsets for each cluster, at least.", ge=1
-    )
+    per_cluster: int = parameter(12, "Minimum blocks per cluster of the smallest subsets.", ge=1)
     largest: int = parameter(
         4000,
-        "Blocks of the largest subsets, about; fewer where the memory holds no more.",
-        reason="What takes an iteration of a second.",
+        "Approximate blocks of the largest subsets; fewer if memory is short.",
+        reason="An iteration takes about a second at this size.",
         ge=2,
     )
     accuracy: float = parameter(
         0.5,
-        "A subset is bounded to this part of what the sum loses by it anyway: of what its own "
-        "best clustering saves, for the most part.",
-        reason="Larger subsets, which lose less, are bounded next.",
+        "Accuracy of the bound of a subset, as a share of the loss of the decomposition itself.",
+        reason="Larger subsets, which lose less, come next.",
         gt=0,
         le=1,
     )
-    largest_gap: float = parameter(
-        5e-2, "Relative gap to which a subset is bounded, at most.", gt=0, lt=1
-    )
+    largest_gap: float = parameter(5e-2, "Maximum relative gap of a subset.", gt=0, lt=1)
     least_gap: float = parameter(
         0.25,
-        "Part of the gap of the run to which a subset is bounded, at least.",
+        "Minimum relative gap of a subset, as a share of the gap of the run.",
         gt=0,
         le=1,
     )
     seconds_factor: float = parameter(
         4.0,
-        "A subset is given up, with the bound it has, once it takes so many times as long as "
-        "others of its size.",
+        "Stop bounding a subset once it takes this many times as long as others of its size; its "
+        "bound counts.",
         gt=1,
         infinite=True,
     )
     max_pricing_slices: int = parameter(
         1,
-        "Enumeration is given up after this many slices of exact pricing in a subset.",
-        reason="What stays open is bounded again as a part of a larger subset.",
+        "Maximum slices of exact pricing for enumeration in a subset.",
+        reason="Open subsets are bounded again as parts of larger ones.",
         ge=1,
     )

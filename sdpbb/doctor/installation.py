@@ -85,8 +85,8 @@ def _kernels() -> Iterator[Fact]:
         slow = "NUMBA_DISABLE_JIT is set: kernels run as plain Python, 100 times slower; unset it"
         yield Fact(group, "Compiler", "off", slow)
     named = os.environ.get("NUMBA_CACHE_DIR")
-    place = named or "beside the source, or in the user's cache"
-    refused = "" if can_record() else "the folder is not writable: every process compiles anew"
+    place = named or "next to the source, or in the user's cache"
+    refused = "" if can_record() else "the folder is not writable: every process compiles again"
     yield Fact(group, "Cache", place, refused)
     parts = [HEURISTICS, RARE_HEURISTICS]
     parts += [p for entry in BOUNDING_METHODS.values() for p in entry.kernels if p not in parts]

@@ -41,10 +41,10 @@ class SelfCheck:
 def self_test() -> Iterator[SelfCheck]:
     """Run the checks, one after the other; what one of them raises is its problem."""
     checks: tuple[tuple[str, Callable[[], str]], ...] = (
-        ("the optimum of all clusterings of 8 points, looked at one by one", _enumeration),
-        ("the same optimum by semidefinite bounds and by columns, 40 points", _agreement),
-        ("a certificate of 60 points, verified, and rejected for other points", _certificate),
-        ("constraints that cannot hold together", _conflict),
+        ("optimum of 8 points against full enumeration", _enumeration),
+        ("same optimum by semidefinite bounds and by columns, 40 points", _agreement),
+        ("certificate of 60 points: verified, and rejected for other points", _certificate),
+        ("contradictory constraints are detected", _conflict),
     )
     for name, check in checks:
         started = time.perf_counter()

@@ -228,7 +228,7 @@ class ExactConstrainedKMeans(
         self._keep(result, instance)
         if result.status is SolutionStatus.FEASIBLE:
             warn_caller(
-                f"stopped by {stopped_by(result.termination)} with a clustering that is not proven "
+                f"stopped by {stopped_by(result.termination)}; the clustering is not proven "
                 f"optimal (gap {percent_up(result.gap)})",
                 ConvergenceWarning,
             )
@@ -279,7 +279,7 @@ class ExactConstrainedKMeans(
                 checked_size(max_size, "max_size"),
             )
         if labels is None:
-            raise InvalidInstance("no labels of these points keep the constraints")
+            raise InvalidInstance("no labels of these points satisfy the constraints")
         return labels
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -317,7 +317,7 @@ class ExactConstrainedKMeans(
         if not _is_integer(k) or k < 1:
             raise InvalidParameter(f"n_clusters = {k!r}: expected an integer >= 1")
         if self.n_jobs is not None and (not _is_integer(self.n_jobs) or self.n_jobs == 0):
-            raise InvalidParameter(f"n_jobs = {self.n_jobs!r}: expected an integer but 0, or None")
+            raise InvalidParameter(f"n_jobs = {self.n_jobs!r}: expected a nonzero integer or None")
         seed = self.random_state
         state = check_random_state(seed)
         with as_value_errors():

@@ -39,10 +39,10 @@ def as_value_errors() -> Iterator[None]:
 def without_clustering(result: Result) -> InvalidInstance | NoClusteringFound:
     """Return the error of a fit whose result has no clustering."""
     if result.infeasibility is not None:
-        return InvalidInstance(f"no clustering keeps the constraints: {_proof(result)}")
+        return InvalidInstance(f"no clustering satisfies the constraints: {_proof(result)}")
     return NoClusteringFound(
-        f"stopped by {stopped_by(result.termination)} without a clustering or a proof that "
-        "there is none; expected more time, or fewer constraints"
+        f"stopped by {stopped_by(result.termination)}; found neither a clustering nor a proof "
+        "that none exists; allow more time or fewer constraints"
     )
 
 

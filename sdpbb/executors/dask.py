@@ -103,7 +103,8 @@ class DaskCluster(TaskExecutor):
             seconds = time.monotonic() - self._empty_since
             if seconds > self._patience:
                 raise BackendFailure(
-                    f"the Dask cluster at {self._address} has had no worker for {seconds:.0f} s"
+                    f"the Dask cluster at {self._address} has been without workers for "
+                    f"{seconds:.0f} s"
                 )
 
     def submit(self, function: Callable[[], Any], seconds: float = math.inf) -> Future[Any]:
@@ -228,7 +229,7 @@ def _run_on_worker(wanted: str, warm_up: Callable[[], None] | None, task: bytes)
 @functools.cache
 def _prepare(wanted: str, warm_up: Callable[[], None] | None) -> None:
     if version("sdpbb") != wanted:
-        raise ImportError(f"sdpbb {wanted} is wanted, {version('sdpbb')} installed")
+        raise ImportError(f"needs sdpbb {wanted}, has {version('sdpbb')}")
     if warm_up is not None:
         warm_up()
 

@@ -48,7 +48,7 @@ class Conflict:
         if left_out > 0:
             lines.append(f"  ... and {left_out} more")
         if not self.is_minimal:
-            lines.append("(perhaps not all of them are needed: the time to find out was over)")
+            lines.append("(perhaps not all are needed; the time was too short to decide)")
         if not self.is_exact:
             lines.append("(by an integer programming solver in floating point)")
         return "\n".join(lines)

@@ -218,7 +218,7 @@ def _kind_and_heading(
             f"fewer than k = {k} clusters"
         )
     if k == 1:
-        return InfeasibilityKind.CLIQUE, "a cannot-link, and only k = 1 cluster"
+        return InfeasibilityKind.CLIQUE, "a cannot-link with only k = 1 cluster"
     if len(cannot_link) == 1:
         return InfeasibilityKind.CANNOT_LINK_IN_BLOCK, _in_block(len(must_link))
     if k == 2:
@@ -233,7 +233,7 @@ def _kind_and_heading(
     m = graph.shape[0]
     if m == k + 1 and graph.nnz == m * k:
         return InfeasibilityKind.CLIQUE, (
-            f"{k + 1} {groups}, each two of which cannot link, but only k = {k} clusters"
+            f"{k + 1} {groups} that are all cannot-linked to each other, but only k = {k} clusters"
         )
     return InfeasibilityKind.NOT_COLOURABLE, (
         f"{m} {groups} that cannot be put into k = {k} clusters without violating one of "
@@ -254,12 +254,12 @@ def _on_clusters(catalogue: Catalogue, numbers: Sequence[int]) -> tuple[Infeasib
     match kind:
         case InfeasibilityKind.BLOCK_NOT_ALLOWED:
             if len(catalogue.split(numbers)[0]):
-                return kind, "points that must be together, which no cluster may hold"
-            return kind, f"a point that none of k = {k} clusters may hold"
+                return kind, "points that must be together, but no cluster may hold them"
+            return kind, "a point that no cluster may hold"
         case InfeasibilityKind.TOO_MUCH_FOR_K:
             return kind, (
                 f"more points, weight or pairs that must be together than k = {k} clusters may hold"
             )
         case InfeasibilityKind.SIZES:
             return kind, f"k = {k} clusters of these sizes, or weights, cannot hold the points"
-    return kind, f"no clustering into k = {k} clusters keeps all of these"
+    return kind, f"no clustering into k = {k} clusters satisfies all of these"

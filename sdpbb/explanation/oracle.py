@@ -141,8 +141,8 @@ class Oracle:
         verdict, _ = colour_exactly(graph, self._catalogue.instance.k, FINAL_NODES)
         if verdict is Colourability.YES:
             raise BackendFailure(
-                "the integer programming solver says that constraints cannot hold together, and "
-                "there is a clustering that keeps them"
+                "the integer programming solver calls constraints contradictory, but a "
+                "clustering satisfies them"
             )
         return verdict is Colourability.NO
 

@@ -120,7 +120,7 @@ class ConstraintReport:
         return "\n\n".join([summary, *_sections(self)])
 
     def __repr__(self) -> str:
-        known = {True: "feasible", False: "infeasible", None: "not known whether feasible"}
+        known = {True: "feasible", False: "infeasible", None: "feasibility unknown"}
         told = [known[self.is_feasible]]
         if self.conflict is not None:
             told.append(f"{counted(len(self.conflict.members), 'constraint')} in conflict")
@@ -161,15 +161,15 @@ def _summary(report: ConstraintReport) -> list[tuple[str, str]]:
 def _status(report: ConstraintReport) -> str:
     k = report.instance.k
     if report.is_feasible is None:
-        return "not known: neither a clustering that keeps them nor a proof was found"
+        return "unknown: found neither a clustering that satisfies them nor a proof of conflict"
     if report.is_feasible:
-        return f"feasible: there is a clustering into k = {k} clusters that keeps them"
-    return f"infeasible: no clustering into k = {k} clusters keeps them"
+        return f"feasible: a clustering into k = {k} clusters satisfies them"
+    return f"infeasible: no clustering into k = {k} clusters satisfies them"
 
 
 def _facts(groups: Groups) -> list[tuple[str, str]]:
     forced = groups.n_groups - groups.n_blocks
-    joined = f", {groups.n_blocks} when those forced together are one" if forced else ""
+    joined = f", {groups.n_blocks} after merging groups forced together" if forced else ""
     in_large = f" ({groups.n_in_large} points, the largest {groups.largest})"
     return [
         (
@@ -180,7 +180,7 @@ def _facts(groups: Groups) -> list[tuple[str, str]]:
         ("Together", _pairs(groups.together, groups.stated_together)),
         ("Apart", _pairs(groups.apart, groups.stated_apart)),
         ("Components", _components(groups)),
-        ("Clusters", f"no k below {groups.k_at_least} or above {groups.k_at_most} is feasible"),
+        ("Clusters", f"every feasible k is from {groups.k_at_least} to {groups.k_at_most}"),
     ]
 
 
@@ -205,9 +205,9 @@ def _sections(report: ConstraintReport) -> list[str]:
         heading = f"{counted(len(report.redundant), 'constraint')} that the others imply:"
         sections.append("\n".join([heading, *_first(table(report.redundant))]))
     if not report.is_complete:
-        sections.append("The time was over before all implied constraints had been looked for.")
+        sections.append("The time was too short to find all implied constraints.")
     if report.warnings:
-        sections.append("\n".join(["Worth a second look:", *_first(_indented(report.warnings))]))
+        sections.append("\n".join(["Please check:", *_first(_indented(report.warnings))]))
     return sections
 
 

@@ -28,7 +28,7 @@ def suspicions(instance: Instance) -> Iterator[str]:
         yield from _repeated(instance, argument)
     if instance.has_soft_constraints:
         n_soft = len(instance.soft_must_link) + len(instance.soft_cannot_link)
-        yield f"{counted(n_soft, 'soft constraint')} left aside"
+        yield f"{counted(n_soft, 'soft constraint')} not checked"
     _, first, same = np.unique(instance.points, axis=0, return_index=True, return_inverse=True)
     same = same.reshape(-1)
     yield from _apart_though_equal(instance, same)

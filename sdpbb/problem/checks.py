@@ -67,7 +67,7 @@ _DISTANCES = (
 )
 # What can be done about missing values of an array.
 _WITHOUT_NAN = (
-    "values that are missing: Instance.from_points(..., missing=...), or scikit-learn's imputers"
+    "missing values: use Instance.from_points(..., missing=...), or scikit-learn's imputers"
 )
 
 
@@ -148,8 +148,8 @@ def checked_weights(values: Any, points: NDArray[np.float64]) -> NDArray[np.floa
             )
     if weights.max() > MOST_SPREAD * weights.min():
         raise InstanceError(
-            f"weights: from {weights.min():g} to {weights.max():g}; expected them to differ by "
-            f"a factor of {MOST_SPREAD:g} at most, as sums of more lose the light ones"
+            f"weights: from {weights.min():g} to {weights.max():g}; expected a ratio of at most "
+            f"{MOST_SPREAD:g}, as larger sums lose the light ones"
         )
     # In the units in which the mean weight is about 1.
     length = math.sqrt(math.fsum(weights.tolist()) / n)

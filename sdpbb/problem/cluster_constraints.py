@@ -354,7 +354,7 @@ def _pairs(constraint: ClusterConstraint, values: Any) -> tuple[tuple[int, int],
 
 def _row(name: str, value: Any) -> int:
     if not _is_integer(value) or value < 0:
-        raise InstanceError(f"{name}: {value!r} is no row number; expected integers >= 0")
+        raise InstanceError(f"{name}: {value!r} is not a row number; expected integers >= 0")
     return int(value)
 
 

@@ -28,7 +28,7 @@ _FEATURES = (
     "numbers, or to leave the column out (drop), or to name the rows by it (index_column), or "
     "columns of 0 and 1 for its categories (pandas.get_dummies)"
 )
-_WEIGHTS = "numbers of more than 0, as these are the weights"
+_WEIGHTS = "numbers above 0, as these are the weights"
 
 
 def table_of_frame(frame: Any, reading: Reading) -> PointTable:
@@ -51,7 +51,7 @@ def table_of_frame(frame: Any, reading: Reading) -> PointTable:
     left_out = {column for _, column in reading.left_out}
     features = [at for at, column in enumerate(columns) if column not in left_out]
     if not features:
-        raise InstanceError("points: no columns are left as features; expected at least one")
+        raise InstanceError("points: no feature columns remain; expected at least one")
     names = tuple(str(columns[at]) for at in features)
     check_weight_column(names, reading.weight_column)
     points = np.empty((len(frame), len(features)))
@@ -155,7 +155,7 @@ def _number(name: Any, number_of: Mapping[Hashable, int], where: str) -> int:
         number = None
     if number is None:
         raise InstanceError(
-            f"{where}: no row is called {quoted(name)}{hint_at_similar(name, number_of)}"
+            f"{where}: no row has the name {quoted(name)}{hint_at_similar(name, number_of)}"
         )
     return number
 

@@ -16,14 +16,14 @@ class InfeasibilityKind(Enum):
 
     CANNOT_LINK_IN_BLOCK = "a cannot-link between points that must be together"
     ODD_CYCLE = "an odd cycle of cannot-links with k = 2"
-    CLIQUE = "more than k blocks that are mutually cannot-linked"
+    CLIQUE = "more than k blocks that are all cannot-linked to each other"
     TOO_FEW_BLOCKS = "fewer than k blocks"
     NOT_COLOURABLE = "the cannot-link graph has no colouring with k colours"
     """The verdict of an integer programming solver in floating point, on 0-1 data."""
-    BLOCK_NOT_ALLOWED = "points that must be together, which no cluster may hold"
+    BLOCK_NOT_ALLOWED = "points that must be together, but no cluster may hold them"
     TOO_MUCH_FOR_K = "more points, or pairs that must be together, than k clusters may hold"
-    SIZES = "clusters of the sizes asked for cannot hold the points"
-    EXHAUSTED = "no clustering keeps the constraints on clusters"
+    SIZES = "clusters of the requested sizes cannot hold the points"
+    EXHAUSTED = "no clustering satisfies the constraints on clusters"
     """The search has looked everywhere."""
 
 

@@ -245,7 +245,7 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
             limits = ("min_size", "max_size", "sizes", "min_weight", "max_weight")
             own = [name for name in limits if getattr(self, name) is not None]
             argument = ", ".join(own) if own else "cluster_constraints"
-            raise InstanceError(f"{argument}: expected none beyond cannot-links")
+            raise InstanceError(f"{argument}: only cannot-links are possible here")
         return replace(self, cannot_link=self._all_cannot_links(), cluster_constraints=())
 
     def in_pairs_and_sizes(self) -> Instance:

@@ -19,8 +19,8 @@ MISSING = ("drop-rows", "mean", "median")
 """What can be done about missing values."""
 
 REMEDY = (
-    "numbers, or what is done about those that are missing (--missing drop-rows, mean or median; "
-    "missing= in Python; or one of scikit-learn's imputers before)"
+    "numbers, or a treatment of missing values (--missing drop-rows, mean or median; missing= in "
+    "Python; or scikit-learn's imputers)"
 )
 """End of messages on missing values, after "expected"."""
 
@@ -39,7 +39,7 @@ def check_missing(missing: object) -> None:
     if missing is not None and missing not in MISSING:
         raise ParameterError(
             f"missing = {missing!r}: expected {', '.join(map(repr, MISSING))}, or None, which "
-            "refuses them"
+            "makes them an error"
         )
 
 
@@ -90,13 +90,13 @@ def _without_rows(table: PointTable, lacking: NDArray[np.bool_], where: str) -> 
     dropped, kept = np.flatnonzero(lacking), np.flatnonzero(~lacking)
     if not len(kept):
         raise InstanceError(
-            f"{where}missing = 'drop-rows': no row is left, as every one lacks a value; expected "
-            "--missing mean or median, or to leave columns out (--drop)"
+            f"{where}missing = 'drop-rows': every row lacks a value, so no row remains; expected "
+            "--missing mean or median, or to ignore columns (--drop)"
         )
     names = [_row(table, row) for row in dropped[:SHOWN].tolist()]
     more = f" and {len(dropped) - SHOWN} more" if len(dropped) > SHOWN else ""
     step = (
-        f"{counted(len(dropped), 'row')} of {len(lacking)} left out, as values are missing: "
+        f"{counted(len(dropped), 'row')} of {len(lacking)} dropped, as values are missing: "
         f"{', '.join(names)}{more}"
     )
     warn_caller(f"{where}{step}", InstanceNote)
@@ -134,7 +134,7 @@ def _filled_in(
             )
         if lacks[:, j].all():
             raise InstanceError(
-                f"{where}{_column(table, j)} has no value at all; expected to leave it out (--drop)"
+                f"{where}{_column(table, j)} has no value at all; ignore it with --drop"
             )
         known = points[~lacks[:, j], j]
         mean = math.fsum(known.tolist()) / len(known)  # the same one on every machine

@@ -58,8 +58,8 @@ def table_in_memory(
         known_classes = None
     if weights is not None and reading.weight_column is not None:
         raise InstanceError(
-            f"weights: stated beside weight_column = {reading.weight_column!r}; expected one of "
-            "the two"
+            f"weights: given together with weight_column = {reading.weight_column!r}; expected "
+            "one of the two"
         )
     if is_frame(points):
         table = table_of_frame(points, reading)

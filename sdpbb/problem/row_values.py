@@ -88,8 +88,9 @@ def _names_of_rows(index: Any, origin: Origin, argument: str) -> _RowNames | Non
             return None
         if merely_counts(index):  # of no names: whether they are numbers of rows is not certain
             raise InstanceError(
-                f"{argument}: their index merely counts, and is not that of the points; expected "
-                f"the index of the points, or {argument}.to_numpy(), which goes by position"
+                f"{argument}: their index only counts, and differs from the index of the points; "
+                f"expected the index of the points, or {argument}.to_numpy(), which goes by "
+                "position"
             )
         if column is None or not counts or set(map(str, index)).isdisjoint(column):
             return _RowNames(list(origin.index), set(origin.data_index), are_text=False)

@@ -67,8 +67,8 @@ def stated_in_file(
     k = table.k if k is None else k
     if k is None:
         raise InstanceError(
-            f"{shown_path(data)}: the number of clusters is not stated; give k (option -k), "
-            "or a first line n d k"
+            f"{shown_path(data)}: the number of clusters is missing; give k (option -k), or a "
+            "first line n d k"
         )
     k = number_of_clusters(k, len(table.points))
     with in_file():
@@ -100,8 +100,8 @@ def stated_in_file(
             checked_sizes(stated.sizes, len(points), k)
     if weights is None and not (stated.min_weight is None and stated.max_weight is None):
         warn_caller(
-            f"{shown_path(constraints or '')}: limits on weights count points, as these have none; "
-            "--weight-column names the column of weights",
+            f"{shown_path(constraints or '')}: limits on weights count points, as points have no "
+            "weights; --weight-column names the column of weights",
             InstanceNote,
         )
     arguments = stated.arguments(points, origin)

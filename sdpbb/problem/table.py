@@ -117,7 +117,7 @@ class PointTable:
         argument = f"{where}weight_column = {shown(str(column))}"
         at = self.feature_names.index(column)
         if len(self.feature_names) == 1:
-            raise InstanceError(f"{argument}: no columns are left as features; expected one more")
+            raise InstanceError(f"{argument}: no feature columns remain; expected at least one")
         weights = self.points[:, at]
         wrong = np.flatnonzero(~(weights > 0.0))
         if len(wrong):
@@ -161,7 +161,7 @@ def check_column(columns: Sequence[Hashable], column: str, argument: str) -> Non
             f"{', ...' if len(columns) > 10 else ''}"
         )
     if list(columns).count(column) > 1:
-        raise InstanceError(f"{where}: two columns are called so; expected one of its own")
+        raise InstanceError(f"{where}: two columns have this name; expected different names")
 
 
 def check_weight_column(features: Sequence[str], column: str | None, where: str = "") -> None:
@@ -195,7 +195,7 @@ def hint_at_similar(name: object, names: Iterable[Hashable]) -> str:
     """Return the end of a message on an unknown name: the most similar known one; "" if none is."""
     by_text = {str(other): other for other in names}
     close = difflib.get_close_matches(str(name), by_text, 1)
-    return f"; is {quoted(by_text[close[0]])} meant?" if close else ""
+    return f"; did you mean {quoted(by_text[close[0]])}?" if close else ""
 
 
 def quoted(value: object) -> str:

@@ -64,7 +64,7 @@ def open_text(path: FilePath, encoding: str | None = None) -> Iterator[TextIO]:
     except UnicodeError as error:
         raise InstanceError(f"{name}: {_encoding_problem(error, encoding)}") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InstanceError(f"{name}: is a damaged file of gzip ({error})") from None
+        raise InstanceError(f"{name}: is a damaged gzip file ({error})") from None
     except OSError as error:
         raise InstanceError(f"{name}: cannot be read ({error.strerror or error})") from None
 
@@ -230,8 +230,8 @@ def _encoding_problem(error: UnicodeError, encoding: str | None) -> str:
     if encoding is not None or not codec.startswith("UTF-8"):
         return f"is not {codec} text (byte 0x{byte:02x}); expected another encoding"
     return (
-        f"is not UTF-8 text (byte 0x{byte:02x}); expected a text file, in another encoding if that "
-        "is said (--encoding cp1252 for one of Excel, latin-1, utf-16)"
+        f"is not UTF-8 text (byte 0x{byte:02x}); expected UTF-8 text, or --encoding (cp1252 for "
+        "files of Excel, latin-1, utf-16)"
     )
 
 

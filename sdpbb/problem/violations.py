@@ -90,7 +90,7 @@ def objection(instance: Instance, partition: Partition) -> str:
     """
     if partition.n_clusters != instance.k:
         found = counted(partition.n_clusters, "cluster")
-        return f"{found} in the place of k = {instance.k}"
+        return f"{found} instead of k = {instance.k}"
     first = next(iter(violations(instance, partition)), None)
     return "" if first is None else f"violates {first}"
 

@@ -122,18 +122,18 @@ class QueryReport:
         if not wrong:
             return ""
         return (
-            f"the clustering that is asked about {wrong}; it is the best that was found, and "
-            "'sdpbb check' looks for one that keeps the constraints"
+            f"the clustering to ask about {wrong}; it is the best found. 'sdpbb check' searches "
+            "for one that satisfies the constraints"
         )
 
     def _fewer(self) -> str:
         if len(self.queries) == self.n_asked_for:
             return ""
         if not self.queries:
-            return "nothing is left to ask: the constraints imply the answer to every pair"
+            return "no queries: the constraints imply the answer for every pair"
         return (
-            f"{len(self.queries)} of {self.n_asked_for} queries: answers to these may imply all "
-            "others; ask for more once they are known"
+            f"{len(self.queries)} of {self.n_asked_for} queries: their answers may imply all "
+            "others; run again with the answers for more"
         )
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -179,7 +179,7 @@ class QueryReport:
         if not self.queries:
             return f"# {self.note}\n"
         lines = [
-            f"# {counted(len(self.queries), 'pair')} to answer. In the place of ?? write",
+            f"# {counted(len(self.queries), 'pair')} to answer. Replace ?? by",
             "#   ML  if the two belong together",
             "#   CL  if they do not",
             "# and delete the lines that you cannot answer.",

@@ -105,8 +105,8 @@ def standing_of(
 def _nothing(instance: Instance, proof: Infeasibility) -> NoClusteringToAskAbout:
     named = Infeasibility(proof.kind, proof.points, rows=tuple(instance.origin.rows(proof.points)))
     return NoClusteringToAskAbout(
-        f"no clustering keeps the constraints: {named}; 'sdpbb check' names those that cannot "
-        "hold together"
+        f"no clustering satisfies the constraints: {named}; 'sdpbb check' names the contradictory "
+        "ones"
     )
 
 

@@ -15,7 +15,9 @@ class SearchParameters(Parameters):
 
     heuristic_iterations: tuple[int, ...] = parameter(
         (60, 160, 320),
-        "Iterations of the bounding of every node at which upper bounds are looked for from the "
-        "relaxation's solution, besides its end.",
+        "Iterations of bounding a node at which heuristics start from the relaxation's solution; "
+        "they also do at its end.",
     )
-    fixing: bool = parameter(True, "Fix pairs that every better clustering links one way.")
+    fixing: bool = parameter(
+        True, "Fix pairs that are together, or apart, in every better clustering."
+    )

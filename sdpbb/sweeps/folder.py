@@ -63,7 +63,9 @@ def open_folder(path: FilePath, resume: bool) -> SweepFolder:
     if problem := name_problem(folder):
         raise InstanceError(problem)
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        raise InstanceError(f"{shown_path(folder)}: is no folder; expected a folder, or a new name")
+        raise InstanceError(
+            f"{shown_path(folder)}: is not a folder; expected a folder, or a new name"
+        )
     try:
         os.makedirs(folder, exist_ok=True)
         names = os.listdir(folder)
@@ -74,7 +76,7 @@ def open_folder(path: FilePath, resume: bool) -> SweepFolder:
     ours = [name for name in names if name == TABLE or name.endswith(CHECKPOINT)]
     if ours and not resume:
         raise InstanceError(
-            f"{shown_path(folder)}: holds a sweep ({shown_path(min(ours))}); go on with it by "
+            f"{shown_path(folder)}: holds a sweep ({shown_path(min(ours))}); resume it with "
             "--resume (resume=True), or name a new folder"
         )
     return SweepFolder(folder)

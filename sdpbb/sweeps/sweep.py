@@ -295,7 +295,7 @@ def _outcome(completion: Completion) -> SweepOutcome:
         value: SweepOutcome = completion.value
         return value
     if completion.ending is Ending.OVERDUE:
-        return SweepOutcome(None, "did not end after its time limit, and was killed")
+        return SweepOutcome(None, "did not stop after its time limit, and was killed")
     return SweepOutcome(None, f"its worker process {completion.reasons[-1]}")
 
 

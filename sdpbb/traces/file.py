@@ -31,8 +31,8 @@ def read_trace(path: FilePath) -> Trace:
     except (ValueError, OverflowError, RecursionError) as error:
         reason = f" ({error})" if isinstance(error, _Malformed) else ""
         raise InstanceError(
-            f"{shown_path(path)}: is no trace{reason}; expected a file that 'sdpbb solve --trace' "
-            "has written"
+            f"{shown_path(path)}: is not a trace{reason}; expected a file that 'sdpbb solve "
+            "--trace' wrote"
         ) from None
 
 

@@ -205,7 +205,7 @@ def test_nothing_to_do_starts_no_worker(run, monkeypatch, tmp_path):
 
 def test_results_are_not_overwritten(run):
     run("fine")
-    with pytest.raises(BatchError, match="holds results already; go on with --resume, or give a"):
+    with pytest.raises(BatchError, match="holds results already; resume with --resume, or give a"):
         run("fine")
 
 
@@ -313,7 +313,7 @@ def test_files_that_cannot_be_written_are_named(run, monkeypatch, name, tmp_path
 def test_folders_that_cannot_be_used(run, tmp_path, monkeypatch):
     out = tmp_path / "out"
     out.touch()
-    with pytest.raises(BatchError, match=r"out: is no folder; expected a folder, or a new name"):
+    with pytest.raises(BatchError, match=r"out: is not a folder; expected a folder, or a new name"):
         run("fine")
     out.unlink()
     with pytest.raises(BatchError, match="'': is not the name of a file"):
@@ -337,7 +337,9 @@ def test_workers_that_cannot_start_end_the_batch(run, monkeypatch, tmp_path):
 
 def test_names_are_different(tmp_path):
     job = Job("a.txt", "a")
-    with pytest.raises(ParameterError, match=r"^name = 'a': is that of two jobs; expected another"):
+    with pytest.raises(
+        ParameterError, match=r"^name = 'a': two jobs have this name; expected different"
+    ):
         run_batch([job, replace(job, k=1)], tmp_path)
 
 

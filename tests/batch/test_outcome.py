@@ -84,7 +84,7 @@ def test_the_summary_says_it_all():
         assert f"{status.value:<12}{count:>8}  {MEANINGS[status]}" in lines
     assert "not done           1  --resume continues with them" in lines
     assert ["optimal", "or", "infeasible", "2", "1.000", "4.14"] in words
-    assert ["these", "and", "the", "stopped", "3", "3.000", "15.20"] in words
+    assert ["these", "and", "the", "stopped", "ones", "3", "3.000", "15.20"] in words
     assert "(shifts: 1 s, 10 nodes)" in lines
     stopped, failures = lines.index("Stopped:"), lines.index("Failed:")
     assert lines[stopped + 1 : failures - 1] == [

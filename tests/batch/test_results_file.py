@@ -90,7 +90,9 @@ def test_what_is_no_row_is_refused_with_its_line(path, line):
     write(path, ROWS[:1])
     with open(path, "a", encoding="utf-8") as file:
         file.write(f"{line}\n")
-    with pytest.raises(BatchError, match=r"results.jsonl:2: is no row of a batch of this version"):
+    with pytest.raises(
+        BatchError, match=r"results.jsonl:2: is not a row of a batch of this version"
+    ):
         read(path)
 
 

@@ -143,7 +143,7 @@ def test_the_commands(run, files):
     proof.unlink()
     code, _, errors = run("check", points, "--constraints", size, "--certificate", str(proof))
     assert code == ExitCode.FOUND
-    assert errors.endswith("proof: not written, as the constraints can hold together\n")
+    assert errors.endswith("proof: not written, as the constraints are consistent\n")
     assert not proof.exists()
     labels = files / "labels.txt"
     labels.write_text("".join(f"{i // 3}\n" for i in range(9)))
@@ -157,7 +157,7 @@ def test_the_commands(run, files):
     apart = str(files / "apart.txt")
     code, _, errors = gap(apart)
     assert code == ExitCode.OPTIMAL
-    assert "of the best one found, as LABELS violate constraints" in errors
+    assert "about the best clustering found, as LABELS violate constraints" in errors
     assert verify(apart)[0] == ExitCode.OPTIMAL
     assert verify(apart, "--labels", str(labels))[0] == ExitCode.REJECTED
     assert verify(size)[0] == ExitCode.REJECTED

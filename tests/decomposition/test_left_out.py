@@ -16,7 +16,7 @@ from sdpbb.report import summary
 from sdpbb.solver import solve
 
 POINTS = np.random.default_rng(0).normal(size=(8, 2))
-LEAST = "bounds of subsets leave out least sizes and weights, and listed sizes"
+LEAST = "bounds of subsets ignore minimum sizes, minimum weights and listed sizes"
 
 
 def halves(proven: list[float]) -> SubsetBounds:
@@ -50,7 +50,7 @@ def test_a_line_for_each_kind(constraints, told):
 
 
 def test_certified_subsets_know_nothing_of_greatest_weights():
-    told = ("certified bounds of subsets leave out greatest weights",)
+    told = ("certified bounds of subsets ignore maximum weights",)
     bounds = halves([0.0, 0.0, 1.0, 1.0])
     for most, is_told in ((20.0, True), (30.0, False)):  # the halves weigh 10 and 26
         instance = Instance(POINTS, 2, weights=np.arange(1.0, 9.0), max_weight=most)

@@ -125,7 +125,7 @@ def test_what_is_not_found_out_is_not_claimed(monkeypatch):
     monkeypatch.setattr(check, "diagnose", lambda *arguments: Diagnosis(Colourability.UNKNOWN))
     report = constraint_report(Instance(points(5), 2, [(0, 2)], [(0, 1)]))
     assert report.is_feasible is None
-    assert "not known" in str(report)
+    assert "unknown: found neither" in str(report)
     assert report.groups is not None
 
 
@@ -139,13 +139,13 @@ def test_a_summary_names_what_there_is():
     assert str(constraint_report(instance)) == (
         "Data            some: 8 points, 2 features, k = 2\n"
         "Constraints     2 must-links, 2 cannot-links\n"
-        "Status          feasible: there is a clustering into k = 2 clusters that keeps them\n"
-        "Groups          6 by must-links, 5 when those forced together are one; 1 of two points or "
-        "more (3 points, the largest 3)\n"
+        "Status          feasible: a clustering into k = 2 clusters satisfies them\n"
+        "Groups          6 by must-links, 5 after merging groups forced together; 1 of two "
+        "points or more (3 points, the largest 3)\n"
         "Together        6 pairs of points: 2 stated, 4 implied\n"
         "Apart           4 pairs of points: 2 stated, 2 implied\n"
         "Components      1, the largest of 5 points\n"
-        "Clusters        no k below 2 or above 6 is feasible\n"
+        "Clusters        every feasible k is from 2 to 6\n"
         "\n"
         "1 pair of points forced together without must-links:\n"
         "  0 and 4, by\n"
@@ -163,7 +163,7 @@ def test_what_deserves_a_second_look():
     )
     assert list(suspicions.suspicions(instance)) == [
         "1 pair stated both as a must-link and a cannot-link",
-        "1 soft constraint left aside",
+        "1 soft constraint not checked",
         "cannot_link[0]  CL 0 2: these points are equal",
         "equal points: 2 equals 0, and 1 more that equal earlier ones",
         "only 2 different points for k = 3 clusters",

@@ -210,7 +210,7 @@ def test_rows_of_a_frame_are_called_by_its_index():
     assert impossible.verdict is LabelVerdict.INFEASIBLE
     assert str(impossible.result.infeasibility).endswith("(points ann, dan)")
     assert "CL ann dan" in str(impossible)
-    with pytest.raises(InstanceError, match=r"^must_link\[0\]: no row is called 'an'; is '"):
+    with pytest.raises(InstanceError, match=r"^must_link\[0\]: no row has the name 'an'; is '"):
         optimality_gap(frame, labels, must_link=[("an", "dan")])
 
 
@@ -326,8 +326,8 @@ REPORTS = {
     ),
     LabelVerdict.INFEASIBLE: (
         a_report(INFEASIBLE, 1.5, None, None, violations=VIOLATED[:1]),
-        "Proven: no clustering satisfies the constraints: more than k blocks that are mutually "
-        "cannot-linked (points 0, 1, 2).",
+        "Proven: no clustering satisfies the constraints: more than k blocks that are all "
+        "cannot-linked to each other (points 0, 1, 2).",
     ),
 }
 

@@ -347,7 +347,7 @@ def test_a_run_that_is_over():
     [
         ({"min_size": 3}, "min_size = 3: expected at most n = 4 points"),
         ({"max_size": 1}, "max_size = 1: expected at least n = 4 points"),
-        ({"min_size": [1, 1, 1]}, "expected one bound, or k = 2 of them"),
+        ({"min_size": [1, 1, 1]}, "expected one bound, or k = 2 bounds"),
         ({"min_size": [1, 2], "max_size": [3, 1]}, "expected at most max_size"),
     ],
 )

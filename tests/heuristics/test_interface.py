@@ -152,7 +152,7 @@ def test_one_cluster_of_many_points():
 def test_soft_constraints_are_weighed_ignored_or_refused(name):
     instance = Instance([[0.0], [1.0], [2.0]], 2, soft_cannot_link=[(0, 1, 0.5)])
     if quick(name).soft is Soft.REFUSED:
-        with pytest.raises(InstanceError, match=f"{name}: takes hard constraints only"):
+        with pytest.raises(InstanceError, match=f"{name}: supports hard constraints only"):
             quick(name).run(instance)
     elif name != "bh-kmeans":  # whose constraints all have weight 1
         assert quick(name).run(instance).status is HeuristicStatus.FOUND
@@ -187,7 +187,9 @@ def test_soft_pairs_beside_constraints_on_clusters_are_for_the_solver():
         soft_cannot_link=[(0, 1, 0.5)],
         cluster_constraints=[MaximumOverlap([0, 1, 2], 2)],
     )
-    with pytest.raises(InstanceError, match=r"^best-of: takes hard .* sdpbb\.solve, which weighs"):
+    with pytest.raises(
+        InstanceError, match=r"^best-of: supports hard .* sdpbb\.solve, which supports both"
+    ):
         quick("best-of").check(instance)
 
 
@@ -195,7 +197,7 @@ def test_soft_pairs_beside_constraints_on_clusters_are_for_the_solver():
 def test_constraints_on_clusters_are_refused(name):
     points = [[0.0], [1.0], [2.0], [9.0]]
     instance = Instance(points, 2, cluster_constraints=[MaximumOverlap([0, 1, 2], 2)])
-    with pytest.raises(InstanceError, match=f"^{name}: takes constraints on pairs "):
+    with pytest.raises(InstanceError, match=f"^{name}: supports constraints on pairs "):
         quick(name).run(instance)
 
 
@@ -206,7 +208,7 @@ def test_constraints_on_clusters_are_refused(name):
 def test_limits_on_sizes_are_kept_or_refused(name, limits):
     instance = Instance([[0.0], [1.0], [2.0], [9.0]], 2, **limits)
     if not quick(name).keeps_sizes:
-        with pytest.raises(InstanceError, match=f"^{name}: takes constraints on pairs only; "):
+        with pytest.raises(InstanceError, match=f"^{name}: supports constraints on pairs only; "):
             quick(name).run(instance)
         return
     result = quick(name).run(instance)

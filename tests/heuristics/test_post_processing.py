@@ -132,7 +132,7 @@ def test_memberships_are_validated(membership, message):
 @pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
 def test_memberships_must_fit_the_instance(shape):
     method = PostProcessing(membership=np.ones(shape))
-    with pytest.raises(ParameterError, match=r"one row for each of n = 2"):
+    with pytest.raises(ParameterError, match=r"expected \(2, 2\): a row for each point"):
         method.run(Instance([[0.0], [1.0]], 2))
 
 

@@ -54,7 +54,7 @@ def test_a_class_of_a_user_is_a_method():
     assert method_class("own") is Own
     assert isinstance(method("own", n_starts=2), Own)
     Own.name = "kmeans"
-    with pytest.raises(ParameterError, match=r"^name = 'kmeans': expected one that no other"):
+    with pytest.raises(ParameterError, match=r"^name = 'kmeans': another method has this name"):
         register(Own)
     METHODS.pop("own")
 

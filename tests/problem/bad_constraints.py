@@ -92,13 +92,13 @@ BAD_PCCC = [
         "list",
         "[[0, 1]]",
         None,
-        "the JSON is no object; expected one with lists ml, cl, sml, scl, sml_proba, scl_proba",
+        "the JSON is not an object; expected one with lists ml, cl, sml, scl, sml_proba, scl_proba",
     ),
     BadFile("deep", "[" * 200_000, None, f"'nested too deeply'; {_KEYS}"),
     BadFile(
-        "twice", '{"ml": [], "ml": [[0, 1]]}', None, f"\"the key 'ml' is there twice\"; {_KEYS}"
+        "twice", '{"ml": [], "ml": [[0, 1]]}', None, f"\"the key 'ml' appears twice\"; {_KEYS}"
     ),
-    BadFile("nan", '{"sml_proba": [NaN]}', None, f"'NaN is no number of JSON'; {_KEYS}"),
+    BadFile("nan", '{"sml_proba": [NaN]}', None, f"'NaN is not a number of JSON'; {_KEYS}"),
     BadFile(
         "unknown key",
         '{"must_link": []}',
@@ -172,10 +172,9 @@ BAD_PCCC = [
 ]
 
 _UNKNOWN = (
-    "begins a file of no known format; expected a line ML i j or CL i j (pc-sos-sdp), i j 1 or "
-    "i j -1 (cccg), JSON (pccc), 5 entries 1, -1 or 0 (matrix), or a heading i,j,value or type,i,j "
-    "(csv); --constraints-format says which "
-    "one is meant"
+    "does not match any format; expected a line ML i j or CL i j (pc-sos-sdp), i j 1 or i j -1 "
+    "(cccg), JSON (pccc), 5 entries 1, -1 or 0 (matrix), or a heading i,j,value or type,i,j "
+    "(csv); --constraints-format selects one"
 )
 
 # With five points, or three.
@@ -194,13 +193,13 @@ TOLD_NOT = [
         "1 0 1\n0 1 -1\n1 0 1\n",
         None,
         "can be read as i j 1 or i j -1 (cccg) and as 3 entries 1, -1 or 0 (matrix); "
-        "--constraints-format says which one is meant",
+        "--constraints-format selects one",
     ),
     BadFile(
         "three points, neither",
         "1 0 5\n",
         None,
         "cannot be read as i j 1 or i j -1 (cccg) or as 3 entries 1, -1 or 0 (matrix); "
-        "--constraints-format says which one is meant",
+        "--constraints-format selects one",
     ),
 ]

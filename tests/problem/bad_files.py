@@ -53,13 +53,10 @@ SOFTCL = "expected SOFTCL l i j i j ..., an integer l >= 0 and pairs of row numb
 SOFT = "two row numbers and a weight w >= 0 (1 if it is left out)"
 OTHER_DATA = "is the file for other data?"
 FROM_ONE = "is the file for other data, or does it number rows from 1 (--one-based)?"
-ENCODED = (
-    "expected a text file, in another encoding if that is said (--encoding cp1252 for one of "
-    "Excel, latin-1, utf-16)"
-)
+ENCODED = "expected UTF-8 text, or --encoding (cp1252 for files of Excel, latin-1, utf-16)"
 REMEDY = (
-    "expected numbers, or what is done about those that are missing (--missing drop-rows, mean or "
-    "median; missing= in Python; or one of scikit-learn's imputers before)"
+    "expected numbers, or a treatment of missing values (--missing drop-rows, mean or median; "
+    "missing= in Python; or scikit-learn's imputers)"
 )
 
 UNREADABLE = [
@@ -81,7 +78,7 @@ UNREADABLE = [
         "half a file of gzip",
         gzip.compress(b"2 1 1\n1\n2\n")[:12],
         None,
-        "is a damaged file of gzip (Compressed file ended before the end-of-stream marker was "
+        "is a damaged gzip file (Compressed file ended before the end-of-stream marker was "
         "reached)",
     ),
     BadFile(
@@ -207,7 +204,7 @@ BAD_POINTS = [
         "csv dates",
         "x,day\n1,2024-02-01\n",
         2,
-        "column 2 is '2024-02-01'; expected a finite number in the place of a date, or to leave "
+        "column 2 is '2024-02-01'; expected a finite number instead of a date, or to leave "
         "the column out (--drop 'day')",
     ),
     BadFile(
@@ -221,48 +218,46 @@ BAD_POINTS = [
         "csv per cent",
         "x,share\n1,5 %\n",
         2,
-        "column 2 is '5 %'; expected a finite number without a sign of per cent, or to leave the "
+        "column 2 is '5 %'; expected a finite number without a per cent sign, or to leave the "
         "column out (--drop 'share')",
     ),
     BadFile(
         "csv thousands",
         'x,y\n1,"1,234"\n2,"2,345"\n',
         2,
-        "column 2 is '1,234'; expected a finite number with a point for decimals, or --decimal ',' "
-        "if the comma begins them (and no separators of thousands); which of them is not certain "
-        "here",
+        "column 2 is '1,234'; expected a finite number with decimal points, or --decimal ',' for "
+        "decimal commas (without thousands separators); the file does not say which",
     ),
     BadFile(
         "csv millions",
         'x,y\n1,"1,234,567"\n',
         2,
-        "column 2 is '1,234,567'; expected a finite number without separators of thousands",
+        "column 2 is '1,234,567'; expected a finite number without thousands separators",
     ),
     BadFile(
         "european thousands",
         "x;y\n1,5;1.234,56\n",
         2,
-        "column 2 is '1.234,56'; expected a finite number without separators of thousands",
+        "column 2 is '1.234,56'; expected a finite number without thousands separators",
     ),
     BadFile(
         "swiss thousands",
         "x;y\n1;1'234.5\n",
         2,
-        'column 2 is "1\'234.5"; expected a finite number without separators of thousands',
+        'column 2 is "1\'234.5"; expected a finite number without thousands separators',
     ),
     BadFile(
         "points and decimal commas",
         "x;y\n1,5;2.5\n",
         2,
-        "column 1 is '1,5'; expected a finite number with a point for decimals, or --decimal ',' "
-        "if the comma begins them (and no separators of thousands); which of them is not certain "
-        "here",
+        "column 1 is '1,5'; expected a finite number with decimal points, or --decimal ',' for "
+        "decimal commas (without thousands separators); the file does not say which",
     ),
     BadFile(
         "two separators",
         "a;b,c\nx;1,y\nz;2,w\n",
         1,
-        "the separator may be ',' or ';'; expected --separator to say which",
+        "the separator may be ',' or ';'; select one with --separator",
     ),
     BadFile(
         "an open quote",
@@ -275,8 +270,8 @@ BAD_POINTS = [
         "a column without a name",
         "x,,z\n1,2,3\n",
         1,
-        "column 2 has no name; expected one (only the first column may have none, if it holds the "
-        "names or numbers of the rows)",
+        "column 2 has no name; expected one (only a first column with names or numbers of rows "
+        "needs none)",
     ),
     BadFile(
         "values under a separator at the end",
@@ -399,13 +394,13 @@ BAD_LABELS = [
         "ids in another order",
         "id,label\n3,0\n2,0\n1,1\n0,1\n",
         1,
-        "a table of the columns 'id', 'label'; expected --column to say which one holds the labels",
+        "a table of the columns 'id', 'label'; expected --column with the name of the labels",
     ),
     BadFile(
         "three columns",
         "0,1,a\n1,1,b\n2,5,b\n3,2,b\n",
         1,
-        "a table of the columns '1', '2', '3'; expected --column to say which one holds the labels",
+        "a table of the columns '1', '2', '3'; expected --column with the name of the labels",
     ),
     BadFile(
         "no label", "id,label\n0,a\n1,\n2,a\n3,b\n", 3, "has no label; expected one for every row"

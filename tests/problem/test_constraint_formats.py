@@ -95,7 +95,7 @@ def held_by(constraints_format: str) -> st.SearchStrategy[Constraints]:
     return st.builds(Constraints, **parts)
 
 
-@pytest.mark.filterwarnings("ignore:.*holds no constraints")
+@pytest.mark.filterwarnings("ignore:.*has no constraints")
 @pytest.mark.parametrize("constraints_format", CONSTRAINT_FORMATS)
 @given(data=st.data(), is_named=st.booleans())
 def test_constraints_round_trip(folder, constraints_format, data, is_named):
@@ -143,7 +143,7 @@ faults = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*holds no constraints")
+@pytest.mark.filterwarnings("ignore:.*has no constraints")
 @pytest.mark.parametrize("constraints_format", stated_lines)
 @given(data=st.data(), chunk=st.integers(1, 4))
 def test_lines_that_are_read_together_say_what_each_of_them_does(
@@ -191,16 +191,16 @@ heavy_pair = SoftPairs(array_of([(0, 1)]), np.array([7.0]))
 @pytest.mark.parametrize(
     ("constraints", "constraints_format", "message"),
     [
-        (Constraints(max_diameter=1.0), "cccg", "max_diameter: a file of the format cccg has no"),
-        (Constraints(min_separation=1.0), "pccc", "min_separation: a file of the format pccc has"),
+        (Constraints(max_diameter=1.0), "cccg", "max_diameter: the format cccg cannot hold"),
+        (Constraints(min_separation=1.0), "pccc", "min_separation: the format pccc cannot hold"),
         (
             Constraints(cluster_constraints=(MaximumSize(2),)),
             "matrix",
-            "cluster_constraints: a file of the format matrix has no place for it",
+            "cluster_constraints: the format matrix cannot hold it",
         ),
-        (Constraints(soft_must_link=soft_pair), "cccg", "soft_must_link: a file of the format"),
+        (Constraints(soft_must_link=soft_pair), "cccg", "soft_must_link: the format cccg"),
         (Constraints(soft_cannot_link=heavy_pair), "pccc", "soft_cannot_link[0]: weight 7; a"),
-        (Constraints(soft_cannot_link=soft_pair), "matrix", "soft_cannot_link: a file of the"),
+        (Constraints(soft_cannot_link=soft_pair), "matrix", "soft_cannot_link: the format matrix"),
         (
             Constraints(array_of([(1, 0)]), array_of([(0, 1)])),
             "matrix",
@@ -282,7 +282,7 @@ def test_the_format_is_told_by_the_file(tmp_path, content, n_points, must_link, 
 @pytest.mark.parametrize("content", ["", "# nothing\n\n", "\n {}", "type,i,j\n", "SML 0 1 0 # x\n"])
 def test_a_file_of_no_constraints_is_warned_of(tmp_path, content):
     path = file(tmp_path, content)
-    message = f"{path}: holds no constraints; is it the file that was meant?"
+    message = f"{path}: has no constraints; is it the right file?"
     if content.startswith("SML"):
         read_constraints(path, 5)
         return
@@ -306,7 +306,7 @@ def test_a_matrix_may_state_a_pair_on_either_side(tmp_path):
     assert read.cannot_link_lines.tolist() == [3, 6]
 
 
-@pytest.mark.filterwarnings("ignore:.*holds no constraints")
+@pytest.mark.filterwarnings("ignore:.*has no constraints")
 @given(data=st.data(), n=st.integers(1, 6))
 def test_a_matrix_holds_the_pairs_that_its_entries_say(folder, data, n):
     entry = st.sampled_from([0, 1, -1])
@@ -357,7 +357,9 @@ def test_rows_may_have_names(tmp_path, content):
     names = ["anna", "bert", "carl", "dora"]
     read = read_constraints(file(tmp_path, content), 4, row_names=names)
     assert (read.must_link.tolist(), read.cannot_link.tolist()) == ([[0, 2]], [[1, 3]])
-    with pytest.raises(InstanceError, match=r"no row of the data is called so; is 'dora' meant\?$"):
+    with pytest.raises(
+        InstanceError, match=r"no row of the data has this name; did you mean 'dora'\?$"
+    ):
         read_constraints(file(tmp_path, content.replace("dora", "Dora")), 4, row_names=names)
     with pytest.raises(InstanceError, match=r"^one_based: the rows have names"):
         read_constraints(file(tmp_path, content), 4, row_names=names, one_based=True)

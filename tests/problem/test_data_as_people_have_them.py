@@ -88,8 +88,14 @@ def test_an_encoding_is_told_where_no_mark_tells_it(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"separator": "ab"}, "separator = 'ab': expected one character that is in no number, or"),
-        ({"separator": "."}, "separator = '.': expected one character that is in no number, or"),
+        (
+            {"separator": "ab"},
+            "separator = 'ab': expected one character that does not appear in numbers, or",
+        ),
+        (
+            {"separator": "."},
+            "separator = '.': expected one character that does not appear in numbers, or",
+        ),
         ({"decimal": ";"}, "decimal = ';': expected '.' or ','"),
         ({"missing": "zero"}, "missing = 'zero': expected 'drop-rows', 'mean', 'median', or None"),
         ({"standardize": "log"}, "standardize = 'log': expected True or False"),
@@ -120,15 +126,19 @@ def test_options_that_a_file_does_not_have_are_told(tmp_path, name, options):
 @pytest.mark.parametrize(
     ("content", "names", "note"),
     [
-        (",x,y\n0,1,2\n1,3,4\n", None, ", which counts the rows from 0; it is no feature"),
+        (",x,y\n0,1,2\n1,3,4\n", None, ", which counts the rows from 0; it is not a feature"),
         ('"","x","y"\n"1",1,2\n"2",3,4\n', ("1", "2"), ", whose values name the rows: '1', '2'"),
         (",0,1\nanna,1,2\nb c,3,4\n", ("anna", "b c"), ", whose values name the rows: 'anna', "),
-        (",x,y\na,1,2\na,3,4\n", None, " that is no feature; its values repeat, so that rows are"),
+        (
+            ",x,y\na,1,2\na,3,4\n",
+            None,
+            " that is not a feature; its values repeat, so rows are",
+        ),
     ],
 )
 def test_a_first_column_without_a_name_is_an_index(tmp_path, content, names, note):
     path = file(tmp_path, content)
-    says = f"{path}: column 1 has no name and is taken as an index{note}"
+    says = f"{path}: column 1 has no name and is used as an index{note}"
     with pytest.warns(InstanceNote, match=f"^{re.escape(says)}"):
         read = read_points(path)
     assert read.points.tolist() == [[1, 2], [3, 4]]
@@ -156,7 +166,7 @@ def test_numbers_of_rows_by_r_may_be_counted_from_one_in_constraints(tmp_path):
 def test_a_feature_that_tells_all_rows_apart_is_told_of(tmp_path, name):
     rows = "".join(f"{7 * i % 50},{i * i}\n" for i in range(12))
     path = file(tmp_path, f"{name},x\n{rows}")
-    with pytest.warns(InstanceNote, match=f"column '{re.escape(name)}' holds a different whole"):
+    with pytest.warns(InstanceNote, match=f"column '{re.escape(name)}' has a different whole"):
         assert read_points(path).points.shape == (12, 2)
     assert read_points(path, drop=[name]).points.shape == (12, 1)  # without a note
 
@@ -217,7 +227,7 @@ def test_missing_values_are_filled_in_or_their_rows_left_out(tmp_path, missing, 
 def test_what_is_done_is_said(tmp_path):
     path = file(tmp_path, GAPS)
     for missing, says in (
-        ("drop-rows", "3 rows of 5 left out, as values are missing: 'b', 'c', 'e'"),
+        ("drop-rows", "3 rows of 5 dropped, as values are missing: 'b', 'c', 'e'"),
         ("mean", "4 missing values filled in by the mean of 2 columns: 'x', 'y'"),
     ):
         with pytest.warns(InstanceNote, match=f"^{re.escape(f'{path}: {says}')}$"):
@@ -227,8 +237,12 @@ def test_what_is_done_is_said(tmp_path):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("x,y\n1,\n2,\n", {"missing": "mean"}, "column 'y' has no value at all; expected to leave"),
-        ("x,y\n1,\n,3\n", {"missing": "drop-rows"}, "missing = 'drop-rows': no row is left, as"),
+        ("x,y\n1,\n2,\n", {"missing": "mean"}, "column 'y' has no value at all; ignore it"),
+        (
+            "x,y\n1,\n,3\n",
+            {"missing": "drop-rows"},
+            "missing = 'drop-rows': every row lacks a value",
+        ),
         (
             "x,w\n1,\n2,3\n",
             {"missing": "mean", "weight_column": "w"},
@@ -269,7 +283,7 @@ def test_constraints_name_rows_of_the_data_and_none_that_is_left_out(tmp_path, g
     assert instance.must_link.tolist() == [[0, 1]]
     assert instance.cannot_link.tolist() == [[1, 2]]
     pairs = file(tmp_path, bad, "c.txt")
-    left_out = "which is left out, as a value is missing; expected constraints on the other rows"
+    left_out = "which is dropped, as a value is missing; expected constraints on the other rows"
     with (
         pytest.warns(InstanceNote),
         pytest.raises(
@@ -311,7 +325,7 @@ def test_constraints_of_frames_name_rows_of_the_frame(library):
         )
     assert by_name.must_link.tolist() == by_number.must_link.tolist() == [[0, 1]]
     assert by_number.soft_cannot_link.pairs.tolist() == [[1, 2]]
-    message = "must_link[0]: names row 1, which is left out, as a value is missing; expected"
+    message = "must_link[0]: names row 1, which is dropped, as a value is missing; expected"
     with pytest.warns(InstanceNote), pytest.raises(InstanceError, match=re.escape(message)):
         Instance.from_frame(frame, 2, [(1, 2)], drop=["n"], missing="drop-rows")
 
@@ -374,7 +388,7 @@ def test_a_workbook_is_read_like_csv(tmp_path):
     path = workbook(tmp_path / "a.xlsx", {"Data": [*TABLE, [], [None, None, None]], "Empty": []})
     with pytest.raises(InstanceError, match=rf"^{re.escape(str(path))}:3: column 2 \('x'\) is ''"):
         read_points(path, index_column="name")
-    with pytest.warns(InstanceNote, match="1 row of 3 left out"):
+    with pytest.warns(InstanceNote, match="1 row of 3 dropped"):
         read = read_points(path, index_column="name", missing="drop-rows")
     assert (read.points.tolist(), read.row_names) == ([[1, 0.1], [3, 4]], ("a", "c d"))
     with pytest.raises(InstanceError, match=":2: column 1 is 'a'; expected a finite number, or to"):
@@ -384,7 +398,7 @@ def test_a_workbook_is_read_like_csv(tmp_path):
 def test_a_sheet_is_chosen(tmp_path):
     sheets = {"first": [["x"], [1], [2]], "second": [["x"], [3], [4]]}
     path = workbook(tmp_path / "a.xlsx", sheets)
-    note = "the sheet 'first' is read, the first one of 'first', 'second'; --table says another"
+    note = "the sheet 'first' is read, the first one of 'first', 'second'; --table selects another"
     with pytest.warns(InstanceNote, match=re.escape(note)):
         assert read_points(path).points.tolist() == [[1], [2]]
     assert read_points(path, table="second").points.tolist() == [[3], [4]]
@@ -487,7 +501,7 @@ def test_labels_beside_names_are_taken_by_name(tmp_path):
     assert read_labels(labels, 3, origin=origin).tolist() == [0, 1, 0]
     assert read_labels(labels, 3, "cluster", origin=origin).tolist() == [0, 1, 0]
     foreign = file(tmp_path, "name,cluster\nx,7\ny,7\ncarl,1\n", "l.csv")
-    with pytest.raises(InstanceError, match="expected --column to say which one holds the labels"):
+    with pytest.raises(InstanceError, match="expected --column with the name of the labels"):
         read_labels(foreign, 3, origin=origin)
 
 
@@ -611,7 +625,9 @@ def test_unknown_names_and_names_with_blanks(tmp_path):
     with pytest.raises(InstanceError, match=r"two names of rows \(those with blanks in quotes\)"):
         read_instance(data, 2, pairs, index_column="name")
     pairs = file(tmp_path, "ML 0 1\n", "pairs.txt")
-    with pytest.raises(InstanceError, match=r"called so; rows are called 'anna b', 'carl', \.\.\."):
+    with pytest.raises(
+        InstanceError, match=r"has this name; rows are called 'anna b', 'carl', \.\.\."
+    ):
         read_instance(data, 2, pairs, index_column="name")
 
 

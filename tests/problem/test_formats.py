@@ -126,8 +126,7 @@ def test_an_instance_of_two_files(tmp_path):
         (3, "k = 3: expected 1 <= k <= n = 2, as no cluster may be empty"),
         (
             None,
-            "{data}: the number of clusters is not stated; give k (option -k), "
-            "or a first line n d k",
+            "{data}: the number of clusters is missing; give k (option -k), or a first line n d k",
         ),
     ],
 )

@@ -86,7 +86,7 @@ def test_columns_are_features_unless_they_are_left_out(library):
             "points: column 'kind' holds 'a' in row 0; expected numbers, or to leave the column "
             "out (drop), or to name the rows by it (index_column)",
         ),
-        ({"x": [1]}, {"drop": ["x"]}, "points: no columns are left as features; expected at least"),
+        ({"x": [1]}, {"drop": ["x"]}, "points: no feature columns remain; expected at least"),
         ({"x": [1]}, {"drop": "x"}, "drop = 'x': expected a list of columns"),
         ({"x": [1]}, {"drop": ["X"]}, "drop = 'X': there is no such column; expected one of 'x'"),
         (
@@ -151,9 +151,9 @@ def test_features_may_share_a_name_and_columns_that_are_chosen_may_not(tmp_path)
     for instance in both(weight_column="z"):
         assert instance.points.tolist() == [[1, 2, 3], [5, 6, 7]]
     for options in ({"drop": ["x"]}, {"index_column": "x"}, {"weight_column": "x"}):
-        with pytest.raises(InstanceError, match="two columns are called so; expected one"):
+        with pytest.raises(InstanceError, match="two columns have this name; expected different"):
             Instance.from_frame(frame, 1, **options)
-        with pytest.raises(InstanceError, match="two columns are called so; expected one"):
+        with pytest.raises(InstanceError, match="two columns have this name; expected different"):
             Instance.from_files(tmp_path / "points.csv", 1, **options)
 
 
@@ -208,10 +208,13 @@ def test_pairs_of_names_may_be_a_frame():
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ([("anna", "bert"), ("Carl", "anna")], "[1]: no row is called 'Carl'; is 'carl' meant?"),
-        ([("anna", 7)], "[0]: no row is called 7"),
-        ([("anna", ["bert"])], "[0]: no row is called ['bert']; is 'bert' meant?"),
-        ([("anna", "55")], "[0]: no row is called '55'; is 55 meant?"),
+        (
+            [("anna", "bert"), ("Carl", "anna")],
+            "[1]: no row has the name 'Carl'; did you mean 'carl'?",
+        ),
+        ([("anna", 7)], "[0]: no row has the name 7"),
+        ([("anna", ["bert"])], "[0]: no row has the name ['bert']; did you mean 'bert'?"),
+        ([("anna", "55")], "[0]: no row has the name '55'; did you mean 55?"),
         ([("anna",)], "[0]: 1 entries; expected pairs of names of rows"),
         (["ab"], "[0] is 'ab'; expected pairs of names of rows"),
         ([3], "[0] is 3; expected pairs of names of rows"),

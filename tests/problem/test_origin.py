@@ -91,7 +91,7 @@ def test_constraints_of_a_file_on_the_names_of_a_frame(tmp_path):
     assert instance.cannot_link.tolist() == [[0, 3]]
     assert instance.origin.rows([3]) == ["s"]
     assert instance.origin.place("cannot_link", 0, 3) == f"{path}:1"
-    with pytest.raises(InstanceError, match=r"names row 't', but no row of the data is called so"):
+    with pytest.raises(InstanceError, match=r"names row 't', but no row of the data has this name"):
         Instance.from_points(frame, 2, file(tmp_path, "CL p t\n"), drop=["kind"])
 
 

@@ -214,12 +214,12 @@ def test_the_columns_that_are_left_are_the_features(folder, points, drop):
         (
             "x,y\n1,2\n",
             {"drop": ["x", "y"]},
-            "{path}:1: no columns are left as features; expected at least one",
+            "{path}:1: no feature columns remain; expected at least one",
         ),
         (
             "x,x\n1,2\n",
             {"drop": ["x"]},
-            "{path}:1: drop = 'x': two columns are called so; expected one of its own",
+            "{path}:1: drop = 'x': two columns have this name; expected different names",
         ),
         ("x,y\n1,inf\n", {"drop": ["x"]}, "{path}:2: column 2 is 'inf'; expected a finite number, "
             "or to leave the column out (--drop 'y')"),
@@ -413,10 +413,10 @@ def test_labels_may_be_a_column(tmp_path):
             "of 'name', 'x', 'class', 'y'"),
         ("a.txt", "0\n1\n", "kind", "{path}:1: column = 'kind': there is no such column; expected "
             "one of '1'"),
-        ("a.csv", CSV, None, "{path}:1: a table of the columns 'name', 'x', 'class', 'y'; expected "
-            "--column to say which one holds the labels"),
-        ("a.csv", "a,a\n1,2\n", "a", "{path}:1: column = 'a': two columns are called so; expected "
-            "one of 'a', 'a'"),
+        ("a.csv", CSV, None, "{path}:1: a table of the columns 'name', 'x', 'class', 'y'; "
+        "expected --column with the name of the labels"),
+        ("a.csv", "a,a\n1,2\n", "a", "{path}:1: column = 'a': two columns have this name; "
+        "expected one of 'a', 'a'"),
         ("a.npy", npy(np.zeros(2)), "a", "column: {path} has no columns; expected " + TABLES
             + " with it"),
     ],

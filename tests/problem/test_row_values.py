@@ -50,7 +50,7 @@ def test_an_index_that_counts_has_no_names():
     assert list(in_row_order(labels, 4, READ)) == [0, 1, 0, 1]
     for index in (list("abcd"), [3, 2, 1, 0]):
         origin = Instance(FRAME.set_axis(index), 2).origin
-        with pytest.raises(InstanceError, match=r"^labels: their index merely counts"):
+        with pytest.raises(InstanceError, match=r"^labels: their index only counts"):
             in_row_order(labels, 4, origin)
     # The other way round they are numbers of rows.
     origin = Instance(FRAME.reset_index(drop=True), 2).origin
@@ -111,7 +111,9 @@ def test_weights_go_by_their_index():
     assert Instance(FRAME, 2, weights=weights.to_numpy()).weights.tolist() == weights.tolist()
     with pytest.raises(InstanceError, match=r"^weights: none for 1 \('d'\) of 4 rows"):
         Instance(FRAME, 2, weights=weights.drop("d"))
-    with pytest.raises(InstanceError, match=r"^weights: their index merely counts"):
+    with pytest.raises(InstanceError, match=r"^weights: their index only counts"):
         Instance(FRAME, 2, weights=weights.reset_index(drop=True))
-    with pytest.raises(InstanceError, match=r"^weights: stated beside weight_column = 'x'; expect"):
+    with pytest.raises(
+        InstanceError, match=r"^weights: given together with weight_column = 'x'; expect"
+    ):
         Instance.from_frame(FRAME.assign(y=1.0), 2, weight_column="x", weights=weights)

@@ -19,7 +19,7 @@ WEIGHTS = [1.0, 0.5, 2.0, 0.25, 1.25]
 @pytest.mark.parametrize(
     ("stated", "labels", "words"),
     [
-        ({}, [0, 0, 0, 0, 0], "1 cluster in the place of k = 2"),
+        ({}, [0, 0, 0, 0, 0], "1 cluster instead of k = 2"),
         ({"must_link": [(1, 3)]}, [0, 0, 0, 1, 1], "violates must-link 1 3"),
         ({"cannot_link": [(0, 1)]}, [0, 0, 0, 1, 1], "violates cannot-link 0 1"),
         (

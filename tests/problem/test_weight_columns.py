@@ -84,7 +84,7 @@ def test_a_weight_that_is_no_number_is_not_advised_to_be_left_out(tmp_path, weig
     path.write_text(f"x,w,id\n0,1,a\n1,{weight},b\n5,2,c\n")
     with pytest.raises(InstanceError) as caught:
         read_points(path, index_column="id", weight_column="w")
-    expected = "expected a finite number of more than 0"
+    expected = "expected a finite number above 0"
     assert str(caught.value) == f"{path}:3: weight_column = 'w' is '{weight}'; {expected}"
     path.write_text(f"0,1\n1,{weight}\n5,2\n")
     with pytest.raises(
@@ -104,7 +104,7 @@ def test_a_misspelt_column_of_weights_is_told_before_its_values(tmp_path):
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
 def test_text_in_a_frame_s_column_of_weights_is_told_as_a_weight(tmp_path, kind):
     frame = kind({"x": [0.0, 1.0], "w": ["1", "abc"]})
-    text = "points: column 'w' holds '1' in row 0; expected numbers of more than 0, as these"
+    text = "points: column 'w' holds '1' in row 0; expected numbers above 0, as these"
     with pytest.raises(InstanceError, match=text):
         Instance.from_frame(frame, 1, weight_column="w")
     with pytest.raises(InstanceError, match="weight_column = 'W': there is no such column"):
@@ -125,7 +125,7 @@ def test_files_without_names_of_columns_have_no_weights(tmp_path):
 
 def test_weights_alone_are_no_points(tmp_path):
     (tmp_path / "a.csv").write_text("w\n1\n2\n")
-    with pytest.raises(InstanceError, match="no columns are left as features"):
+    with pytest.raises(InstanceError, match="no feature columns remain"):
         read_points(tmp_path / "a.csv", weight_column="w")
 
 

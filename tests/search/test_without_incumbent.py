@@ -213,7 +213,7 @@ def test_an_exhausted_tree_is_a_proof(monkeypatch, bounding):
         result.statistics.n_nodes,
     )
     assert "proven by branching over" in str(proof)
-    assert "proven infeasible: no clustering keeps" in summary(result)
+    assert "proven infeasible: no clustering satisfies" in summary(result)
     if isinstance(bounding, Seeing):
         assert result.statistics.n_nodes == 1
         assert result.statistics.root_lower_bound is None

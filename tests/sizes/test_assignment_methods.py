@@ -186,7 +186,7 @@ def test_best_of_begins_from_each_method():
 @pytest.mark.parametrize("method", [COPKMeans(), PostProcessing()])
 def test_methods_that_know_of_no_limits_say_so(method):
     instance = Instance(np.arange(6.0)[:, None], 2, max_size=4)
-    with pytest.raises(InstanceError, match=f"^{method.name}: takes constraints on pairs only"):
+    with pytest.raises(InstanceError, match=f"^{method.name}: supports constraints on pairs only"):
         method.run(instance)
 
 
@@ -194,7 +194,9 @@ def test_nearest_clusters_alone_and_limits_on_weights_are_refused():
     points = np.arange(6.0)[:, None]
     with pytest.raises(InstanceError, match=r"^pccc: q = 2: within limits on sizes or weights"):
         PCCC(q=2).run(Instance(points, 2, max_size=4))
-    with pytest.raises(InstanceError, match=r"^bckm: takes no limits on the weights of clusters"):
+    with pytest.raises(
+        InstanceError, match=r"^bckm: does not support limits on the weights of clusters"
+    ):
         BCKM().run(Instance(points, 2, weights=np.arange(1.0, 7.0), max_weight=12.0))
 
 

@@ -70,5 +70,5 @@ def test_best_of_begins_from_a_method_that_keeps_sizes():
     begun = BCKM().run(instance, own_seed)
     assert keeps(instance, improved.labels)
     assert improved.sum_of_squares <= begun.sum_of_squares * (1 + 1e-12)
-    with pytest.raises(InstanceError, match=r"^cop-kmeans: takes constraints on pairs only"):
+    with pytest.raises(InstanceError, match=r"^cop-kmeans: supports constraints on pairs only"):
         BestOf(method=COPKMeans()).run(instance)

@@ -508,7 +508,7 @@ def test_best_of_repairs_where_there_are_many_blocks():
 
 def test_bckm_refuses_limits_on_weights():
     instance = Instance(np.arange(4.0)[:, None], 2, weights=np.arange(1.0, 5.0), max_weight=6.0)
-    with pytest.raises(InstanceError, match=r"^bckm: takes no limits on the weights"):
+    with pytest.raises(InstanceError, match=r"^bckm: does not support limits on the weights"):
         BCKM().run(instance)
 
 

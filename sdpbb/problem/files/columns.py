@@ -154,7 +154,7 @@ def layout_of(path: FilePath, file: TextIO, reading: Reading) -> FileLayout:
         return _text_columns(path, where, first)
     layout = csv_columns(path, first, reading)
     if layout.features is not None and not layout.features:
-        raise InstanceError(f"{where}: no columns are left as features; expected at least one")
+        raise InstanceError(f"{where}: no feature columns remain; expected at least one")
     return layout
 
 
@@ -263,8 +263,8 @@ def _check_names(where: str, names: Sequence[str]) -> None:
     nameless = [column for column, name in enumerate(names, start=1) if not name]
     if nameless and (nameless[-1] > 1 or len(names) == 1):
         raise InstanceError(
-            f"{where}: column {nameless[-1]} has no name; expected one (only the first column may "
-            "have none, if it holds the names or numbers of the rows)"
+            f"{where}: column {nameless[-1]} has no name; expected one (only a first column with "
+            "names or numbers of rows needs none)"
         )
 
 
@@ -289,12 +289,12 @@ def index_names(layout: FileLayout, labels: list[str]) -> tuple[str, ...] | None
         return tuple(map(str, checked_names(labels, where)))
     if not any(labels):
         return None  # a spreadsheet whose first column is empty
-    says = f"{name}: column 1 has no name and is taken as an index"
+    says = f"{name}: column 1 has no name and is used as an index"
     if all(map(is_integer, labels)) and list(map(int, labels)) == list(range(len(labels))):
-        _note(f"{says}, which counts the rows from 0; it is no feature")
+        _note(f"{says}, which counts the rows from 0; it is not a feature")
         return None
     if len(set(labels)) < len(labels) or not all(labels):
-        _note(f"{says} that is no feature; its values repeat, so that rows are numbered from 0")
+        _note(f"{says} that is not a feature; its values repeat, so rows are numbered from 0")
         return None
     more = ", ..." if len(labels) > 3 else ""
     _note(f"{says}, whose values name the rows: {', '.join(map(shown, labels[:3]))}{more}")

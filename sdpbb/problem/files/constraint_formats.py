@@ -79,7 +79,7 @@ def read_constraints(
         constraints = file_format.read(path, rows, encoding)
         if constraints.are_none:
             warn_caller(
-                f"{shown_path(path)}: holds no constraints; is it the file that was meant?",
+                f"{shown_path(path)}: has no constraints; is it the right file?",
                 InstanceWarning,
             )
         if file_format.names_rows and row_names is None and not one_based:
@@ -158,8 +158,8 @@ def _detected(path: FilePath, rows: Rows, encoding: str | None) -> ConstraintFor
     if not possible:
         *others, last = (_example(one, rows) for one in CONSTRAINT_FORMATS.values())
         raise InstanceError(
-            f"{shown_path(path)}:{number}: {shown(line.strip())} begins a file of no known format; "
-            f"expected {', '.join(others)}, or {last}; --constraints-format says which one is meant"
+            f"{shown_path(path)}:{number}: {shown(line.strip())} does not match any format; "
+            f"expected {', '.join(others)}, or {last}; --constraints-format selects one"
         )
     valid = [one for one in possible if _is_valid(one, path, rows, encoding)]
     if len(valid) == 1:
@@ -167,7 +167,7 @@ def _detected(path: FilePath, rows: Rows, encoding: str | None) -> ConstraintFor
     how, between = ("can be read", "and") if valid else ("cannot be read", "or")
     examples = f" {between} as ".join(_example(one, rows) for one in valid or possible)
     raise InstanceError(
-        f"{shown_path(path)}: {how} as {examples}; --constraints-format says which one is meant"
+        f"{shown_path(path)}: {how} as {examples}; --constraints-format selects one"
     )
 
 

@@ -289,8 +289,8 @@ def check_pairs_only(constraints: Constraints, file_format: str, *, soft: bool) 
         if is_there:
             pairs = "pairs, hard and soft" if soft else "must-links and cannot-links"
             raise InstanceError(
-                f"{name}: a file of the format {file_format} has no place for it; expected only "
-                f"{pairs}, or another format"
+                f"{name}: the format {file_format} cannot hold it; expected only {pairs}, or "
+                "another format"
             )
 
 

@@ -174,7 +174,9 @@ def _weight(fields: Sequence[str], columns: _Columns, kind: str, says: str) -> f
         return None
     weight = number_in(field, ".")
     if weight is None or math.isnan(weight) or weight < 0:
-        raise InstanceError(f"{says}; expected a weight w >= 0, or none for a hard constraint")
+        raise InstanceError(
+            f"{says}; expected a weight w >= 0, or an empty field for a hard constraint"
+        )
     return weight
 
 

@@ -283,15 +283,14 @@ def _line_on_clusters(constraint: ClusterConstraint) -> str:
     *others, last = [line.stands_for.__name__ for line in CLUSTER_LINES]
     raise InstanceError(
         f"cluster_constraints: {constraint!r} has no line in a file of constraints; expected a "
-        f"{', '.join(others)} or {last}, none of them empty"
+        f"non-empty {', '.join(others)} or {last}"
     )
 
 
 def _unknown(line: _Line) -> InstanceError:
     if line.fields[0] == UNANSWERED:
         return InstanceError(
-            f"{line.where}: has no answer yet; expected ML or CL in the place of {UNANSWERED}, or "
-            "that the line is deleted"
+            f"{line.where}: has no answer yet; replace {UNANSWERED} by ML or CL, or delete the line"
         )
     *others, last = [f"{keyword} {form}" for keyword, (form, _) in _forms().items()]
     return InstanceError(

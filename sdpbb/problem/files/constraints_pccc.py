@@ -101,7 +101,7 @@ def _lists(path: FilePath, encoding: str | None) -> dict[str, list[Any]]:
         ) from None
     if not isinstance(content, dict):
         raise InstanceError(
-            f"{name}: the JSON is no object; expected one with lists {', '.join(KEYS)}"
+            f"{name}: the JSON is not an object; expected one with lists {', '.join(KEYS)}"
         )
     for key, value in content.items():
         if key not in KEYS:
@@ -116,12 +116,12 @@ def _once(items: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) < len(items):
         keys = [key for key, _ in items]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!a} is there twice")
+        raise ValueError(f"the key {twice!a} appears twice")
     return content
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def _pairs(values: list[Any], where: str, rows: Rows) -> NDArray[np.intp]:

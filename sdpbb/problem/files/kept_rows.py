@@ -95,6 +95,6 @@ class KeptRows:
     def _refusal(self, row: int, where: str) -> InstanceError:
         called = quoted(self._table.dropped_names[self._dropped.index(row)])
         return InstanceError(
-            f"{where}: names row {called}, which is left out, as a value is missing; expected "
+            f"{where}: names row {called}, which is dropped, as a value is missing; expected "
             "constraints on the other rows only, or --missing mean or median"
         )

@@ -168,7 +168,7 @@ def _position(
     if column is not None:
         if known.count(column) == 1:
             return known.index(column)
-        problem = "two columns are called so" if column in known else "there is no such column"
+        problem = "two columns have this name" if column in known else "there is no such column"
         raise InstanceError(
             f"{name}:{records.lines[0]}: column = {shown(column)}: {problem}; expected one of "
             f"{shown_names}"
@@ -180,8 +180,8 @@ def _position(
     if width == 2 and len(others) == 1:
         return others[0]
     raise InstanceError(
-        f"{name}:{records.lines[0]}: a table of the columns {shown_names}; expected --column to "
-        "say which one holds the labels"
+        f"{name}:{records.lines[0]}: a table of the columns {shown_names}; expected --column with "
+        "the name of the labels"
     )
 
 

@@ -127,7 +127,7 @@ def _check_options(path: FilePath, suffix: str, reading: Reading) -> None:
     for name in _OF_TEXT:
         if getattr(reading, name) is not None and suffix in POINT_READERS:
             raise InstanceError(
-                f"{name}: {shown_path(path)} is no text; expected CSV or another text file with it"
+                f"{name}: {shown_path(path)} is not text; expected CSV or another text file with it"
             )
 
 

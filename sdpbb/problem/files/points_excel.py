@@ -96,7 +96,7 @@ def _sheet(path: FilePath, table: str | None) -> Any:
     if len(filled) > 1:
         warn_caller(
             f"{shown_path(path)}: the sheet {shown(name)} is read, the first one of "
-            f"{_names(filled)}; --table says another",
+            f"{_names(filled)}; --table selects another",
             InstanceNote,
         )
     return sheet

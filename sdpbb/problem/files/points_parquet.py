@@ -39,7 +39,7 @@ def read(path: FilePath, reading: Reading) -> PointTable:
     if index:
         warn_caller(
             f"{shown_path(path)}: the index of a data frame ({', '.join(map(shown, index))}) "
-            f"{'names the rows' if names_rows else 'is no feature'}",
+            f"{'names the rows' if names_rows else 'is not a feature'}",
             InstanceNote,
         )
     with naming_file(path):

@@ -212,11 +212,11 @@ class _Careful:
         layout = self.layout
         hint = number_hint(field, layout.decimal)
         if layout.decimal == "." and is_comma_number(field) and self.reading.decimal is None:
-            hint = f"{hint}; which of them is not certain here" if layout.is_csv else hint
+            hint = f"{hint}; the file does not say which" if layout.is_csv else hint
         if layout.is_csv and layout.name_of(column) == self.reading.weight_column:
             return InstanceError(
                 f"{where}: weight_column = {shown(layout.name_of(column))} is {shown(field)}; "
-                f"expected a finite number of more than 0{hint}"
+                f"expected a finite number above 0{hint}"
             )
         is_nearly = any(map(str.isdigit, field)) and ("," in field or "separators" in hint)
         also = "" if is_nearly and hint else advice_on_text(file, layout, column)

@@ -60,8 +60,8 @@ class Reading:
             if len(meant) != 1 or meant in "\n\r\"'#.+-" or meant.isalnum():
                 words = ", ".join(word for word in SEPARATORS if word.isalpha())
                 raise ParameterError(
-                    f"separator = {self.separator!r}: expected one character that is in no number, "
-                    f"or one of the words {words}"
+                    f"separator = {self.separator!r}: expected one character that does not appear "
+                    f"in numbers, or one of the words {words}"
                 )
             object.__setattr__(self, "separator", meant)
         if self.decimal not in (None, ".", ","):

@@ -46,7 +46,7 @@ class Rows:
             return cls(n, int(one_based))
         if one_based and any(name != str(row) for row, name in enumerate(names, start=1)):
             raise InstanceError(
-                "one_based: the rows have names (index_column), and constraints name them so; "
+                "one_based: the rows have names (index_column), and constraints use them; "
                 "expected only one of the two"
             )
         return cls(n, 0, {name: row for row, name in enumerate(names)})
@@ -125,8 +125,8 @@ class Rows:
             similar = hint_at_similar(field, self.names)
             others = "" if similar else f"; rows are called {_some(self.names)}"
             return InstanceError(
-                f"{says} names row {shown(field)}, but no row of the data is called so"
-                f"{similar}{others}"
+                f"{says} names row {shown(field)}, but no row of the data has this "
+                f"name{similar}{others}"
             )
         meant = "is the file for other data?"
         if self.first == 0 and row == self.n:

@@ -85,8 +85,8 @@ def first_line(path: FilePath, file: TextIO, separator: str | None, expected: st
     if len(possible) > 1:
         names = " or ".join(map(repr, possible))
         raise InstanceError(
-            f"{shown_path(path)}:{number}: the separator may be {names}; expected --separator to "
-            "say which"
+            f"{shown_path(path)}:{number}: the separator may be {names}; select one with "
+            "--separator"
         )
     chosen = possible[0] if possible else _of_one_column(following) if is_csv else None
     return FirstLine(number, last, line, chosen)
@@ -226,18 +226,18 @@ def number_hint(field: str, decimal: str) -> str:
     """Return the end of a message on a field that is no number, where it is nearly one."""
     if decimal == "." and is_comma_number(field):
         return (
-            " with a point for decimals, or --decimal ',' if the comma begins them (and no "
-            "separators of thousands)"
+            " with decimal points, or --decimal ',' for decimal commas (without thousands "
+            "separators)"
         )
     if _OTHER_THOUSANDS.fullmatch(field):
-        return " without separators of thousands"
+        return " without thousands separators"
     if is_missing_word(field):
         return ""
     stripped = field.strip()
     if stripped.lower() in ("true", "false", "yes", "no"):
         return " (0 and 1, say)"
     if stripped[-1:] == "%" and number_in(stripped[:-1], decimal) is not None:
-        return " without a sign of per cent"
+        return " without a per cent sign"
     if re.fullmatch(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([ T].*)?", stripped):
-        return " in the place of a date"
+        return " instead of a date"
     return ""

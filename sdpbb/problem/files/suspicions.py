@@ -34,9 +34,9 @@ def notes_on(table: PointTable, weight_column: str | None) -> Iterator[str]:
             continue
         if _tells_rows_apart(table.points[:, j]):
             yield (
-                f"column {shown(name)} holds a different whole number in every row, and is taken "
-                f"as a feature; --index-column {shown(name)} names the rows by it, --drop "
-                f"{shown(name)} leaves it out"
+                f"column {shown(name)} has a different whole number in every row, and is used as "
+                f"a feature; to name the rows by it, use --index-column {shown(name)}; to ignore "
+                f"it, --drop {shown(name)}"
             )
 
 
