@@ -316,7 +316,7 @@ def test_the_note_on_a_column_that_dominates_is_in_the_report(tmp_path):
         instance = read_instance(path, 2)
     text = checked(html_report(instance, solve(instance))).text
     assert "What was done to the data: Column 'income' has 99.9% of the variance" in text
-    assert '--standardize (standardize=True in Python) makes columns comparable. Divide' in text
+    assert "--standardize (standardize=True in Python) makes columns comparable. Divide" in text
 
 
 def test_long_constraints_are_cut():

@@ -30,7 +30,7 @@ COLUMNS = (
 DIGITS = 8
 NOTE = (
     "Each cost is proven optimal for its k, up to its gap. This does not prove which k is right: "
-    "the cost falls with every cluster added, even if the data have no clusters."
+    "costs usually fall with every cluster added, even if the data have no clusters."
 )
 LEGEND = (
     "decrease, ARI to prev: compared with the previous k of the table. ARI is the adjusted Rand "

@@ -15,7 +15,7 @@ DATA = "name,income,age,class,w\n" + "".join(
 )
 NOTE = (
     "column 'income' has 99.9% of the variance, so that other columns hardly count; --standardize "
-    '(standardize=True in Python) makes columns comparable'
+    "(standardize=True in Python) makes columns comparable"
 )
 STEPS = ("column 'name' names the rows", "column 'w' holds the weights of the rows")
 OPTIONS = {"index_column": "name", "weight_column": "w", "drop": ["class"], "missing": "mean"}
