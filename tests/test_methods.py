@@ -1,3 +1,4 @@
+import re
 import tomllib
 from pathlib import Path
 
@@ -116,6 +117,14 @@ def test_points_come_with_k_and_the_name():
     ):
         with pytest.raises(ParameterError, match=message):
             sdpbb.heuristic(*given_)
+
+
+def test_every_name_in_the_readme_is_there():
+    """As attributes of the package, without another import."""
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"\bsdpbb\.([A-Za-z_]+)", text))
+    assert {"solve", "heuristic", "constraint_sets"} <= names
+    assert [name for name in sorted(names) if not hasattr(sdpbb, name)] == []
 
 
 def test_public_packages_are_there_at_once():
