@@ -69,8 +69,8 @@ def _check_soft(parameters: SolverParameters) -> None:
     """Check that the solver of the relaxation knows of prices of soft pairs."""
     if parameters.sdp.solver != "admm":
         raise ParameterError(
-            f"sdp.solver = {parameters.sdp.solver!r}: expected 'admm', as there are soft "
-            "constraints, whose prices a conic solver does not know"
+            f"sdp.solver = {parameters.sdp.solver!r}: expected 'admm', as conic solvers do not "
+            "support soft constraints"
         )
 
 

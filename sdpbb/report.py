@@ -273,9 +273,13 @@ def _blocks_line(started: Started) -> str:
         return ""
     if started.n_blocks == started.n_points:
         return f"blocks to cluster: the {started.n_points:,} points, as nothing is merged\n"
-    equal = f" and {counted(started.n_equal, 'equal point')}" if started.n_equal else ""
+    merged = []
+    if started.n_blocks + started.n_equal < started.n_points:
+        merged.append("must-linked points")
+    if started.n_equal:
+        merged.append(counted(started.n_equal, "equal point"))
     return (
-        f"after merging must-linked points{equal}: {started.n_blocks:,} blocks (points or groups), "
+        f"after merging {' and '.join(merged)}: {started.n_blocks:,} blocks (points or groups), "
         f"{counted(started.n_block_cannot_link, 'cannot-link')} between them\n"
     )
 

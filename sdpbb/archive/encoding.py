@@ -208,7 +208,7 @@ class Decoder:
         except Exception as error:
             why = shown(f"{type(error).__name__}: {error}")
             raise ArchiveError(
-                f"holds what is no {cls.__name__} ({why}); expected valid values"
+                f"holds an invalid {cls.__name__} ({why}); expected valid values"
             ) from None
 
 

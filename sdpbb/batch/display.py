@@ -145,9 +145,9 @@ class LiveDisplay:
         elapsed = now - self._started
         first = f"{self._n_done}/{self._n_jobs} done, {clock(elapsed)}"
         if self._is_stopping:
-            first += ", interrupted: waiting for what is running"
+            first += ", interrupted: waiting for running instances"
         elif (left := self._seconds_left(elapsed)) is not None:
-            first += f", about {clock(left)} left"
+            first += f", about {clock(left)} remaining"
         counts = ", ".join(f"{self._counts[s]} {s.value}" for s in RowStatus if self._counts[s])
         running = list(self._running.items())
         names = [f"{shown_path(name)} ({clock(now - since)})" for name, since in running[:SHOWN]]

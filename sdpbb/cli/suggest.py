@@ -55,8 +55,8 @@ def suggest(
     memberships: Annotated[
         Literal["covariance", "cost", "relaxation"],
         options.option(
-            help="How to estimate where a point may belong: by distances scaled to the shapes of "
-            "clusters, by the cost of moving it, or by the semidefinite relaxation."
+            help="How to estimate where a point may belong: by distances scaled to cluster "
+            "shapes, by the cost of moving it, or by the relaxation."
         ),
     ] = "covariance",
     clustering: Annotated[

@@ -188,7 +188,7 @@ class TaskPool:
         seconds : that a local process has for it (`TaskExecutor.submit`)
         """
         if self.n_free <= 0:
-            raise RuntimeError("the pool takes no task now")
+            raise RuntimeError("the pool does not accept tasks now")
         if any(task.key == key for task in self._running.values()):
             raise RuntimeError(f"a task {key} is under way already")
         self._start(_QueuedTask(key, partial(function, *args), seconds))

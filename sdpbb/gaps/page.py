@@ -147,8 +147,8 @@ def _best(instance: Instance, given: Partition, best: Partition) -> Markup:
         return section(heading, paragraph("It is the labels themselves."))
     index = adjusted_rand_index(given.labels, best.labels)
     text = (
-        "Rows are the clusters of the labels, columns the clusters of the best clustering; "
-        f"entries are numbers of points. The adjusted Rand index of the two is {index:.3f}: 1 "
+        "Rows are the clusters of the labels, columns the clusters of the best clustering. "
+        f"Entries are numbers of points. The adjusted Rand index of the two is {index:.3f}: 1 "
         "where they are the same, about 0 where they have nothing in common."
     )
     counts = np.zeros((given.n_clusters, best.n_clusters), np.intp)

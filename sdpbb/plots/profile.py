@@ -55,7 +55,7 @@ def plot_profile(groups: Sequence[SolvedRuns], ax: Axes | None = None) -> Axes:
         Without matplotlib.
     """
     if not groups:
-        raise ParameterError("there are no runs to draw a profile of")
+        raise ParameterError("no runs to draw a profile of")
     ax = axes_or_new(ax)
     times = np.array([second for group in groups for second in group.seconds] or [1.0])
     left, right = max(times.min() / 1.6, SHORTEST), max(times.max() * 1.6, 2 * SHORTEST)

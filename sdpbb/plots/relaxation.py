@@ -83,8 +83,8 @@ def _of_blocks(
         other = int(parted[0])
         first = int(contraction.representatives[contraction.block_of[other]])
         raise ParameterError(
-            f"labels: rows {origin.row(first)} and {origin.row(other)} have different labels, "
-            "and must-links keep them together; expected labels that keep the must-links"
+            f"labels: rows {origin.row(first)} and {origin.row(other)} have different labels, but "
+            "must-links connect them; expected labels that satisfy the must-links"
         )
     return of_blocks
 

@@ -76,7 +76,7 @@ def read_sweep(path: FilePath) -> Rows:
     except OSError as error:
         raise InstanceError(f"{name}: cannot be read ({error.strerror or error})") from None
     except ValueError:
-        raise InstanceError(f"{name}: is no JSON; {expected}") from None
+        raise InstanceError(f"{name}: is not JSON; {expected}") from None
     rows = values.get("sweep") if isinstance(values, dict) else None
     if not isinstance(rows, list) or not all(map(_is_row, rows)):
         raise InstanceError(f"{name}: holds no sweep; {expected}")

@@ -30,7 +30,8 @@ SHOWN = 20
 DIGITS = 6
 
 LEGEND = (
-    "A constraint costs what the optimum falls by without it. Proven: at least, at most.",
+    "The cost of a constraint is the decrease of the optimum without it. Proven: at least, at "
+    "most.",
     "Found: the difference of the best clusterings found with it and without it.",
 )
 

@@ -116,7 +116,7 @@ class EvaluationState:
 class NodeStatus(Enum):
     """Status of a node after an evaluation."""
 
-    INFEASIBLE = "no clustering keeps its decisions"
+    INFEASIBLE = "no clustering satisfies its decisions"
     CLOSED = "its bound meets the incumbent"
     BRANCH = "it must be split"
     FIXED = "pairs were fixed; with them it is worth bounding again"

@@ -98,7 +98,7 @@ def test_the_live_display_says_what_is_going_on(display, now):
         "running: none",
     ]
     display(Stopping())
-    assert display._lines()[0] == "3/10 done, 0:00:04, interrupted: waiting for what is running"
+    assert display._lines()[0] == "3/10 done, 0:00:04, interrupted: waiting for running instances"
 
 
 def test_the_live_display_names_some_of_many(display):

@@ -56,7 +56,7 @@ class HybridParameters(Parameters):
         "In two dimensions: maximum blocks per cluster for generating columns if that leaves a "
         "gap. Nodes with more are branched.",
         reason="With 9 (1,000 points in the plane with 200 links, k = 100) columns take 11 "
-        "seconds and branching 50; with 9.7 (u2152 with 430 links, k = 200) columns take more "
+        "seconds and branching 50. With 9.7 (u2152 with 430 links, k = 200) columns take more "
         "than 120 and branching 46.",
         ge=0,
     )

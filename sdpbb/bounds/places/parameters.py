@@ -33,7 +33,7 @@ class PlaceParameters(Parameters):
         1500,
         "The same if clusters have at most `small` blocks on average.",
         reason="Columns alone take 7 seconds for 1,000 uniform points in the plane, k = 250, and "
-        "more than 8 after this bound; with columns alone, larger instances have no bound for a "
+        "more than 8 after this bound. With columns alone, larger instances have no bound for a "
         "long time.",
         ge=2,
     )

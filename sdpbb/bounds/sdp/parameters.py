@@ -171,8 +171,8 @@ class SdpParameters(Parameters):
     bound_period: int = parameter(20, "Iterations between evaluations of the safe bound.", ge=1)
     bound_growth: float = parameter(
         1.5,
-        "With 256 blocks or more: growth factor of the iterations between evaluations of the "
-        "safe bound, unless an estimate predicts that it closes the node or stalls.",
+        "Growth factor of the iterations between safe bounds, with 256 blocks or more. An "
+        "estimate that the bound closes the node or stalls comes first.",
         reason="Its eigenvalues cost as much as many iterations.",
         ge=1,
     )

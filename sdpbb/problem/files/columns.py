@@ -249,9 +249,9 @@ def _check_row(where: str, fields: Sequence[str]) -> None:
     for column, field in enumerate(fields):
         if not _is_any_number(field) and not is_missing_word(field):
             raise InstanceError(
-                f"{where}: column {column + 1} is {shown(field)} beside numbers; "
-                "expected a row of numbers, or a heading without any, or to leave the column out "
-                f"(--drop {column + 1})"
+                f"{where}: column {column + 1} is {shown(field)} beside numbers; expected a row "
+                f"of numbers, or a heading without numbers, or --drop {column + 1} to ignore the "
+                "column"
             )
 
 
