@@ -1,5 +1,7 @@
 """Points that are not what they look like, and messages that say so."""
 
+import dataclasses
+import inspect
 import warnings
 
 import numpy as np
@@ -8,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
+from sdpbb.batch.job import ReadingOptions
+from sdpbb.cli.inputs import InstanceOptions
 from sdpbb.errors import InstanceError
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.textfile import shown
@@ -128,3 +132,11 @@ def test_names_with_blanks_are_in_quotes():
 def test_labels_of_noise_are_noted():
     with pytest.warns(UserWarning, match="labels: 2 of 4 labels are -1, and these rows are one cl"):
         sdpbb.optimality_gap(LINE, [-1, -1, 0, 0])
+
+
+def test_reading_has_one_name_for_each_thing():
+    """The command line, Python and manifests state how data are read by the same words."""
+    in_python = {*inspect.signature(sdpbb.Instance.from_files).parameters} - {"data"}
+    on_the_command_line = {field.name for field in dataclasses.fields(InstanceOptions)}
+    in_manifests = {*ReadingOptions.__dataclass_fields__, "k", "constraints"}
+    assert in_python == on_the_command_line == in_manifests
