@@ -43,8 +43,8 @@ Manifest = Annotated[
         help="The instances: TOML with [defaults] and a table [[instance]] for each, or CSV with "
         "a heading. Keys: data, constraints (paths or patterns, relative to MANIFEST), name, k, "
         "constraints_format, one_based, index_column, drop, weight_column, separator, decimal, "
-        "encoding, table, missing, scale, and any parameter that 'sdpbb parameters' prints: gap, "
-        "time_limit, sdp.solver.",
+        "encoding, table, missing, standardize, known_classes, as_points, and any parameter that "
+        "'sdpbb parameters' prints: gap, time_limit, sdp.solver.",
     ),
 ]
 Folder = Annotated[
