@@ -261,6 +261,6 @@ def test_a_drawing_of_soft_constraints():
 
 def test_a_drawing_in_words():
     assert str(Drawing(percentage=12.5, noise=0.1, soft=True, seed=3)) == (
-        "pairs by 12.5 % (Gonzalez-Almagro et al., 2020), a share of 0.1 turned into the other kind "
-        "(BH-k-means), soft, seed 3"
+        "pairs by 12.5 % (Gonzalez-Almagro et al., 2020), a share of 0.1 turned into the "
+        "other kind (BH-k-means), soft, seed 3"
     )

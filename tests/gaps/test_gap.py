@@ -210,7 +210,9 @@ def test_rows_of_a_frame_are_called_by_its_index():
     assert impossible.verdict is LabelVerdict.INFEASIBLE
     assert str(impossible.result.infeasibility).endswith("(points ann, dan)")
     assert "CL ann dan" in str(impossible)
-    with pytest.raises(InstanceError, match=r"^must_link\[0\]: no row has the name 'an'; did you mean '"):
+    with pytest.raises(
+        InstanceError, match=r"^must_link\[0\]: no row has the name 'an'; did you mean '"
+    ):
         optimality_gap(frame, labels, must_link=[("an", "dan")])
 
 
