@@ -149,7 +149,7 @@ def test_the_json_says_how_it_was_drawn(run, labels, tmp_path):
         ),
         (
             ("--pairs", 3, "--soft", "--format", "cccg"),
-            "--format cccg: has no place for soft constraints; expected pc-sos-sdp or pccc or csv",
+            "--format cccg: cannot hold soft constraints; expected pc-sos-sdp or pccc or csv",
         ),
         (("--pairs", 3, "--seed", -2), "--seed -2: expected an integer >= 0"),
     ],

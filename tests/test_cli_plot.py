@@ -125,7 +125,7 @@ WRONG = {
     "a foreign file": (
         ["tree", "points.txt", "--out", "x.png"],
         ExitCode.BAD_INPUT,
-        "points.txt: is no trace; expected a file that 'sdpbb solve --trace' has written",
+        "points.txt: is not a trace; expected a file that 'sdpbb solve --trace' wrote",
     ),
     "bounds of a trace without any": (
         ["bounds", "tree.json", "--out", "x.png"],

@@ -144,8 +144,8 @@ def test_labels_are_those_that_are_proven(run, files, tmp_path):
         code, out, err = run(*arguments, "--labels", labels)
         assert (code, out) == (ExitCode.REJECTED, "")
         found = re.fullmatch(
-            rf"{certificate}: rejected: labels of {labels} are another clustering: points (\d) and "
-            r"(\d) \(from 0\) share a cluster in one only\n",
+            rf"{certificate}: rejected: labels of {labels} are another clustering: only one of "
+            r"both has points (\d) and (\d) \(from 0\) in the same cluster\n",
             err,
         )
         i, j = map(int, found.groups())
@@ -159,7 +159,7 @@ def test_labels_are_those_that_are_proven(run, files, tmp_path):
     constraints.write_text("ML 0 1\nCL 1 0\n")
     code, _, err = run(*arguments, "--labels", labels)
     assert code == ExitCode.REJECTED
-    assert err.endswith(f"labels of {labels}: the certificate is about no clustering\n")
+    assert err.endswith(f"labels of {labels}: the certificate is not about a clustering\n")
 
 
 def test_options_of_reading_are_heeded(run, files, tmp_path):

@@ -222,7 +222,9 @@ def test_ctrl_c_ends_the_loop_of_a_program():
     finally:
         process.kill()
     assert out == ""
-    assert err.splitlines()[-1].startswith("sdpbb.interruption.Interrupted: what was found")
+    assert err.splitlines()[-1].startswith(
+        "sdpbb.interruption.Interrupted: the attribute `result` holds"
+    )
     assert process.returncode != 0
 
 

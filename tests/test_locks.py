@@ -33,7 +33,7 @@ def path(tmp_path):
 
 
 def in_use(path):
-    return f"{path}: another run is writing to it; expected another name, or to wait for its end"
+    return f"{path}: another run is writing to it; use another name, or wait until it ends"
 
 
 def test_the_second_writer_is_refused_and_nothing_is_left_behind(path):

@@ -46,7 +46,7 @@ def test_arrays_are_completed_and_standardized_as_frames_are():
     pandas = pytest.importorskip("pandas")
     points = np.array([[0.0, 1.0], [np.nan, 3.0], [5.0, 2.0], [6.0, 8.0]])
     asked = {"cannot_link": [(0, 3)], "soft_must_link": [(2, 3, 1.5)], "missing": "drop-rows"}
-    with pytest.warns(InstanceNote, match="1 row of 4 left out"):
+    with pytest.warns(InstanceNote, match="1 row of 4 dropped"):
         array, _ = stated(points, 2, standardize=True, **asked)
     with pytest.warns(InstanceNote):
         frame, _ = stated(pandas.DataFrame(points), 2, standardize=True, **asked)
@@ -54,7 +54,7 @@ def test_arrays_are_completed_and_standardized_as_frames_are():
     assert array.cannot_link.tolist() == frame.cannot_link.tolist() == [[0, 2]]
     assert array.soft_must_link.pairs.tolist() == [[1, 2]]
     assert sdpbb.solve(array).centers.tolist() == sdpbb.solve(frame).centers.tolist()
-    with pytest.raises(InstanceError, match="left out"), pytest.warns(InstanceNote):
+    with pytest.raises(InstanceError, match="which is dropped"), pytest.warns(InstanceNote):
         stated(points, 2, missing="drop-rows", must_link=[(0, 1)])
 
 

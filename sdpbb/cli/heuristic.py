@@ -42,7 +42,7 @@ SILENCE = 5.0
 
 
 def list_methods() -> None:
-    """Show the methods and leave."""
+    """Show the methods and exit."""
     width = max(map(len, METHODS))
     for name in METHODS:
         print(f"{name:<{width}}  {summary(name)}")

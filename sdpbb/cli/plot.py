@@ -60,7 +60,7 @@ class DrawnInputs(InstanceOptions):
 def bounds(
     trace: TraceFile, /, *, out: Out, title: Title = None, debug: options.Debug = False
 ) -> None:
-    """Draw the best clustering's cost and the proven lower bound of a run over time."""
+    """Draw the best cost and the proven lower bound of a run over time."""
     with _picture(out, debug):
         from sdpbb.plots import plot_bounds
         from sdpbb.traces.file import read_trace
@@ -73,7 +73,7 @@ def bounds(
 def tree(
     trace: TraceFile, /, *, out: Out, title: Title = None, debug: options.Debug = False
 ) -> None:
-    """Draw the branch-and-bound tree of a run, coloured by how its nodes were left."""
+    """Draw the branch-and-bound tree of a run, nodes coloured by their end."""
     with _picture(out, debug):
         from sdpbb.plots import plot_tree
         from sdpbb.traces.file import read_trace
@@ -198,7 +198,7 @@ def sweep(
     title: Title = None,
     debug: options.Debug = False,
 ) -> None:
-    """Draw the costs, their proven intervals and the measures of a sweep over k."""
+    """Draw the costs of a sweep over k, with proven intervals and measures."""
     with _picture(out, debug):
         from sdpbb.plots import plot_sweep
         from sdpbb.plots.sweep import read_sweep

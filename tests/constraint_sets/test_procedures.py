@@ -219,7 +219,7 @@ def test_the_same_seed_draws_the_same_pairs_for_ever():
         ),
         (lambda: Drawing(), "expected one of --pairs, --percentage, or --must-links and"),
         (lambda: Drawing(pairs=1, cannot_links=0), "expected one of --pairs, --percentage, or"),
-        (lambda: Drawing(pairs=1, noise=0.1, confidence=0.6), "noise = 0.1: expected none with"),
+        (lambda: Drawing(pairs=1, noise=0.1, confidence=0.6), "noise = 0.1: not allowed with"),
         (lambda: Drawing(pairs=1, seed=-1), "seed = -1: expected an integer >= 0"),
     ],
 )
@@ -261,8 +261,8 @@ def test_a_drawing_of_soft_constraints():
 
 def test_a_drawing_in_words():
     assert str(Drawing(percentage=12.5, noise=0.1, soft=True, seed=3)) == (
-        "pairs by 12.5 % (Gonzalez-Almagro et al., 2020), a share of 0.1 stated the other way "
-        "(BH-k-means), soft, seed 3"
+        "pairs by 12.5 % (Gonzalez-Almagro et al., 2020), a share of 0.1 turned into the "
+        "other kind (BH-k-means), soft, seed 3"
     )
 
 

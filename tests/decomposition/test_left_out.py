@@ -1,4 +1,4 @@
-"""What the bounds of subsets leave out is said with the result."""
+"""What the bounds of subsets ignore is said with the result."""
 
 from dataclasses import replace
 
@@ -35,12 +35,12 @@ def halves(proven: list[float]) -> SubsetBounds:
         ({"sizes": [3, 5]}, (LEAST,)),
         ({"weights": np.arange(1.0, 9.0), "min_weight": 10.0}, (LEAST,)),
         ({"cannot_link": [(0, 1)]}, ()),
-        ({"cannot_link": [(0, 4)]}, ("bounds of subsets leave out 1 cannot-link across",)),
+        ({"cannot_link": [(0, 4)]}, ("bounds of subsets ignore 1 cannot-link between subsets",)),
         (
             {"cannot_link": [(0, 4), (1, 6)], "soft_must_link": [(0, 1, 2.0), (1, 5, 1.0)]},
             (
-                "bounds of subsets leave out 2 cannot-links across",
-                "bounds of subsets leave out 1 soft constraint",
+                "bounds of subsets ignore 2 cannot-links between subsets",
+                "bounds of subsets ignore 1 soft constraint",
             ),
         ),
     ],

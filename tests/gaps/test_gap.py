@@ -210,7 +210,9 @@ def test_rows_of_a_frame_are_called_by_its_index():
     assert impossible.verdict is LabelVerdict.INFEASIBLE
     assert str(impossible.result.infeasibility).endswith("(points ann, dan)")
     assert "CL ann dan" in str(impossible)
-    with pytest.raises(InstanceError, match=r"^must_link\[0\]: no row has the name 'an'; is '"):
+    with pytest.raises(
+        InstanceError, match=r"^must_link\[0\]: no row has the name 'an'; did you mean '"
+    ):
         optimality_gap(frame, labels, must_link=[("an", "dan")])
 
 
@@ -229,7 +231,7 @@ def test_a_series_of_labels_goes_by_its_index():
 
 def test_labels_of_rows_that_are_left_out():
     points = np.array([[0.0], [math.nan], [5.0], [0.1], [5.1]])
-    with pytest.warns(InstanceNote, match="1 row of 5 left out"):
+    with pytest.warns(InstanceNote, match="1 row of 5 dropped"):
         report = optimality_gap(points, ["a", "only", "b", "a", "b"], missing="drop-rows")
     assert report.k == 2
     assert report.proven_optimal

@@ -28,7 +28,7 @@ def test_costs_and_their_intervals():
     below = ax.figure.axes[1]
     assert [line.get_label() for line in below.lines] == [
         "Silhouette",
-        "Adjusted Rand index with the k before",
+        "Adjusted Rand index to the previous k",
     ]
 
 
@@ -49,7 +49,7 @@ def test_without_a_clustering():
 def test_files_that_are_none(tmp_path, text):
     file = tmp_path / "s.json"
     file.write_text(text)
-    with pytest.raises(InstanceError, match=r"s\.json: (is no JSON|holds no sweep)"):
+    with pytest.raises(InstanceError, match=r"s\.json: (is not JSON|holds no sweep)"):
         read_sweep(file)
     file.write_text(json.dumps({"sweep": ROWS}))
     assert read_sweep(file) == ROWS

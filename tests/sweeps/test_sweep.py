@@ -263,7 +263,7 @@ def test_listed_sizes_are_for_one_k(tmp_path):
         sdpbb.sweep(instance, [2, 3])
     file = tmp_path / "file"
     file.write_text("")
-    with pytest.raises(InstanceError, match="is no folder"):
+    with pytest.raises(InstanceError, match="is not a folder"):
         sdpbb.sweep(groups(), [2], folder=file)
 
 

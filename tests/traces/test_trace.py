@@ -367,7 +367,7 @@ def test_a_wrong_file_is_told_in_one_line(name, tmp_path):
     with pytest.raises(InstanceError) as raised:
         read_trace(path)
     assert str(raised.value) == (
-        f"{path}: is no trace{in_brackets}; expected a file that 'sdpbb solve --trace' has written"
+        f"{path}: is not a trace{in_brackets}; expected a file that 'sdpbb solve --trace' wrote"
     )
 
 
