@@ -276,7 +276,7 @@ def test_a_type_with_a_state_of_its_own(tmp_path):
     assert read[0] is read[1]
     assert np.array_equal(read[0].bits, packed.bits)
     forged(tmp_path / "a", contents(["object", 0, "no bits"], types=[Packed]))
-    assert "holds what is no Packed (ValueError: " in refusal(tmp_path / "a")
+    assert "holds an invalid Packed (ValueError: " in refusal(tmp_path / "a")
 
 
 def test_the_package_s_own_values(tmp_path):
@@ -340,7 +340,7 @@ def test_types_that_could_not_be_read_again(tmp_path):
     @dataclass
     class Consuming:
         x: int
-        y: InitVar[int] = 0
+        y: InitVar[int]
 
     def another():
         @dataclass
@@ -374,7 +374,7 @@ def refusal(path) -> str:
     assert "\n" not in message
     assert message.isprintable()
     assert message.startswith(f"{files.shown_path(path)}: ")
-    assert "expected" in message
+    assert "expected" in message or "; this is " in message
     return message.removeprefix(f"{files.shown_path(path)}: ")
 
 
@@ -458,8 +458,7 @@ def test_other_versions_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(archive_file, "installed_version", lambda: "99.0")
     check_header(tmp_path / "a")
     assert refusal(tmp_path / "a") == (
-        f"was written by sdpbb {VERSION}; expected one of sdpbb 99.0, which this is "
-        f"(sdpbb {VERSION} can resume it)"
+        f"written by sdpbb {VERSION}; this is 99.0 (sdpbb {VERSION} can resume it)"
     )
 
 
@@ -479,7 +478,7 @@ def test_types_that_have_changed(tmp_path):
     for types, reason in (
         ((Colour, Pair), f"holds an unknown {leaf}; expected a type that is registered"),
         ((Leaf,), f"holds an unknown {colour}; expected a type that is registered"),
-        ((Leaf, fewer), "holds what is no Colour (KeyError: 'RED'); expected valid values"),
+        ((Leaf, fewer), "holds an invalid Colour (KeyError: 'RED'); expected valid values"),
         ((Colour, swapped), f"{parts} (name)"),
         ((Colour, Changed), f"{parts} (matrix, shade)"),
     ):
@@ -492,12 +491,12 @@ def test_values_that_are_refused_by_their_type(tmp_path):
     positive.value = -1.0
     write_archive(tmp_path / "a", Pair([positive]))
     assert refusal(tmp_path / "a") == (
-        "holds what is no Positive (LookupError: -1.0 is not positive); expected valid values"
+        "holds an invalid Positive (LookupError: -1.0 is not positive); expected valid values"
     )
     instance = Instance([[0.0], [1.0]], k=2)
     object.__setattr__(instance, "k", 3)
     write_archive(tmp_path / "a", instance)
-    assert "holds what is no Instance (InstanceError: k = 3: expected 1 <= k" in refusal(
+    assert "holds an invalid Instance (InstanceError: k = 3: expected 1 <= k" in refusal(
         tmp_path / "a"
     )
 
@@ -523,7 +522,7 @@ def test_a_forgery_can_be_read(tmp_path):
     forged(tmp_path / "a", document, np.ones(1).tobytes())
     assert read_archive(tmp_path / "a") == (1, np.ones(1))
     forged(tmp_path / "a", contents(["object", 0, 1, [2]], types=[Pair]) | {"value": 5})
-    assert "make no sense" in refusal(tmp_path / "a")
+    assert "are inconsistent" in refusal(tmp_path / "a")
 
 
 @pytest.mark.parametrize(

@@ -325,7 +325,7 @@ def test_what_is_no_checkpoint_is_told(good, tmp_path):
     good.write_bytes(container.pack({}, []))
     assert reason(good) == "is an sdpbb certificate; expected an sdpbb checkpoint"
     write_archive(good, (1, 2))
-    assert "holds no state of a run" in reason(good)
+    assert "does not hold the state of a run" in reason(good)
 
 
 def test_other_versions_are_refused(good, monkeypatch):
@@ -333,8 +333,7 @@ def test_other_versions_are_refused(good, monkeypatch):
         patch.setattr("sdpbb.archive.file.installed_version", lambda: "0.0.9")
         write_checkpoint(good, SavedRun(TINY, HASTY))
     assert reason(good) == (
-        f"was written by sdpbb 0.0.9; expected one of sdpbb {__version__}, which this is "
-        "(sdpbb 0.0.9 can resume it)"
+        f"written by sdpbb 0.0.9; this is {__version__} (sdpbb 0.0.9 can resume it)"
     )
 
 
@@ -342,4 +341,4 @@ def test_values_of_the_wrong_types_are_refused(good):
     broken = SavedRun(TINY, HASTY)
     object.__setattr__(broken, "instance", ProvenBound(0.0))
     write_archive(good, broken)
-    assert "holds what is no SavedRun" in reason(good)
+    assert "holds an invalid SavedRun" in reason(good)

@@ -222,3 +222,16 @@ def test_rows_of_unknown_class_take_no_part(run, tmp_path, unknown):
         ExitCode.USAGE,
         "error: --pairs 46: 10 points have 45 pairs; expected at most 45\n",
     )
+
+
+def test_a_heading_of_text_labels_is_told(run, tmp_path):
+    path, out = tmp_path / "labels.csv", tmp_path / "constraints.txt"
+    path.write_text("kind\n" + "".join(f"c{label}\n" for label in LABELS))
+    status, told, err = run(path, "--pairs", 20, "--out", out)
+    assert (status, err) == (
+        ExitCode.FOUND,
+        f"note: {path}:1: 'kind' is taken as a heading, as it is the only label that occurs once\n",
+    )
+    assert " on 30 points: " in told
+    drawn = read_constraints(out, 30)
+    assert (LABELS[drawn.must_link[:, 0]] == LABELS[drawn.must_link[:, 1]]).all()

@@ -213,10 +213,10 @@ def test_constraints_that_are_not_given_are_asked_for(run, files):
     code, _, err = run(certificate, "--data", points)
     assert code == ExitCode.REJECTED
     assert "is about other must-links" in err
-    assert err.endswith(" (--constraints as for the run)\n")
+    assert err.endswith(" (--constraints and --known-classes as for the run)\n")
     constraints.write_text("ML 0 1\n")
     code, _, err = run(certificate, "--data", points, "--constraints", constraints)
-    assert (code, err.endswith(" numbers\n")) == (ExitCode.REJECTED, True)
+    assert (code, err.endswith(" (--known-classes as for the run)\n")) == (ExitCode.REJECTED, True)
 
 
 def test_a_certificate_without_constraints_on_clusters_is_about_none(run, files):

@@ -418,6 +418,17 @@ def test_a_partial_y_is_known_classes(unknown):
         ExactConstrainedKMeans(1).fit(points, y)
 
 
+def test_a_y_of_other_rows_is_refused():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(groups(3), index=[f"p{i}" for i in range(9)], columns=["x", "y"])
+    for wrong in ([0, 1], [0, -1], [0] * 18):
+        with pytest.raises(ValueError, match=r"y: .* classes; expected 9, one for each row of X"):
+            ExactConstrainedKMeans(3).fit(frame, wrong)
+    y = pd.Series([0, -1, 1, 0, -1, -1, 1, -1, -1], index=frame.index)
+    with pytest.raises(ValueError, match="y: has the index of X in another order"):
+        ExactConstrainedKMeans(3).fit(frame, y[::-1])
+
+
 def test_a_whole_y_is_ignored_with_one_warning():
     points, y = groups(3), [0, 1, 2, 0, 1, 2, 0, 1, 2]
     with pytest.warns(InstanceWarning, match="ignored; known_classes=y would make") as caught:

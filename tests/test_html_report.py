@@ -304,7 +304,7 @@ def test_what_was_done_to_the_data_heads_what_was_asked(tmp_path):
     with pytest.warns(InstanceNote):
         instance = read_instance(path, 2, **options | {"missing": "drop-rows"})
     text = checked(html_report(instance, solve(instance))).text
-    assert "1 row of 5 left out, as values are missing: 'p1'." in text
+    assert "1 row of 5 dropped, as values are missing: 'p1'." in text
     assert "standardized" not in text
     assert "What was done to the data" not in checked(html_report(INSTANCE, solve(INSTANCE))).text
 

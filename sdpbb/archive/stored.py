@@ -17,9 +17,9 @@ def stored(cls: Stored) -> Stored:
     """Register a dataclass or an enum as a type that archives can hold, and return it.
 
     Dataclasses are stored by the fields that their constructors take. What a constructor takes
-    beside them (`InitVar`) is part of these fields already. One with a `__getstate__` of
-    its own is stored by what that returns, and rebuilt by `__setstate__` without its constructor,
-    so that copies, pickles and archives agree.
+    beside them (`InitVar` with a default) is part of these fields already. One with a
+    `__getstate__` of its own is stored by what that returns, and rebuilt by `__setstate__` without
+    its constructor, so that copies, pickles and archives agree.
 
     Raises
     ------
@@ -42,7 +42,12 @@ def _arguments(cls: Any) -> set[str]:
     """Return the names of the arguments of a constructor; `inspect.signature` takes far longer."""
     code = cls.__init__.__code__
     arguments: set[str] = {*code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]}
-    return arguments - {name for name in cls.__dataclass_fields__ if name not in fields(cls)}
+    beside = {
+        name
+        for name, field in cls.__dataclass_fields__.items()
+        if name not in fields(cls) and field.default is not dataclasses.MISSING
+    }
+    return arguments - beside
 
 
 def full_name(cls: type) -> str:

@@ -358,8 +358,9 @@ Labels = Annotated[
     str | None,
     option(
         metavar="OUT",
-        help="Write the labels of the clustering: 'id,cluster' with the names of the points to a "
-        ".csv, otherwise one per line in the order of the points. '-' as for --json.",
+        help="Write the labels of the clustering. A .csv has the names of the points and their "
+        "clusters, with the separator and encoding of DATA. Other files have one label per line. "
+        "'-' as for --json.",
     ),
 ]
 Quiet = Annotated[bool, flag("--quiet", "-q", help="Print errors and warnings only.")]

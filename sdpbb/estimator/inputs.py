@@ -85,7 +85,7 @@ def instance_of_fit(
     return Instance.from_frame(X, index_column=index_column, **given)
 
 
-def partial_classes(y: Any, n: int, known_classes: Any) -> Any:
+def partial_classes(X: Any, y: Any, known_classes: Any) -> Any:
     """Return the known classes of a fit: the argument, or a y that lacks the classes of some rows.
 
     A y that has a class for every row is ignored, as pipelines and searches hand on the classes
@@ -94,13 +94,17 @@ def partial_classes(y: Any, n: int, known_classes: Any) -> Any:
     Raises
     ------
     InstanceError
-        If a y with unknown classes is given beside known_classes, or is not of n rows.
+        If a y with unknown classes is given beside known_classes, has another number of rows than
+        X, or has the index of X in another order.
     """
     if y is None:
         return known_classes
+    n = len(X)
     given = np.asarray(y, dtype=object)
     if given.ndim == 2 and given.shape[1] == 1:
         given = given[:, 0]
+    if len(given.shape) == 1 and len(given) != n:
+        raise InstanceError(f"y: {len(given)} classes; expected {n}, one for each row of X")
     if given.ndim == 1 and not any(map(is_unknown, given.tolist())):
         if known_classes is None:
             warn_caller(
@@ -111,6 +115,13 @@ def partial_classes(y: Any, n: int, known_classes: Any) -> Any:
         return known_classes
     if known_classes is not None:
         raise InstanceError("y: has unknown classes beside known_classes; expected one of the two")
+    index, rows = getattr(y, "index", None), getattr(X, "index", None)
+    are_indices = hasattr(index, "equals") and hasattr(rows, "equals")
+    if are_indices and not index.equals(rows) and set(index) == set(rows):
+        raise InstanceError(
+            "y: has the index of X in another order; expected y.loc[X.index], or y.to_numpy() to "
+            "go by position"
+        )
     return KnownClasses.of(given, n, "y")
 
 

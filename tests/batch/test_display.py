@@ -93,7 +93,7 @@ def test_the_live_display_says_what_is_going_on(display, now):
     display(JobEnded(A, 3, 10))
     display(JobPutBack("b", "was ended by SIGKILL"))
     assert display._lines() == [
-        "3/10 done, 0:00:04, about 0:00:28 left",  # 4 s each
+        "3/10 done, 0:00:04, about 0:00:28 remaining",  # 4 s each
         "so far: 1 optimal",
         "running: none",
     ]

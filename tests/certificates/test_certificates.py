@@ -238,7 +238,7 @@ def test_what_cannot_be_certified_is_refused(tmp_path):
         sdpbb.solve(instance, certificate=tmp_path / "none" / "proof")
     state = tmp_path / "state"
     sdpbb.solve(instance, SolverParameters(node_limit=1), checkpoint=state)
-    with pytest.raises(ParameterError, match=r"^certificate = .*not begun with one"):
+    with pytest.raises(ParameterError, match=r"^certificate = .*did not start with one"):
         sdpbb.resume(state, certificate=proof)
     assert not proof.exists()
 

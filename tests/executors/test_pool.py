@@ -73,7 +73,7 @@ def test_no_more_tasks_than_workers():
     assert pool.n_free == 1
     pool.submit(2, print, "c")
     assert pool.n_free == 0
-    with pytest.raises(RuntimeError, match="no task now"):
+    with pytest.raises(RuntimeError, match="does not accept tasks now"):
         pool.submit(3, print, "d")
     executor.end("a", 1)
     pool.wait()

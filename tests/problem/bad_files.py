@@ -151,8 +151,8 @@ BAD_POINTS = [
         "csv first row with text",
         "5.1,3.5,setosa\n4.9,3.0,setosa\n",
         1,
-        "column 3 is 'setosa' beside numbers; expected a row of numbers, or a heading without any, "
-        "or to leave the column out (--drop 3)",
+        "column 3 is 'setosa' beside numbers; expected a row of numbers, or a heading without "
+        "numbers, or --drop 3 to ignore the column",
     ),
     BadFile(
         "csv first row with a gap",

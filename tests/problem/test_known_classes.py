@@ -121,7 +121,7 @@ def test_a_column_and_values_in_memory_state_the_same_classes():
 
 def test_rows_that_are_left_out_have_no_class():
     points = [[0.0], [np.nan], [5.0], [5.1], [9.0]]
-    with pytest.warns(UserWarning, match="1 row of 5 left out"):
+    with pytest.warns(UserWarning, match="1 row of 5 dropped"):
         instance = sdpbb.Instance.from_points(
             points, 3, missing="drop-rows", known_classes=["a", "c", "b", "a", -1]
         )

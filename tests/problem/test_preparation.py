@@ -67,7 +67,7 @@ def test_a_frame_is_told_like_its_file(path):
 def test_rows_that_are_left_out_are_told(path):
     options = OPTIONS | {"missing": "drop-rows", "standardize": True}
     table, _ = notes_of(lambda: read_points(path, **options))
-    assert "1 row of 6 left out, as values are missing: 'p3'" in table.preparation
+    assert "1 row of 6 dropped, as values are missing: 'p3'" in table.preparation
 
 
 @pytest.mark.parametrize(

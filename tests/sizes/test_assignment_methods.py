@@ -192,7 +192,7 @@ def test_methods_that_know_of_no_limits_say_so(method):
 
 def test_nearest_clusters_alone_and_limits_on_weights_are_refused():
     points = np.arange(6.0)[:, None]
-    with pytest.raises(InstanceError, match=r"^pccc: q = 2: within limits on sizes or weights"):
+    with pytest.raises(InstanceError, match=r"^pccc: q = 2: with limits on sizes or weights"):
         PCCC(q=2).run(Instance(points, 2, max_size=4))
     with pytest.raises(
         InstanceError, match=r"^bckm: does not support limits on the weights of clusters"

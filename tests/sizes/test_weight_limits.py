@@ -521,7 +521,7 @@ def test_lines_state_limits(tmp_path):
     write_constraints(again, stated)
     assert read_constraints(again, 4).min_weight == 2.5
     assert "MAXWEIGHT 10.0" in again.read_text()
-    with pytest.raises(InstanceError, match=r"^max_weight: a file of the format cccg"):
+    with pytest.raises(InstanceError, match=r"^max_weight: the format cccg cannot hold it"):
         write_constraints(tmp_path / "c.txt", Constraints(max_weight=1.0), "cccg")
     for line in ("MINWEIGHT", "MAXWEIGHT 0", "MAXWEIGHT -1", "MINWEIGHT nan", "MINWEIGHT 1 2"):
         path.write_text(f"CL 0 1\n{line}\n")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.files import shown_path
 from sdpbb.problem.files.records import Records
 from sdpbb.problem.origin import Origin
@@ -83,7 +84,17 @@ def _start(
     if n_points is None and width == 1:
         # One label too many would not be noticed.
         rest = {row[0] for row in records.rows[1:] if not is_missing_word(row[0])}
-        return int(not is_number(first[0]) and bool(rest) and all(map(is_number, rest)))
+        if not is_number(first[0]) and rest and all(map(is_number, rest)):
+            return 1
+        times = Counter(row[0] for row in records.rows[1:])
+        if first[0] and first[0] not in times and times and min(times.values()) > 1:
+            warn_caller(
+                f"{records.where(0)}: {shown(first[0])} is taken as a heading, as it is the only "
+                "label that occurs once",
+                InstanceNote,
+            )
+            return 1
+        return 0
     return int(width > 1 and not any(map(is_number, first)))
 
 
