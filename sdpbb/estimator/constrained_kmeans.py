@@ -214,7 +214,7 @@ class ExactConstrainedKMeans(
             "as_points": self.as_points,
         }
         with as_value_errors():
-            given["known_classes"] = partial_classes(X, y, known_classes)
+            given["known_classes"] = partial_classes(X, len(points), y, known_classes)
             instance = instance_of_fit(X, points, given, self.index_column, self.absent_rows)
             observer = progress_table() if self.verbose else ignore
             try:

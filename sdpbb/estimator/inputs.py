@@ -85,7 +85,7 @@ def instance_of_fit(
     return Instance.from_frame(X, index_column=index_column, **given)
 
 
-def partial_classes(X: Any, y: Any, known_classes: Any) -> Any:
+def partial_classes(X: Any, n: int, y: Any, known_classes: Any) -> Any:
     """Return the known classes of a fit: the argument, or a y that lacks the classes of some rows.
 
     A y that has a class for every row is ignored, as pipelines and searches hand on the classes
@@ -99,7 +99,6 @@ def partial_classes(X: Any, y: Any, known_classes: Any) -> Any:
     """
     if y is None:
         return known_classes
-    n = len(X)
     given = np.asarray(y, dtype=object)
     if given.ndim == 2 and given.shape[1] == 1:
         given = given[:, 0]
