@@ -114,7 +114,8 @@ def partial_classes(X: Any, n: int, y: Any, known_classes: Any) -> Any:
         return known_classes
     if known_classes is not None:
         raise InstanceError("y: has unknown classes beside known_classes; expected one of the two")
-    index, rows = getattr(y, "index", None), getattr(X, "index", None)
+    index: Any = getattr(y, "index", None)
+    rows: Any = getattr(X, "index", None)
     are_indices = hasattr(index, "equals") and hasattr(rows, "equals")
     if are_indices and not index.equals(rows) and set(index) == set(rows):
         raise InstanceError(
