@@ -42,16 +42,18 @@ class BlockSizes:
 
 @dataclass(frozen=True, eq=False)
 class WeightBounds:
-    """Bounds on the weights |C| of clusters, least <= |C| <= most, and what is known of points.
+    """Bounds on the weights |C| of clusters, least <= |C| <= most, and the limits behind them.
 
     least : >= 0
     most : that of all blocks, or less
     sizes : limits on the points of clusters; None for none
+    units : the same on their units of weight, of the blocks
     """
 
     least: float
     most: float
     sizes: BlockSizes | None = None
+    units: CheckedWeights | None = None
     listed: ClassVar[None] = None
 
     @classmethod
@@ -70,7 +72,7 @@ class WeightBounds:
         if not measures:
             return None
         bounds = [_bounds(weights, *measure) for measure in measures]
-        return cls(max(least for least, _ in bounds), min(most for _, most in bounds), sizes)
+        return cls(max(least for least, _ in bounds), min(most for _, most in bounds), sizes, units)
 
 
 def _bounds(

@@ -15,6 +15,7 @@ from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.conic_run import ConicRun
 from sdpbb.bounds.sdp.cuts import (  # with their loops, whose cache is looked at before a run
     SeparationParameters,
+    capacity_kernels,  # noqa: F401
     pentagon_kernels,  # noqa: F401
     star_kernels,  # noqa: F401
 )

@@ -76,17 +76,18 @@ def checked_cuts(members: DefiningBlocks, k: int) -> Cuts:
     families = []
     for place, family in enumerate(checker_cuts.FAMILIES):
         some = members.select(np.flatnonzero(members.kind == place))
-        lists = BlockLists(some.start, some.blocks, *_estimates_once(some))
+        lists = BlockLists(some.start, some.blocks, *_parts_once(some))
         families.append(family.of_lists(lists, k))
     return Cuts(tuple(families))
 
 
-def _estimates_once(members: DefiningBlocks) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the starts and rows of estimates, equal ones once, for all points."""
+def _parts_once(members: DefiningBlocks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the starts and rows of parts, those of the same block as one."""
     count = len(members.kind)
-    owner = np.repeat(np.arange(count), np.diff(members.estimate_start))
-    place, block, points = members.estimates.T
+    owner = np.repeat(np.arange(count), np.diff(members.part_start))
+    place, block, measure = members.parts.T
     rows, inverse = np.unique(np.column_stack([owner, place, block]), axis=0, return_inverse=True)
-    total = np.bincount(inverse.reshape(-1), points, len(rows))
+    total = np.zeros(len(rows), np.int64)
+    np.add.at(total, inverse.reshape(-1), measure)
     start = np.concatenate([[0], np.cumsum(np.bincount(rows[:, 0], minlength=count))])
-    return start.astype(np.int64), np.column_stack([rows[:, 1:], total]).astype(np.int32)
+    return start.astype(np.int64), np.column_stack([rows[:, 1:], total])

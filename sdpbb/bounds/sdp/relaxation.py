@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.rounding_errors import rounding_of
+from sdpbb.checker.cuts.capacities import Measure, PointCapacities, WeightCapacities
+from sdpbb.checker.cuts.family import CheckedCuts, ClusterLimits
 from sdpbb.checker.sizes import CheckedSizes, CheckedWeights
 from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
 from sdpbb.problem import Contraction
@@ -114,6 +116,25 @@ class Relaxation:
             heaviest = np.sort(self.weights)[self.k - 1 :]
             most = math.fsum(heaviest.tolist()) * (1.0 + 4.0 * float(np.finfo(np.float64).eps))
         return most if self.weight_bounds is None else min(most, self.weight_bounds.most)
+
+    @cached_property
+    def cluster_limits(self) -> ClusterLimits | None:
+        """Limits on the weights of clusters, as the checker has them; None for none."""
+        own = self.size_limits
+        if own is None:
+            return self.weight_bounds
+        return CheckedSizes(own.n, own.k, own.least, own.most, own.listed)
+
+    @cached_property
+    def measures(self) -> dict[type[CheckedCuts], Measure | None]:
+        """What capacity cuts of each family measure blocks by; None where that is not limited."""
+        limits = self.cluster_limits
+        families = (PointCapacities, WeightCapacities)
+        found = {family: family.measure(limits, self.weights) for family in families}
+        return {
+            family: None if measure is None or measure.limits.is_empty else measure
+            for family, measure in found.items()
+        }
 
     @cached_property
     def inverse_roots(self) -> NDArray[np.float64]:

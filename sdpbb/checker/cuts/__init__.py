@@ -19,6 +19,7 @@ from ..arithmetic import sum_down
 from ..fields import ArrayKey
 from ..rejection import Rejected
 from ..soft import SoftPrices
+from .capacities import PointCapacities, WeightCapacities
 from .cliques import Cliques
 from .complements import Complements
 from .family import CheckedCuts, ClusterLimits, Marks, Reals, TermSums
@@ -45,6 +46,8 @@ FAMILIES: tuple[type[CheckedCuts], ...] = (
     SizePairs,
     LargestCliques,
     SmallestCliques,
+    PointCapacities,
+    WeightCapacities,
 )
 """The families, in the order of their multipliers. New ones are added at the end."""
 

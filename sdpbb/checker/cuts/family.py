@@ -30,14 +30,14 @@ _TERMS_AT_ONCE = 2**22
 class BlockLists(NamedTuple):
     """Blocks that cuts are made of, as compressed rows.
 
-    Those of cut c are blocks[start[c] : start[c + 1]]. Only pentagons have estimates, which are
-    rows as well.
+    Those of cut c are blocks[start[c] : start[c + 1]]. Pentagons and capacity cuts have parts of
+    blocks besides: rows (place, block, measure of the part), of cut c from part_start[c] on.
     """
 
     start: NDArray[np.int64]
     blocks: NDArray[np.int32]
-    estimate_start: NDArray[np.int64]
-    estimates: NDArray[np.int32]
+    part_start: NDArray[np.int64]
+    parts: NDArray[np.int64]
 
 
 class CheckedCuts(ABC):
@@ -195,6 +195,11 @@ class TermSums:
             self.add(i.ravel(), j.ravel(), values.ravel())
             for at in np.flatnonzero(signs < 0.0):
                 self.add(some[:, at], some[:, at], weights_of)
+
+    def add_matrices(self, values: Reals, counts: Reals) -> None:
+        """Add symmetric sums (m, m) of terms of one sign, and the numbers of these."""
+        for matrix, terms in zip(self.matrices, (values, np.abs(values), counts), strict=True):
+            matrix += terms
 
     def add(self, i: AnyIntegers, j: AnyIntegers, values: Reals) -> None:
         """Add values (number,) at the entries (i, j)."""

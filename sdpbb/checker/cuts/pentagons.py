@@ -74,7 +74,7 @@ class Pentagons(CheckedCuts):
 
     @classmethod
     def of_lists(cls, lists: BlockLists, k: int) -> Pentagons:
-        return cls(lists.blocks.reshape(-1, 5), lists.estimate_start, lists.estimates)
+        return cls(lists.blocks.reshape(-1, 5), lists.part_start, lists.parts.astype(np.int32))
 
     def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
         m, cycles, start, estimates = len(weights), self.cycles, self.start, self.estimates

@@ -207,7 +207,8 @@ def test_estimates_of_merged_pentagons_are_those_of_the_certificate(seed):
         block_of[np.nonzero(relaxation.forbidden)[0]], block_of[np.nonzero(relaxation.forbidden)[1]]
     ] = True
     members = child.members
-    pentagons = Pentagons(members.blocks.reshape(-1, 5), members.estimate_start, members.estimates)
+    cycles, estimates = members.blocks.reshape(-1, 5), members.parts.astype(np.int32)
+    pentagons = Pentagons(cycles, members.part_start, estimates)
     pentagons.check(2, sizes, apart)
     written = pentagon_cuts(pentagons, sizes, apart)
     more = dense(child, new) - dense(written, new)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
+from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts
 from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
 from sdpbb.bounds.sdp.cuts.complements import ComplementCuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
@@ -46,6 +47,9 @@ class SeparationParameters(Parameters):
     size_pairs: SizePairCuts = parameter(SizePairCuts, "Cuts on pairs for limits on sizes.")
     listed_cliques: ListedCliqueCuts = parameter(
         ListedCliqueCuts, "Cuts for listed sizes: more blocks than clusters of an extreme size."
+    )
+    capacities: CapacityCuts = parameter(
+        CapacityCuts, "Cuts for limits on sizes: sets of blocks that clusters have to split."
     )
     soft_pairs: SoftPairTerms = parameter(SoftPairTerms, "Terms of the prices of soft pairs.")
 

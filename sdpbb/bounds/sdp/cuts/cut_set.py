@@ -218,26 +218,26 @@ class DefiningBlocks:
     """Defining blocks of each cut, from which the checker rebuilds its terms.
 
     Of a star they are the centre and the leaves, of a clique its blocks, of a complement cut i, j
-    and h; of a pentagon its cycle, and its estimates, which other cuts have none of.
+    and h; of a pentagon its cycle, and parts of blocks that its estimates are of; of a capacity cut
+    the parts that its set is made of. Other cuts have no parts.
 
     After blocks are merged these are lists in which blocks may occur several times, and the
-    inequalities hold for those as well (see `sdpbb.checker.cuts`). An estimate may then occur
-    several times, each for its own points of a block.
+    inequalities hold for those as well (see `sdpbb.checker.cuts`). So may parts, which add up.
 
     Attributes
     ----------
     kind : (number of cuts,) uint8, the place of the checker's family in its `FAMILIES`
     start : (number of cuts + 1,) int64
     blocks : those of cut c are blocks[start[c] : start[c + 1]], int32
-    estimate_start, estimates : the same of rows (place, block, points), int32, as
-        the checker's `Pentagons` has them
+    part_start, parts : the same of rows (place, block, measure of the part), int64; places are
+        those of the checker's `Pentagons`, and else 0
     """
 
     kind: NDArray[np.uint8]
     start: NDArray[np.int64]
     blocks: NDArray[np.int32]
-    estimate_start: NDArray[np.int64]
-    estimates: NDArray[np.int32]
+    part_start: NDArray[np.int64]
+    parts: NDArray[np.int64]
 
     @classmethod
     def uniform(cls, family: type[CheckedCuts], blocks: NDArray[np.integer]) -> DefiningBlocks:
@@ -247,27 +247,27 @@ class DefiningBlocks:
         """
         count, width = blocks.shape
         start = np.arange(count + 1, dtype=np.int64) * width
-        return cls.without_estimates(family, start, blocks.astype(np.int32).ravel())
+        return cls.without_parts(family, start, blocks.astype(np.int32).ravel())
 
     @classmethod
-    def without_estimates(
+    def without_parts(
         cls, family: type[CheckedCuts], start: NDArray[np.int64], blocks: NDArray[np.int32]
     ) -> DefiningBlocks:
-        """Return the blocks of cuts of one family of the checker, not of pentagons."""
+        """Return the blocks of cuts of one family of the checker that has no parts."""
         none = np.zeros(len(start), np.int64)
         kind = np.full(len(start) - 1, checker_cuts.FAMILIES.index(family), np.uint8)
-        return cls(kind, start, blocks, none, np.empty((0, 3), np.int32))
+        return cls(kind, start, blocks, none, np.empty((0, 3), np.int64))
 
     def select(self, positions: NDArray[np.intp]) -> DefiningBlocks:
         """Return the blocks of the cuts at the given positions."""
         start, entries = selected_rows(self.start, positions)
-        estimate_start, rows = selected_rows(self.estimate_start, positions)
+        part_start, rows = selected_rows(self.part_start, positions)
         return DefiningBlocks(
             self.kind[positions],
             start,
             self.blocks[entries],
-            estimate_start,
-            self.estimates[rows],
+            part_start,
+            self.parts[rows],
         )
 
     def __add__(self, other: DefiningBlocks) -> DefiningBlocks:
@@ -275,19 +275,17 @@ class DefiningBlocks:
             np.concatenate([self.kind, other.kind]),
             np.concatenate([self.start, other.start[1:] + self.start[-1]]),
             np.concatenate([self.blocks, other.blocks]),
-            np.concatenate(
-                [self.estimate_start, other.estimate_start[1:] + self.estimate_start[-1]]
-            ),
-            np.concatenate([self.estimates, other.estimates]),
+            np.concatenate([self.part_start, other.part_start[1:] + self.part_start[-1]]),
+            np.concatenate([self.parts, other.parts]),
         )
 
     def merged(self, block_of: NDArray[np.intp]) -> DefiningBlocks:
         """Return the blocks after block i has become block_of[i]."""
-        place, block, points = self.estimates.T
+        place, block, measure = self.parts.T
         return replace(
             self,
             blocks=block_of[self.blocks].astype(np.int32),
-            estimates=np.column_stack([place, block_of[block], points]).astype(np.int32),
+            parts=np.column_stack([place, block_of[block], measure]),
         )
 
 

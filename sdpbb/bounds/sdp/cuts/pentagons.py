@@ -154,8 +154,8 @@ def pentagon_cuts(
     lengths = np.bincount(owner, minlength=len(pentagons))
     members = replace(
         DefiningBlocks.uniform(Pentagons, pentagons.cycles),
-        estimate_start=pentagons.start,
-        estimates=pentagons.estimates,
+        part_start=pentagons.start,
+        parts=pentagons.estimates.astype(np.int64),
     )
     terms = CutSet(
         start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),

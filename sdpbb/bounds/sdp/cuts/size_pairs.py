@@ -1,6 +1,6 @@
-"""Cuts on pairs of blocks where the sizes of clusters are limited.
+"""Cuts on pairs of blocks where the sizes of clusters are limited, or their weights.
 
-Where every cluster has a to b points, for any two blocks i and j,
+Where every cluster has a to b points, or weighs as much, for any two blocks i and j,
 
     b Z_ii - a Z_jj - (b - a) Z_ij >= 0.
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
-from sdpbb.checker.cuts.size_pairs import SizePairs
+from sdpbb.checker.cuts.size_pairs import SizePairs, difference_down
 from sdpbb.cores import in_pieces
 from sdpbb.declaration import parameter
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @stored
 @dataclass(frozen=True)
 class SizePairCuts(CutFamily):
-    """Cuts on pairs of blocks where the sizes of clusters are limited, and may differ."""
+    """Cuts on pairs of blocks where sizes or weights are limited, and may differ."""
 
     per_block: int = parameter(4, "Maximum cuts per block and round. 0: none.", ge=0)
     tolerance: float = parameter(
@@ -42,10 +42,12 @@ class SizePairCuts(CutFamily):
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return the most violated cuts, the worst first."""
-        limits = relaxation.size_limits
-        if limits is None or limits.is_equal or self.per_block == 0:
+        limits, r = relaxation.cluster_limits, relaxation.inverse_roots
+        if limits is None or self.per_block == 0:
             return CutSet.empty()
-        a, b, r = float(limits.least), float(limits.most), relaxation.inverse_roots
+        a, b = float(limits.least), float(limits.most)
+        if not a < b:
+            return CutSet.empty()
         step = partial(_violated_pairs, Z, r, a, b, self.tolerance)
         found = in_pieces(step, ranges_of_centres(relaxation.m))
         i, j, distance = map(np.concatenate, zip(*found, strict=True))
@@ -79,7 +81,7 @@ def _violated_pairs(
 
 
 def size_pair_cuts(ij: NDArray[np.intp], a: float, b: float) -> CutSet:
-    """Return the cuts of the rows (i, j) of ij, (number, 2), for clusters of a to b points."""
+    """Return the cuts of the rows (i, j) of ij, (number, 2), for clusters that weigh a to b."""
     first, second = ij[:, [0, 1, 0]], ij[:, [0, 1, 1]]
     members = DefiningBlocks.uniform(SizePairs, ij)
-    return CutSet.uniform(first, second, np.array([b, -a, a - b]), np.zeros(len(ij)), members)
+    return CutSet.uniform(first, second, np.array([b, -a, -difference_down(b, a)]), np.zeros(len(ij)), members)

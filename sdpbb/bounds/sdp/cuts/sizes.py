@@ -162,7 +162,7 @@ def _row_cuts(
 def _listed_cut(blocks: NDArray[np.intp], counts: NDArray[np.intp], least: float) -> CutSet:
     """Return the cut of all points of some blocks, whose entries add up to `least` or more."""
     listed = np.repeat(blocks, counts).astype(np.int32)
-    members = DefiningBlocks.without_estimates(
+    members = DefiningBlocks.without_parts(
         ListedSizes, np.array([0, len(listed)], np.int64), listed
     )
     rows = blocks.astype(np.int32)

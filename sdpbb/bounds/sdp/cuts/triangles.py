@@ -87,7 +87,7 @@ def triangle_cuts(ijh: NDArray[np.int32]) -> CutSet:
     kept[pair, 1] = kept[pair, 3] = False
     coefficient = np.broadcast_to([1.0, 1.0, -1.0, -1.0], first.shape)
     n_blocks = np.where(pair, 2, 3)
-    members = DefiningBlocks.without_estimates(
+    members = DefiningBlocks.without_parts(
         Stars,
         np.concatenate([[0], np.cumsum(n_blocks)]).astype(np.int64),
         ijh[np.arange(3) < n_blocks[:, None]].astype(np.int32),

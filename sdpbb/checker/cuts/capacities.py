@@ -1,0 +1,169 @@
+"""Capacity cuts: clusters of limited sizes have to split a set of points that they cannot fill.
+
+Let q(C) be the measure of a cluster C, a whole number: its points, or its units of weight. For a
+set T with the part q_i of each block i, 0 <= q_i <= what block i measures, let t be the sum of the
+q_i, f(t) the least split of such sets (`splits`), and r > 0 at most the weight of every block over
+its measure. Then
+
+    - r sum of q_i q_j Z_ij over all i and j >= f(t) - t.
+
+With x_C the part of T in the cluster C, the sum is that of r x_C^2 / |C| over the clusters, and
+|C| >= r q(C). So it is at most the sum of x_C^2 / q(C) = x_C - x_C (q(C) - x_C) / q(C), which is
+t less a split of T.
+
+That is the rounded capacity inequality of vehicle routing in the cone of clustering matrices: where
+points weigh 1, Z 1 = 1, and the left-hand side plus t is the sum of Z_ij over i in T, j outside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arithmetic import down
+from ..fields import ArrayKey
+from ..rejection import Rejected
+from ..sizes import CheckedSizes
+from ..splits import least_splits
+from ..weight_bounds import WeightBounds
+from .family import (
+    BlockLists,
+    ClusterLimits,
+    CutsOnLists,
+    Marks,
+    Reals,
+    TermSums,
+    require_blocks,
+)
+
+# Products of a set's blocks in all cuts, at most: their sums take seconds.
+_PRODUCTS = 2**33
+
+
+class Measure(NamedTuple):
+    """Measure of blocks, and limits on that of clusters.
+
+    of_blocks : (m,) whole numbers
+    rate : r > 0, at most the weight of each block over its measure
+    """
+
+    of_blocks: NDArray[np.int64]
+    limits: CheckedSizes
+    rate: float
+
+    def sides(self, parts: NDArray[np.int64]) -> Reals:
+        """Return f(t) - t of sets of measures t, (number,), rounded down."""
+        return np.nextafter(least_splits(self.limits, parts) - parts, -np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class _Capacities(CutsOnLists):
+    """Capacity cuts.
+
+    parts : (number of entries,) int64 q_i > 0 of each entry of `blocks`
+    """
+
+    parts: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, k: int) -> _Capacities:
+        return cls(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
+
+    @classmethod
+    def of_lists(cls, lists: BlockLists, k: int) -> _Capacities:
+        _, blocks, parts = lists.parts.T
+        return cls(lists.part_start, blocks.astype(np.int32), parts)
+
+    @staticmethod
+    def measure(limits: ClusterLimits | None, weights: Reals) -> Measure | None:
+        """Return what the cuts measure blocks of weights (m,) by; None without such limits."""
+        raise NotImplementedError
+
+    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+        start, blocks, parts, m = self.start, self.blocks, self.parts, len(weights)
+        self.check_starts("capacity cuts")
+        if (np.diff(start) < 0).any() or not blocks.shape == parts.shape == (start[-1],):
+            raise Rejected("the starts of capacity cuts do not fit their blocks")
+        require_blocks(blocks, m)
+        if (np.diff(blocks) <= 0)[np.diff(self._owner) == 0].any():
+            raise Rejected("the blocks of a capacity cut are not in ascending order")
+        if len(self) * m * m > _PRODUCTS:
+            raise Rejected(f"capacity cuts have more than {_PRODUCTS} products of blocks")
+
+    def require_limits(self, limits: ClusterLimits | None) -> None:
+        # What blocks measure is known where weights are: see `add_to`.
+        if len(self) and limits is None:
+            raise Rejected("a capacity cut, and sizes are not limited")
+
+    @property
+    def _owner(self) -> NDArray[np.intp]:
+        """Cut of each entry."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+    def _measure(self, limits: ClusterLimits | None, weights: Reals) -> Measure:
+        measure = self.measure(limits, weights)
+        if measure is None or measure.limits.is_empty:
+            raise Rejected("a capacity cut on what is not limited")
+        if (self.parts < 1).any() or (self.parts > measure.of_blocks[self.blocks]).any():
+            raise Rejected("a capacity cut on more of a block than there is")
+        return measure
+
+    def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
+        if not len(self):
+            return
+        rate = self._measure(sums.limits, weights).rate
+        q = np.zeros((len(self), sums.m))
+        q[self._owner, self.blocks] = self.parts
+        # Each term is rounded four times at most, as sums of 3 terms are.
+        sums.add_matrices(-(q.T * (rate * t)) @ q, 3.0 * ((q > 0.0).T.astype(float) @ (q > 0.0)))
+
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
+        if not len(self):
+            return []
+        measure = self._measure(limits, weights)
+        sums = np.concatenate([[0], np.cumsum(self.parts)])
+        sides = measure.sides(sums[self.start[1:]] - sums[self.start[:-1]])
+        return [down(value * side) for value, side in zip(t.tolist(), sides.tolist(), strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class PointCapacities(_Capacities):
+    """Capacity cuts for limits on the points of clusters."""
+
+    KEYS: ClassVar = (
+        ArrayKey("point_set_start", ("<i8",)),
+        ArrayKey("point_set_blocks", ("<i4",)),
+        ArrayKey("point_set_parts", ("<i8",)),
+    )
+
+    @staticmethod
+    def measure(limits: ClusterLimits | None, weights: Reals) -> Measure | None:
+        if isinstance(limits, WeightBounds):
+            sizes = limits.sizes
+            return None if sizes is None else _measure_of(sizes.counts, sizes.limits, weights)
+        return None if limits is None else Measure(weights.astype(np.int64), limits, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightCapacities(_Capacities):
+    """Capacity cuts for limits on the units of weight of clusters."""
+
+    KEYS: ClassVar = (
+        ArrayKey("weight_set_start", ("<i8",)),
+        ArrayKey("weight_set_blocks", ("<i4",)),
+        ArrayKey("weight_set_parts", ("<i8",)),
+    )
+
+    @staticmethod
+    def measure(limits: ClusterLimits | None, weights: Reals) -> Measure | None:
+        units = limits.units if isinstance(limits, WeightBounds) else None
+        return None if units is None else _measure_of(units.units, units.limits, weights)
+
+
+def _measure_of(of_blocks: NDArray[np.integer], limits: CheckedSizes, weights: Reals) -> Measure:
+    """Return a measure of blocks of weights (m,)."""
+    measure = of_blocks.astype(np.int64)
+    return Measure(measure, limits, down(float((weights / measure).min())))

@@ -1,0 +1,283 @@
+"""Capacity cuts: least splits, and inequalities that hold for all clusterings within limits."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts, capacity_cut
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet
+from sdpbb.bounds.sdp.evidence import checked_cuts
+from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.checker.cuts.capacities import PointCapacities, WeightCapacities
+from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.sizes import CheckedSizes
+from sdpbb.checker.splits import least_splits
+from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.result import SolutionStatus
+from tests.enumeration import clustering_matrix, feasible_clusterings
+from tests.sizes.instances import sized_instance
+from tests.sizes.weighted_instances import weighted_instance
+
+# Groups of 9, 6 and 3 points in clusters of 6: the first is split.
+GROUPS = np.repeat([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]], [9, 6, 3], axis=0)
+
+
+@st.composite
+def limits_on_sizes(draw: st.DrawFn) -> CheckedSizes:
+    k = draw(st.integers(1, 4))
+    if draw(st.booleans()):
+        listed = tuple(sorted(draw(st.lists(st.integers(1, 4), min_size=k, max_size=k))))
+        return CheckedSizes(sum(listed), k, listed[0], listed[-1], listed)
+    n = draw(st.integers(k, 11))
+    least, most = draw(st.integers(1, n // k)), draw(st.integers(-(-n // k), n))
+    return CheckedSizes(n, k, least, most)
+
+
+def least_split(limits: CheckedSizes, t: int) -> float:
+    """The least split of t points, by enumeration of all sizes and all their parts."""
+    found = [
+        sum(x * (s - x) / s for x, s in zip(parts, sizes, strict=True))
+        for sizes in product(range(limits.least, limits.most + 1), repeat=limits.k)
+        if sum(sizes) == limits.n and limits.keeps(np.array(sizes))
+        for parts in product(*(range(s + 1) for s in sizes))
+        if sum(parts) == t
+    ]
+    return min(found)
+
+
+@given(limits_on_sizes(), st.data())
+def test_least_splits_are_those_of_enumeration(limits, data):
+    t = data.draw(st.integers(0, limits.n))
+    found = float(least_splits(limits, np.array([t]))[0])
+    expected = least_split(limits, t)
+    assert found <= expected
+    assert found == pytest.approx(expected, rel=1e-12, abs=0)
+
+
+@given(st.integers(1, 60), st.integers(1, 5), st.integers(0, 300))
+def test_the_least_split_of_equal_sizes_is_that_of_the_remainder(size, k, t):
+    t = min(t, k * size)
+    found = least_splits(CheckedSizes(k * size, k, size, size), np.array([t]))[0]
+    rest = t % size
+    assert found == pytest.approx(rest * (size - rest) / size, rel=1e-12, abs=0)
+
+
+def test_many_listed_sizes_are_taken_as_a_range(monkeypatch):
+    listed = (2, 2, 6)
+    t = np.arange(11)
+    exact = least_splits(CheckedSizes(10, 3, 2, 6, listed), t)
+    monkeypatch.setattr("sdpbb.checker.splits._STEPS", 0)
+    weaker = least_splits(CheckedSizes(10, 3, 2, 6, listed), t)
+    assert (weaker <= exact).all()
+    assert (weaker < exact).any()
+
+
+def test_measures_of_any_size_are_exact():
+    """Units of weight are up to 2^51 in all."""
+    size = 2**40
+    limits = CheckedSizes(1000 * size, 1000, size, size)
+    t = np.array([size, 7 * size, 7 * size + 1, 999 * size + size // 2])
+    assert least_splits(limits, t) == pytest.approx([0.0, 0.0, 1.0, size / 4])
+
+
+def limited(instance: Instance) -> tuple[Contraction, Relaxation] | None:
+    contraction = contract(instance)
+    if not isinstance(contraction, Contraction) or not contraction.has_limits:
+        return None
+    return contraction, Relaxation.of(contraction)
+
+
+def cuts_of_all_sets(relaxation: Relaxation) -> CutSet:
+    cuts = CutSet.empty()
+    for family, measure in relaxation.measures.items():
+        for chosen in product([False, True], repeat=relaxation.m):
+            if measure is not None and any(chosen):
+                cuts = cuts + capacity_cut(family, measure, np.array(chosen))
+    return cuts
+
+
+def require_agreement(relaxation: Relaxation, cuts: CutSet, rng: np.random.Generator) -> None:
+    """The checker's matrices and right-hand sides are the engine's."""
+    e, forbidden, limits = relaxation.weights, relaxation.forbidden, relaxation.cluster_limits
+    order = np.argsort(cuts.members.kind, kind="stable")
+    theirs = checked_cuts(cuts.select(order).members, relaxation.k)
+    theirs.check(relaxation.k, e, forbidden, limits)
+    t = rng.random(len(cuts))
+    sums, absolute, count = theirs.sums(t[order], e, forbidden, limits)
+    values = np.zeros_like(sums)
+    np.add.at(values, (cuts.row, cuts.column), t[cuts.owner] * cuts.coefficient)
+    assert sums == pytest.approx(0.5 * (values + values.T), rel=1e-9)
+    assert absolute == pytest.approx(np.abs(sums), rel=1e-12)
+    assert ((count > 0) == (sums != 0)).all()
+    side = theirs.right_hand_side(t[order], e, relaxation.k, limits)
+    assert side == pytest.approx(cuts.rhs @ t, rel=1e-12)
+    assert side <= cuts.rhs @ t + 1e-12 * np.abs(cuts.rhs) @ t
+    with pytest.raises(Rejected, match="sizes are not limited"):
+        theirs.check(relaxation.k, e, forbidden)
+
+
+@pytest.mark.parametrize("draw", [sized_instance, weighted_instance])
+@pytest.mark.parametrize("first", range(0, 200, 40))
+def test_cuts_hold_for_all_clusterings(first, draw):
+    rng, count = np.random.default_rng(first), 0
+    for seed in range(first, first + 40):
+        instance = draw(seed, 7)
+        found = limited(instance)
+        if found is None or not feasible_clusterings(instance).size:
+            continue
+        contraction, relaxation = found
+        cuts = cuts_of_all_sets(relaxation)
+        if not len(cuts):
+            continue
+        count += len(cuts)
+        for labels in feasible_clusterings(instance):
+            Z = clustering_matrix(labels[contraction.representatives], contraction.weights)
+            assert (cuts.values(Z) >= cuts.rhs - 1e-9 * np.abs(cuts.rhs)).all()
+        require_agreement(relaxation, cuts, rng)
+    assert count > 0
+
+
+@given(limits_on_sizes(), st.integers(0, 2**32 - 1))
+def test_larger_right_hand_sides_are_refuted(limits, seed):
+    """Of single points, whatever their number: a clustering within the limits comes to f."""
+    assume(limits.n <= 8 and limits.k > 1)
+    rng = np.random.default_rng(seed)
+    sizes = {"sizes": limits.listed} if limits.listed else {}
+    if not sizes:
+        sizes = {"min_size": limits.least, "max_size": limits.most}
+    instance = Instance(rng.normal(size=(limits.n, 2)), limits.k, **sizes)
+    T = np.zeros(limits.n, bool)
+    T[: rng.integers(1, limits.n + 1)] = True
+    own = instance.size_limits
+    checked = CheckedSizes(limits.n, limits.k, 1, limits.n)
+    if own is not None:
+        checked = CheckedSizes(own.n, own.k, own.least, own.most, own.listed)
+    least = least_splits(checked, np.array([T.sum()]))[0]
+    splits = [
+        clustering_matrix(labels, np.ones(limits.n))[T][:, ~T].sum()
+        for labels in feasible_clusterings(instance)
+    ]
+    assert min(splits) == pytest.approx(least, rel=1e-12, abs=1e-12)
+    assert min(splits) < least * (1.0 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize("draw", [sized_instance, weighted_instance])
+@pytest.mark.parametrize("seed", range(40))
+def test_cuts_hold_after_blocks_are_merged(seed, draw):
+    """A set may then have parts of blocks."""
+    rng, instance = np.random.default_rng(seed), draw(seed, 7)
+    n = instance.n_points
+    pairs = [*map(tuple, np.argwhere(np.triu(np.ones((n, n)), 1)))]
+    more = [pairs[i] for i in rng.choice(len(pairs), 1)]
+    limits = {
+        name: getattr(instance, name)
+        for name in ("min_size", "max_size", "sizes", "min_weight", "max_weight")
+    }
+    child = Instance(
+        instance.points,
+        instance.k,
+        [*map(tuple, instance.must_link), *more],
+        instance.cannot_link,
+        weights=instance.weights,
+        cluster_constraints=instance.cluster_constraints,
+        **limits,
+    )
+    before, after = limited(instance), limited(child)
+    labels_of_child = feasible_clusterings(child)
+    if before is None or after is None or not len(labels_of_child):
+        return
+    cuts = cuts_of_all_sets(before[1])
+    if not len(cuts):
+        return
+    first = before[0].representatives
+    children = cuts.merged(after[0].block_of[first])
+    for labels in labels_of_child:
+        Z = clustering_matrix(labels[after[0].representatives], after[0].weights)
+        assert (children.values(Z) >= children.rhs - 1e-9 * np.abs(children.rhs)).all()
+    order = np.argsort(children.members.kind, kind="stable")
+    theirs = checked_cuts(children.select(order).members, after[1].k)
+    e, forbidden, own = after[1].weights, after[1].forbidden, after[1].cluster_limits
+    theirs.check(after[1].k, e, forbidden, own)
+    t = rng.random(len(children))
+    values = theirs.sums(t[order], e, forbidden, own)[0]
+    side = theirs.right_hand_side(t[order], e, after[1].k, own)
+    for labels in labels_of_child:
+        Z = clustering_matrix(labels[after[0].representatives], e)
+        assert (values * Z).sum() >= side - 1e-9 * abs(side)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "parts", "message"),
+    [
+        ([0, 0], [1, 1], "ascending order"),
+        ([1, 0], [1, 1], "ascending order"),
+        ([0, 4], [1, 1], "none of 0..3"),
+        ([0, 1], [1, 3], "more of a block than there is"),
+        ([0, 1], [0, 1], "more of a block than there is"),
+        ([0, 1], [1], "do not fit"),
+    ],
+)
+def test_wrong_sets_are_rejected(blocks, parts, message):
+    limits, e = CheckedSizes(8, 2, 4, 4), np.full(4, 2.0)
+    cuts = PointCapacities(
+        np.array([0, len(blocks)]), np.array(blocks, np.int32), np.array(parts, np.int64)
+    )
+
+    def use() -> None:
+        cuts.check(2, e, np.zeros((4, 4), bool))
+        cuts.sides_within(np.ones(1), e, 2, limits)
+
+    with pytest.raises(Rejected, match=message):
+        use()
+
+
+def test_cuts_on_what_is_not_limited_are_rejected():
+    cuts = WeightCapacities(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1, np.int64))
+    with pytest.raises(Rejected, match="not limited"):
+        cuts.sides_within(np.ones(1), np.full(4, 2.0), 2, CheckedSizes(8, 2, 4, 4))
+
+
+def test_the_split_of_a_group_is_found():
+    """The relaxation without these cuts pays nothing for the group that is too large."""
+    relaxation = Relaxation.of(contract(Instance(GROUPS, 3, sizes=[6, 6, 6])))
+    of_group = np.repeat([0, 1, 2], [9, 6, 3])
+    Z = clustering_matrix(of_group, np.ones(18))
+    cuts = CapacityCuts().separate(Z, relaxation)
+    violated = cuts.rhs - cuts.values(Z)
+    assert violated.max() == pytest.approx(1.5)  # 3 (6 - 3) / 6, of 9 and of 3 points
+    assert not len(CapacityCuts(per_round=0).separate(Z, relaxation))
+    balanced = clustering_matrix(np.repeat([0, 1, 2], 6), np.ones(18))
+    assert not len(CapacityCuts().separate(balanced, relaxation))
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"sizes": [30, 30, 30]},
+        {"min_size": 28, "max_size": 32},
+        {"sizes": [26, 30, 34]},
+        {"max_size": 33},
+    ],
+)
+@pytest.mark.parametrize("weights", [None, np.tile([1.0, 2.0, 3.0], 30)])
+def test_roots_of_groups_that_are_split_are_nearly_closed(limits, weights, tmp_path):
+    rng = np.random.default_rng(0)
+    centres = np.repeat([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]], [50, 25, 15], axis=0)
+    points = centres + rng.normal(size=(90, 2))
+    if weights is not None:
+        of_sizes = 2.0
+        limits = {
+            "min_weight": of_sizes * limits.get("min_size", min(limits.get("sizes", [1]))),
+            "max_weight": of_sizes * limits.get("max_size", max(limits.get("sizes", [0]))),
+        }
+    instance = Instance(points, 3, weights=weights, **limits)
+    path = str(tmp_path / "groups.cert")
+    cuts = sdpbb.SolverParameters(bounding="sdp")
+    result = sdpbb.solve(instance, cuts, certificate=path)
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.statistics.root_gap < 5e-3
+    assert sdpbb.verify_certificate(path, instance).status == "optimal"
