@@ -2,6 +2,7 @@
 
     python scripts/benchmark_sizes.py proofs --data ../shared/data --out docs/sizes.csv
     python scripts/benchmark_sizes.py proofs pairs --workers 2 --data ../shared/data --out ...
+    python scripts/benchmark_sizes.py proofs equal hundreds balanced --workers 2 --data ... --out ...
     python scripts/benchmark_sizes.py proofs large --workers 2 --data ../shared/data --out ...
     python scripts/benchmark_sizes.py searches --out docs/sizes_searches.csv
     python scripts/benchmark_sizes.py searches 1000 --out docs/sizes_searches.csv
@@ -10,8 +11,11 @@
 `proofs` solves, with one worker unless told otherwise: iris in clusters of 50 points; the time
 series of CCMSSC (RiNNAL+) in clusters of the sizes of their classes; the data sets of PC-SOS-SDP
 with the smallest of their mixed constraint sets and ceil(n / 2k) to floor(2n / k) points in each
-cluster; and, if it is named, `large`: 20,000 points of ten blobs in five dimensions, at most 2,200
-in each cluster, to a gap of 1 %. `searches` runs `best-of` and k-means-constrained, each from the
+cluster; and, if they are named, `equal`: the time series in clusters of equal sizes; `hundreds`: 500
+points of five blobs of 80 to 120, in clusters of 100 and of 90 to 110; `balanced`: the data sets of
+PC-SOS-SDP in clusters of equal sizes, without pairs and with 25 must-links and 25 cannot-links, the
+first ones of the set of pairs above; and `large`: 20,000 points of ten blobs in five dimensions, at
+most 2,200 in each cluster, to a gap of 1 %. `searches` runs `best-of` and k-means-constrained, each from the
 same number of sets of k-means++ centres, on points in the plane, of the numbers that are named or
 all, in clusters of n / k points, or of up to a tenth or a half more or less. Rows are appended as
 soon as they are there; what has one of so many workers is not run again.
@@ -50,11 +54,23 @@ SEARCH_FIELDS = (
     *("seconds", "cpu_seconds", "load"),
 )
 SERIES = ("BME", "Trace", "PowerCons", "ECGFiveDays", "InsectEPGSmallTrain", "Strawberry")
-LIMITS = {"iris": 60.0, "series": 120.0, "pairs": 60.0, "large": 600.0}
+LIMITS = {
+    "iris": 60.0,
+    "series": 120.0,
+    "pairs": 60.0,
+    "equal": 300.0,
+    "hundreds": 20.0,
+    "balanced": 60.0,
+    "large": 600.0,
+}
 """Seconds of a run of each suite."""
 GAPS = {"large": 1e-2}
 """Gaps of the suites that are not proven to that of the parameters."""
 LARGE = ("large", "blobs", "")
+ON_DEMAND = ("equal", "hundreds", "balanced", "large")
+"""Suites that are run where they are named only."""
+FEW = 25
+"""Must-links, and cannot-links, of a balanced set with pairs."""
 SEARCHES = [
     (n, k, share) for n, k in ((5_000, 10), (1_000, 5), (1_000, 20)) for share in (0.1, 0, 0.5)
 ]
@@ -77,7 +93,11 @@ def cases(data: Path) -> list[Case]:
         sets += [(path.name, f.stem) for f in mixed if f.stem.startswith(f"ml_{least}_cl_{least}_")]
     # The first set of each before the second of any.
     pairs = [("pairs", *each) for each in sorted(sets, key=lambda s: (s[1][-1], s[0]))]
-    return [("iris", "iris", ""), *pairs, *(("series", name, "") for name in SERIES), LARGE]
+    series = [(suite, name, "") for suite in ("series", "equal") for name in SERIES]
+    blobs = [("hundreds", "five blobs", limits) for limits in ("100", "90 to 110")]
+    first = [each for each in pairs if each[2].endswith("_0")]
+    balanced = [("balanced", name, of) for _, name, chosen in first for of in ("", chosen)]
+    return [("iris", "iris", ""), *pairs, *series, ("equal", "UMD", ""), *blobs, *balanced, LARGE]
 
 
 def instance_of(data: Path, case: Case) -> Instance:
@@ -88,10 +108,14 @@ def instance_of(data: Path, case: Case) -> Instance:
 
         points, _ = make_blobs(20_000, 5, centers=10, cluster_std=2.0, random_state=0)
         return Instance(points, 10, name=name, max_size=2_200)
-    if suite == "series":
+    if suite == "hundreds":
+        return _of_blobs(constraint_set)
+    if suite in ("series", "equal"):
         with open(data / "ccmssc" / f"{name}.txt", encoding="utf-8") as file:
             k = int(file.readline().split()[2])
             points = np.loadtxt(file)
+        if suite == "equal":
+            return _balanced(Instance(points, k, name=name))
         classes = np.loadtxt(data / "ccmssc" / f"{name}_labels.txt", dtype=int)
         return Instance(points, k, name=name, sizes=np.bincount(classes).tolist())
     folder = data / "pc-sos-sdp"
@@ -99,8 +123,13 @@ def instance_of(data: Path, case: Case) -> Instance:
     if suite == "iris":
         plain = Instance.from_files(points)
         return Instance(plain.points, 3, name=name, sizes=[50, 50, 50])
+    if suite == "balanced" and not constraint_set:
+        return _balanced(Instance.from_files(points, name=name))
     pairs = folder / "constraints" / name / f"{constraint_set}.txt"
     read = Instance.from_files(points, constraints=pairs)
+    if suite == "balanced":
+        few = replace(read, must_link=read.must_link[:FEW], cannot_link=read.cannot_link[:FEW])
+        return _balanced(replace(few, name=name))
     n, k = read.n_points, read.k
     return Instance(
         read.points,
@@ -111,6 +140,22 @@ def instance_of(data: Path, case: Case) -> Instance:
         min_size=-(-n // (2 * k)),
         max_size=2 * n // k,
     )
+
+
+def _balanced(instance: Instance) -> Instance:
+    """Return an instance with clusters of equal sizes, as far as they can be."""
+    n, k = instance.n_points, instance.k
+    return replace(instance, min_size=n // k, max_size=-(-n // k))
+
+
+def _of_blobs(limits: str) -> Instance:
+    """Return 500 points of blobs of unequal sizes in eight dimensions."""
+    from sklearn.datasets import make_blobs
+
+    sizes = [80, 90, 100, 110, 120]
+    points, _ = make_blobs(sizes, n_features=8, cluster_std=2.0, random_state=1)
+    least, most = (100, 100) if limits == "100" else (90, 110)
+    return Instance(points, 5, name="five blobs", min_size=least, max_size=most)
 
 
 def measured(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
@@ -163,7 +208,7 @@ def run_proofs(
         if row["workers"] == str(workers)
     }
     for case in cases(data):
-        is_wanted = {*case} & {*names} if names else case != LARGE
+        is_wanted = {*case} & {*names} if names else case[0] not in ON_DEMAND
         if case in done or not is_wanted:
             continue
         limit = LIMITS[case[0]] if seconds is None else seconds

@@ -137,11 +137,22 @@ class HybridParts:
         assert self.relaxation is not None
         return self.relaxation
 
-    def enumerate(self, cutoff: float) -> None:
-        """Begin to enumerate clusters at the dual values of the relaxation."""
+    def is_far(self, bound: float) -> bool:
+        """Return whether a bound is far below the best one."""
+        return bound < (1.0 - self.methods.hybrid.hopeful) * self.state.bound.value
+
+    def are_far(self, duals: DualValues) -> bool:
+        """Return whether dual values of the master programme prove far less than the relaxation.
+
+        They do where cuts on several clusters carry its bound, such as capacity cuts.
+        """
+        return self.is_far(duals.value(self.contraction.k))
+
+    def enumerate(self, cutoff: float, at: DualValues) -> None:
+        """Begin to enumerate clusters at dual values, those of the relaxation."""
         from sdpbb.bounds.colgen.enumeration import Enumeration
 
-        parameters, at = self.methods.colgen.enumeration, self.semidefinite_duals()
+        parameters = self.methods.colgen.enumeration
         self.enumeration = Enumeration.start(self.contraction, self._pricer, parameters, at, cutoff)
         self.state.enumeration = self.enumeration.state
 

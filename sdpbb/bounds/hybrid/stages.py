@@ -164,7 +164,10 @@ class EnumerationStage(ClusterStage):
         # With soft pairs all clusters of a low value take long to find, and columns are quicker.
         if parts.contraction.soft:
             return False
-        parts.enumerate(cutoff)
+        duals = parts.semidefinite_duals()
+        if parts.are_far(duals):
+            return False
+        parts.enumerate(cutoff, duals)
         return True
 
 
@@ -178,7 +181,10 @@ class ColumnStage(EasyColumnStage):
         is_tried = not {self.name, EnumerationStage.name} & set(parts.skipped)
         if not parts.is_small and not (is_tried and parts.methods.hybrid.tried_steps > 0):
             return False
-        parts.generate(parts.semidefinite_duals())
+        duals = parts.semidefinite_duals()
+        if not parts.is_small and parts.are_far(duals):
+            return False
+        parts.generate(duals)
         return True
 
     def is_overdue(self, parts: HybridParts) -> bool:
@@ -187,8 +193,7 @@ class ColumnStage(EasyColumnStage):
             return False
         if columns.n_iterations >= hybrid.tried_steps:
             return True
-        is_far = columns.bound.value < (1.0 - hybrid.hopeful) * parts.state.bound.value
-        return is_far and columns.n_iterations >= hybrid.hopeless_steps
+        return parts.is_far(columns.bound.value) and columns.n_iterations >= hybrid.hopeless_steps
 
 
 STAGES: tuple[Stage, ...] = (
