@@ -58,7 +58,8 @@ class _Clusters(NamedTuple):
     labels : (m,)
     sums, mass, sizes : (k, r), (k,), (k, q) weighted sums of means, weights, and the measures
     conflicts : (m, k) blocks of each cluster that a block is cannot-linked to
-    distances : (m, k) squared, of the blocks to the means of the clusters
+    distances : (m, k) squared, of the blocks to the means of the clusters; without swaps, a row is
+        written when its block is looked at
     prices : (m, k) sums of the weights of a block's soft pairs with the blocks of each cluster
     """
 
@@ -93,12 +94,20 @@ def exchange(
     m, k = clusters.distances.shape
     shifts = empty_shifts(k)
     if swaps:
+        for c in range(k):
+            _write_distances(blocks, clusters, c)
         find_all_shifts(blocks.weights, labels, clusters.distances, clusters.prices, shifts)
     is_open, rest = np.empty(k, np.bool_), np.empty(k)
+    # Exchanges made, when each cluster was last part of one, and when each block was looked at.
+    n_made, renewed, looked_at = 0, np.zeros(k, np.int64), np.full(m, -1, np.int64)
+    centres = clusters.sums / clusters.mass.reshape(-1, 1)
     saved = 0.0
     for _ in range(most_sweeps):
         before = saved
         for i in range(m):
+            if not swaps:
+                _write_own_distances(blocks, clusters, i, centres, renewed, looked_at[i])
+                looked_at[i] = n_made
             best, b = _best_move(blocks, clusters, is_listed, i, tolerance)
             j = -1
             if swaps and _write_open(blocks, clusters, shifts, i, best, is_open, rest):
@@ -109,12 +118,16 @@ def exchange(
                 continue
             saved += best
             a = labels[i]
+            n_made += 1
+            renewed[a] = renewed[b] = n_made
             _relabel(blocks, clusters, i, b)
             if j >= 0:
                 _relabel(blocks, clusters, j, a)
-            _write_distances(blocks, clusters, a)
-            _write_distances(blocks, clusters, b)
+            centres[a] = clusters.sums[a] / clusters.mass[a]
+            centres[b] = clusters.sums[b] / clusters.mass[b]
             if swaps:
+                _write_distances(blocks, clusters, a)
+                _write_distances(blocks, clusters, b)
                 distances, prices = clusters.distances, clusters.prices
                 renew_shifts(blocks.weights, labels, distances, prices, a, b, shifts)
         if not saved > before:
@@ -145,8 +158,6 @@ def _clusters_of(blocks: LimitedBlocks, labels: Integers) -> _Clusters:
             clusters.conflicts[i, labels[blocks.neighbours[p]]] += 1
         for p in range(blocks.soft.starts[i], blocks.soft.starts[i + 1]):
             clusters.prices[i, labels[blocks.soft.neighbours[p]]] += blocks.soft.weights[p]
-    for c in range(k):
-        _write_distances(blocks, clusters, c)
     return clusters
 
 
@@ -160,6 +171,35 @@ def _write_distances(blocks: LimitedBlocks, clusters: _Clusters, c: int) -> None
         for t in range(means.shape[1]):
             distance += (means[i, t] - mean[t]) ** 2
         distances[i, c] = distance
+
+
+@njit(cache=True, nogil=True)
+def _write_own_distances(
+    blocks: LimitedBlocks,
+    clusters: _Clusters,
+    i: int,
+    centres: Reals,
+    renewed: Integers,
+    since: int,
+) -> None:
+    """Write the squared distances of block i to the means that have changed.
+
+    A move needs no other distances. To write those of all blocks after each move took seconds.
+
+    Parameters
+    ----------
+    centres : (k, r) the means of the clusters
+    renewed : (k,) the number of exchanges made when each cluster was last part of one
+    since : that number when block i was last looked at; -1 before
+    """
+    means = blocks.means
+    for c in range(len(centres)):
+        if renewed[c] <= since:
+            continue
+        distance = 0.0
+        for t in range(means.shape[1]):
+            distance += (means[i, t] - centres[c, t]) ** 2
+        clusters.distances[i, c] = distance
 
 
 @njit(cache=True, nogil=True)

@@ -1,6 +1,6 @@
 """Moves and swaps within limits: what they leave cannot be improved by any of them."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -44,6 +44,30 @@ def test_no_move_and_no_swap_improves_what_exchanges_leave(draw, seed):
         cost = contraction.cost(found)
         assert contraction.cost(labels) - cost == pytest.approx(saved, abs=rounding)
         for other in exchanged(found, contraction.k):
+            has_all = len(np.unique(other)) == contraction.k
+            if has_all and contraction.keeps(other):
+                assert contraction.cost(other) >= cost - 2 * least_saving(contraction)
+
+
+@pytest.mark.parametrize(("draw", "seed"), CASES)
+def test_no_move_improves_what_moves_leave(draw, seed, monkeypatch):
+    """Of many blocks only moves are looked at, whose distances are those of one block at a time."""
+    monkeypatch.setattr("heuristics.sizes.exchanges.SWAP_BLOCKS", 0)
+    instance = draw(seed)
+    contraction = contract(instance)
+    if isinstance(contraction, Infeasibility) or not contraction.has_limits:
+        return
+    exchange = Exchanges(contraction)
+    rounding = 1e3 * least_saving(contraction) + 1e-300
+    for clustering in feasible_clusterings(instance)[:5]:
+        labels = clustering[contraction.representatives]
+        found, saved = exchange(labels)
+        assert saved >= 0.0
+        assert contraction.keeps(found)
+        cost = contraction.cost(found)
+        assert contraction.cost(labels) - cost == pytest.approx(saved, abs=rounding)
+        for i, c in product(range(contraction.n_blocks), range(contraction.k)):
+            other = np.where(np.arange(contraction.n_blocks) == i, c, found)
             has_all = len(np.unique(other)) == contraction.k
             if has_all and contraction.keeps(other):
                 assert contraction.cost(other) >= cost - 2 * least_saving(contraction)

@@ -13,7 +13,7 @@ from heuristics.sizes.flow_kernels import sized_labels
 from heuristics.sizes.search import SizedSearch
 from sdpbb.feasibility import find_feasible
 from sdpbb.packing import packed_exactly, packed_greedily, size_bounds
-from sdpbb.problem import Infeasibility, contract
+from sdpbb.problem import Infeasibility, Instance, contract
 from sdpbb.time_left import no_limit
 from tests.enumeration import feasible_clusterings
 from tests.sizes.instances import sized_instance
@@ -154,6 +154,23 @@ def test_search_keeps_all_limits_from_the_first_clustering_on(seed):
     costs = [contraction.cost(labels) for labels in (known, *found)]
     assert all(np.diff(costs) < 0)
     assert search.cost == pytest.approx(costs[-1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_search_finds_the_optimum_of_equal_clusters_that_cut_natural_ones(seed):
+    rng = np.random.default_rng(seed)
+    k = 2 + seed % 2
+    # Natural clusters of very unequal sizes, so that equal ones cut them.
+    labels = rng.choice(k, 9, p=[0.7, 0.3] if k == 2 else [0.6, 0.3, 0.1])
+    points = 3.0 * rng.normal(size=(k, 2))[labels] + rng.normal(size=(9, 2))
+    instance = Instance(points, k, cannot_link=[(0, 1)], min_size=9 // k, max_size=-(-9 // k))
+    contraction = contract(instance)
+    costs = [contraction.cost(each) for each in feasible_clusterings(instance)]
+    known = find_feasible(contraction)
+    search = SizedSearch(contraction, MultiStartParameters(), known, no_limit)
+    search.run(np.random.default_rng(0))
+    assert contraction.keeps(search.labels)
+    assert search.cost == pytest.approx(min(costs), rel=1e-9)
 
 
 @pytest.mark.parametrize("draw", [random_mixture, weighted_mixture])
