@@ -51,11 +51,9 @@ class HybridMethods:
         if contraction.soft or contraction.soft.constant > 0.0:  # and prices of soft pairs
             return False
         fewest = own.fewest if m > own.small * contraction.k else max(own.fewest, own.fewest_small)
-        if contraction.has_limits:
-            fewest = max(fewest, own.fewest_limited)
-            # Where clusters are small, columns are the same bound, and end.
-            if m <= self.hybrid.after_places * contraction.k:
-                return False
+        # Where small clusters have limits, columns are the same bound, and end.
+        if contraction.has_limits and m <= self.hybrid.after_places * contraction.k:
+            return False
         if not fewest <= m <= own.most:
             return False
         return len(contraction.cannot_link) <= own.most_pairs * m

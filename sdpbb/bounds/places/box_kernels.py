@@ -15,10 +15,10 @@ is in or out of its parts. What cannot-links cost every cluster with its place i
 (`conflict_kernels.py`) is deducted.
 
 Where clusters keep limits, each box has a rate t, that of its middle, at which it is looked at: in
-the place of y_i is y_i - t q_i / w_i, and what limits say is worth t U besides (`limit_kernels.py`).
-As the rate of a place grows with each gain there, the least and the greatest gains in the box say
-between which numbers the rates of all its places are. A point is out or in if it is at all of these,
-so that it is for parts of the box, too, whose rates are among them.
+the place of y_i is y_i - t q_i / w_i, and what limits say is worth t U (`limit_kernels.py`). As the
+rate of a place grows with each gain there, the least and the greatest gains in the box say between
+which numbers the rates of all its places are. A point is out or in if it is at all of these, so
+that it is for parts of the box, too, whose rates are among them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from sdpbb.arrays import Integers, Reals
 from sdpbb.bounds.places.conflict_kernels import lost_in_box
-from sdpbb.bounds.places.limit_kernels import Limits, limit_at, rate_of
+from sdpbb.bounds.places.limit_kernels import AmountLimits, limit_at, rate_of
 from sdpbb.jit import njit
 
 # Most boxes that wait. Each step halves one, so that none of them is wider than 2^-90 of the first.
@@ -51,7 +51,7 @@ class BoxProblem(NamedTuple):
     """
 
     data: Reals
-    limits: Limits
+    limits: AmountLimits
     pairs: Integers
     ends: Integers
     left: Reals
@@ -121,7 +121,7 @@ def _over(stack: BoxStack, at: int, low: Reals, high: Reals) -> float:
 def _rate_of_gains(
     problem: BoxProblem, candidates: Integers, stack: BoxStack, parent: int, at: int, side: float
 ) -> float:
-    """Return the rate of the gains of points in box `at`, a part of box `parent`, where they are open.
+    """Return the rate of the gains in box `at` of the points that are open in `parent`, around it.
 
     side : below 0 for the least gains in the box, 0 for those of its middle, above 0 for the most
     """
@@ -148,7 +148,7 @@ def _rate_of_gains(
         problem.amounts[c] = data[i, 4] * data[i, 5]
     held = stack.inside[parent, 6]
     # What the points inside have beyond the most is held up by the numbers of the parent.
-    left = Limits(max(0.0, limits.least - held), max(0.0, limits.most - held))
+    left = AmountLimits(max(0.0, limits.least - held), max(0.0, limits.most - held))
     return rate_of(problem.ratios, problem.amounts, n, left)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.arrays import Integers, Reals
-from sdpbb.bounds.places.limit_kernels import Limits, Rates, rate_at
+from sdpbb.bounds.places.limit_kernels import AmountLimits, Rates, rate_at
 from sdpbb.bounds.places.value_kernels import Floats, Pieces
 from sdpbb.jit import njit
 
@@ -102,7 +102,8 @@ def subtract_unserved(
 ) -> None:
     """Subtract from `served` (n,) what pairs take off the derivatives of the values by prices.
 
-    What they leave of the measure is added to what the blocks that are shared out have (`at`). Each charge follows its lesser worth; those before it are seen through what they left of that.
+    Each charge follows its lesser worth; those before it are seen through what they left of that.
+    What blocks that leave have of the measure is missing then (`at`).
     """
     left, adjoint = np.zeros(len(heights)), np.zeros(len(heights))
     active, lesser = np.empty_like(pairs), np.zeros(len(pairs), np.int64)
@@ -160,7 +161,7 @@ def _fill_active(
 def mark_members(
     data: Reals,
     pairs: Integers,
-    limits: Limits,
+    limits: AmountLimits,
     place: Reals,
     worths: Reals,
     is_member: NDArray[np.bool_],
@@ -187,7 +188,7 @@ def mark_members(
 
 
 @njit(cache=True, nogil=True)
-def climb(data: Reals, pairs: Integers, limits: Limits, place: Reals, most: int) -> float:
+def climb(data: Reals, pairs: Integers, limits: AmountLimits, place: Reals, most: int) -> float:
     """Move a place to the mean of its cluster, again and again; return the value of that.
 
     data : (n, 6), as in `BoxProblem`; most : steps. Without pairs no step lowers the value.

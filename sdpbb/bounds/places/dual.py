@@ -148,9 +148,7 @@ class PlaceDual:
             else:
                 add_served(pieces, heights, highest, places, mass, sorted_served)
             if len(self._pairs):
-                subtract_unserved(
-                    pieces, heights, places, mass, rates, self._pairs, sorted_served
-                )
+                subtract_unserved(pieces, heights, places, mass, rates, self._pairs, sorted_served)
             add_shared(pieces, mass, rates, sorted_served)
         served = np.empty_like(sorted_served)
         served[self._order] = sorted_served

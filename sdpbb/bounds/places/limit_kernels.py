@@ -21,8 +21,8 @@ from sdpbb.bounds.places.value_kernels import PIECE, Floats, Pieces, is_near
 from sdpbb.jit import njit
 
 
-class Limits(NamedTuple):
-    """Limits on what a cluster has of a measure.
+class AmountLimits(NamedTuple):
+    """AmountLimits on what a cluster has of a measure.
 
     least : >= 0
     most : below 0 for none at all
@@ -32,7 +32,7 @@ class Limits(NamedTuple):
     most: float
 
 
-NO_LIMITS = Limits(0.0, -1.0)
+NO_LIMITS = AmountLimits(0.0, -1.0)
 
 
 class Rates(NamedTuple):
@@ -48,7 +48,7 @@ class Rates(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def limit_at(limits: Limits, rate: float) -> float:
+def limit_at(limits: AmountLimits, rate: float) -> float:
     """Return U: the limit that a rate is for."""
     if rate > 0.0:
         return limits.most
@@ -56,7 +56,7 @@ def limit_at(limits: Limits, rate: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def rate_of(ratios: Reals, amounts: Reals, n: int, limits: Limits) -> float:
+def rate_of(ratios: Reals, amounts: Reals, n: int, limits: AmountLimits) -> float:
     """Return the rate t at which blocks of ratios g / q fill a cluster.
 
     It is 0 where those above it are within the limits, and below all ratios where even all blocks
@@ -101,7 +101,9 @@ def rate_of(ratios: Reals, amounts: Reals, n: int, limits: Limits) -> float:
 
 
 @njit(cache=True, nogil=True)
-def rate_at(data: Reals, limits: Limits, place: Reals, ratios: Reals, amounts: Reals) -> float:
+def rate_at(
+    data: Reals, limits: AmountLimits, place: Reals, ratios: Reals, amounts: Reals
+) -> float:
     """Return the rate t of a place.
 
     data : (n, 6), as in `BoxProblem`; ratios, amounts : (n,) scratch
@@ -124,7 +126,7 @@ def fill_values(
     heights: Floats,
     highest: Reals,
     places: Reals,
-    limits: Limits,
+    limits: AmountLimits,
     at: Rates,
     values: Reals,
 ) -> None:
@@ -132,6 +134,7 @@ def fill_values(
     n = len(heights)
     ratios, blocks = np.zeros(n), np.zeros(n, np.int64)
     mixed, amounts = np.zeros(n), np.zeros(n)
+    steepest, below = np.float64(of.rates.max()), max(1e-300, 1e-3 * np.abs(highest).max())
     for c in range(len(places)):
         count = _fill_ratios(of, heights, highest, places[c], 0.0, ratios, blocks)
         total, value = 0.0, 0.0
@@ -142,14 +145,22 @@ def fill_values(
         if limits.least <= total <= limits.most:
             values[c] = value
             continue
-        if total < limits.least:
-            count = _fill_ratios(of, heights, highest, places[c], -np.inf, ratios, blocks)
-        for a in range(count):
-            mixed[a] = ratios[a]
-            amounts[a] = of.weights[blocks[a]] * of.rates[blocks[a]]
-        rate = rate_of(mixed, amounts, count, limits)
+        above = -below if total < limits.least else 0.0
+        while True:
+            if above < 0.0:
+                count = _fill_ratios(of, heights, highest, places[c], above, ratios, blocks)
+            for a in range(count):
+                mixed[a] = ratios[a]
+                amounts[a] = of.weights[blocks[a]] * of.rates[blocks[a]]
+            rate = rate_of(mixed, amounts, count, limits)
+            # Blocks that are left out are worth no more than `above`.
+            if above == 0.0 or count == n or rate * steepest >= above:
+                break
+            above *= 4.0
         if rate == -np.inf:
             rate = ratios[:count].min()
+        if rate < 0.0:  # the next place is a near one
+            below = max(1e-300, -1.5 * rate * steepest)
         goal = limit_at(limits, rate)
         total, value = 0.0, 0.0
         for a in range(count):
@@ -173,12 +184,15 @@ def _fill_ratios(
     ratios: Reals,
     blocks: Integers,
 ) -> int:
-    """Fill in the ratios g / q above a number, 0 or -inf, and their blocks; return how many."""
+    """Fill in the ratios g / q of blocks worth more than a number, and the blocks; return how many.
+
+    above : at most 0
+    """
     n, count = len(heights), 0
     a, b, d = place[0], place[1], place[2]
     square = a * a + b * b + d * d
     for piece in range(len(highest)):
-        if above == 0.0 and not is_near(of, highest, piece, a, b, d):
+        if not is_near(of, highest, piece, a, b, d, above):
             continue
         for i in range(piece * PIECE, min(n, (piece + 1) * PIECE)):
             worth = np.float64(heights[i]) - square
@@ -204,12 +218,13 @@ def add_served_within(
 
     Blocks that are shared out are left to `add_shared`.
     """
-    n = len(heights)
+    n, steepest = len(heights), np.float64(of.rates.max())
     ratios, blocks = np.zeros(n), np.zeros(n, np.int64)
     for c in range(len(places)):
         rate = at.rates[c]
-        least = 0.0 if rate >= 0.0 else -np.inf
-        count = _fill_ratios(of, heights, highest, places[c], least, ratios, blocks)
+        # Somewhat less, as it is rounded.
+        above = min(0.0, rate * steepest * (1.0 + 1e-9))
+        count = _fill_ratios(of, heights, highest, places[c], above, ratios, blocks)
         for b in range(count):
             if ratios[b] > rate and blocks[b] != at.shared[c]:
                 to[blocks[b]] += masses[c]

@@ -37,12 +37,6 @@ class PlaceParameters(Parameters):
         "long time.",
         ge=2,
     )
-    fewest_limited: int = parameter(
-        1000,
-        "The same if sizes or weights of clusters are limited.",
-        reason="TODO",
-        ge=2,
-    )
     small: float = parameter(4.5, "Maximum blocks per cluster for the rule before.", ge=0)
     most: int = parameter(
         8000,

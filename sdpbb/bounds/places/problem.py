@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.evidence import Lagrangian
-from sdpbb.bounds.places.limit_kernels import NO_LIMITS, Limits
+from sdpbb.bounds.places.limit_kernels import NO_LIMITS, AmountLimits
 from sdpbb.bounds.places.parameters import DIMENSIONS
 from sdpbb.bounds.rounding_errors import rounding_of
 from sdpbb.problem import Contraction
@@ -38,7 +38,7 @@ class PlaceProblem:
     pairs: NDArray[np.int64]
     ends: NDArray[np.int64]
     axes: NDArray[np.float64]
-    limits: Limits
+    limits: AmountLimits
     amounts: NDArray[np.float64]
 
     @classmethod
@@ -55,7 +55,7 @@ class PlaceProblem:
         pairs = np.ascontiguousarray(contraction.cannot_link, dtype=np.int64)
         limits, amounts = NO_LIMITS, np.zeros(len(weights))
         for measure in contraction.measures[:1]:
-            limits = Limits(float(measure.limits.least), float(measure.limits.most))
+            limits = AmountLimits(float(measure.limits.least), float(measure.limits.most))
             amounts = measure.of_blocks.astype(np.float64)
         return cls(contraction.k, points, weights, pairs, np.unique(pairs), axes, limits, amounts)
 
@@ -67,7 +67,7 @@ class PlaceProblem:
     ) -> PlaceProblem:
         """Return the problem of groups of points (m,), by their means (g, 3), without the pairs."""
         none = np.zeros((0, 2), np.int64)
-        amounts = np.bincount(group, self.amounts)
+        amounts = np.bincount(group, self.amounts).astype(np.float64)
         return replace(
             self, points=means, weights=weights, pairs=none, ends=np.unique(none), amounts=amounts
         )

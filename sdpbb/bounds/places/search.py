@@ -28,8 +28,8 @@ class PlaceSearch:
     """Search for the greatest value that a cluster has at given prices, over its places.
 
     Without pairs that is sum_i w_i max(0, y_i - ||x_i - c||^2), at most, for a place c; of pairs
-    that are cannot-linked, one counts (`conflict_kernels.py`). Where clusters keep limits, it is that
-    of clusters within them, one block of which may be shared out (`limit_kernels.py`).
+    that are cannot-linked, one counts (`conflict_kernels.py`). Where clusters keep limits, it is
+    that of clusters within them, one block of which may be shared out (`limit_kernels.py`).
     """
 
     def __init__(
