@@ -16,7 +16,10 @@ from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.pricing import place_bounds, places, proven_least
 from sdpbb.checker.pricing.place_bounds import PlacedBlocks
 from sdpbb.checker.pricing.places import greatest_value
-from sdpbb.checker.rules import BlockLimit
+from sdpbb.checker.pricing.whole import Whole
+from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.rules import BlockLimit, SizesOfBlocks
+from sdpbb.checker.sizes import CheckedSizes
 from tests.checker.block_rules import random_rules
 from tests.checker.test_pricing_rules import allowed_values
 from tests.examples import examples
@@ -72,6 +75,67 @@ def test_no_cluster_is_above_what_is_proven(seed, off):
         return
     assert Fraction(greatest) >= true
     assert greatest <= target + MARGIN
+
+
+@examples(200)
+@given(st.integers(0, 10**6), st.sampled_from([-1e-3, -1e-9, 0.0, 1e-13, 1e-9, 1e-3]))
+def test_no_cluster_of_a_least_size_is_above_what_is_proven(seed, off):
+    """Blocks may be worth less than nothing, and be needed."""
+    rng = np.random.default_rng(seed)
+    m, d = int(rng.integers(2, 9)), int(rng.integers(1, 4))
+    sizes, means, profits, linked = random_blocks(rng, m, d, int(rng.integers(0, m)))
+    profits = np.where(rng.random(m) < 0.3, -0.3 * profits, profits)
+    total = int(sizes.sum())
+    least, most = sorted(rng.integers(1, total + 1, 2).tolist())
+    listed = (least, most) if rng.random() < 0.2 else None
+    limits = CheckedSizes(total, 2, least, most, listed)
+    rules = (BlockLimit(sizes, None, float(most)), SizesOfBlocks(limits, sizes))
+    contracted = Contracted(total, sizes, means, np.zeros(m), 0.0)
+    values = [
+        -value
+        for number, value in allowed_values(contracted, linked, profits, rules[:1]).items()
+        if is_allowed(limits, sum(int(sizes[i]) for i in range(m) if number >> i & 1))
+    ]
+    whole = Whole.of(None, rules, m)
+    if whole is None or not values or max(values) <= 0:
+        return
+    true = max(values)
+    placed = PlacedBlocks.of(sizes, profits, means, linked, 0, rules, whole)
+    target = float(true) * (1.0 + off)
+    greatest = greatest_value(placed, target, 20_000)
+    if greatest == math.inf:
+        assert off < MARGIN
+    elif greatest is not None:
+        assert Fraction(greatest) >= true
+        assert greatest <= target + MARGIN
+
+
+def is_allowed(limits, size):
+    if limits.listed is not None:
+        return size in limits.listed
+    return limits.least <= size <= limits.most
+
+
+@pytest.mark.parametrize(("least", "most"), [(30, 500), (45, 60), (50, 50)])
+def test_least_sizes_are_part_of_the_bounds(least, most):
+    """Of 500 points in clouds of 50, at prices at which a cloud is worth most without some."""
+    means, _ = clouds(500, 2, 10, seed=7)
+    prices = np.full(500, 1.5)
+    best = 0.0
+    for place in means:
+        for _ in range(100):
+            order = np.argsort(((means - place) ** 2).sum(axis=1))
+            gains = np.cumsum(1.5 - ((means[order] - place) ** 2).sum(axis=1))
+            count = least + int(gains[least - 1 : most].argmax())
+            best, place = max(best, gains[count - 1]), means[order[:count]].mean(axis=0)
+    limits = CheckedSizes(500, 10, least, most)
+    rules = (BlockLimit(np.ones(500), None, float(most)), SizesOfBlocks(limits, np.ones(500)))
+    contracted = Contracted(500, np.ones(500), means, np.zeros(500), 0.0)
+    free = np.zeros((500, 500), bool)
+    proven = proven_least(contracted, free, prices, -best * (1.0 + 1e-4), 50_000, rules)
+    assert -best * (1.0 + 1.01e-4) <= proven <= -best
+    with pytest.raises(Rejected):
+        proven_least(contracted, free, prices, -best * (1.0 - 1e-4), 50_000, rules)
 
 
 @pytest.mark.parametrize("batch", [50, 100_000])
@@ -152,7 +216,7 @@ def test_points_on_a_grid_with_a_limit(most):
     placed = PlacedBlocks.of(np.ones(36), prices / total, of_grid, free, 0, (size,))
     value = best_place(means, prices, most) / total
     target = value * (1.0 + 1e-9)
-    assert value * (1.0 - MARGIN) <= greatest_value(placed, target, 5000) <= target + MARGIN
+    assert value * (1.0 - MARGIN) <= greatest_value(placed, target, 10_000) <= target + MARGIN
 
 
 def test_prices_of_points_and_places_are_evidence():

@@ -9,7 +9,7 @@ from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension, neighbour_dimension
 from sdpbb.bounds.hybrid.parameters import HybridParameters
 from sdpbb.bounds.places.parameters import PlaceParameters
-from sdpbb.bounds.places.reach import is_within_reach
+from sdpbb.bounds.places.reach import has_one_measure, is_within_reach
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.problem import Contraction
 
@@ -43,12 +43,17 @@ class HybridMethods:
     def is_for_places(self, contraction: Contraction) -> bool:
         """Return whether prices and places come first."""
         own, m = self.places, contraction.n_blocks
-        # They leave constraints on clusters out.
-        if contraction.instance is not None or not is_within_reach(contraction):
+        if not is_within_reach(contraction):
+            return False
+        # Of constraints on clusters they know limits on one measure.
+        if contraction.instance is not None and not has_one_measure(contraction):
             return False
         if contraction.soft or contraction.soft.constant > 0.0:  # and prices of soft pairs
             return False
         fewest = own.fewest if m > own.small * contraction.k else max(own.fewest, own.fewest_small)
+        # Where small clusters have limits, columns are the same bound, and end.
+        if contraction.has_limits and m <= self.hybrid.after_places * contraction.k:
+            return False
         if not fewest <= m <= own.most:
             return False
         return len(contraction.cannot_link) <= own.most_pairs * m

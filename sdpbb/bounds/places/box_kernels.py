@@ -13,6 +13,12 @@ Sums of either, with those of the points inside, are quadratics in e, whose prod
 go to the squares; what remains is maximised coordinate by coordinate. What is in or out of a box
 is in or out of its parts. What cannot-links cost every cluster with its place in the box
 (`conflict_kernels.py`) is deducted.
+
+Where clusters keep limits, each box has a rate t, that of its middle, at which it is looked at: in
+the place of y_i is y_i - t q_i / w_i, and what limits say is worth t U (`limit_kernels.py`). As the
+rate of a place grows with each gain there, the least and the greatest gains in the box say between
+which numbers the rates of all its places are. A point is out or in if it is at all of these, so
+that it is for parts of the box, too, whose rates are among them.
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ from typing import NamedTuple
 
 from sdpbb.arrays import Integers, Reals
 from sdpbb.bounds.places.conflict_kernels import lost_in_box
+from sdpbb.bounds.places.limit_kernels import AmountLimits, limit_at, rate_of
 from sdpbb.jit import njit
 
 # Most boxes that wait. Each step halves one, so that none of them is wider than 2^-90 of the first.
@@ -36,18 +43,22 @@ FINISHED, PAUSED, FULL = 0, 1, 2
 class BoxProblem(NamedTuple):
     """Points of which the most valuable place is searched for.
 
-    data : (n, 5) points (3), prices, weights
+    data : (n, 6) points (3), prices, weights, and amounts of the limited measure by weight
+    limits : on that measure
     pairs, ends : (p, 2) cannot-links, and the points in any
-    left, place, half : scratch (n,), (3,), (3,)
+    left, place, half, ratios, amounts : scratch (n,), (3,), (3,), (n,), (n,)
     rounding : relative error of a sum of as many terms
     """
 
     data: Reals
+    limits: AmountLimits
     pairs: Integers
     ends: Integers
     left: Reals
     place: Reals
     half: Reals
+    ratios: Reals
+    amounts: Reals
     rounding: float
 
 
@@ -58,7 +69,9 @@ class BoxStack(NamedTuple):
     bound : (DEPTH,) on the values in it
     first, n_open : (DEPTH,) its open points, in `candidates`
     end : (DEPTH,) where the room of this one and all below it ends
-    inside : (DEPTH, 6) of the points inside: weight, sum of a, sum of u (3), sum without signs
+    inside : (DEPTH, 7) of the points inside: weight, sum of a, sum of u (3), sum without signs,
+        amount of the limited measure
+    rate : (DEPTH, 3) t, and the numbers between which it is at all places of the box
     major : (DEPTH, 2, 7) the two quadratics: constant with a margin for rounding, half the slopes
         (3), curvatures (3)
     """
@@ -70,6 +83,7 @@ class BoxStack(NamedTuple):
     n_open: Integers
     end: Integers
     inside: Reals
+    rate: Reals
     major: Reals
 
 
@@ -104,6 +118,52 @@ def _over(stack: BoxStack, at: int, low: Reals, high: Reals) -> float:
 
 
 @njit(cache=True, nogil=True)
+def _rate_of_gains(
+    problem: BoxProblem, candidates: Integers, stack: BoxStack, parent: int, at: int, side: float
+) -> float:
+    """Return the rate of the gains in box `at` of the points that are open in `parent`, around it.
+
+    side : below 0 for the least gains in the box, 0 for those of its middle, above 0 for the most
+    """
+    data, limits = problem.data, problem.limits
+    first, n = stack.first[parent], stack.n_open[parent]
+    square = 0.0
+    for j in range(3):
+        problem.place[j] = 0.5 * (stack.low[at, j] + stack.high[at, j])
+        problem.half[j] = 0.5 * (stack.high[at, j] - stack.low[at, j]) * (1.0 + 1e-12)
+        square += problem.half[j] * problem.half[j]
+    for c in range(n):
+        i = candidates[first + c]
+        gain, reach, near = data[i, 3], 0.0, 0.0
+        for j in range(3):
+            u = abs(data[i, j] - problem.place[j])
+            gain -= u * u
+            reach += 2.0 * u * problem.half[j]
+            near += max(0.0, u - problem.half[j]) ** 2
+        if side < 0.0:
+            gain -= reach + square
+        elif side > 0.0:
+            gain = min(gain + reach, data[i, 3] - near)
+        problem.ratios[c] = gain / data[i, 5]
+        problem.amounts[c] = data[i, 4] * data[i, 5]
+    held = stack.inside[parent, 6]
+    # What the points inside have beyond the most is held up by the numbers of the parent.
+    left = AmountLimits(max(0.0, limits.least - held), max(0.0, limits.most - held))
+    return rate_of(problem.ratios, problem.amounts, n, left)
+
+
+@njit(cache=True, nogil=True)
+def _fill_rates(
+    problem: BoxProblem, candidates: Integers, stack: BoxStack, parent: int, at: int
+) -> None:
+    """Fill in the rates of box `at`, which are among those of box `parent`."""
+    rates, low, high = stack.rate[at], stack.rate[parent, 1], stack.rate[parent, 2]
+    rates[0] = min(max(_rate_of_gains(problem, candidates, stack, parent, at, 0.0), low), high)
+    rates[1] = min(max(_rate_of_gains(problem, candidates, stack, parent, at, -1.0), low), rates[0])
+    rates[2] = max(min(_rate_of_gains(problem, candidates, stack, parent, at, 1.0), high), rates[0])
+
+
+@njit(cache=True, nogil=True)
 def _fill(
     problem: BoxProblem, candidates: Integers, stack: BoxStack, parent: int, at: int
 ) -> float:
@@ -122,8 +182,12 @@ def _fill(
     e0 = m0 - 0.5 * (stack.low[parent, 0] + stack.high[parent, 0])
     e1 = m1 - 0.5 * (stack.low[parent, 1] + stack.high[parent, 1])
     e2 = m2 - 0.5 * (stack.low[parent, 2] + stack.high[parent, 2])
+    rate, least_rate, most_rate = 0.0, 0.0, 0.0
+    if problem.limits.most >= 0.0:
+        _fill_rates(problem, candidates, stack, parent, at)
+        rate, least_rate, most_rate = stack.rate[at, 0], stack.rate[at, 1], stack.rate[at, 2]
     of = stack.inside[parent]
-    weight = of[0]
+    weight, amount, opened_amount = of[0], of[6], 0.0
     worth = of[1] + 2.0 * (of[2] * e0 + of[3] * e1 + of[4] * e2)
     worth -= weight * (e0 * e0 + e1 * e1 + e2 * e2)
     s0, s1, s2 = of[2] - weight * e0, of[3] - weight * e1, of[4] - weight * e2
@@ -137,11 +201,13 @@ def _fill(
         f0, f1, f2 = abs(u0), abs(u1), abs(u2)
         reach = 2.0 * (f0 * r0 + f1 * r1 + f2 * r2)
         a = data[i, 3] - (u0 * u0 + u1 * u1 + u2 * u2)
-        if a + reach <= 0.0:
+        q = data[i, 5]
+        if a + reach <= q * least_rate:
             continue
         w = data[i, 4]
-        if a >= reach + square:
-            absolute += w * (a + reach)
+        if a - q * most_rate >= reach + square:
+            amount += w * q
+            absolute += w * (abs(a) + reach)
             weight += w
             worth += w * a
             s0 += w * u0
@@ -149,11 +215,15 @@ def _fill(
             s2 += w * u2
             continue
         g0, g1, g2 = max(0.0, f0 - r0), max(0.0, f1 - r1), max(0.0, f2 - r2)
-        if data[i, 3] <= g0 * g0 + g1 * g1 + g2 * g2:
+        if data[i, 3] - q * least_rate <= g0 * g0 + g1 * g1 + g2 * g2:
             continue
+        a -= q * rate
         around += w * (abs(a) + reach)
+        opened_amount += w * q
         candidates[room + count] = i
         count += 1
+        if a + reach <= 0.0:  # at a lesser rate it may be worth something
+            continue
         if a > 0.0:
             opened += w * a
         low = max(0.0, a - reach)
@@ -179,13 +249,16 @@ def _fill(
     stack.n_open[at] = count
     inside, major = stack.inside[at], stack.major[at]
     inside[0], inside[1], inside[2], inside[3], inside[4] = weight, worth, s0, s1, s2
-    inside[5] = absolute
+    inside[5], inside[6] = absolute, amount
+    limit = limit_at(problem.limits, rate)
+    worth += (limit - amount) * rate
+    around += (limit + amount + opened_amount) * abs(rate)
     margin, lost = problem.rounding * (absolute + around), 0.0
     if len(problem.pairs) > 0:
         problem.place[0], problem.place[1], problem.place[2] = m0, m1, m2
         problem.half[0], problem.half[1], problem.half[2] = r0, r1, r2
         least_lost, lost = lost_in_box(
-            data, problem.pairs, problem.ends, problem.place, problem.half, problem.left
+            data, problem.pairs, problem.ends, problem.place, problem.half, rate, problem.left
         )
         margin -= least_lost
     secants, parabolas = secants + margin, parabolas + margin
@@ -212,8 +285,10 @@ def _swap(stack: BoxStack, at: int, scratch: Reals) -> None:
     for part in (stack.low, stack.high):
         for j in range(3):
             part[at, j], part[at + 1, j] = part[at + 1, j], part[at, j]
-    for j in range(6):
+    for j in range(7):
         stack.inside[at, j], stack.inside[at + 1, j] = stack.inside[at + 1, j], stack.inside[at, j]
+    for j in range(3):
+        stack.rate[at, j], stack.rate[at + 1, j] = stack.rate[at + 1, j], stack.rate[at, j]
     for q in range(2):
         for j in range(7):
             scratch[0] = stack.major[at, q, j]

@@ -4,6 +4,8 @@ For prices y and clusters of any places, with V(c) = sum_i w_i max(0, y_i - ||x_
 
     cost >= sum_i w_i y_i - k max_c max(0, V(c)).
 
+Where clusters keep limits, V(c) is what a cluster within them is worth there (`limit_kernels.py`).
+
 Over a finite set of places, max V(c) is replaced by log(sum exp(beta V(c))) / beta, and the whole,
 which is concave but for chains of cannot-links, raised by L-BFGS. Pairs that are cannot-linked are
 charged to the values (`conflict_kernels.py`).
@@ -19,6 +21,7 @@ from scipy.optimize import minimize
 from scipy.spatial import cKDTree
 
 from sdpbb.bounds.places.conflict_kernels import subtract_lost, subtract_unserved
+from sdpbb.bounds.places.limit_kernels import Rates, add_served_within, add_shared, fill_values
 from sdpbb.bounds.places.problem import PlaceProblem
 from sdpbb.bounds.places.value_kernels import (
     PIECE,
@@ -65,8 +68,8 @@ class PlaceDual:
         """scale : of the cost"""
         self.places = places
         self._of, self._scale = of, scale
-        # A sharp maximum asks for more digits than single precision has.
-        self._is_precise = len(of.points) <= _FEW
+        # A sharp maximum asks for more digits than single precision has, and so do rates.
+        self._is_precise = len(of.points) <= _FEW or of.is_limited
         # Neighbours one after the other; pairs by where their points are then.
         self._order = cKDTree(of.points, leafsize=PIECE).indices
         position = np.empty(len(self._order), np.int64)
@@ -79,11 +82,13 @@ class PlaceDual:
         self._pieces = Pieces(
             self._cast(np.ascontiguousarray(sorted_points.T)),
             self._cast(of.weights[self._order]),
+            self._cast(of.rates[self._order]),
             np.minimum.reduceat(sorted_points, starts),
             np.maximum.reduceat(sorted_points, starts),
         )
         self._heights = self._cast(np.zeros(len(position)))
         self._highest = np.zeros(len(starts))
+        self._rates = _no_rates(0)  # of the places, at the prices that were last looked at
 
     def _cast(self, values: NDArray[np.float64]) -> Floats:
         return values.astype(np.float64) if self._is_precise else values.astype(np.float32)
@@ -92,12 +97,24 @@ class PlaceDual:
         """Return the values (M,) of the places at prices (m,), about."""
         square = self._unit**2
         fill_prices(self._pieces, prices[self._order] / square, self._heights, self._highest)
-        values = np.zeros(len(self.places))
+        values, rates = np.zeros(len(self.places)), _no_rates(len(self.places))
         for at in self._parts(len(values), time_left):
-            places = self.places[at] / self._unit
-            add_values(self._pieces, self._heights, self._highest, places, values[at])
+            places, part = self.places[at] / self._unit, _part(rates, at)
+            if self._of.is_limited:
+                fill_values(
+                    self._pieces,
+                    self._heights,
+                    self._highest,
+                    places,
+                    self._of.limits,
+                    part,
+                    values[at],
+                )
+            else:
+                add_values(self._pieces, self._heights, self._highest, places, values[at])
             if len(self._pairs):
-                subtract_lost(self._pieces, self._heights, places, self._pairs, values[at])
+                subtract_lost(self._pieces, self._heights, places, part, self._pairs, values[at])
+        self._rates = rates
         return values * square
 
     def masses(
@@ -124,16 +141,15 @@ class PlaceDual:
         on = np.flatnonzero(masses > _NO_MASS * self._of.k)
         for at in self._parts(len(on), time_left):
             places, mass = self.places[on[at]] / self._unit, masses[on[at]]
-            add_served(self._pieces, self._heights, self._highest, places, mass, sorted_served)
+            rates = _part(self._rates, on[at])
+            pieces, heights, highest = self._pieces, self._heights, self._highest
+            if self._of.is_limited:
+                add_served_within(pieces, heights, highest, places, mass, rates, sorted_served)
+            else:
+                add_served(pieces, heights, highest, places, mass, sorted_served)
             if len(self._pairs):
-                subtract_unserved(
-                    self._pieces,
-                    self._heights,
-                    places,
-                    mass,
-                    self._pairs,
-                    sorted_served,
-                )
+                subtract_unserved(pieces, heights, places, mass, rates, self._pairs, sorted_served)
+            add_shared(pieces, mass, rates, sorted_served)
         served = np.empty_like(sorted_served)
         served[self._order] = sorted_served
         return served
@@ -178,3 +194,13 @@ class PlaceDual:
         options = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": _MEMORY, "ftol": 0, "gtol": 0}
         found = minimize(descent, prices * roots, jac=True, method="L-BFGS-B", options=options)
         return Ascent(best, np.asarray(found.x / roots), highest)
+
+
+def _no_rates(n: int) -> Rates:
+    """Return rates of n places without limits."""
+    return Rates(np.zeros(n), np.full(n, -1), np.zeros(n))
+
+
+def _part(rates: Rates, at: slice | NDArray[np.intp]) -> Rates:
+    """Return the rates of some of the places: views of them for a slice."""
+    return Rates(rates.rates[at], rates.shared[at], rates.missing[at])

@@ -73,7 +73,7 @@ def prices_of_cells(
     cluster[cell] = known.labels
     own, second = _nearest(means, known.centres, cluster)
     prices = own + _equal_surpluses((second - own) / 2.0, totals, cluster)
-    dual = PlaceDual(of.grouped(means, totals), places, known.cost)
+    dual = PlaceDual(of.grouped(cell, means, totals), places, known.cost)
     for sharpness, most in _ASCENTS:
         ascent = dual.ascend(prices, sharpness, most, time_left)
         prices = ascent.last

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.evidence import Lagrangian
+from sdpbb.bounds.places.limit_kernels import NO_LIMITS, AmountLimits
 from sdpbb.bounds.places.parameters import DIMENSIONS
 from sdpbb.bounds.rounding_errors import rounding_of
 from sdpbb.problem import Contraction
@@ -21,10 +22,14 @@ _EPS = float(np.finfo(np.float64).eps)
 class PlaceProblem:
     """Weighted points in three dimensions, for k clusters that take one of a pair at most.
 
+    Clusters may have to keep limits on a measure of the points: sizes, or units of weight.
+
     points : (m, 3), with zeros for what is missing
     weights : (m,) > 0
     pairs, ends : (p, 2) cannot-links, and the (q,) points in any of them
     axes : (r, r) principal axes of the blocks whose means the points are, as columns
+    limits : on the measure
+    amounts : (m,) of it; zeros without limits
     """
 
     k: int
@@ -33,28 +38,53 @@ class PlaceProblem:
     pairs: NDArray[np.int64]
     ends: NDArray[np.int64]
     axes: NDArray[np.float64]
+    limits: AmountLimits
+    amounts: NDArray[np.float64]
 
     @classmethod
     def of(cls, contraction: Contraction) -> PlaceProblem:
         """Return the problem of the blocks of a contraction, turned along their principal axes.
 
-        Constraints on clusters that are more than cannot-links are left out, which only lowers a
-        bound. What turning rounds is in the margin of `PlaceSearch`.
+        Of constraints on clusters that are more than cannot-links, the limits on one measure are
+        kept. Others are left out, which only lowers a bound. What turning rounds is in the margin
+        of `PlaceSearch`.
         """
         means, weights = contraction.means, contraction.weights
         axes = np.linalg.eigh((means * weights[:, None]).T @ means)[1]
         points = _padded(means @ axes)
         pairs = np.ascontiguousarray(contraction.cannot_link, dtype=np.int64)
-        return cls(contraction.k, points, weights, pairs, np.unique(pairs), axes)
+        limits, amounts = NO_LIMITS, np.zeros(len(weights))
+        for measure in contraction.measures[:1]:
+            limits = AmountLimits(float(measure.limits.least), float(measure.limits.most))
+            amounts = measure.of_blocks.astype(np.float64)
+        return cls(contraction.k, points, weights, pairs, np.unique(pairs), axes, limits, amounts)
 
-    def grouped(self, means: NDArray[np.float64], weights: NDArray[np.float64]) -> PlaceProblem:
-        """Return the problem of groups of points, by their means (g, 3), without the pairs."""
+    def grouped(
+        self,
+        group: NDArray[np.intp],
+        means: NDArray[np.float64],
+        weights: NDArray[np.float64],
+    ) -> PlaceProblem:
+        """Return the problem of groups of points (m,), by their means (g, 3), without the pairs."""
         none = np.zeros((0, 2), np.int64)
-        return PlaceProblem(self.k, means, weights, none, np.unique(none), self.axes)
+        amounts = np.bincount(group, self.amounts).astype(np.float64)
+        return replace(
+            self, points=means, weights=weights, pairs=none, ends=np.unique(none), amounts=amounts
+        )
+
+    @property
+    def is_limited(self) -> bool:
+        """True if clusters have to keep limits."""
+        return self.limits.most >= 0.0
+
+    @property
+    def rates(self) -> NDArray[np.float64]:
+        """Amounts of a point of unit weight, (m,)."""
+        return self.amounts / self.weights
 
     def data(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return points, prices and weights (m, 5)."""
-        return np.column_stack([self.points, prices, self.weights])
+        """Return points, prices, weights and rates (m, 6)."""
+        return np.column_stack([self.points, prices, self.weights, self.rates])
 
     def turned(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return places (p, 3) of places (p, r) in the coordinates of the blocks."""

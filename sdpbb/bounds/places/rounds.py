@@ -214,7 +214,7 @@ class PlaceRounds:
         data, climbed = of.data(prices), np.column_stack([places, np.zeros(len(places))])
         for row in climbed:
             check_time(time_left)
-            row[3] = climb(data, of.pairs, row[:3], CLIMBS)
+            row[3] = climb(data, of.pairs, of.limits, row[:3], CLIMBS)
         return climbed
 
     def _with_new_places(

@@ -152,8 +152,9 @@ class PlaceRun:
         top = top[masses[top] > 1e-6 * of.k]
         data, m = of.data(state.prices), len(state.prices)
         worths, members = np.zeros(m), np.zeros((len(top), m), bool)
+        scratch = np.zeros((2, m))
         for place, member in zip(state.places[top], members, strict=True):
-            mark_members(data, of.pairs, place, worths, member)
+            mark_members(data, of.pairs, of.limits, place, worths, member, scratch)
         weights = members @ of.weights
         share = np.sqrt(masses[top] / np.where(weights > 0.0, weights, np.inf))
         scaled = (members * share[:, None]).astype(np.float32)

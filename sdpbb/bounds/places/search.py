@@ -28,7 +28,8 @@ class PlaceSearch:
     """Search for the greatest value that a cluster has at given prices, over its places.
 
     Without pairs that is sum_i w_i max(0, y_i - ||x_i - c||^2), at most, for a place c; of pairs
-    that are cannot-linked, one counts (`conflict_kernels.py`).
+    that are cannot-linked, one counts (`conflict_kernels.py`). Where clusters keep limits, it is
+    that of clusters within them, one block of which may be shared out (`limit_kernels.py`).
     """
 
     def __init__(
@@ -51,11 +52,14 @@ class PlaceSearch:
         n = len(points)
         self._problem = BoxProblem(
             data=of.data(prices),
+            limits=of.limits,
             pairs=of.pairs,
             ends=of.ends,
             left=np.zeros(n),
             place=np.zeros(3),
             half=np.zeros(3),
+            ratios=np.zeros(n),
+            amounts=np.zeros(n),
             # Sums of n terms; and the middles of boxes, from which points are looked at.
             rounding=_EPS * (4.0 * n + 256.0),
         )
@@ -63,6 +67,9 @@ class PlaceSearch:
         low, high = points.min(axis=0), points.max(axis=0)
         square = float(((high - low) ** 2).sum())
         self._margin = 256.0 * _EPS * float(weights.sum()) * square
+        if of.is_limited:  # rates are ratios of gains, which are rounded
+            largest = float(((np.abs(prices) + square) / of.rates).max())
+            self._margin += 256.0 * _EPS * float(of.amounts.sum()) * largest
         self._candidates = np.arange(4 * n + 64)
         self._stack = BoxStack(
             low=np.zeros((DEPTH, 3)),
@@ -71,13 +78,15 @@ class PlaceSearch:
             first=np.zeros(DEPTH, np.int64),
             n_open=np.zeros(DEPTH, np.int64),
             end=np.zeros(DEPTH, np.int64),
-            inside=np.zeros((DEPTH, 6)),
+            inside=np.zeros((DEPTH, 7)),
+            rate=np.zeros((DEPTH, 3)),
             major=np.zeros((DEPTH, 2, 7)),
         )
         # Means lie among the points.
         self._stack.low[0], self._stack.high[0] = low, high
         self._stack.n_open[0] = self._stack.end[0] = n
         self._stack.major[0, :, 0] = np.inf
+        self._stack.rate[0] = 0.0, -np.inf, np.inf
         self._values = np.zeros(9)
         self._values[0] = known
         self._counts = np.array([1, 0, 0])

@@ -26,11 +26,13 @@ class Pieces(NamedTuple):
     """Points in pieces of near ones.
 
     points, weights : (3, n), (n,)
+    rates : (n,) of the measure whose limits clusters keep, by weight; 0 without limits
     low, high : (p, 3) corners of the box around each piece
     """
 
     points: Floats
     weights: Floats
+    rates: Floats
     low: Reals
     high: Reals
 
@@ -49,12 +51,14 @@ def fill_prices(of: Pieces, prices: Reals, heights: Floats, highest: Reals) -> N
 
 
 @njit(cache=True, nogil=True)
-def _is_near(of: Pieces, highest: Reals, piece: int, a: float, b: float, c: float) -> bool:
-    """Return whether a point of a piece may be worth its price at a place."""
+def is_near(
+    of: Pieces, highest: Reals, piece: int, a: float, b: float, c: float, above: float
+) -> bool:
+    """Return whether a point of a piece may be worth its price at a place, and so much more."""
     p = max(0.0, of.low[piece, 0] - a, a - of.high[piece, 0])
     q = max(0.0, of.low[piece, 1] - b, b - of.high[piece, 1])
     r = max(0.0, of.low[piece, 2] - c, c - of.high[piece, 2])
-    return bool(p * p + q * q + r * r < highest[piece])
+    return bool(p * p + q * q + r * r < highest[piece] - above)
 
 
 @njit(cache=True, fastmath=True, nogil=True)
@@ -67,7 +71,7 @@ def add_values(of: Pieces, heights: Floats, highest: Reals, places: Reals, to: R
         w, height = of.weights[first:last], heights[first:last]
         for c in range(len(places)):
             a, b, d = places[c, 0], places[c, 1], places[c, 2]
-            if not _is_near(of, highest, piece, a, b, d):
+            if not is_near(of, highest, piece, a, b, d, 0.0):
                 continue
             p, q, r = real(2.0 * a), real(2.0 * b), real(2.0 * d)
             square, value = real(a * a + b * b + d * d), real(0.0)
@@ -89,7 +93,7 @@ def add_served(
         height, served = heights[first:last], to[first:last]
         for c in range(len(places)):
             a, b, d = places[c, 0], places[c, 1], places[c, 2]
-            if not _is_near(of, highest, piece, a, b, d):
+            if not is_near(of, highest, piece, a, b, d, 0.0):
                 continue
             p, q, r = real(2.0 * a), real(2.0 * b), real(2.0 * d)
             square, mass = real(a * a + b * b + d * d), real(masses[c])

@@ -123,6 +123,12 @@ def proven_least(
     whole = Whole.of(tied, rules, contracted.m)
     if whole is not None:
         problem, exponent = _whole_problem(contracted, adjacency, prices, shares, rules, whole)
+        if tied is None and least <= 0.0:
+            greatest = _greatest_of_whole(problem, contracted, exponent, least, max_nodes, at_step)
+            if greatest == math.inf:
+                raise Rejected(f"a cluster is worth less than {least!r}")
+            if greatest is not None:
+                return min(least, down(-math.ldexp(greatest, -2 * exponent)))
         scale = float(problem.terms.sum()) + abs(math.ldexp(least, 2 * exponent))
         margin = 4.0 * _MARGIN * problem.error * scale
         target = down(least - up(math.ldexp(margin, -2 * exponent)))
@@ -147,7 +153,7 @@ def proven_least(
     means, linked = contracted.means[kept], adjacency[np.ix_(kept, kept)]
     of_kept = selected(rules, kept)
     placed = PlacedBlocks.of(weights, profits, means, linked, exponent, of_kept)
-    boxes = min(max_nodes, FEWEST_BOXES + BOXES_OF_BLOCK * len(kept))
+    boxes = _most_boxes(len(kept), max_nodes)
     greatest = greatest_value(placed, -math.ldexp(least, 2 * exponent), boxes, at_step)
     if greatest == math.inf:
         raise Rejected(f"a cluster is worth less than {least!r}")
@@ -234,6 +240,32 @@ def clusters_below(
     members = np.zeros((len(found), m), bool)
     members[:, kept[order[1]]] = found
     return members
+
+
+def _most_boxes(n_blocks: int, max_nodes: int) -> int:
+    return min(max_nodes, FEWEST_BOXES + BOXES_OF_BLOCK * n_blocks)
+
+
+def _greatest_of_whole(
+    problem: CheckedPricing,
+    contracted: Contracted,
+    exponent: int,
+    least: float,
+    max_nodes: int,
+    at_step: AtStep,
+) -> float | None:
+    """Return what `greatest_value` does of all blocks, for sets of whole sizes."""
+    placed = PlacedBlocks.of(
+        problem.weights,
+        problem.profits,
+        contracted.means,
+        problem.linked,
+        exponent,
+        problem.rules,
+        problem.whole,
+    )
+    boxes = _most_boxes(problem.m, max_nodes)
+    return greatest_value(placed, -math.ldexp(least, 2 * exponent), boxes, at_step)
 
 
 def _soft_prices(

@@ -19,12 +19,14 @@ With b = 1 for the blocks chosen, c_i = m + u_i and y = m + e for the middle m o
         2 M_j e_j - W e_j^2,    W = sum of b_i e_i,  M = sum of b_i e_i u_i,
 
 which is greatest at e_j = M_j / W, or at an end of the box. Where clusters have to keep limits, the
-a_i of open blocks are less, and the sum of u R is added (`rules`).
+a_i of open blocks are less, and the sum of u R is added (`rules`); where they have least sizes,
+these are more, and what is paid for the size that is lacking is taken off (`whole`).
 
 Rounding. Each low_i and high_i is rounded outwards. With c blocks, l limits and half-widths r, sums
 are off by so many 2^-53: those of b a, b e |u|^2 and g by c + 12 + 4 l of themselves; M_j by c + 4
 of the sum of b e |u_j|, and so 2 M_j e_j by as many of sum of b e (u_j^2 + r_j^2); W e_j^2 by c + 2
-of W r_j^2; and the last steps by 20 of all of these. A block that is left out is worth nothing.
+of W r_j^2; and the last steps by 20 of all of these. What least sizes add is off by c + 12 of
+itself. A block that is left out is worth nothing, or less where there are no least sizes.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from ..arithmetic import gamma
 from ..rules import BlockRules, broken_by, broken_with, selected
 from .problem import SLACK, Indices, Marks, Reals, clique_numbers, some
 from .rules import reduced_profits
+from .whole import Whole
 
 # In units in which the profits add up to 0.5 to 3; far above what underflows.
 _NEGLIGIBLE = 1e-40
@@ -50,12 +53,13 @@ class PlacedBlocks:
 
     In units in which the profits add up to 0.5 to 3, or in any others of that kind.
 
-    weights, profits : (c,) e, and a > 0
+    weights, profits : (c,) e, and a > 0; of any sign with `whole`
     means : (c, d)
     linked : (c, c) True for cannot-links; None if there are none
     rules : on sets of them
     clique : (c,) non-decreasing numbers of cliques from 0 on: no X holds two blocks of one
     starts : where each begins
+    whole : least and listed sizes of sets; None for none. There are no soft pairs
     """
 
     weights: Reals
@@ -65,6 +69,7 @@ class PlacedBlocks:
     rules: BlockRules
     clique: Indices
     starts: Indices
+    whole: Whole | None = None
 
     @classmethod
     def of(
@@ -75,11 +80,13 @@ class PlacedBlocks:
         linked: Marks,
         exponent: int,
         rules: BlockRules = (),
+        whole: Whole | None = None,
     ) -> PlacedBlocks:
         """Return all blocks (m,), with the means (m, d) multiplied by 2^exponent."""
         alone = np.arange(len(weights))
         with np.errstate(over="ignore"):  # such blocks are not for this
-            placed = cls(weights, profits, np.ldexp(means, exponent), linked, rules, alone, alone)
+            scaled = np.ldexp(means, exponent)
+        placed = cls(weights, profits, scaled, linked, rules, alone, alone, whole)
         return placed.select(alone)[0]
 
     @cached_property
@@ -108,6 +115,7 @@ class PlacedBlocks:
             selected(self.rules, chosen),
             np.cumsum(first) - 1,
             np.flatnonzero(first),
+            None if self.whole is None else self.whole.select(chosen),
         )
         return part, order
 
@@ -163,11 +171,14 @@ def within_reach(placed: PlacedBlocks, boxes: Boxes) -> Boxes:
     """Return the boxes without open blocks that break a rule or are worth nothing there.
 
     Those whose chosen blocks break a rule, or are worth less than nothing, are left out: a set of
-    least f has no such block, as it would be worth more without.
+    least f has no such block, as it would be worth more without. Where there are least sizes, it
+    may, and the boxes are left out that have too few blocks.
     """
     if placed.rules:
         boxes = boxes.indexed(~broken_by(placed.rules, boxes.chosen))
         boxes = boxes._replace(open=boxes.open & ~broken_with(placed.rules, boxes.chosen))
+    if placed.whole is not None:
+        return boxes.indexed(placed.whole.allow(boxes.chosen, boxes.open))
     high = placed.profits - placed.weights * _squares(placed, boxes)[0]
     boxes = boxes._replace(open=boxes.open & (high > 0.0))
     return boxes.indexed(~some(boxes.chosen & (high < 0.0)))
@@ -179,10 +190,11 @@ def bound_boxes(placed: PlacedBlocks, boxes: Boxes) -> PlaceBounds:
     middle = 0.5 * (boxes.low + boxes.high)
     half = np.maximum(boxes.high - middle, middle - boxes.low) * (1.0 + SLACK)
     profits, paid = np.broadcast_to(a, boxes.open.shape), np.zeros(len(boxes.open))
+    further = paid
     if n_rules:
-        _, profits, paid = worth_at(placed, boxes, middle)
+        _, profits, paid, further = worth_at(placed, boxes, middle)
     near, far = _squares(placed, boxes)
-    room = SLACK * (1.0 + n_rules) * a
+    room = SLACK * (1.0 + n_rules) * (np.abs(a) + np.maximum(profits - a, 0.0))
     high = np.where(boxes.open, profits + room - e * near, 0.0)
     low = profits - room - e * far
     slope, added = _slopes(placed, boxes.open & (high > 0.0), low, high)
@@ -190,7 +202,7 @@ def bound_boxes(placed: PlacedBlocks, boxes: Boxes) -> PlaceBounds:
     profits = np.where(boxes.chosen, a, profits)
     weights = share * e
     weight = weights.sum(axis=1)
-    scale = (share * a).sum(axis=1) + added + paid
+    scale = (share * np.abs(a)).sum(axis=1) + added + np.abs(paid) + further
     value = (share * profits).sum(axis=1) + added + paid
     place = np.empty_like(middle)
     for j, x in enumerate(placed.means.T):
@@ -212,10 +224,11 @@ def rounding_error(placed: PlacedBlocks, count: int) -> float:
     return gamma(4.0 * (count + len(placed.rules)) + 100.0)
 
 
-def worth_at(placed: PlacedBlocks, boxes: Boxes, place: Reals) -> tuple[Reals, Reals, Reals]:
+def worth_at(placed: PlacedBlocks, boxes: Boxes, place: Reals) -> tuple[Reals, Reals, Reals, Reals]:
     """Return about what blocks of boxes are worth at a place of each.
 
-    (s, c) a_i - e_i |c_i - y|^2; the profits (s, c) in place of a for limits; and sums u R, (s,).
+    (s, c) a_i - e_i |c_i - y|^2; the profits (s, c) in place of a for limits; sums u R, (s,), less
+    what is paid for sizes that are lacking; and what errors of that are in proportion to, (s,).
 
     place : (s, d)
     """
@@ -223,10 +236,18 @@ def worth_at(placed: PlacedBlocks, boxes: Boxes, place: Reals) -> tuple[Reals, R
     values = np.broadcast_to(a, boxes.open.shape)
     for j, x in enumerate(placed.means.T):
         values = values - placed.weights * np.square(x - place[:, j, None])
+    none = np.zeros(len(values))
     if not placed.rules:
-        return values, np.broadcast_to(a, values.shape), np.zeros(len(values))
+        return values, np.broadcast_to(a, values.shape), none, none
     gained = np.where(boxes.open, -values, 0.0)
-    return values, *reduced_profits(placed.rules, a, boxes.chosen, boxes.open, gained)
+    profits, paid = reduced_profits(placed.rules, a, boxes.chosen, boxes.open, gained)
+    if placed.whole is None:
+        return values, profits, paid, none
+    # Not both, which would differ by less than either: where a limit takes off, nothing lacks.
+    raised, added, further = placed.whole.raised(a, boxes.chosen, boxes.open, gained)
+    is_full = paid > 0.0
+    profits = np.where(is_full[:, None], profits, raised)
+    return values, profits, np.where(is_full, paid, -added), np.where(is_full, 0.0, further)
 
 
 def greatest_of_cliques(placed: PlacedBlocks, values: Reals) -> Reals:

@@ -34,7 +34,9 @@ _BATCH, _SHARE = 100_000, 0.7
 # A block is decided on where what cannot be together is worth so much of what halving may take off.
 _EAGER = 0.25
 # Also where a limit is reached and a place is bounded within so much of the target: blocks that are
-# worth the same there may change their places in sets at the limit, however small the box.
+# worth the same there may change their places in sets at the limit, however small the box. But only
+# once halving takes off no more than that: of 2,000 points in 20 clusters of at most 110, deciding
+# on blocks at once takes more than 420,000 boxes, in the place of 24,000.
 _TIED = 1e-3
 
 
@@ -121,14 +123,15 @@ class _PlaceSearch:
         At the best place the blocks of a box are bounded alone, without others. Where that is well
         above the target, though these blocks cannot be together, halving the box does not help.
         """
-        own, profits, paid = worth_at(placed, boxes, bounds.place)
+        own, profits, paid, _ = worth_at(placed, boxes, bounds.place)
         values = own - (placed.profits - profits)
         here = np.where(boxes.open, np.maximum(values, 0.0), 0.0)
         there = np.where(boxes.chosen, own, 0.0).sum(axis=1)
         there += greatest_of_cliques(placed, here) + paid
         block = np.full(len(there), -1)
         excess = there - self._target
-        is_tied = (paid > 0.0) & (excess > -_TIED * self._target)
+        is_tied = (paid != 0.0) & (excess > -_TIED * self._target)
+        is_tied &= bounds.value - there <= _TIED * self._target
         rows = np.flatnonzero(is_tied | (excess > _EAGER * (bounds.value - there)))
         if not len(rows):
             return block
@@ -137,14 +140,16 @@ class _PlaceSearch:
         if placed.linked is not None:
             clashing = wanted & (wanted @ placed.links > 0.0)
         clash, broken = some(clashing), broken_by(placed.rules, wanted)
+        if placed.whole is not None:
+            broken |= ~placed.whole.allow(wanted, np.zeros_like(wanted))
         above = np.where(wanted, own[rows], 0.0).sum(axis=1) > self._target + bounds.rounding[rows]
         if (above & ~clash & ~broken).any():
             self._greatest = np.inf
         # Of blocks that clash, or are too many, the best one; where that is paid for, the one at
         # the edge of what is worth it.
         best = np.where(still & wanted & (clashing | ~clash[:, None]), here, -np.inf)
-        edge = np.where(still & (profits < placed.profits)[rows], -np.abs(values[rows]), -np.inf)
-        is_paid = (paid[rows] > 0.0) & ~clash
+        edge = np.where(still & (profits != placed.profits)[rows], -np.abs(values[rows]), -np.inf)
+        is_paid = (paid[rows] != 0.0) & ~clash
         score = np.where(is_paid[:, None], edge, best)
         can_be = np.isfinite(score.max(axis=1)) & (clash | broken | is_paid)
         block[rows] = np.where(can_be, score.argmax(axis=1), -1)

@@ -2,6 +2,8 @@
 
 import copy
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +15,13 @@ from sdpbb.archive.file import read_archive, write_archive
 from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.places.reach import is_within_reach
 from sdpbb.bounds.places.run import PlaceRun
+from sdpbb.checker.geometry import Geometry
+from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.rules import over_blocks
+from sdpbb.checker.size_rules import with_size_limits
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Instance, Partition, contract
+from sdpbb.problem.cluster_rules import cluster_rules
 from sdpbb.solver import solve
 from sdpbb.time_left import no_limit
 from tests.enumeration import feasible_clusterings, optimum, sums_of_squares
@@ -49,7 +56,26 @@ def bounds_of(run: PlaceRun | None, cutoff: float) -> list[float]:
     return [progress.bound.value for progress in bounds]
 
 
-def drawn(seed: int, n_max: int = 8) -> tuple[Instance, np.ndarray, float]:
+def drawn_limits(rng: np.random.Generator, n: int, k: int) -> dict[str, Any]:
+    """Limits on sizes, listed ones, or limits on weights: the arguments of an instance."""
+    kind = rng.integers(4)
+    if kind == 0:
+        ends = np.sort(rng.integers(1, n - k + 1, k - 1, endpoint=True))
+        sizes = np.diff(np.concatenate([[0], ends + np.arange(k - 1), [n]]))
+        return {"sizes": sizes.tolist()}
+    low, high = rng.uniform(0.3, 1.0), rng.uniform(1.0, 1.6)
+    if kind == 1:
+        weights = rng.uniform(0.5, 2.0, n)
+        mean = weights.sum() / k
+        return {"weights": weights, "min_weight": low * mean, "max_weight": high * mean}
+    if kind == 2:
+        return {"max_size": max(1, int(high * n / k))}
+    return {"min_size": max(1, int(low * n / k)), "max_size": max(1, int(high * n / k))}
+
+
+def drawn(
+    seed: int, n_max: int = 8, is_limited: bool = False
+) -> tuple[Instance, np.ndarray, float]:
     """An instance with links, any clustering that keeps them, and the optimum."""
     rng = np.random.default_rng(seed)
     while True:
@@ -59,25 +85,27 @@ def drawn(seed: int, n_max: int = 8) -> tuple[Instance, np.ndarray, float]:
             points = np.round(points)
         pairs = rng.permutation(np.column_stack(np.triu_indices(n, 1))).tolist()
         cut = int(rng.integers(0, 4))
-        instance = Instance(points, k, pairs[:1] if rng.random() < 0.5 else [], pairs[1 : 1 + cut])
+        must_link = pairs[:1] if rng.random() < 0.5 else []
+        limits = drawn_limits(rng, n, k) if is_limited else {}
+        instance = Instance(points, k, must_link, pairs[1 : 1 + cut], **limits)
         labels = feasible_clusterings(instance)
         labels = labels[[len(np.unique(row)) == k for row in labels]]
         if len(labels) and isinstance(contract(instance), Contraction):
             return instance, labels[rng.integers(len(labels))], optimum(instance)
 
 
-@given(SEEDS)
-def test_never_above_the_optimum(seed: int) -> None:
-    """Whatever clustering it begins with, and whatever pairs are cannot-linked."""
-    instance, labels, least = drawn(seed)
+@given(SEEDS, st.booleans())
+def test_never_above_the_optimum(seed: int, is_limited: bool) -> None:
+    """Whatever clustering it begins with, pairs that are cannot-linked, and limits there are."""
+    instance, labels, least = drawn(seed, is_limited=is_limited)
     for bound in bounds_of(begun(instance, labels), least * (1.0 - 1e-3)):
         assert bound <= least * (1.0 + 1e-9)
 
 
-@given(SEEDS)
-def test_children_never_above_their_optimum(seed: int) -> None:
+@given(SEEDS, st.booleans())
+def test_children_never_above_their_optimum(seed: int, is_limited: bool) -> None:
     """From the prices of a parent: with two of its blocks together, and apart."""
-    instance, labels, least = drawn(seed, 7)
+    instance, labels, least = drawn(seed, 7, is_limited)
     run, parent = begun(instance, labels), contracted(instance)
     bounds = bounds_of(run, least)
     free = np.argwhere(np.triu(~parent.adjacency, 1))
@@ -91,7 +119,8 @@ def test_children_never_above_their_optimum(seed: int) -> None:
         child = contract(instance, *decision, parent.block_of)
         if not isinstance(child, Contraction) or child.n_blocks <= child.k:
             continue
-        best = float(sums_of_squares(instance.points, every[keep]).min(initial=math.inf))
+        costs = sums_of_squares(instance.points, every[keep], instance.weights)
+        best = float(costs.min(initial=math.inf))
         inherited = PlaceRun.inherit(child, SMALL, run.warm_start())
         for bound in bounds_of(inherited, min(best, 2.0 * least + 1.0)):
             assert bound <= best * (1.0 + 1e-9)
@@ -196,3 +225,43 @@ def test_no_time_changes_nothing() -> None:
 def test_a_clustering_that_costs_nothing_has_no_prices() -> None:
     points = np.repeat([[0.0, 0.0], [1.0, 1.0]], 4, axis=0)
     assert begun(Instance(points, 2), np.repeat([0, 1], 4)) is None
+
+
+def limited_blobs() -> tuple[Instance, np.ndarray, float]:
+    """Three clouds of 60, 100 and 140 points that have to be clusters of 90 to 110."""
+    rng = np.random.default_rng(3)
+    centres = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
+    points = np.repeat(centres, [60, 100, 140], axis=0) + rng.normal(size=(300, 2))
+    instance = Instance(points, 3, min_size=90, max_size=110)
+    result = solve(instance, SolverParameters(gap=0.3))
+    return instance, result.partition.labels, result.objective
+
+
+def test_limits_that_bind_raise_the_bound() -> None:
+    instance, labels, cost = limited_blobs()
+    free = bounds_of(begun(Instance(instance.points, 3), labels, PlaceParameters()), cost)[-1]
+    bound = bounds_of(begun(instance, labels, PlaceParameters()), cost)[-1]
+    assert free < 0.9 * cost
+    assert bound >= 0.97 * cost
+
+
+def test_a_certificate_of_limits() -> None:
+    """The checker proves the same, and nothing that is stated to be more."""
+    instance, labels, cost = limited_blobs()
+    contraction = contracted(instance)
+    run = begun(instance, labels, PlaceParameters())
+    bound = bounds_of(run, 0.9 * cost)[-1]
+    assert run is not None
+    proof = run.state.proof
+    assert proof is not None
+    n, k = instance.n_points, instance.k
+    rules = over_blocks(with_size_limits(cluster_rules(instance), n, k), contraction.block_of)
+    checked = Geometry.of(instance.points).contracted(contraction.block_of)
+    free = np.zeros((n, n), bool)
+    assert proof.bound(checked, k, free, rules) == pytest.approx(bound, rel=1e-9)
+    for forged in (
+        replace(proof, least=0.8 * proof.least),
+        replace(proof, prices=1.2 * proof.prices),
+    ):
+        with pytest.raises(Rejected):
+            forged.bound(checked, k, free, rules)

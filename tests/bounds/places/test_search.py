@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.places.conflict_kernels import charge, lost_in_box
 from sdpbb.bounds.places.dual import PlaceDual
+from sdpbb.bounds.places.limit_kernels import NO_LIMITS, AmountLimits
 from sdpbb.bounds.places.problem import PlaceProblem
 from sdpbb.bounds.places.search import PlaceSearch
 from sdpbb.time_left import OutOfTime, no_limit
@@ -26,10 +27,16 @@ def random_problem(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.nda
 
 
 def problem_of(
-    points: np.ndarray, weights: np.ndarray, pairs: list[tuple[int, int]] | None = None
+    points: np.ndarray,
+    weights: np.ndarray,
+    pairs: list[tuple[int, int]] | None = None,
+    limits: AmountLimits = NO_LIMITS,
+    amounts: np.ndarray | None = None,
 ) -> PlaceProblem:
     linked = np.array(pairs or [], np.int64).reshape(-1, 2)
-    return PlaceProblem(2, points, weights, linked, np.unique(linked), np.eye(3))
+    amounts = np.zeros(len(points)) if amounts is None else amounts
+    ends = np.unique(linked)
+    return PlaceProblem(2, points, weights, linked, ends, np.eye(3), limits, amounts)
 
 
 def greatest_by_enumeration(of: PlaceProblem, prices: np.ndarray) -> float:
@@ -38,6 +45,11 @@ def greatest_by_enumeration(of: PlaceProblem, prices: np.ndarray) -> float:
     sets = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1
     for i, j in of.pairs:
         sets = sets[sets[:, i] + sets[:, j] < 2]
+    if of.is_limited:
+        has = sets @ of.amounts
+        sets = sets[(of.limits.least <= has) & (has <= of.limits.most)]
+        if not len(sets):
+            return 0.0
     total = sets @ weights
     sums = sets @ (weights[:, None] * points)
     squares = sets @ (weights * (points**2).sum(axis=1)) - (sums**2).sum(axis=1) / total
@@ -51,6 +63,29 @@ def test_least_upper_bound(seed: int, n: int, tolerance: float) -> None:
     truth = greatest_by_enumeration(of, prices)
     found = PlaceSearch(of, prices, 0.0, tolerance, 0.9).run(no_limit)
     assert truth - 1e-12 * (1.0 + truth) <= found <= truth + tolerance + 1e-9
+
+
+@given(SEEDS, st.integers(1, 10), st.sampled_from([1e-6, 1e-3, 0.1]), st.booleans())
+def test_within_limits(seed: int, n: int, tolerance: float, are_alike: bool) -> None:
+    """Exact where all points count alike; elsewhere one may be shared out."""
+    rng = np.random.default_rng(seed)
+    points, weights, prices = random_problem(rng, n)
+    amounts = rng.integers(1, 5, n).astype(float)
+    pairs = []
+    if are_alike:
+        amounts = np.ones(n)
+    elif n > 1:
+        pairs = [tuple(sorted(rng.permutation(n)[:2].tolist())) for _ in range(rng.integers(0, 4))]
+    least, most = np.sort(rng.integers(0, int(amounts.sum()) + 1, 2)).astype(float)
+    least = min(least, amounts.sum() - 1.0)
+    of = problem_of(points, weights, pairs, AmountLimits(least, max(most, least, 1.0)), amounts)
+    truth = greatest_by_enumeration(of, prices)
+    found = PlaceSearch(of, prices, 0.0, tolerance, 0.9).run(no_limit)
+    assert truth - 1e-12 * (1.0 + truth) <= found
+    if are_alike and (points != np.round(points)).any():
+        # Blocks that are worth the same at a limit take so many boxes that the tolerance is
+        # loosened, the more the finer it is.
+        assert found <= truth + 16.0 * max(tolerance, 1e-3)
 
 
 @given(SEEDS)
@@ -111,7 +146,7 @@ def test_what_is_lost_in_a_box_is_lost_at_each_of_its_places(seed: int) -> None:
     of = problem_of(points, weights, [(0, 1), (1, 2), (3, 4), (5, 6), (4, 5)])
     middle, half = rng.normal(size=3), rng.uniform(0.0, 0.5, 3)
     data, scratch = of.data(prices), np.zeros(8)
-    least, in_middle = lost_in_box(data, of.pairs, of.ends, middle, half, scratch)
+    least, in_middle = lost_in_box(data, of.pairs, of.ends, middle, half, 0.0, scratch)
     assert 0.0 <= least <= in_middle
     for place in middle + half * rng.uniform(-1.0, 1.0, (20, 3)):
         worth = weights * np.maximum(0.0, prices - ((points - place) ** 2).sum(axis=1))
@@ -126,21 +161,26 @@ def test_what_is_lost_in_a_box_is_lost_at_each_of_its_places(seed: int) -> None:
 def test_what_many_pairs_cost_is_not_rounded_up() -> None:
     """One pair costs 1, many others so little that a sum rounds each of them up to 2^-52."""
     n, little = 20_000, 1.01 * 2.0**-53
-    data = np.column_stack([np.zeros((2 * n, 3)), np.full(2 * n, little), np.ones(2 * n)])
+    data = np.column_stack(
+        [np.zeros((2 * n, 3)), np.full(2 * n, little), np.ones(2 * n), np.zeros(2 * n)]
+    )
     data[:2, 3] = 1.0
     pairs = np.arange(2 * n).reshape(-1, 2)
     nowhere = np.zeros(3)
-    least, _ = lost_in_box(data, pairs, np.arange(2 * n), nowhere, nowhere, np.zeros(2 * n))
+    least, _ = lost_in_box(data, pairs, np.arange(2 * n), nowhere, nowhere, 0.0, np.zeros(2 * n))
     assert 1.0 - 1e-10 <= least <= 1.0 + (n - 1) * little
 
 
 @given(SEEDS)
 def test_masses_are_derivatives_of_values(seed: int) -> None:
-    """Those of the values by prices, through pairs and chains of them."""
+    """Those of the values by prices, through pairs and chains of them, and through limits."""
     rng = np.random.default_rng(seed)
     points, weights, prices = random_problem(rng, 300)
     linked = [tuple(pair) for pair in rng.integers(0, 300, (60, 2)).tolist() if pair[0] != pair[1]]
-    of = problem_of(points, weights, linked)
+    amounts = rng.integers(1, 4, 300).astype(float)
+    limits = AmountLimits(*np.sort(rng.integers(0, 600, 2)).astype(float))
+    is_limited = rng.random() < 0.7
+    of = problem_of(points, weights, linked, limits if is_limited else NO_LIMITS, amounts)
     dual = PlaceDual(of, rng.normal(size=(5, 3)), 1.0)
     masses = rng.uniform(size=5)
     values = dual.values(prices, no_limit)
@@ -153,6 +193,29 @@ def test_masses_are_derivatives_of_values(seed: int) -> None:
     # Between the two where no worth changes sign in between.
     margin = 1e-4 * float(weights @ np.abs(way))
     assert min(ahead, behind) - margin <= slope <= max(ahead, behind) + margin
-    worth = np.maximum(0.0, prices - ((points - dual.places[:, None]) ** 2).sum(axis=2))
-    for value, worths in zip(values, worth * weights, strict=True):
-        assert np.isclose(value, charge(worths.sum(), of.pairs, worths.copy()))
+    worth = weights * np.maximum(0.0, prices - squares_from(points, dual.places))
+    if not is_limited:
+        for value, worths in zip(values, worth, strict=True):
+            assert np.isclose(value, charge(worths.sum(), of.pairs, worths.copy()))
+
+
+@given(SEEDS)
+def test_values_within_limits(seed: int) -> None:
+    """They are the least over all rates, which is at one of the gains or at 0."""
+    rng = np.random.default_rng(seed)
+    points, weights, prices = random_problem(rng, 300)
+    amounts = rng.integers(1, 4, 300).astype(float)
+    least, most = np.sort(rng.integers(0, 600, 2)).astype(float)
+    of = problem_of(points, weights, None, AmountLimits(least, most), amounts)
+    dual = PlaceDual(of, rng.normal(size=(5, 3)), 1.0)
+    gains = weights * (prices - squares_from(points, dual.places))
+    for value, gain in zip(dual.values(prices, no_limit), gains, strict=True):
+        rates = np.append(gain / amounts, 0.0)[:, None]
+        over = np.maximum(0.0, gain - rates * amounts).sum(axis=1)
+        limit = np.where(rates > 0.0, most, least)[:, 0]
+        assert np.isclose(value, (over + rates[:, 0] * limit).min())
+
+
+def squares_from(points: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Squared distances of points from each place."""
+    return np.asarray(((points - places[:, None]) ** 2).sum(axis=2))
