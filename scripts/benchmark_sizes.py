@@ -2,7 +2,7 @@
 
     python scripts/benchmark_sizes.py proofs --data ../shared/data --out docs/sizes.csv
     python scripts/benchmark_sizes.py proofs pairs --workers 2 --data ../shared/data --out ...
-    python scripts/benchmark_sizes.py proofs equal hundreds balanced --workers 2 --data ... --out ...
+    python scripts/benchmark_sizes.py proofs equal balanced --workers 2 --data ... --out ...
     python scripts/benchmark_sizes.py proofs large --workers 2 --data ../shared/data --out ...
     python scripts/benchmark_sizes.py searches --out docs/sizes_searches.csv
     python scripts/benchmark_sizes.py searches 1000 --out docs/sizes_searches.csv
@@ -11,14 +11,14 @@
 `proofs` solves, with one worker unless told otherwise: iris in clusters of 50 points; the time
 series of CCMSSC (RiNNAL+) in clusters of the sizes of their classes; the data sets of PC-SOS-SDP
 with the smallest of their mixed constraint sets and ceil(n / 2k) to floor(2n / k) points in each
-cluster; and, if they are named, `equal`: the time series in clusters of equal sizes; `hundreds`: 500
-points of five blobs of 80 to 120, in clusters of 100 and of 90 to 110; `balanced`: the data sets of
+cluster; and, if they are named, `equal`: the time series in clusters of equal sizes; `hundreds`:
+500 points of five blobs of 80 to 120, in clusters of 100 and of 90 to 110; `balanced`: the data sets of
 PC-SOS-SDP in clusters of equal sizes, without pairs and with 25 must-links and 25 cannot-links, the
 first ones of the set of pairs above; and `large`: 20,000 points of ten blobs in five dimensions, at
-most 2,200 in each cluster, to a gap of 1 %. `searches` runs `best-of` and k-means-constrained, each from the
-same number of sets of k-means++ centres, on points in the plane, of the numbers that are named or
-all, in clusters of n / k points, or of up to a tenth or a half more or less. Rows are appended as
-soon as they are there; what has one of so many workers is not run again.
+most 2,200 in each cluster, to a gap of 1 %. `searches` runs `best-of` and k-means-constrained, each
+from the same number of sets of k-means++ centres, on points in the plane, of the numbers that are
+named or all, in clusters of n / k points, or of up to a tenth or a half more or less. Rows are
+appended as soon as they are there; what has one of so many workers is not run again.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.rounding_errors import rounding_of
-from sdpbb.checker.cuts.capacities import Measure, PointCapacities, WeightCapacities
+from sdpbb.checker.cuts.capacities import SetMeasure, PointCapacities, WeightCapacities
 from sdpbb.checker.cuts.family import CheckedCuts, ClusterLimits
 from sdpbb.checker.sizes import CheckedSizes, CheckedWeights
 from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
@@ -126,8 +126,8 @@ class Relaxation:
         return CheckedSizes(own.n, own.k, own.least, own.most, own.listed)
 
     @cached_property
-    def measures(self) -> dict[type[CheckedCuts], Measure | None]:
-        """What capacity cuts of each family measure blocks by; None where that is not limited."""
+    def measures(self) -> dict[type[CheckedCuts], SetMeasure | None]:
+        """Measures of blocks for each family of capacity cuts; None where that is not limited."""
         limits = self.cluster_limits
         families = (PointCapacities, WeightCapacities)
         found = {family: family.measure(limits, self.weights) for family in families}

@@ -43,8 +43,8 @@ from .family import (
 _PRODUCTS = 2**33
 
 
-class Measure(NamedTuple):
-    """Measure of blocks, and limits on that of clusters.
+class SetMeasure(NamedTuple):
+    """SetMeasure of blocks, and limits on that of clusters.
 
     of_blocks : (m,) whole numbers
     rate : r > 0, at most the weight of each block over its measure
@@ -78,7 +78,7 @@ class _Capacities(CutsOnLists):
         return cls(lists.part_start, blocks.astype(np.int32), parts)
 
     @staticmethod
-    def measure(limits: ClusterLimits | None, weights: Reals) -> Measure | None:
+    def measure(limits: ClusterLimits | None, weights: Reals) -> SetMeasure | None:
         """Return what the cuts measure blocks of weights (m,) by; None without such limits."""
         raise NotImplementedError
 
@@ -103,7 +103,7 @@ class _Capacities(CutsOnLists):
         """Cut of each entry."""
         return np.repeat(np.arange(len(self)), np.diff(self.start))
 
-    def _measure(self, limits: ClusterLimits | None, weights: Reals) -> Measure:
+    def _measure(self, limits: ClusterLimits | None, weights: Reals) -> SetMeasure:
         measure = self.measure(limits, weights)
         if measure is None or measure.limits.is_empty:
             raise Rejected("a capacity cut on what is not limited")
@@ -140,11 +140,11 @@ class PointCapacities(_Capacities):
     )
 
     @staticmethod
-    def measure(limits: ClusterLimits | None, weights: Reals) -> Measure | None:
+    def measure(limits: ClusterLimits | None, weights: Reals) -> SetMeasure | None:
         if isinstance(limits, WeightBounds):
             sizes = limits.sizes
             return None if sizes is None else _measure_of(sizes.counts, sizes.limits, weights)
-        return None if limits is None else Measure(weights.astype(np.int64), limits, 1.0)
+        return None if limits is None else SetMeasure(weights.astype(np.int64), limits, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,12 +158,12 @@ class WeightCapacities(_Capacities):
     )
 
     @staticmethod
-    def measure(limits: ClusterLimits | None, weights: Reals) -> Measure | None:
+    def measure(limits: ClusterLimits | None, weights: Reals) -> SetMeasure | None:
         units = limits.units if isinstance(limits, WeightBounds) else None
         return None if units is None else _measure_of(units.units, units.limits, weights)
 
 
-def _measure_of(of_blocks: NDArray[np.integer], limits: CheckedSizes, weights: Reals) -> Measure:
+def _measure_of(of_blocks: NDArray[np.integer], limits: CheckedSizes, weights: Reals) -> SetMeasure:
     """Return a measure of blocks of weights (m,)."""
     measure = of_blocks.astype(np.int64)
-    return Measure(measure, limits, down(float((weights / measure).min())))
+    return SetMeasure(measure, limits, down(float((weights / measure).min())))

@@ -59,4 +59,6 @@ class SizePairs(CheckedCuts):
 def difference_down(most: float, least: float) -> float:
     """Return at most most - least; the difference itself of whole numbers."""
     difference = most - least
-    return difference if float(most).is_integer() and float(least).is_integer() else down(difference)
+    return (
+        difference if float(most).is_integer() and float(least).is_integer() else down(difference)
+    )

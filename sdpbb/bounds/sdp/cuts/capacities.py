@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
-from sdpbb.checker.cuts.capacities import Measure, PointCapacities, WeightCapacities
+from sdpbb.checker.cuts.capacities import SetMeasure, PointCapacities, WeightCapacities
 from sdpbb.checker.cuts.family import CheckedCuts
 from sdpbb.declaration import parameter
 
@@ -78,7 +78,7 @@ class CapacityCuts(CutFamily):
                     cuts = cuts + capacity_cut(family, measure, T)
         return cuts
 
-    def _violated_sets(self, Z: NDArray[np.float64], measure: Measure) -> Sets:
+    def _violated_sets(self, Z: NDArray[np.float64], measure: SetMeasure) -> Sets:
         """Return sets (m,) whose cuts are violated, the most violated first."""
         from sdpbb.bounds.sdp.cuts.capacity_kernels import best_prefixes, improve_set
 
@@ -105,7 +105,7 @@ class CapacityCuts(CutFamily):
         return chosen[: self.per_round]
 
 
-def _tabulated(measure: Measure) -> tuple[NDArray[np.float64] | None, float]:
+def _tabulated(measure: SetMeasure) -> tuple[NDArray[np.float64] | None, float]:
     """Return right-hand sides at multiples of a step, and the step; None where no set is split."""
     n = measure.limits.n
     step = max(1, -(-n // _ENTRIES))
@@ -121,7 +121,7 @@ def _differ(first: NDArray[np.bool_], second: NDArray[np.bool_], least: float) -
     return nearest >= max(1.0, least * min(int(first.sum()), int(second.sum())))
 
 
-def capacity_cut(family: type[CheckedCuts], measure: Measure, T: NDArray[np.bool_]) -> CutSet:
+def capacity_cut(family: type[CheckedCuts], measure: SetMeasure, T: NDArray[np.bool_]) -> CutSet:
     """Return the cut of a set (m,) of whole blocks."""
     blocks = np.flatnonzero(T)
     parts = measure.of_blocks[blocks]

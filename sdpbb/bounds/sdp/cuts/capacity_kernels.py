@@ -60,7 +60,7 @@ def improve_set(
     for i in range(m):
         if is_inside[i]:
             inner += q[i] * link[i]
-    lacking = sides[int(measure / step + 0.5)] + rate * inner
+    lacking: float = sides[int(measure / step + 0.5)] + rate * inner
     for _ in range(_MOVES):
         best, most, gain = -1, lacking, 0.0
         for i in range(m):

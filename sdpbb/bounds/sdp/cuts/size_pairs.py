@@ -84,4 +84,6 @@ def size_pair_cuts(ij: NDArray[np.intp], a: float, b: float) -> CutSet:
     """Return the cuts of the rows (i, j) of ij, (number, 2), for clusters that weigh a to b."""
     first, second = ij[:, [0, 1, 0]], ij[:, [0, 1, 1]]
     members = DefiningBlocks.uniform(SizePairs, ij)
-    return CutSet.uniform(first, second, np.array([b, -a, -difference_down(b, a)]), np.zeros(len(ij)), members)
+    return CutSet.uniform(
+        first, second, np.array([b, -a, -difference_down(b, a)]), np.zeros(len(ij)), members
+    )
