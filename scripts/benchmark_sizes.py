@@ -12,7 +12,7 @@
 series of CCMSSC (RiNNAL+) in clusters of the sizes of their classes; the data sets of PC-SOS-SDP
 with the smallest of their mixed constraint sets and ceil(n / 2k) to floor(2n / k) points in each
 cluster; and, if they are named, `equal`: the time series in clusters of equal sizes; `hundreds`:
-500 points of five blobs of 80 to 120, in clusters of 100 and of 90 to 110; `balanced`: the data sets of
+500 points of five blobs of 80 to 120, in clusters of 100 and of 90 to 110; `balanced`: the sets of
 PC-SOS-SDP in clusters of equal sizes, without pairs and with 25 must-links and 25 cannot-links, the
 first ones of the set of pairs above; and `large`: 20,000 points of ten blobs in five dimensions, at
 most 2,200 in each cluster, to a gap of 1 %. `searches` runs `best-of` and k-means-constrained, each

@@ -255,29 +255,24 @@ def test_the_split_of_a_group_is_found():
 
 
 @pytest.mark.parametrize(
-    "limits",
+    ("limits", "weights"),
     [
-        {"sizes": [30, 30, 30]},
-        {"min_size": 28, "max_size": 32},
-        {"sizes": [26, 30, 34]},
-        {"max_size": 33},
+        ({"sizes": [30, 30, 30]}, None),
+        ({"sizes": [26, 30, 34]}, None),
+        ({"min_size": 28, "max_size": 32}, None),
+        ({"min_weight": 60.0, "max_weight": 60.0}, np.tile([1.0, 2.0, 3.0], 30)),
+        ({"min_weight": 56.0, "max_weight": 64.0}, np.full(90, 2.0)),
     ],
 )
-@pytest.mark.parametrize("weights", [None, np.tile([1.0, 2.0, 3.0], 30)])
-def test_roots_of_groups_that_are_split_are_nearly_closed(limits, weights, tmp_path):
+def test_certificates_with_capacity_cuts_are_verified(limits, weights, tmp_path):
     rng = np.random.default_rng(0)
-    centres = np.repeat([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]], [50, 25, 15], axis=0)
+    centres = np.repeat([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]], [36, 30, 24], axis=0)
     points = centres + rng.normal(size=(90, 2))
-    if weights is not None:
-        of_sizes = 2.0
-        limits = {
-            "min_weight": of_sizes * limits.get("min_size", min(limits.get("sizes", [1]))),
-            "max_weight": of_sizes * limits.get("max_size", max(limits.get("sizes", [0]))),
-        }
     instance = Instance(points, 3, weights=weights, **limits)
-    path = str(tmp_path / "groups.cert")
-    cuts = sdpbb.SolverParameters(bounding="sdp")
-    result = sdpbb.solve(instance, cuts, certificate=path)
+    path = tmp_path / "groups.cert"
+    parameters = sdpbb.SolverParameters(bounding="sdp", gap=5e-3)
+    result = sdpbb.solve(instance, parameters, certificate=str(path))
     assert result.status is SolutionStatus.OPTIMAL
-    assert result.statistics.root_gap < 5e-3
-    assert sdpbb.verify_certificate(path, instance).status == "optimal"
+    family = PointCapacities if weights is None else WeightCapacities
+    assert family.KEYS[0].name.encode() in path.read_bytes()
+    assert sdpbb.verify_certificate(str(path), instance).status == "optimal"

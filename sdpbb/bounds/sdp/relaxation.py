@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.rounding_errors import rounding_of
-from sdpbb.checker.cuts.capacities import SetMeasure, PointCapacities, WeightCapacities
+from sdpbb.checker.cuts.capacities import PointCapacities, SetMeasure, WeightCapacities
 from sdpbb.checker.cuts.family import CheckedCuts, ClusterLimits
 from sdpbb.checker.sizes import CheckedSizes, CheckedWeights
 from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds

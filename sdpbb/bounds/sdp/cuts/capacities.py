@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
-from sdpbb.checker.cuts.capacities import SetMeasure, PointCapacities, WeightCapacities
+from sdpbb.checker.cuts.capacities import PointCapacities, SetMeasure, WeightCapacities
 from sdpbb.checker.cuts.family import CheckedCuts
 from sdpbb.declaration import parameter
 
