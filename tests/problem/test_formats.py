@@ -240,3 +240,10 @@ def test_what_has_no_line_is_not_written(tmp_path, constraint):
             tmp_path / "constraints.txt", Constraints(cluster_constraints=(constraint,))
         )
     assert not (tmp_path / "constraints.txt").exists()
+
+
+def test_labels_may_be_the_numbers_of_the_rows(tmp_path):
+    """Where each point is a cluster, as in files of this project."""
+    path = tmp_path / "labels.csv"
+    path.write_text("id,cluster\n0,0\n1,1\n2,2\n")
+    assert read_labels(path, 3).tolist() == [0, 1, 2]

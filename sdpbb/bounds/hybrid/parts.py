@@ -144,9 +144,10 @@ class HybridParts:
     def are_far(self, duals: DualValues) -> bool:
         """Return whether dual values of the master programme prove far less than the relaxation.
 
-        They do where cuts on several clusters carry its bound, such as capacity cuts.
+        This is asked where sizes are limited: capacity cuts, which carry its bound there, say
+        nothing of single clusters. Columns would take long to come to as much.
         """
-        return self.is_far(duals.value(self.contraction.k))
+        return self.contraction.has_limits and self.is_far(duals.value(self.contraction.k))
 
     def enumerate(self, cutoff: float, at: DualValues) -> None:
         """Begin to enumerate clusters at dual values, those of the relaxation."""

@@ -55,7 +55,8 @@ def label_column(
         _check_names(records, columns[0], start, by_name, partial)
     # Where rows have names, their numbers are what pandas and R write without a heading.
     may_count = [j for j in range(width) if not by_name or (start and not records.rows[0][j])]
-    counting = [j for j in may_count if _number_rows(columns[j], origin)]
+    # Of several, the first: where each point is a cluster, labels may be the numbers of the rows.
+    counting = [j for j in may_count if _number_rows(columns[j], origin)][:1]
     at = _position(records, names, width, column, [*named, *counting])
     named = [j for j in named if j != at]
     order = list(range(len(columns[at])))
