@@ -124,7 +124,7 @@ def instance_of(data: Path, case: Case) -> Instance:
         plain = Instance.from_files(points)
         return Instance(plain.points, 3, name=name, sizes=[50, 50, 50])
     if suite == "balanced" and not constraint_set:
-        return _balanced(Instance.from_files(points, name=name))
+        return _balanced(replace(Instance.from_files(points), name=name))
     pairs = folder / "constraints" / name / f"{constraint_set}.txt"
     read = Instance.from_files(points, constraints=pairs)
     if suite == "balanced":
