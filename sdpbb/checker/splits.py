@@ -68,7 +68,7 @@ def _of_range(limits: CheckedSizes, t: Integers) -> Iterator[Part]:
         x_least, x_most = np.maximum(0, t - min(n, inside * b)), t - inside * a
         y_least, y_most = np.maximum(0, n - t - min(n, outside * b)), n - t - outside * a
         exists = (x_least <= x_most) & (y_least <= y_most) & (x_most + y_most >= a)
-        exists &= (x_least + y_least <= b) & (x_least + y_least >= 1)
+        exists &= x_least + y_least <= b
         if not exists.any():
             continue
         is_free = x_least + y_least >= a

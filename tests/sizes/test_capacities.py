@@ -49,6 +49,14 @@ def least_split(limits: CheckedSizes, t: int) -> float:
     return min(found)
 
 
+@pytest.mark.parametrize(("n", "k", "least", "most"), [(8, 4, 2, 3), (7, 3, 2, 3), (11, 4, 2, 5)])
+def test_least_splits_of_all_measures_are_those_of_enumeration(n, k, least, most):
+    """Also where the least that two ends of a cluster can be is nothing."""
+    limits = CheckedSizes(n, k, least, most)
+    expected = [least_split(limits, t) for t in range(n + 1)]
+    assert least_splits(limits, np.arange(n + 1)) == pytest.approx(expected, rel=1e-12, abs=0)
+
+
 @given(limits_on_sizes(), st.data())
 def test_least_splits_are_those_of_enumeration(limits, data):
     t = data.draw(st.integers(0, limits.n))

@@ -1,7 +1,11 @@
 """Cuts where sizes are limited: valid for all clusterings, the same in the checker."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.bounds.sdp.cuts.listed_cliques import ListedCliqueCuts
@@ -10,6 +14,7 @@ from sdpbb.bounds.sdp.cuts.sizes import SizeCuts
 from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.cuts.listed_cliques import SmallestCliques
+from sdpbb.checker.cuts.size_pairs import difference_down
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import CheckedSizes
 from sdpbb.problem import Contraction, Instance, contract
@@ -145,3 +150,10 @@ def test_iris_is_proven_at_the_root(limits, objective):
     assert result.statistics.n_nodes == 1
     assert objective is None or result.objective == pytest.approx(objective, abs=1e-4)
     assert Instance(points, 3, **limits).size_limits.keeps(np.bincount(result.partition.labels))
+
+
+@given(st.floats(0.0, 1e30), st.floats(0.0, 1e30))
+def test_differences_of_limits_are_rounded_down(first, second):
+    """Also of whole numbers that are too large for exact differences."""
+    most, least = max(first, second), min(first, second)
+    assert Fraction(difference_down(most, least)) <= Fraction(most) - Fraction(least)

@@ -22,7 +22,7 @@ from sdpbb.jit import njit
 
 
 class AmountLimits(NamedTuple):
-    """AmountLimits on what a cluster has of a measure.
+    """Limits on what a cluster has of a measure.
 
     least : >= 0
     most : below 0 for none at all

@@ -44,7 +44,7 @@ _PRODUCTS = 2**33
 
 
 class SetMeasure(NamedTuple):
-    """SetMeasure of blocks, and limits on that of clusters.
+    """Measure of blocks, and limits on that of clusters.
 
     of_blocks : (m,) whole numbers
     rate : r > 0, at most the weight of each block over its measure
