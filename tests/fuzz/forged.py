@@ -18,6 +18,8 @@ import numpy as np
 from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.container import pack, unpack
 from sdpbb.checker.cuts import FAMILIES
+from sdpbb.checker.cuts.family import CheckedCuts
+from sdpbb.checker.cuts.pentagons import Pentagons
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.verdict import CertificateVerdict
 from sdpbb.problem import Instance
@@ -335,40 +337,51 @@ def add_cuts(rng: np.random.Generator, document: dict[str, Any], arrays: Arrays)
             break
         at += count
     family, new = FAMILIES[chosen], int(rng.integers(1, 4))
-    keys = [key.name for key in family.KEYS]
-    is_there = keys[0] in evidence
-    if keys == ["pentagons"] or len(keys) > 2:
+    if family is Pentagons:
         return None  # of estimates: `change_members` has them
-    for key in family.KEYS:
-        columns = key.columns_for(k)
-        shape = (new,) if columns is None else (new, columns)
-        rows = rng.integers(m, size=shape)
-        if key.name.endswith("start"):
-            first = int(arrays[evidence[key.name]][-1]) if is_there else 0
-            width = int(rng.integers(1, max(2, m)))
-            rows = first + width * np.arange(1, new + 1)
-            if not is_there:
-                rows = np.concatenate([[0], rows])
-        elif len(keys) == 2:
-            lengths = [rng.permutation(m)[:width] for _ in range(new)]
-            rows = np.concatenate(lengths)
-        elif columns is not None and columns <= m:
-            rows = np.array([rng.permutation(m)[:columns] for _ in range(new)])
-        if rows.ndim == 2 and rng.random() < 0.5:
-            rows = np.sort(rows, axis=1)
-        rows = rows.astype(key.dtypes[0])
-        if is_there:
-            before = arrays[evidence[key.name]]
-            arrays[evidence[key.name]] = np.concatenate([before, rows])
-        else:
-            arrays.append(rows)
+    for key, rows in zip(family.KEYS, _drawn_cuts(rng, family, new, m, k), strict=True):
+        if key.name not in evidence:
+            arrays.append(np.concatenate([[0], rows]) if key.name.endswith("start") else rows)
             evidence[key.name] = len(arrays) - 1
+        else:
+            before = arrays[evidence[key.name]]
+            first = before[-1] if key.name.endswith("start") else 0
+            arrays[evidence[key.name]] = np.concatenate([before, first + rows])
+        place = evidence[key.name]
+        arrays[place] = arrays[place].astype(key.dtypes[0])
     size = float(abs(multipliers).max(initial=0.0)) or float(abs(arrays[evidence["N"]]).max())
     values = rng.choice([0.1, 1.0, 10.0]) * size * rng.random(new)
-    changed = np.insert(multipliers, at + (count if is_there else 0), values)
+    changed = np.insert(multipliers, at + count, values)
     arrays[evidence["multipliers"]] = changed.astype(multipliers.dtype)
     _in_order_of_keys(evidence)
     return f"{new} cuts of {family.__name__} more"
+
+
+def _drawn_cuts(
+    rng: np.random.Generator, family: type[CheckedCuts], new: int, m: int, k: int
+) -> Arrays:
+    """Arrays of new cuts of m blocks, in the order of the keys: of lists the ends of each."""
+    if len(family.KEYS) == 1:
+        columns = family.KEYS[0].columns_for(k)
+        rows = rng.integers(m, size=(new,) if columns is None else (new, columns))
+        if columns is not None and columns <= m:
+            rows = np.array([rng.permutation(m)[:columns] for _ in range(new)])
+        return [np.sort(rows, axis=1) if rows.ndim == 2 and rng.random() < 0.5 else rows]
+    width = int(rng.integers(1, max(2, m)))
+    ends = width * np.arange(1, new + 1)
+    lists = [rng.permutation(m)[:width] for _ in range(new)]
+    if len(family.KEYS) == 2:
+        return [ends, np.concatenate(lists)]
+    # Sets that are mostly in order, and have what one point measures of most blocks.
+    if rng.random() < 0.9:
+        lists = [np.sort(blocks) for blocks in lists]
+    if rng.random() < 0.1:
+        ends[rng.integers(new)] += rng.choice([-width, -1, 1, width, 2**62])
+    parts = np.ones(new * width, np.int64)
+    if rng.random() < 0.5:
+        some = rng.integers(len(parts), size=int(rng.integers(1, 4)))
+        parts[some] = rng.choice([-1, 0, 2, 3, 5, 1_000, 2**31, 2**62], size=len(some))
+    return [ends, np.concatenate(lists), parts]
 
 
 def _in_order_of_keys(evidence: dict[str, Any]) -> None:
