@@ -17,43 +17,23 @@ DRAWS = sized_instance, weighted_instance, random_mixture, weighted_mixture
 CASES = [(draw, seed) for draw in DRAWS for seed in range(60)]
 
 
+def moved(labels, k):
+    """Yield the labels after each move of a block."""
+    for i, c in product(range(len(labels)), range(k)):
+        yield np.where(np.arange(len(labels)) == i, c, labels)
+
+
 def exchanged(labels, k):
     """Yield the labels after each move and each swap of blocks."""
-    for i in range(len(labels)):
-        for c in set(range(k)) - {labels[i]}:
-            yield np.where(np.arange(len(labels)) == i, c, labels)
+    yield from moved(labels, k)
     for i, j in combinations(range(len(labels)), 2):
         swapped = labels.copy()
         swapped[[i, j]] = labels[[j, i]]
         yield swapped
 
 
-@pytest.mark.parametrize(("draw", "seed"), CASES)
-def test_no_move_and_no_swap_improves_what_exchanges_leave(draw, seed):
-    """From several clusterings, and a saving is what it is said to be."""
-    instance = draw(seed)
-    contraction = contract(instance)
-    if isinstance(contraction, Infeasibility) or not contraction.has_limits:
-        return
-    exchange = Exchanges(contraction)
-    rounding = 1e3 * least_saving(contraction) + 1e-300
-    for clustering in feasible_clusterings(instance)[:5]:
-        labels = clustering[contraction.representatives]
-        found, saved = exchange(labels)
-        assert contraction.keeps(found)
-        cost = contraction.cost(found)
-        assert contraction.cost(labels) - cost == pytest.approx(saved, abs=rounding)
-        for other in exchanged(found, contraction.k):
-            has_all = len(np.unique(other)) == contraction.k
-            if has_all and contraction.keeps(other):
-                assert contraction.cost(other) >= cost - 2 * least_saving(contraction)
-
-
-@pytest.mark.parametrize(("draw", "seed"), CASES)
-def test_no_move_improves_what_moves_leave(draw, seed, monkeypatch):
-    """Of many blocks only moves are looked at, whose distances are those of one block at a time."""
-    monkeypatch.setattr("heuristics.sizes.exchanges.SWAP_BLOCKS", 0)
-    instance = draw(seed)
+def check_exchanges(instance, neighbours):
+    """From several clusterings: no neighbour is cheaper, and a saving is what it is said to be."""
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility) or not contraction.has_limits:
         return
@@ -66,11 +46,22 @@ def test_no_move_improves_what_moves_leave(draw, seed, monkeypatch):
         assert contraction.keeps(found)
         cost = contraction.cost(found)
         assert contraction.cost(labels) - cost == pytest.approx(saved, abs=rounding)
-        for i, c in product(range(contraction.n_blocks), range(contraction.k)):
-            other = np.where(np.arange(contraction.n_blocks) == i, c, found)
+        for other in neighbours(found, contraction.k):
             has_all = len(np.unique(other)) == contraction.k
             if has_all and contraction.keeps(other):
                 assert contraction.cost(other) >= cost - 2 * least_saving(contraction)
+
+
+@pytest.mark.parametrize(("draw", "seed"), CASES)
+def test_no_move_and_no_swap_improves_what_exchanges_leave(draw, seed):
+    check_exchanges(draw(seed), exchanged)
+
+
+@pytest.mark.parametrize(("draw", "seed"), CASES)
+def test_no_move_improves_what_moves_leave(draw, seed, monkeypatch):
+    """Of many blocks only moves are looked at, whose distances are those of one block at a time."""
+    monkeypatch.setattr("heuristics.sizes.exchanges.SWAP_BLOCKS", 0)
+    check_exchanges(draw(seed), moved)
 
 
 @pytest.mark.parametrize("with_soft_pairs", [False, True])
