@@ -21,6 +21,11 @@ from sdpbb.problem.size_limits import SizeLimits
 OUTLIER = 10.0
 # Where outliers are what costs, so are those that are this many times farther than k centres reach.
 FARTHEST = 100.0
+# Right-hand sides are tabulated at so many measures at most: exact for that many points.
+_ENTRIES = 2**16
+
+SplitTable = tuple[NDArray[np.float64], float]
+"""Right-hand sides of capacity cuts of sets that measure multiples of a step, and the step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +142,14 @@ class Relaxation:
         }
 
     @cached_property
+    def split_tables(self) -> dict[type[CheckedCuts], SplitTable | None]:
+        """Right-hand sides for each family of capacity cuts; None where no set is split."""
+        return {
+            family: None if measure is None else _split_table(measure)
+            for family, measure in self.measures.items()
+        }
+
+    @cached_property
     def inverse_roots(self) -> NDArray[np.float64]:
         """Diagonal of D^-1/2, the inverse roots 1/sqrt(e) of the weights, (m,)."""
         return 1.0 / np.sqrt(self.weights)
@@ -218,6 +231,14 @@ def _soft_weights(contraction: Contraction, scale: float) -> NDArray[np.float64]
     # Less than they are by more than what sums of weights and a few products lose.
     less = 1.0 - 2.0 * soft.rounding - 16.0 * float(np.finfo(np.float64).eps)
     return soft.matrix(contraction.n_blocks) * (less / scale)
+
+
+def _split_table(measure: SetMeasure) -> SplitTable | None:
+    n = measure.limits.n
+    step = max(1, -(-n // _ENTRIES))
+    at = np.minimum(np.arange(n // step + 2, dtype=np.int64) * step, n)
+    sides = measure.sides(at)
+    return (sides, float(step)) if (sides + at > 0.5).any() else None
 
 
 def _typical_length(contraction: Contraction) -> float:

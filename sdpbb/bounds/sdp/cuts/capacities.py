@@ -34,12 +34,10 @@ from sdpbb.checker.cuts.family import CheckedCuts
 from sdpbb.declaration import parameter
 
 if TYPE_CHECKING:
-    from sdpbb.bounds.sdp.relaxation import Relaxation
+    from sdpbb.bounds.sdp.relaxation import Relaxation, SplitTable
 
 Sets = list[NDArray[np.bool_]]
 
-# Right-hand sides are tabulated at so many measures at most: exact for that many points.
-_ENTRIES = 2**16
 # Sets of so many times the cuts of a round are improved, the best ones.
 _CANDIDATES = 4
 
@@ -72,19 +70,19 @@ class CapacityCuts(CutFamily):
         """Return the most violated cuts among sets that grow along rows of Z, and are improved."""
         cuts = CutSet.empty()
         for family in (PointCapacities, WeightCapacities):
-            measure = relaxation.measures[family]
-            if measure is not None and self.per_round > 0:
-                for T in self._violated_sets(Z, measure):
+            measure, table = relaxation.measures[family], relaxation.split_tables[family]
+            if measure is not None and table is not None and self.per_round > 0:
+                for T in self._violated_sets(Z, measure, table):
                     cuts = cuts + capacity_cut(family, measure, T)
         return cuts
 
-    def _violated_sets(self, Z: NDArray[np.float64], measure: SetMeasure) -> Sets:
+    def _violated_sets(
+        self, Z: NDArray[np.float64], measure: SetMeasure, table: SplitTable
+    ) -> Sets:
         """Return sets (m,) whose cuts are violated, the most violated first."""
         from sdpbb.bounds.sdp.cuts.capacity_kernels import best_prefixes, improve_set
 
-        sides, step = _tabulated(measure)
-        if sides is None:
-            return []
+        sides, step = table
         m, q = len(Z), measure.of_blocks.astype(np.float64)
         rows = np.unique(np.linspace(0, m - 1, min(m, self.rows)).astype(np.int64))
         lacking, lengths, orders = best_prefixes(Z, q, measure.rate, sides, step, rows)
@@ -103,15 +101,6 @@ class CapacityCuts(CutFamily):
             if T.sum() > 1 and all(_differ(T, other, self.apart) for other in chosen):
                 chosen.append(T)
         return chosen[: self.per_round]
-
-
-def _tabulated(measure: SetMeasure) -> tuple[NDArray[np.float64] | None, float]:
-    """Return right-hand sides at multiples of a step, and the step; None where no set is split."""
-    n = measure.limits.n
-    step = max(1, -(-n // _ENTRIES))
-    at = np.minimum(np.arange(n // step + 2, dtype=np.int64) * step, n)
-    sides = measure.sides(at)
-    return (sides if (sides + at > 0.5).any() else None), float(step)
 
 
 def _differ(first: NDArray[np.bool_], second: NDArray[np.bool_], least: float) -> bool:
