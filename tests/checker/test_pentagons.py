@@ -24,7 +24,7 @@ def rows(*changed: tuple[int, int, int]) -> dict:
 def test_terms_by_hand():
     """Edge 0-1: of block 2 two points by block 0 and one by itself. Chord 0-2: block 1 by block 0,
     and the four other points of blocks 0, 2, 3, 4 that are free by the pair itself."""
-    SOUND.check(3, SIZES, NONE)
+    SOUND.check(3, SIZES, NONE, None)
     apart = np.zeros((5, 5), bool)
     apart[0, 4] = apart[4, 0] = True
     owner, i, j, weight = pentagon_terms(SOUND, SIZES, apart)
@@ -70,7 +70,7 @@ def test_terms_by_hand():
 )
 def test_what_is_no_pentagon_is_rejected(changes, why):
     with pytest.raises(Rejected, match=why):
-        replace(SOUND, **changes).check(3, SIZES, NONE)
+        replace(SOUND, **changes).check(3, SIZES, NONE, None)
 
 
 def test_two_pentagons_have_their_own_points():
@@ -79,4 +79,4 @@ def test_two_pentagons_have_their_own_points():
         np.array([0, 3, 6]),
         np.concatenate([SOUND.estimates, SOUND.estimates]),
     )
-    both.check(3, SIZES, NONE)
+    both.check(3, SIZES, NONE, None)

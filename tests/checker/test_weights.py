@@ -186,9 +186,9 @@ def test_pentagons_need_whole_weights():
         np.arange(5, dtype=np.int32)[None], np.array([0, 0]), np.empty((0, 3), np.int32)
     )
     adjacency = np.zeros((5, 5), bool)
-    cuts.check(2, np.ones(5), adjacency)
+    cuts.check(2, np.ones(5), adjacency, None)
     with pytest.raises(Rejected, match="pentagons; expected none"):
-        cuts.check(2, np.full(5, 0.5), adjacency)
+        cuts.check(2, np.full(5, 0.5), adjacency, None)
 
 
 @pytest.mark.parametrize(

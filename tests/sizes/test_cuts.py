@@ -115,7 +115,7 @@ def test_cliques_of_listed_sizes_have_one_block_more_than_clusters(blocks, liste
     start = np.array([0, blocks.size], np.int64)
     limits = CheckedSizes(6, 3, listed[0], listed[-1], listed)
     with pytest.raises(Rejected, match=message):
-        SmallestCliques(start, blocks.ravel()).require_limits(limits)
+        SmallestCliques(start, blocks.ravel()).check(3, np.ones(6), np.zeros((6, 6), bool), limits)
 
 
 def test_a_cut_is_rejected_where_sizes_are_more_than_it_says():

@@ -109,8 +109,7 @@ class Cuts:
         arrays = [array for family in self.families for array in family.arrays]
         require_moderate(len(weights), [array.shape for array in arrays])
         for family in self.families:
-            family.check(k, weights, adjacency)
-            family.require_limits(limits)
+            family.check(k, weights, adjacency, limits)
         if sum(family.n_products for family in self.families) > _PRODUCTS:
             raise Rejected(f"the cuts have more than {_PRODUCTS} pairs of blocks")
 

@@ -82,7 +82,7 @@ class _Capacities(CutsOnLists):
         """Return what the cuts measure blocks of weights (m,) by; None without such limits."""
         raise NotImplementedError
 
-    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
         start, blocks, parts, m = self.start, self.blocks, self.parts, len(weights)
         self.check_starts("capacity cuts")
         if (np.diff(start) < 0).any() or not blocks.shape == parts.shape == (start[-1],):
@@ -92,30 +92,25 @@ class _Capacities(CutsOnLists):
             raise Rejected("the blocks of a capacity cut are not in ascending order")
         if len(self) * m * m > _PRODUCTS:
             raise Rejected(f"capacity cuts have more than {_PRODUCTS} products of blocks")
-
-    def require_limits(self, limits: ClusterLimits | None) -> None:
-        # What blocks measure is known where weights are: see `add_to`.
-        if len(self) and limits is None:
-            raise Rejected("a capacity cut, and sizes are not limited")
+        if not len(self):
+            return
+        measure = self.measure(limits, weights)
+        if measure is None or measure.limits.is_empty:
+            raise Rejected("a capacity cut on what is not limited")
+        if (parts < 1).any() or (parts > measure.of_blocks[blocks]).any():
+            raise Rejected("a capacity cut on more of a block than there is")
 
     @property
     def _owner(self) -> NDArray[np.intp]:
         """Cut of each entry."""
         return np.repeat(np.arange(len(self)), np.diff(self.start))
 
-    def _measure(self, limits: ClusterLimits | None, weights: Reals) -> SetMeasure:
-        measure = self.measure(limits, weights)
-        if measure is None or measure.limits.is_empty:
-            raise Rejected("a capacity cut on what is not limited")
-        if (self.parts < 1).any() or (self.parts > measure.of_blocks[self.blocks]).any():
-            raise Rejected("a capacity cut on more of a block than there is")
-        return measure
-
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         if not len(self):
             return
-        rate = self._measure(sums.limits, weights).rate
-        q = np.zeros((len(self), sums.m))
+        measure = self.measure(sums.limits, weights)
+        assert measure is not None
+        rate, q = measure.rate, np.zeros((len(self), sums.m))
         q[self._owner, self.blocks] = self.parts
         # Each term is rounded four times at most, as sums of 3 terms are.
         sums.add_matrices(-(q.T * (rate * t)) @ q, 3.0 * ((q > 0.0).T.astype(float) @ (q > 0.0)))
@@ -123,7 +118,8 @@ class _Capacities(CutsOnLists):
     def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
         if not len(self):
             return []
-        measure = self._measure(limits, weights)
+        measure = self.measure(limits, weights)
+        assert measure is not None
         sums = np.concatenate([[0], np.cumsum(self.parts)])
         sides = measure.sides(sums[self.start[1:]] - sums[self.start[:-1]])
         return [down(value * side) for value, side in zip(t.tolist(), sides.tolist(), strict=True)]

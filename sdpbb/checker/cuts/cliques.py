@@ -37,7 +37,7 @@ class Cliques(CheckedCuts):
     KEYS: ClassVar = (ArrayKey("cliques", ("<i4",), lambda k: k + 1),)
     IS_OPTIONAL: ClassVar = False
 
-    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
         if self.blocks.ndim != 2 or self.blocks.shape[1] != k + 1:
             raise Rejected(f"cliques of shape {self.blocks.shape} for {k} clusters")
         require_blocks(self.blocks, len(weights))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..fields import ArrayKey
 from ..rejection import Rejected
-from .family import CheckedCuts, Marks, Reals, TermSums, require_blocks
+from .family import CheckedCuts, ClusterLimits, Marks, Reals, TermSums, require_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Complements(CheckedCuts):
     KEYS: ClassVar = (ArrayKey("complements", ("<i4",), 3),)
     IS_OPTIONAL: ClassVar = False
 
-    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
         if self.blocks.ndim != 2 or self.blocks.shape[1] != 3:
             raise Rejected(f"complements of shape {self.blocks.shape}, not rows of 3")
         require_blocks(self.blocks, len(weights))

@@ -79,11 +79,11 @@ class CheckedCuts(ABC):
         return self.count([array.shape for array in self.arrays])
 
     @abstractmethod
-    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
         """Raise `Rejected` unless every cut is valid.
 
         It has to be valid for k clusters of blocks of these weights (m,) with these cannot-links
-        (m, m).
+        (m, m) and limits on sizes.
         """
 
     def caps(self, soft: SoftPrices | None, weights: Reals) -> Reals | None:
@@ -101,10 +101,6 @@ class CheckedCuts(ABC):
     @abstractmethod
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         """Add the matrices of the cuts times t, (number of cuts,)."""
-
-    def require_limits(self, limits: ClusterLimits | None) -> None:
-        """Raise `Rejected` if there are cuts that need limits on sizes which are not there."""
-        return
 
     def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
         """Return what `right_hand_sides` does where sizes of clusters are limited."""

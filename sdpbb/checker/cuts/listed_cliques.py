@@ -47,15 +47,13 @@ class _ListedCliques(CutsOnLists):
 
     IS_LARGEST: ClassVar[bool]
 
-    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
         start, blocks = self.start, self.blocks
         self.check_starts("cliques of listed sizes")
         lengths = np.diff(start)
         if (lengths != lengths[:1]).any() or (lengths < 0).any() or blocks.shape != (start[-1],):
             raise Rejected("the starts of cliques of listed sizes do not fit their blocks")
         require_blocks(blocks, len(weights))
-
-    def require_limits(self, limits: ClusterLimits | None) -> None:
         if not len(self):
             return
         listed = limits.listed if isinstance(limits, CheckedSizes) else None

@@ -35,6 +35,7 @@ from .family import (
     AnyIntegers,
     BlockLists,
     CheckedCuts,
+    ClusterLimits,
     Marks,
     Reals,
     TermSums,
@@ -76,7 +77,7 @@ class Pentagons(CheckedCuts):
     def of_lists(cls, lists: BlockLists, k: int) -> Pentagons:
         return cls(lists.blocks.reshape(-1, 5), lists.part_start, lists.parts.astype(np.int32))
 
-    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
         m, cycles, start, estimates = len(weights), self.cycles, self.start, self.estimates
         if cycles.ndim != 2 or cycles.shape[1] != 5 or cycles.dtype.kind != "i":
             raise Rejected(f"pentagons of shape {cycles.shape}, not rows of 5")

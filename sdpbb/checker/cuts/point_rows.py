@@ -32,14 +32,12 @@ class _PointRows(CheckedCuts):
 
     blocks: NDArray[np.int32]
 
-    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
         if self.blocks.ndim != 1:
             raise Rejected(f"cuts on rows of shape {self.blocks.shape}, not a list")
         require_blocks(self.blocks, len(weights))
         if len(self.blocks) > 2 * len(weights):
             raise Rejected(f"{len(self.blocks)} cuts on rows of {len(weights)} blocks")
-
-    def require_limits(self, limits: ClusterLimits | None) -> None:
         has_sizes = isinstance(limits, WeightBounds) and limits.sizes is not None
         if len(self) and not has_sizes:
             raise Rejected("a cut on the points of clusters, and these are not limited or weigh 1")

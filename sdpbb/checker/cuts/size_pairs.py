@@ -34,12 +34,10 @@ class SizePairs(CheckedCuts):
 
     KEYS: ClassVar = (ArrayKey("size_pairs", ("<i4",), lambda k: 2),)
 
-    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
         if self.blocks.ndim != 2 or self.blocks.shape[1] != 2:
             raise Rejected(f"cuts on pairs and sizes of shape {self.blocks.shape}, not pairs")
         require_blocks(self.blocks, len(weights))
-
-    def require_limits(self, limits: ClusterLimits | None) -> None:
         if len(self) and limits is None:
             raise Rejected("a cut on pairs and sizes, and these are not limited")
 

@@ -46,12 +46,10 @@ class _OneSize(CheckedCuts):
 
     blocks: NDArray[np.int32]
 
-    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
         if self.blocks.ndim != 1:
             raise Rejected(f"cuts on sizes of shape {self.blocks.shape}, not a list")
         require_blocks(self.blocks, len(weights))
-
-    def require_limits(self, limits: ClusterLimits | None) -> None:
         if len(self) and limits is None:
             raise Rejected("a cut on sizes, and these are not limited")
 
@@ -75,7 +73,8 @@ class LeastPoints(_OneSize):
 
     KEYS: ClassVar = (ArrayKey("least_points", ("<i4",)),)
 
-    def require_limits(self, limits: ClusterLimits | None) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
+        super().check(k, weights, adjacency, limits)
         if len(self) and (limits is None or not limits.least > 0):
             raise Rejected("a cut on least sizes, and there are none")
 
@@ -92,7 +91,7 @@ class ListedSizes(CutsOnLists):
 
     KEYS: ClassVar = (ArrayKey("listed_start", ("<i8",)), ArrayKey("listed_blocks", ("<i4",)))
 
-    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
         start, blocks, m = self.start, self.blocks, len(weights)
         self.check_starts("listed sizes")
         if (np.diff(start) < 0).any() or blocks.shape != (start[-1],):
@@ -101,8 +100,6 @@ class ListedSizes(CutsOnLists):
         for first, last in zip(start[:-1].tolist(), start[1:].tolist(), strict=True):
             if (np.bincount(blocks[first:last], minlength=m) > weights).any():
                 raise Rejected("a cut on sizes has more points of a block than there are")
-
-    def require_limits(self, limits: ClusterLimits | None) -> None:
         if len(self) and (limits is None or limits.listed is None):
             raise Rejected("a cut on listed sizes, and there are none")
 

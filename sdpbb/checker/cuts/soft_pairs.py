@@ -29,7 +29,7 @@ from ..arithmetic import TINY, gamma
 from ..fields import ArrayKey
 from ..rejection import Rejected
 from ..soft import SoftPrices
-from .family import CheckedCuts, Marks, Reals, TermSums, require_blocks
+from .family import CheckedCuts, ClusterLimits, Marks, Reals, TermSums, require_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class _SoftTerms(CheckedCuts):
 
     blocks: NDArray[np.int32]
 
-    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
         if self.blocks.ndim != 2 or self.blocks.shape[1] != 3:
             raise Rejected(f"terms of soft pairs of shape {self.blocks.shape}, not rows of 3")
         require_blocks(self.blocks, len(weights))

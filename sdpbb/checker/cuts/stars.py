@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ..fields import ArrayKey
 from ..rejection import Rejected
 from .family import (
+    ClusterLimits,
     CutsOnLists,
     Marks,
     Reals,
@@ -46,7 +47,7 @@ class Stars(CutsOnLists):
     KEYS: ClassVar = (ArrayKey("star_start", ("<i8",)), ArrayKey("star_blocks", ("<i4",)))
     IS_OPTIONAL: ClassVar = False
 
-    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
         start, blocks = self.start, self.blocks
         self.check_starts("stars")
         if (self._lengths < 2).any() or blocks.shape != (start[-1],):

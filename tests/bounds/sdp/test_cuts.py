@@ -209,7 +209,7 @@ def test_estimates_of_merged_pentagons_are_those_of_the_certificate(seed):
     members = child.members
     cycles, estimates = members.blocks.reshape(-1, 5), members.parts.astype(np.int32)
     pentagons = Pentagons(cycles, members.part_start, estimates)
-    pentagons.check(2, sizes, apart)
+    pentagons.check(2, sizes, apart, None)
     written = pentagon_cuts(pentagons, sizes, apart)
     more = dense(child, new) - dense(written, new)
     assert (more[:, ~apart] >= -1e-12).all()
