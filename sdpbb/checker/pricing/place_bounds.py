@@ -156,11 +156,13 @@ class PlaceBounds(NamedTuple):
     value : (s,) upper bound on -f(X), but for rounding
     rounding : (s,) by how much it may be below one at most
     place : (s, d) where it is reached, about
+    n_unclear : (s,) open blocks that are worth something at some places of the box only
     """
 
     value: Reals
     rounding: Reals
     place: Reals
+    n_unclear: Indices
 
     def indexed(self, rows: Any) -> PlaceBounds:
         """Return the bounds of some of the boxes."""
@@ -216,7 +218,8 @@ def bound_boxes(placed: PlacedBlocks, boxes: Boxes) -> PlaceBounds:
         scale += squares + reach * half[:, j]
         place[:, j] = middle[:, j] + np.clip(centre, -half[:, j], half[:, j])
     error = rounding_error(placed, boxes.open.shape[1])
-    return PlaceBounds(value, error * scale + _NEGLIGIBLE, place)
+    n_unclear = (boxes.open & (low < 0.0) & (high > 0.0)).sum(axis=1)
+    return PlaceBounds(value, error * scale + _NEGLIGIBLE, place, n_unclear)
 
 
 def rounding_error(placed: PlacedBlocks, count: int) -> float:
