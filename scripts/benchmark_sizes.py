@@ -3,6 +3,7 @@
     python scripts/benchmark_sizes.py proofs --data ../shared/data --out docs/sizes.csv
     python scripts/benchmark_sizes.py proofs pairs --workers 2 --data ../shared/data --out ...
     python scripts/benchmark_sizes.py proofs equal balanced --workers 2 --data ... --out ...
+    python scripts/benchmark_sizes.py proofs plane clouds --data ../shared/data --out ...
     python scripts/benchmark_sizes.py proofs large --workers 2 --data ../shared/data --out ...
     python scripts/benchmark_sizes.py searches --out docs/sizes_searches.csv
     python scripts/benchmark_sizes.py searches 1000 --out docs/sizes_searches.csv
@@ -14,9 +15,12 @@ with the smallest of their mixed constraint sets and ceil(n / 2k) to floor(2n / 
 cluster; and, if they are named, `equal`: the time series in clusters of equal sizes; `hundreds`:
 500 points of five blobs of 80 to 120, in clusters of 100 and of 90 to 110; `balanced`: the sets of
 PC-SOS-SDP in clusters of equal sizes, without pairs and with 25 must-links and 25 cannot-links, the
-first ones of the set of pairs above; and `large`: 20,000 points of ten blobs in five dimensions, at
-most 2,200 in each cluster, to a gap of 1 %. `searches` runs `best-of` and k-means-constrained, each
-from the same number of sets of k-means++ centres, on points in the plane, of the numbers that are
+first ones of the set of pairs above; `plane`: points in the plane with limits that bind, as those
+of the searches, where blobs are unequal, and as the clouds of `benchmark_places.py`, which are not;
+`clouds`: 20,000 points of ten unequal blobs in the plane, at most 2,200 in each cluster; and
+`large`: 20,000 points of ten blobs in five dimensions, at most 2,200 in each cluster, to a gap of
+1 %. `searches` runs `best-of` and k-means-constrained, each from the same number of sets of
+k-means++ centres, on points in the plane, of the numbers that are
 named or all, in clusters of n / k points, or of up to a tenth or a half more or less. Rows are
 appended as soon as they are there; what has one of so many workers is not run again.
 """
@@ -38,6 +42,7 @@ from typing import Any
 
 import numpy as np
 import rows
+from benchmark_places import clouds
 from numpy.typing import NDArray
 
 import sdpbb
@@ -61,13 +66,15 @@ LIMITS = {
     "equal": 300.0,
     "hundreds": 20.0,
     "balanced": 60.0,
+    "plane": 120.0,
+    "clouds": 600.0,
     "large": 600.0,
 }
 """Seconds of a run of each suite."""
 GAPS = {"large": 1e-2}
 """Gaps of the suites that are not proven to that of the parameters."""
 LARGE = ("large", "blobs", "")
-ON_DEMAND = ("equal", "hundreds", "balanced", "large")
+ON_DEMAND = ("equal", "hundreds", "balanced", "plane", "clouds", "large")
 """Suites that are run where they are named only."""
 FEW = 25
 """Must-links, and cannot-links, of a balanced set with pairs."""
@@ -81,6 +88,19 @@ OURS, THEIRS = "best-of", "k-means-constrained"
 EQUAL = 1e-9
 Case = tuple[str, str, str]
 """Suite, name, and constraint set of a proof."""
+PLANE: dict[Case, tuple[str, int, int, int, int]] = {
+    (suite, f"{shape} {n}", f"{least} to {most}"): (shape, n, k, least, most)
+    for suite, shape, n, k, least, most in (
+        ("plane", "clouds", 500, 5, 100, 100),
+        ("plane", "clouds", 500, 5, 90, 110),
+        ("plane", "clouds", 800, 10, 1, 88),
+        ("plane", "blobs", 500, 5, 100, 100),
+        ("plane", "blobs", 500, 5, 90, 110),
+        ("plane", "uniform", 2_000, 20, 1, 110),
+        ("clouds", "blobs", 20_000, 10, 1, 2_200),
+    )
+}
+"""Proofs in the plane: shape, points, clusters, and the least and the largest size."""
 
 
 def cases(data: Path) -> list[Case]:
@@ -97,7 +117,16 @@ def cases(data: Path) -> list[Case]:
     blobs = [("hundreds", "five blobs", limits) for limits in ("100", "90 to 110")]
     first = [each for each in pairs if each[2].endswith("_0")]
     balanced = [("balanced", name, of) for _, name, chosen in first for of in ("", chosen)]
-    return [("iris", "iris", ""), *pairs, *series, ("equal", "UMD", ""), *blobs, *balanced, LARGE]
+    return [
+        ("iris", "iris", ""),
+        *pairs,
+        *series,
+        ("equal", "UMD", ""),
+        *blobs,
+        *balanced,
+        *PLANE,
+        LARGE,
+    ]
 
 
 def instance_of(data: Path, case: Case) -> Instance:
@@ -108,6 +137,10 @@ def instance_of(data: Path, case: Case) -> Instance:
 
         points, _ = make_blobs(20_000, 5, centers=10, cluster_std=2.0, random_state=0)
         return Instance(points, 10, name=name, max_size=2_200)
+    if case in PLANE:
+        shape, n, k, least, most = PLANE[case]
+        points = clouds(n, 2, k, 1.0)[0] if shape == "clouds" else points_of(shape, n, k, 0)
+        return Instance(points, k, name=name, min_size=least, max_size=most)
     if suite == "hundreds":
         return _of_blobs(constraint_set)
     if suite in ("series", "equal"):
