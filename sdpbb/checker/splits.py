@@ -1,4 +1,4 @@
-"""Least splits: how much k clusters of limited sizes split a set of points, at least.
+"""Least splits and most filled clusters of a set of points, where sizes are limited.
 
 Let q(C) be the measure of a cluster C, a whole number: its points, or its units of weight. Limits
 say which measures the k clusters may have. Of a cluster of measure s, a set of measure t holds a
@@ -15,6 +15,15 @@ y, and p clusters of a to b in the set as a whole, x and y are as small as they 
 
 Where the last one binds, x y is concave on the line x + y = a, and least at an end of what the
 others leave of it. Where sizes are listed, the sums that whole clusters can have are enumerated.
+
+The set fills x_C / s_C of a cluster, and of all of them together at most
+
+    g(t) = i + (t - P_i) / (P_(i+1) - P_i)    for P_i <= t <= P_(i+1),
+
+P_i being the least measure that i clusters can have: the i least listed sizes, or i a, and at least
+what the others leave, n - (k - i) b. For given s_C, filling the smallest first is best. That takes
+i clusters in the set as a whole where it measures as much as the i smallest, P_i at least; between
+such measures it rises along a line, which is not above g, as the steps of P grow.
 """
 
 from __future__ import annotations
@@ -35,6 +44,7 @@ Part = tuple[Integers, Integers, NDArray[np.bool_]]
 _STEPS = 1e8
 # Part by which values are rounded down: the quotient of whole numbers below 2^52 is rounded twice.
 _DOWN = 1.0 - 2.0**-50
+_UP = 1.0 + 2.0**-50
 
 
 def least_splits(limits: CheckedSizes, measures: Integers) -> Reals:
@@ -93,3 +103,23 @@ def _of_listed(limits: CheckedSizes, t: Integers) -> Iterator[Part]:
         for whole in (below, above):
             x = t - whole
             yield x, size - x, (x >= 0) & (x <= size)
+
+
+def most_filled(limits: CheckedSizes, measures: Integers) -> Reals:
+    """Return g(t) of sets of measures t, (number,), rounded up.
+
+    measures : (number,) whole numbers in 0..n
+    limits : that k measures are within, not empty
+    """
+    n, k = limits.n, limits.k
+    if limits.listed is not None:
+        least = np.concatenate([[0], np.cumsum(limits.listed)]).astype(np.int64)
+    else:
+        i, most = np.arange(k + 1, dtype=np.int64), min(n, limits.most)
+        others = np.where(k - i <= n // most, n - np.minimum(k - i, n // most) * most, 0)
+        least = np.maximum(i * limits.least, others)
+    whole = np.searchsorted(least, measures, "right") - 1
+    step = np.append(np.diff(least), 1)[whole]
+    rest = measures - least[whole]
+    # Quotient, sum and product are each rounded once; where nothing is left they are exact.
+    return np.asarray((whole + rest / step) * np.where(rest > 0, _UP, 1.0), np.float64)

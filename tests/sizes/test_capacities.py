@@ -1,6 +1,7 @@
-"""Capacity cuts: least splits, and inequalities that hold for all clusterings within limits."""
+"""Capacity cuts and cliques: inequalities that hold for all clusterings within limits."""
 
-from itertools import product
+from collections.abc import Callable
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -8,14 +9,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts, capacity_cut
+from sdpbb.bounds.sdp.cuts.capacities import CapacityClique, CapacityCuts, capacity_cut
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.cuts.capacities import PointCapacities, WeightCapacities
+from sdpbb.checker.cuts.capacity_cliques import PointCapacityCliques
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import CheckedSizes
-from sdpbb.checker.splits import least_splits
+from sdpbb.checker.splits import least_splits, most_filled
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.result import SolutionStatus
 from tests.enumeration import clustering_matrix, feasible_clusterings
@@ -92,6 +94,36 @@ def test_measures_of_any_size_are_exact():
     assert least_splits(limits, t) == pytest.approx([0.0, 0.0, 1.0, size / 4])
 
 
+def most_of_clusters(limits: CheckedSizes, t: int) -> float:
+    """The most clusters that t points fill, in parts, by enumeration of all sizes and parts."""
+    return max(
+        sum(x / s for x, s in zip(parts, sizes, strict=True))
+        for sizes in product(range(limits.least, limits.most + 1), repeat=limits.k)
+        if sum(sizes) == limits.n and limits.keeps(np.array(sizes))
+        for parts in product(*(range(s + 1) for s in sizes))
+        if sum(parts) == t
+    )
+
+
+@given(limits_on_sizes(), st.data())
+def test_filled_clusters_are_those_of_enumeration(limits, data):
+    t = data.draw(st.integers(0, limits.n))
+    found = float(most_filled(limits, np.array([t]))[0])
+    expected = most_of_clusters(limits, t)
+    assert found >= expected - 1e-14
+    assert found == pytest.approx(expected, rel=1e-12, abs=0)
+
+
+def test_filled_clusters_of_any_size_are_counted():
+    size = 2**40
+    limits = CheckedSizes(1000 * size, 1000, 1, size + 1)
+    t = np.array([0, size, 7 * size, 1000 * size])
+    least = size - 999  # what 999 others leave
+    expected = [0.0, 1.0 + (size - least) / (size + 1), 7.0, 1000.0]
+    assert most_filled(limits, t) == pytest.approx(expected, rel=1e-9)
+    assert most_filled(limits, t)[-1] == 1000.0
+
+
 def limited(instance: Instance) -> tuple[Contraction, Relaxation] | None:
     contraction = contract(instance)
     if not isinstance(contraction, Contraction) or not contraction.has_limits:
@@ -108,6 +140,22 @@ def cuts_of_all_sets(relaxation: Relaxation) -> CutSet:
     return cuts
 
 
+def cliques_of_all_sets(relaxation: Relaxation) -> CutSet:
+    cuts = CutSet.empty()
+    for family, measure in relaxation.measures.items():
+        for chosen in product([False, True], repeat=relaxation.m):
+            if measure is None or not any(chosen):
+                continue
+            clique = CapacityClique.of(measure, np.array(chosen))
+            if 2 <= clique.n_leaves <= relaxation.m:
+                leaves = list(combinations(range(relaxation.m), clique.n_leaves))
+                cuts = cuts + clique.cuts(family, np.array(leaves))
+    return cuts
+
+
+CutsOf = Callable[[Relaxation], CutSet]
+
+
 def require_agreement(relaxation: Relaxation, cuts: CutSet, rng: np.random.Generator) -> None:
     """The checker's matrices and right-hand sides are the engine's."""
     e, forbidden, limits = relaxation.weights, relaxation.forbidden, relaxation.cluster_limits
@@ -118,9 +166,12 @@ def require_agreement(relaxation: Relaxation, cuts: CutSet, rng: np.random.Gener
     sums, absolute, count = theirs.sums(t[order], e, forbidden, limits)
     values = np.zeros_like(sums)
     np.add.at(values, (cuts.row, cuts.column), t[cuts.owner] * cuts.coefficient)
-    assert sums == pytest.approx(0.5 * (values + values.T), rel=1e-9)
-    assert absolute == pytest.approx(np.abs(sums), rel=1e-12)
-    assert ((count > 0) == (sums != 0)).all()
+    values = 0.5 * (values + values.T)
+    assert (np.abs(sums - values) <= 1e-12 * absolute).all()
+    sizes = np.zeros_like(sums)
+    np.add.at(sizes, (cuts.row, cuts.column), t[cuts.owner] * np.abs(cuts.coefficient))
+    assert (absolute >= (0.5 - 1e-12) * (sizes + sizes.T)).all()
+    assert (count[sizes > 0] > 0).all()
     side = theirs.right_hand_side(t[order], e, relaxation.k, limits)
     assert side == pytest.approx(cuts.rhs @ t, rel=1e-12)
     assert side <= cuts.rhs @ t + 1e-12 * np.abs(cuts.rhs) @ t
@@ -128,9 +179,10 @@ def require_agreement(relaxation: Relaxation, cuts: CutSet, rng: np.random.Gener
         theirs.check(relaxation.k, e, forbidden)
 
 
+@pytest.mark.parametrize("cuts_of", [cuts_of_all_sets, cliques_of_all_sets])
 @pytest.mark.parametrize("draw", [sized_instance, weighted_instance])
 @pytest.mark.parametrize("first", range(0, 200, 40))
-def test_cuts_hold_for_all_clusterings(first, draw):
+def test_cuts_hold_for_all_clusterings(first, draw, cuts_of: CutsOf):
     rng, count = np.random.default_rng(first), 0
     for seed in range(first, first + 40):
         instance = draw(seed, 7)
@@ -138,7 +190,7 @@ def test_cuts_hold_for_all_clusterings(first, draw):
         if found is None or not feasible_clusterings(instance).size:
             continue
         contraction, relaxation = found
-        cuts = cuts_of_all_sets(relaxation)
+        cuts = cuts_of(relaxation)
         if not len(cuts):
             continue
         count += len(cuts)
@@ -173,9 +225,10 @@ def test_larger_right_hand_sides_are_refuted(limits, seed):
     assert min(splits) < least * (1.0 + 1e-9) + 1e-12
 
 
+@pytest.mark.parametrize("cuts_of", [cuts_of_all_sets, cliques_of_all_sets])
 @pytest.mark.parametrize("draw", [sized_instance, weighted_instance])
 @pytest.mark.parametrize("seed", range(40))
-def test_cuts_hold_after_blocks_are_merged(seed, draw):
+def test_cuts_hold_after_blocks_are_merged(seed, draw, cuts_of: CutsOf):
     """A set may then have parts of blocks."""
     rng, instance = np.random.default_rng(seed), draw(seed, 7)
     n = instance.n_points
@@ -198,7 +251,7 @@ def test_cuts_hold_after_blocks_are_merged(seed, draw):
     labels_of_child = feasible_clusterings(child)
     if before is None or after is None or not len(labels_of_child):
         return
-    cuts = cuts_of_all_sets(before[1])
+    cuts = cuts_of(before[1])
     if not len(cuts):
         return
     first = before[0].representatives
@@ -252,9 +305,54 @@ def test_the_split_of_a_group_is_found():
     cuts = CapacityCuts().separate(Z, relaxation)
     violated = cuts.rhs - cuts.values(Z)
     assert violated.max() == pytest.approx(1.5)  # 3 (6 - 3) / 6, of 9 and of 3 points
-    assert not len(CapacityCuts(per_round=0).separate(Z, relaxation))
+    assert not len(CapacityCuts(per_round=0, cliques_per_block=0).separate(Z, relaxation))
     balanced = clustering_matrix(np.repeat([0, 1, 2], 6), np.ones(18))
     assert not len(CapacityCuts().separate(balanced, relaxation))
+
+
+@pytest.mark.parametrize(
+    ("leaf_start", "leaves", "message"),
+    [
+        ([0, 2], [0, 4], "none of 0..3"),
+        ([0, 1], [0], "less than two leaves"),
+        ([0, 3], [0, 1], "leaf_start"),
+        ([0, 1], [0, 1], "do not fit"),
+        ([0, 1, 2], [0, 1], "one for each cut"),
+        ([1, 3], [0, 1, 2], "do not fit"),
+    ],
+)
+def test_wrong_leaves_are_rejected(leaf_start, leaves, message):
+    one = np.array([0, 1])
+    cuts = PointCapacityCliques(
+        one, np.zeros(1, np.int32), one[1:], np.array(leaf_start), np.array(leaves, np.int32)
+    )
+    with pytest.raises(Rejected, match=message):
+        cuts.check(2, np.full(4, 2.0), np.zeros((4, 4), bool), CheckedSizes(8, 2, 4, 4))
+
+
+def test_more_clusters_than_leaves_are_rejected():
+    everything = np.arange(4, dtype=np.int32)
+    cuts = PointCapacityCliques(
+        np.array([0, 4]), everything, np.full(4, 2), np.array([0, 2]), everything[:2]
+    )
+    e, none, limits = np.full(4, 2.0), np.zeros((4, 4), bool), CheckedSizes(8, 2, 4, 4)
+    cuts.check(2, e, none, limits)  # two leaves, of the two clusters that are filled
+    limits = CheckedSizes(8, 3, 2, 3)
+    with pytest.raises(Rejected, match="no more leaves"):
+        cuts.check(3, e, none, limits)
+
+
+def test_leaves_that_are_apart_but_share_the_rest_of_a_cluster_are_found():
+    relaxation = Relaxation.of(contract(Instance(np.arange(12.0)[:, None], 2, sizes=[6, 6])))
+    halves = np.repeat([0, 1], 6)
+    swapped = np.where(np.isin(np.arange(12), [0, 6]), 1 - halves, halves)
+    Z = 0.5 * sum(clustering_matrix(labels, np.ones(12)) for labels in (halves, swapped))
+    assert not len(CapacityCuts().separate(Z, relaxation))  # of two clusterings
+    Z[0, 1] = Z[1, 0] = 0.0
+    cuts = CapacityCuts(per_round=0).separate(Z, relaxation)
+    assert not len(CapacityCuts(per_round=0, cliques_per_block=0).separate(Z, relaxation))
+    assert len(cuts)
+    assert (cuts.values(Z) < cuts.rhs).all()
 
 
 @pytest.mark.parametrize(
@@ -276,6 +374,7 @@ def test_certificates_with_capacity_cuts_are_verified(limits, weights, tmp_path)
     parameters = sdpbb.SolverParameters(bounding="sdp", gap=5e-3)
     result = sdpbb.solve(instance, parameters, certificate=str(path))
     assert result.status is SolutionStatus.OPTIMAL
-    family = PointCapacities if weights is None else WeightCapacities
-    assert family.KEYS[0].name.encode() in path.read_bytes()
+    measure = "point" if weights is None else "weight"
+    for kind in ("set", "clique"):
+        assert f"{measure}_{kind}_start".encode() in path.read_bytes()
     assert sdpbb.verify_certificate(str(path), instance).status == "optimal"

@@ -12,11 +12,21 @@ from sdpbb.bounds.sdp.cuts.cut_set import DefiningBlocks
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, cut_sums, nonnegative_part
 from sdpbb.checker import cuts as checker_cuts
+from sdpbb.checker.cuts.capacities import PointCapacities, WeightCapacities
+from sdpbb.checker.cuts.capacity_cliques import PointCapacityCliques, WeightCapacityCliques
 from sdpbb.checker.cuts.family import BlockLists
 from sdpbb.checker.cuts.pentagons import Pentagons
 
 # Entries of N below this part of the largest are dropped.
 NEGLIGIBLE = 1e-12
+# Families whose matrices depend on what is known of a node, more than when a cut was found.
+_STRICTER = (
+    Pentagons,
+    PointCapacities,
+    WeightCapacities,
+    PointCapacityCliques,
+    WeightCapacityCliques,
+)
 
 
 def semidefinite_evidence(
@@ -28,7 +38,8 @@ def semidefinite_evidence(
     rounding moves it to second order only.
 
     The checker writes pentagons for the cannot-links of the node. Where those are more than there
-    were when a cut was found, its chords are estimated by less, and the difference goes to N.
+    were when a cut was found, its chords are estimated by less, and the difference goes to N. So
+    does that of cuts on sets, which it writes for what is known of the weights of clusters.
     """
     # A power of two, so that nothing is lost by the change of units.
     unit = math.ldexp(1.0, round(math.log2(relaxation.scale)))
@@ -37,7 +48,7 @@ def semidefinite_evidence(
     # In the order of the checker's families.
     active = active[np.argsort(dual.cuts.members.kind[active], kind="stable")]
     cuts = checked_cuts(dual.cuts.members.select(active), relaxation.k)
-    entries = nonnegative_part(relaxation, dual) + _estimated_less(relaxation, dual, cuts)
+    entries = nonnegative_part(relaxation, dual) + _stricter_by(relaxation, dual, cuts)
     N = entries[np.triu_indices(relaxation.m)] * factor
     # What the method's rounding has left where blocks share clusters: a sixth of all entries.
     N[np.abs(N) < NEGLIGIBLE * np.abs(N).max(initial=0.0)] = 0.0
@@ -50,25 +61,28 @@ def semidefinite_evidence(
         )
 
 
-def _estimated_less(
+def _stricter_by(
     relaxation: Relaxation, dual: DualPoint, cuts: Cuts
 ) -> NDArray[np.float64] | float:
-    """Return the excess (m, m) of the pentagons of a dual point over those of a certificate.
+    """Return the excess (m, m) of the cuts of a dual point over those of a certificate.
 
-    It is taken with their multipliers, and is >= 0 off the cannot-links, as upper estimates are
-    sums of entries of Z.
+    It is that of the families which may be stricter in the certificate, with their multipliers, and
+    is >= 0 off the cannot-links: sums of entries of Z.
     """
-    place = checker_cuts.FAMILIES.index(Pentagons)
-    pentagons = cuts.families[place]
-    if not len(pentagons):
+    places = [checker_cuts.FAMILIES.index(family) for family in _STRICTER]
+    families = [cuts.families[place] for place in places]
+    chosen = np.isin(dual.cuts.members.kind, places) & (dual.multipliers > 0.0)
+    if not chosen.any():
         return 0.0
-    chosen = (dual.cuts.members.kind == place) & (dual.multipliers > 0.0)
     t = dual.multipliers[chosen]
+    order = np.argsort(dual.cuts.members.kind[chosen], kind="stable")
     total, absolute = cut_sums(dual.cuts.select(chosen), t, relaxation.m)
-    weights, forbidden = relaxation.weights, relaxation.forbidden
-    less = total - Cuts.of(relaxation.k, pentagons).sums(t, weights, forbidden)[0]
+    theirs = Cuts.of(relaxation.k, *families).sums(
+        t[order], relaxation.weights, relaxation.forbidden, relaxation.cluster_limits
+    )
+    less = total - theirs[0]
     less[np.abs(less) < NEGLIGIBLE * absolute] = 0.0
-    return np.where(forbidden, less, np.maximum(less, 0.0))
+    return np.where(relaxation.forbidden, less, np.maximum(less, 0.0))
 
 
 def checked_cuts(members: DefiningBlocks, k: int) -> Cuts:

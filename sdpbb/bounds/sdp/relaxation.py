@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from sdpbb.bounds.rounding_errors import rounding_of
 from sdpbb.checker.cuts.capacities import PointCapacities, SetMeasure, WeightCapacities
 from sdpbb.checker.cuts.family import CheckedCuts, ClusterLimits
 from sdpbb.checker.sizes import CheckedSizes, CheckedWeights
+from sdpbb.checker.splits import most_filled
 from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
 from sdpbb.problem import Contraction
 from sdpbb.problem.size_limits import SizeLimits
@@ -24,8 +26,30 @@ FARTHEST = 100.0
 # Right-hand sides are tabulated at so many measures at most: exact for that many points.
 _ENTRIES = 2**16
 
-SplitTable = tuple[NDArray[np.float64], float]
-"""Right-hand sides of capacity cuts of sets that measure multiples of a step, and the step."""
+
+class SplitTable(NamedTuple):
+    """Right-hand sides of capacity cuts of sets that measure multiples of a step.
+
+    sides : -inf of sets that need not be split
+    filled : whole numbers of clusters that they can fill
+    """
+
+    step: float
+    sides: NDArray[np.float64]
+    filled: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, measure: SetMeasure) -> SplitTable | None:
+        """Return the table of a measure; None where no set is split."""
+        n = measure.limits.n
+        step = max(1, -(-n // _ENTRIES))
+        at = np.minimum(np.arange(n // step + 2, dtype=np.int64) * step, n)
+        sides = measure.sides(at)
+        is_split = sides + at > 0.25
+        if not is_split.any():
+            return None
+        filled = most_filled(measure.limits, at).astype(np.int64)
+        return cls(float(step), np.where(is_split, sides, -np.inf), filled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +167,9 @@ class Relaxation:
 
     @cached_property
     def split_tables(self) -> dict[type[CheckedCuts], SplitTable | None]:
-        """Right-hand sides for each family of capacity cuts; None where no set is split."""
+        """Tables for each family of capacity cuts; None where no set is split."""
         return {
-            family: None if measure is None else _split_table(measure)
+            family: None if measure is None else SplitTable.of(measure)
             for family, measure in self.measures.items()
         }
 
@@ -231,14 +255,6 @@ def _soft_weights(contraction: Contraction, scale: float) -> NDArray[np.float64]
     # Less than they are by more than what sums of weights and a few products lose.
     less = 1.0 - 2.0 * soft.rounding - 16.0 * float(np.finfo(np.float64).eps)
     return soft.matrix(contraction.n_blocks) * (less / scale)
-
-
-def _split_table(measure: SetMeasure) -> SplitTable | None:
-    n = measure.limits.n
-    step = max(1, -(-n // _ENTRIES))
-    at = np.minimum(np.arange(n // step + 2, dtype=np.int64) * step, n)
-    sides = measure.sides(at)
-    return (sides, float(step)) if (sides + at > 0.5).any() else None
 
 
 def _typical_length(contraction: Contraction) -> float:

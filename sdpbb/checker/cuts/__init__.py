@@ -20,6 +20,7 @@ from ..fields import ArrayKey
 from ..rejection import Rejected
 from ..soft import SoftPrices
 from .capacities import PointCapacities, WeightCapacities
+from .capacity_cliques import PointCapacityCliques, WeightCapacityCliques
 from .cliques import Cliques
 from .complements import Complements
 from .family import CheckedCuts, ClusterLimits, Marks, Reals, TermSums
@@ -48,6 +49,8 @@ FAMILIES: tuple[type[CheckedCuts], ...] = (
     SmallestCliques,
     PointCapacities,
     WeightCapacities,
+    PointCapacityCliques,
+    WeightCapacityCliques,
 )
 """The families, in the order of their multipliers. New ones are added at the end."""
 

@@ -18,7 +18,7 @@ points weigh 1, Z 1 = 1, and the left-hand side plus t is the sum of Z_ij over i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,11 +48,13 @@ class SetMeasure(NamedTuple):
 
     of_blocks : (m,) whole numbers
     rate : r > 0, at most the weight of each block over its measure
+    heaviest : at least the weight of every cluster
     """
 
     of_blocks: NDArray[np.int64]
     limits: CheckedSizes
     rate: float
+    heaviest: float
 
     def sides(self, parts: NDArray[np.int64]) -> Reals:
         """Return f(t) - t of sets of measures t, (number,), rounded down."""
@@ -60,8 +62,10 @@ class SetMeasure(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Capacities(CutsOnLists):
-    """Capacity cuts.
+class CutsOnSets(CutsOnLists):
+    """Cuts on sets of blocks, or of parts of them, that clusters of limited sizes hold parts of.
+
+    The set of cut c has the blocks from start[c] on.
 
     parts : (number of entries,) int64 q_i > 0 of each entry of `blocks`
     """
@@ -69,11 +73,11 @@ class _Capacities(CutsOnLists):
     parts: NDArray[np.int64]
 
     @classmethod
-    def none(cls, k: int) -> _Capacities:
+    def none(cls, k: int) -> Self:
         return cls(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
 
     @classmethod
-    def of_lists(cls, lists: BlockLists, k: int) -> _Capacities:
+    def of_lists(cls, lists: BlockLists, k: int) -> Self:
         _, blocks, parts = lists.parts.T
         return cls(lists.part_start, blocks.astype(np.int32), parts)
 
@@ -100,33 +104,85 @@ class _Capacities(CutsOnLists):
         if (parts < 1).any() or (parts > measure.of_blocks[blocks]).any():
             raise Rejected("a capacity cut on more of a block than there is")
 
+    def known_measure(self, limits: ClusterLimits | None, weights: Reals) -> SetMeasure:
+        """Return the measure of cuts that are checked."""
+        measure = self.measure(limits, weights)
+        assert measure is not None
+        return measure
+
+    def set_rows(self, m: int, first: int, last: int) -> Reals:
+        """Return the parts of m blocks, a row for each of the cuts first to last - 1."""
+        q = np.zeros((last - first, m))
+        entries = slice(self.start[first], self.start[last])
+        q[self._owner[entries] - first, self.blocks[entries]] = self.parts[entries]
+        return q
+
+    @property
+    def set_measures(self) -> NDArray[np.int64]:
+        """Measure t of the set of each cut."""
+        sums = np.concatenate([[0], np.cumsum(self.parts)])
+        return np.asarray(sums[self.start[1:]] - sums[self.start[:-1]], np.int64)
+
     @property
     def _owner(self) -> NDArray[np.intp]:
         """Cut of each entry."""
         return np.repeat(np.arange(len(self)), np.diff(self.start))
 
+
+class OfPoints:
+    """Cuts for limits on the points of clusters."""
+
+    @staticmethod
+    def measure(limits: ClusterLimits | None, weights: Reals) -> SetMeasure | None:
+        """Return the points of blocks of weights (m,)."""
+        if not isinstance(limits, WeightBounds):
+            whole = weights.astype(np.int64)
+            return None if limits is None else SetMeasure(whole, limits, 1.0, float(limits.most))
+        sizes = limits.sizes
+        return None if sizes is None else _measure_of(sizes.counts, sizes.limits, weights, limits)
+
+
+class OfUnits:
+    """Cuts for limits on the units of weight of clusters."""
+
+    @staticmethod
+    def measure(limits: ClusterLimits | None, weights: Reals) -> SetMeasure | None:
+        """Return the units of blocks of weights (m,)."""
+        units = limits.units if isinstance(limits, WeightBounds) else None
+        if units is None:
+            return None
+        assert isinstance(limits, WeightBounds)
+        return _measure_of(units.units, units.limits, weights, limits)
+
+
+def _measure_of(
+    of_blocks: NDArray[np.integer], limits: CheckedSizes, weights: Reals, bounds: WeightBounds
+) -> SetMeasure:
+    """Return a measure of blocks of weights (m,)."""
+    measure = of_blocks.astype(np.int64)
+    return SetMeasure(measure, limits, down(float((weights / measure).min())), bounds.most)
+
+
+@dataclass(frozen=True, eq=False)
+class _Capacities(CutsOnSets):
+    """Capacity cuts."""
+
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         if not len(self):
             return
-        measure = self.measure(sums.limits, weights)
-        assert measure is not None
-        rate, q = measure.rate, np.zeros((len(self), sums.m))
-        q[self._owner, self.blocks] = self.parts
+        rate, q = self.known_measure(sums.limits, weights).rate, self.set_rows(sums.m, 0, len(self))
         # Each term is rounded four times at most, as sums of 3 terms are.
         sums.add_matrices(-(q.T * (rate * t)) @ q, 3.0 * ((q > 0.0).T.astype(float) @ (q > 0.0)))
 
     def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
         if not len(self):
             return []
-        measure = self.measure(limits, weights)
-        assert measure is not None
-        sums = np.concatenate([[0], np.cumsum(self.parts)])
-        sides = measure.sides(sums[self.start[1:]] - sums[self.start[:-1]])
+        sides = self.known_measure(limits, weights).sides(self.set_measures)
         return [down(value * side) for value, side in zip(t.tolist(), sides.tolist(), strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
-class PointCapacities(_Capacities):
+class PointCapacities(OfPoints, _Capacities):
     """Capacity cuts for limits on the points of clusters."""
 
     KEYS: ClassVar = (
@@ -135,16 +191,9 @@ class PointCapacities(_Capacities):
         ArrayKey("point_set_parts", ("<i8",)),
     )
 
-    @staticmethod
-    def measure(limits: ClusterLimits | None, weights: Reals) -> SetMeasure | None:
-        if isinstance(limits, WeightBounds):
-            sizes = limits.sizes
-            return None if sizes is None else _measure_of(sizes.counts, sizes.limits, weights)
-        return None if limits is None else SetMeasure(weights.astype(np.int64), limits, 1.0)
-
 
 @dataclass(frozen=True, eq=False)
-class WeightCapacities(_Capacities):
+class WeightCapacities(OfUnits, _Capacities):
     """Capacity cuts for limits on the units of weight of clusters."""
 
     KEYS: ClassVar = (
@@ -152,14 +201,3 @@ class WeightCapacities(_Capacities):
         ArrayKey("weight_set_blocks", ("<i4",)),
         ArrayKey("weight_set_parts", ("<i8",)),
     )
-
-    @staticmethod
-    def measure(limits: ClusterLimits | None, weights: Reals) -> SetMeasure | None:
-        units = limits.units if isinstance(limits, WeightBounds) else None
-        return None if units is None else _measure_of(units.units, units.limits, weights)
-
-
-def _measure_of(of_blocks: NDArray[np.integer], limits: CheckedSizes, weights: Reals) -> SetMeasure:
-    """Return a measure of blocks of weights (m,)."""
-    measure = of_blocks.astype(np.int64)
-    return SetMeasure(measure, limits, down(float((weights / measure).min())))

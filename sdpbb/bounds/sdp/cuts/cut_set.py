@@ -219,7 +219,8 @@ class DefiningBlocks:
 
     Of a star they are the centre and the leaves, of a clique its blocks, of a complement cut i, j
     and h; of a pentagon its cycle, and parts of blocks that its estimates are of; of a capacity cut
-    the parts that its set is made of. Other cuts have no parts.
+    the parts that its set is made of, and of a capacity clique its leaves besides. Other cuts have
+    no parts.
 
     After blocks are merged these are lists in which blocks may occur several times, and the
     inequalities hold for those as well (see `sdpbb.checker.cuts`). So may parts, which add up.
@@ -257,6 +258,15 @@ class DefiningBlocks:
         none = np.zeros(len(start), np.int64)
         kind = np.full(len(start) - 1, checker_cuts.FAMILIES.index(family), np.uint8)
         return cls(kind, start, blocks, none, np.empty((0, 3), np.int64))
+
+    def with_parts(
+        self, blocks: NDArray[np.integer], measures: NDArray[np.int64]
+    ) -> DefiningBlocks:
+        """Return these, each with the same set of parts (number,) of blocks."""
+        rows = np.column_stack([np.zeros(len(blocks), np.int64), blocks, measures])
+        count = len(self.kind)
+        start = np.arange(count + 1, dtype=np.int64) * len(blocks)
+        return replace(self, part_start=start, parts=np.tile(rows, (count, 1)))
 
     def select(self, positions: NDArray[np.intp]) -> DefiningBlocks:
         """Return the blocks of the cuts at the given positions."""

@@ -1,0 +1,138 @@
+"""Capacity cliques: more blocks than clusters that a set can fill.
+
+Let q(C) be the measure of a cluster C, T a set with the parts q_i of blocks, t their sum, and r a
+rate, as in `capacities`; g at least the number of clusters that T can fill, in parts (`splits`);
+and w at least the weight of every cluster. For a list J of p > g blocks, the leaves,
+
+    w (p - g) sum of Z_jl over j < l in J - r sum of q_i Z_ij over i and j in J >= -g.
+
+With x_C the part of T in the cluster C, r x_C / |C| is at most x_C / q(C), the share of C that T
+fills. If no two leaves share a cluster, the second sum counts each cluster once at most, and is not
+above g. If two do, the second sum is at most p, and the first at least w (p - g) / w.
+
+Leaves may occur more than once: then they share a cluster with themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arithmetic import down
+from ..fields import ArrayKey
+from ..rejection import Rejected
+from ..splits import most_filled
+from .capacities import CutsOnSets, OfPoints, OfUnits
+from .family import (
+    BlockLists,
+    ClusterLimits,
+    Marks,
+    Reals,
+    TermSums,
+    require_blocks,
+    require_starts,
+)
+
+# Parts of sets that are spread out over all blocks at a time, to bound the memory that they take.
+_AT_ONCE = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class _CapacityCliques(CutsOnSets):
+    """Capacity cliques.
+
+    leaf_start : (number + 1,) int64
+    leaves : those of cut c are leaves[leaf_start[c] : leaf_start[c + 1]], two at least
+    """
+
+    leaf_start: NDArray[np.int64]
+    leaves: NDArray[np.int32]
+
+    @classmethod
+    def none(cls, k: int) -> Self:
+        start, blocks = np.zeros(1, np.int64), np.empty(0, np.int32)
+        return cls(start, blocks, np.empty(0, np.int64), start, blocks)
+
+    @classmethod
+    def of_lists(cls, lists: BlockLists, k: int) -> Self:
+        _, blocks, parts = lists.parts.T
+        return cls(lists.part_start, blocks.astype(np.int32), parts, lists.start, lists.blocks)
+
+    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
+        super().check(k, weights, adjacency, limits)
+        start, leaves = self.leaf_start, self.leaves
+        if start.ndim != 1 or start.dtype.kind != "i" or len(start) != len(self) + 1:
+            raise Rejected("the starts of leaves are no list of whole numbers, one for each cut")
+        require_starts(start, leaves.size, self.KEYS[3].name)
+        if start[0] != 0 or leaves.shape != (start[-1],):
+            raise Rejected("the starts of leaves do not fit these")
+        require_blocks(leaves, len(weights))
+        if not len(self):
+            return
+        if (np.diff(start) < 2).any():
+            raise Rejected("a capacity clique of less than two leaves")
+        if (np.diff(start) < self._filled(limits, weights)).any():
+            raise Rejected("a capacity clique has no more leaves than clusters that are filled")
+
+    def _filled(self, limits: ClusterLimits | None, weights: Reals) -> Reals:
+        """Return the number g of clusters that the set of each cut can fill."""
+        return most_filled(self.known_measure(limits, weights).limits, self.set_measures)
+
+    def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
+        if not len(self):
+            return
+        m, measure = sums.m, self.known_measure(sums.limits, weights)
+        lengths = np.diff(self.leaf_start)
+        owner = np.repeat(np.arange(len(self)), lengths)
+        shared = t * measure.heaviest * (lengths - self._filled(sums.limits, weights))
+        at_once = max(1, _AT_ONCE // m)
+        for first in range(0, len(self), at_once):
+            last = min(first + at_once, len(self))
+            q = self.set_rows(m, first, last)
+            entries = slice(self.leaf_start[first], self.leaf_start[last])
+            y = np.zeros((last - first, m))
+            np.add.at(y, (owner[entries] - first, self.leaves[entries]), 1.0)
+            # Products of positions, without those of a position with itself. Each term is rounded
+            # six times at most, as sums of 5 terms are.
+            pairs = 0.5 * (y.T * shared[first:last]) @ y
+            np.fill_diagonal(pairs, 0.5 * shared[first:last] @ (y * (y - 1.0)))
+            links = (y.T * (0.5 * measure.rate * t[first:last])) @ q
+            is_leaf, is_inside = (y > 0.0).astype(float), (q > 0.0).astype(float)
+            both = is_leaf.T @ is_inside
+            sums.add_matrices(pairs, 5.0 * (is_leaf.T @ is_leaf))
+            sums.add_matrices(-(links + links.T), 5.0 * (both + both.T))
+
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
+        if not len(self):
+            return []
+        filled = self._filled(limits, weights).tolist()
+        return [down(-value * g) for value, g in zip(t.tolist(), filled, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class PointCapacityCliques(OfPoints, _CapacityCliques):
+    """Capacity cliques for limits on the points of clusters."""
+
+    KEYS: ClassVar = (
+        ArrayKey("point_clique_start", ("<i8",)),
+        ArrayKey("point_clique_blocks", ("<i4",)),
+        ArrayKey("point_clique_parts", ("<i8",)),
+        ArrayKey("point_clique_leaf_start", ("<i8",)),
+        ArrayKey("point_clique_leaves", ("<i4",)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class WeightCapacityCliques(OfUnits, _CapacityCliques):
+    """Capacity cliques for limits on the units of weight of clusters."""
+
+    KEYS: ClassVar = (
+        ArrayKey("weight_clique_start", ("<i8",)),
+        ArrayKey("weight_clique_blocks", ("<i4",)),
+        ArrayKey("weight_clique_parts", ("<i8",)),
+        ArrayKey("weight_clique_leaf_start", ("<i8",)),
+        ArrayKey("weight_clique_leaves", ("<i4",)),
+    )
