@@ -4,6 +4,8 @@
     python scripts/benchmark_sizes.py proofs pairs --workers 2 --data ../shared/data --out ...
     python scripts/benchmark_sizes.py proofs equal balanced --workers 2 --data ... --out ...
     python scripts/benchmark_sizes.py proofs large --workers 2 --data ../shared/data --out ...
+    python scripts/benchmark_sizes.py proofs page --workers 2 --out docs/balanced.csv
+    python scripts/benchmark_sizes.py proofs page --table docs/balanced.csv
     python scripts/benchmark_sizes.py searches --out docs/sizes_searches.csv
     python scripts/benchmark_sizes.py searches 1000 --out docs/sizes_searches.csv
     python scripts/benchmark_sizes.py proofs --table docs/sizes.csv
@@ -14,11 +16,14 @@ with the smallest of their mixed constraint sets and ceil(n / 2k) to floor(2n / 
 cluster; and, if they are named, `equal`: the time series in clusters of equal sizes; `hundreds`:
 500 points of five blobs of 80 to 120, in clusters of 100 and of 90 to 110; `balanced`: the sets of
 PC-SOS-SDP in clusters of equal sizes, without pairs and with 25 must-links and 25 cannot-links, the
-first ones of the set of pairs above; and `large`: 20,000 points of ten blobs in five dimensions, at
-most 2,200 in each cluster, to a gap of 1 %. `searches` runs `best-of` and k-means-constrained, each
-from the same number of sets of k-means++ centres, on points in the plane, of the numbers that are
-named or all, in clusters of n / k points, or of up to a tenth or a half more or less. Rows are
-appended as soon as they are there; what has one of so many workers is not run again.
+first ones of the set of pairs above; `page`: the groups of docs/how-to/balanced.md in clusters of
+n / k points, and of a tenth less to a tenth more, by the default bound, and those in two
+dimensions by the semidefinite one, too, which needs no data and is named alone; and
+`large`: 20,000 points of ten blobs in five dimensions, at most 2,200 in each cluster, to a gap of
+1 %. `searches` runs `best-of` and k-means-constrained, each from the same number of sets of
+k-means++ centres, on points in the plane, of the numbers that are named or all, in clusters of
+n / k points, or of up to a tenth or a half more or less. Rows are appended as soon as they are
+there; what has one of so many workers is not run again.
 """
 
 from __future__ import annotations
@@ -61,6 +66,8 @@ LIMITS = {
     "equal": 300.0,
     "hundreds": 20.0,
     "balanced": 60.0,
+    "page": 30.0,
+    "page sdp": 30.0,
     "large": 600.0,
 }
 """Seconds of a run of each suite."""
@@ -69,6 +76,12 @@ GAPS = {"large": 1e-2}
 LARGE = ("large", "blobs", "")
 ON_DEMAND = ("equal", "hundreds", "balanced", "large")
 """Suites that are run where they are named only."""
+PAGE = [(n, k, d) for n, k in ((200, 5), (1_000, 5), (10_000, 10)) for d in (2, 8)]
+"""Rows, clusters and columns of the groups of the page on balanced clusters."""
+EXACTLY, NEARLY = "n / k", "10 %"
+"""Limits of these."""
+PAGE_SDP = "page sdp"
+"""Suite of few columns by the semidefinite bound alone."""
 FEW = 25
 """Must-links, and cannot-links, of a balanced set with pairs."""
 SEARCHES = [
@@ -81,6 +94,17 @@ OURS, THEIRS = "best-of", "k-means-constrained"
 EQUAL = 1e-9
 Case = tuple[str, str, str]
 """Suite, name, and constraint set of a proof."""
+
+
+def page_cases() -> list[Case]:
+    """Return the proofs of the page on balanced clusters, by their rows and columns."""
+    return [
+        (suite, f"{n} {d}", limits)
+        for suite in ("page", PAGE_SDP)
+        for n, _, d in PAGE
+        if suite == "page" or (d == 2 and n <= 1_000)
+        for limits in (EXACTLY, NEARLY)
+    ]
 
 
 def cases(data: Path) -> list[Case]:
@@ -108,6 +132,8 @@ def instance_of(data: Path, case: Case) -> Instance:
 
         points, _ = make_blobs(20_000, 5, centers=10, cluster_std=2.0, random_state=0)
         return Instance(points, 10, name=name, max_size=2_200)
+    if suite in ("page", PAGE_SDP):
+        return _of_page(name, constraint_set)
     if suite == "hundreds":
         return _of_blobs(constraint_set)
     if suite in ("series", "equal"):
@@ -148,6 +174,22 @@ def _balanced(instance: Instance) -> Instance:
     return replace(instance, min_size=n // k, max_size=-(-n // k))
 
 
+def groups(n: int, k: int, d: int) -> NDArray[np.float64]:
+    """Return rows (n, d) of k groups of unequal sizes, as docs/how-to/balanced.md draws them."""
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.full(k, 5.0))
+    centres = rng.uniform(0.0, 10.0, size=(k, d))
+    return centres[rng.choice(k, n, p=shares)] + rng.normal(size=(n, d))
+
+
+def _of_page(name: str, limits: str) -> Instance:
+    """Return the instance of the page on balanced clusters that has so many rows and columns."""
+    n, k, d = next(each for each in PAGE if f"{each[0]} {each[2]}" == name)
+    apart = n // (10 * k) if limits == NEARLY else 0
+    least, most = n // k - apart, n // k + apart
+    return Instance(groups(n, k, d), k, name=name, min_size=least, max_size=most)
+
+
 def _of_blobs(limits: str) -> Instance:
     """Return 500 points of blobs of unequal sizes in eight dimensions."""
     from sklearn.datasets import make_blobs
@@ -175,6 +217,8 @@ def prove(data: Path, case: Case, workers: int, seconds: float) -> dict[str, Any
     parameters = sdpbb.SolverParameters(workers=workers, time_limit=seconds)
     if case[0] in GAPS:
         parameters = replace(parameters, gap=GAPS[case[0]])
+    if case[0] == PAGE_SDP:
+        parameters = replace(parameters, bounding="sdp")
     result, times = measured(lambda: sdpbb.solve(instance, parameters))
     limits = instance.size_limits
     return {
@@ -196,9 +240,9 @@ def prove(data: Path, case: Case, workers: int, seconds: float) -> dict[str, Any
 
 
 def run_proofs(
-    data: Path, out: Path, names: list[str], workers: int, seconds: float | None
+    wanted: list[Case], data: Path, out: Path, workers: int, seconds: float | None
 ) -> None:
-    """Do the proofs that have no row yet, with kernels compiled before."""
+    """Do the proofs that are wanted and have no row yet, with kernels compiled before."""
     load_kernels("hybrid")
     small = Instance(np.arange(12.0)[:, None] ** 2, 3, sizes=[4, 4, 4])
     sdpbb.solve(small, sdpbb.SolverParameters(workers=1))
@@ -207,9 +251,8 @@ def run_proofs(
         for row in rows.read(out)
         if row["workers"] == str(workers)
     }
-    for case in cases(data):
-        is_wanted = {*case} & {*names} if names else case[0] not in ON_DEMAND
-        if case in done or not is_wanted:
+    for case in wanted:
+        if case in done:
             continue
         limit = LIMITS[case[0]] if seconds is None else seconds
         row = prove(data, case, workers, limit)
@@ -364,10 +407,17 @@ def main() -> None:
         parser.error("expected --out")
     elif given.what == "searches":
         run_searches(given.out, given.names, given.seeds, given.starts)
+    elif given.names == ["page"]:  # of no data that are read
+        run_proofs(page_cases(), Path(), given.out, given.workers, given.seconds)
     elif given.data is None or not given.data.is_dir():
         print(f"proofs: SKIPPED, there is no {given.data}")
     else:
-        run_proofs(given.data, given.out, given.names, given.workers, given.seconds)
+        wanted = [
+            case
+            for case in cases(given.data)
+            if ({*case} & {*given.names} if given.names else case[0] not in ON_DEMAND)
+        ]
+        run_proofs(wanted, given.data, given.out, given.workers, given.seconds)
 
 
 if __name__ == "__main__":
