@@ -61,3 +61,10 @@ class HeuristicSchedule(Parameters):
         lambda: MultiStartParameters(n_starts=3, n_relocations=4, swap_effort=0.3),
         "Search from the relaxation's solution.",
     )
+    limited: MultiStartParameters = parameter(
+        lambda: MultiStartParameters(n_starts=3, n_relocations=100),
+        "Search at the root from the relaxation's solution if sizes or weights are limited; also "
+        "before the bound if the root has many blocks. At most 2 k^2 restarts in a row without "
+        "improvement.",
+        reason="Limits that bind make many local optima. Roots that are proven at once do without.",
+    )

@@ -5,6 +5,8 @@
     python scripts/benchmark_sizes.py proofs equal balanced --workers 2 --data ... --out ...
     python scripts/benchmark_sizes.py proofs plane clouds --data ../shared/data --out ...
     python scripts/benchmark_sizes.py proofs large --workers 2 --data ../shared/data --out ...
+    python scripts/benchmark_sizes.py proofs page --workers 2 --out docs/balanced.csv
+    python scripts/benchmark_sizes.py proofs page --table docs/balanced.csv
     python scripts/benchmark_sizes.py searches --out docs/sizes_searches.csv
     python scripts/benchmark_sizes.py searches 1000 --out docs/sizes_searches.csv
     python scripts/benchmark_sizes.py proofs --table docs/sizes.csv
@@ -17,12 +19,14 @@ cluster; and, if they are named, `equal`: the time series in clusters of equal s
 PC-SOS-SDP in clusters of equal sizes, without pairs and with 25 must-links and 25 cannot-links, the
 first ones of the set of pairs above; `plane`: points in the plane with limits that bind, as those
 of the searches, where blobs are unequal, and as the clouds of `benchmark_places.py`, which are not;
-`clouds`: 20,000 points of ten unequal blobs in the plane, at most 2,200 in each cluster; and
-`large`: 20,000 points of ten blobs in five dimensions, at most 2,200 in each cluster, to a gap of
-1 %. `searches` runs `best-of` and k-means-constrained, each from the same number of sets of
-k-means++ centres, on points in the plane, of the numbers that are
-named or all, in clusters of n / k points, or of up to a tenth or a half more or less. Rows are
-appended as soon as they are there; what has one of so many workers is not run again.
+`clouds`: 20,000 points of ten unequal blobs in the plane, at most 2,200 in each cluster; `page`:
+the groups of docs/how-to/balanced.md in clusters of n / k points, and of a tenth less to a tenth
+more, by the default bound, and those in two dimensions by the semidefinite one, too, which needs no
+data and is named alone; and `large`: 20,000 points of ten blobs in five dimensions, at most 2,200
+in each cluster, to a gap of 1 %. `searches` runs `best-of` and k-means-constrained, each from the
+same number of sets of k-means++ centres, on points in the plane, of the numbers that are named or
+all, in clusters of n / k points, or of up to a tenth or a half more or less. Rows are appended as
+soon as they are there; what has one of so many workers is not run again.
 """
 
 from __future__ import annotations
@@ -68,6 +72,8 @@ LIMITS = {
     "balanced": 60.0,
     "plane": 120.0,
     "clouds": 600.0,
+    "page": 30.0,
+    "page sdp": 30.0,
     "large": 600.0,
 }
 """Seconds of a run of each suite."""
@@ -76,6 +82,12 @@ GAPS = {"large": 1e-2}
 LARGE = ("large", "blobs", "")
 ON_DEMAND = ("equal", "hundreds", "balanced", "plane", "clouds", "large")
 """Suites that are run where they are named only."""
+PAGE = [(n, k, d) for n, k in ((200, 5), (1_000, 5), (10_000, 10)) for d in (2, 8)]
+"""Rows, clusters and columns of the groups of the page on balanced clusters."""
+EXACTLY, NEARLY = "n / k", "10 %"
+"""Limits of these."""
+PAGE_SDP = "page sdp"
+"""Suite of few columns by the semidefinite bound alone."""
 FEW = 25
 """Must-links, and cannot-links, of a balanced set with pairs."""
 SEARCHES = [
@@ -101,6 +113,17 @@ PLANE: dict[Case, tuple[str, int, int, int, int]] = {
     )
 }
 """Proofs in the plane: shape, points, clusters, and the least and the largest size."""
+
+
+def page_cases() -> list[Case]:
+    """Return the proofs of the page on balanced clusters, by their rows and columns."""
+    return [
+        (suite, f"{n} {d}", limits)
+        for suite in ("page", PAGE_SDP)
+        for n, _, d in PAGE
+        if suite == "page" or (d == 2 and n <= 1_000)
+        for limits in (EXACTLY, NEARLY)
+    ]
 
 
 def cases(data: Path) -> list[Case]:
@@ -141,6 +164,8 @@ def instance_of(data: Path, case: Case) -> Instance:
         shape, n, k, least, most = PLANE[case]
         points = clouds(n, 2, k, 1.0)[0] if shape == "clouds" else points_of(shape, n, k, 0)
         return Instance(points, k, name=name, min_size=least, max_size=most)
+    if suite in ("page", PAGE_SDP):
+        return _of_page(name, constraint_set)
     if suite == "hundreds":
         return _of_blobs(constraint_set)
     if suite in ("series", "equal"):
@@ -181,6 +206,22 @@ def _balanced(instance: Instance) -> Instance:
     return replace(instance, min_size=n // k, max_size=-(-n // k))
 
 
+def groups(n: int, k: int, d: int) -> NDArray[np.float64]:
+    """Return rows (n, d) of k groups of unequal sizes, as docs/how-to/balanced.md draws them."""
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.full(k, 5.0))
+    centres = rng.uniform(0.0, 10.0, size=(k, d))
+    return centres[rng.choice(k, n, p=shares)] + rng.normal(size=(n, d))
+
+
+def _of_page(name: str, limits: str) -> Instance:
+    """Return the instance of the page on balanced clusters that has so many rows and columns."""
+    n, k, d = next(each for each in PAGE if f"{each[0]} {each[2]}" == name)
+    apart = n // (10 * k) if limits == NEARLY else 0
+    least, most = n // k - apart, n // k + apart
+    return Instance(groups(n, k, d), k, name=name, min_size=least, max_size=most)
+
+
 def _of_blobs(limits: str) -> Instance:
     """Return 500 points of blobs of unequal sizes in eight dimensions."""
     from sklearn.datasets import make_blobs
@@ -208,6 +249,8 @@ def prove(data: Path, case: Case, workers: int, seconds: float) -> dict[str, Any
     parameters = sdpbb.SolverParameters(workers=workers, time_limit=seconds)
     if case[0] in GAPS:
         parameters = replace(parameters, gap=GAPS[case[0]])
+    if case[0] == PAGE_SDP:
+        parameters = replace(parameters, bounding="sdp")
     result, times = measured(lambda: sdpbb.solve(instance, parameters))
     limits = instance.size_limits
     return {
@@ -229,9 +272,9 @@ def prove(data: Path, case: Case, workers: int, seconds: float) -> dict[str, Any
 
 
 def run_proofs(
-    data: Path, out: Path, names: list[str], workers: int, seconds: float | None
+    wanted: list[Case], data: Path, out: Path, workers: int, seconds: float | None
 ) -> None:
-    """Do the proofs that have no row yet, with kernels compiled before."""
+    """Do the proofs that are wanted and have no row yet, with kernels compiled before."""
     load_kernels("hybrid")
     small = Instance(np.arange(12.0)[:, None] ** 2, 3, sizes=[4, 4, 4])
     sdpbb.solve(small, sdpbb.SolverParameters(workers=1))
@@ -240,9 +283,8 @@ def run_proofs(
         for row in rows.read(out)
         if row["workers"] == str(workers)
     }
-    for case in cases(data):
-        is_wanted = {*case} & {*names} if names else case[0] not in ON_DEMAND
-        if case in done or not is_wanted:
+    for case in wanted:
+        if case in done:
             continue
         limit = LIMITS[case[0]] if seconds is None else seconds
         row = prove(data, case, workers, limit)
@@ -397,10 +439,17 @@ def main() -> None:
         parser.error("expected --out")
     elif given.what == "searches":
         run_searches(given.out, given.names, given.seeds, given.starts)
+    elif given.names == ["page"]:  # of no data that are read
+        run_proofs(page_cases(), Path(), given.out, given.workers, given.seconds)
     elif given.data is None or not given.data.is_dir():
         print(f"proofs: SKIPPED, there is no {given.data}")
     else:
-        run_proofs(given.data, given.out, given.names, given.workers, given.seconds)
+        wanted = [
+            case
+            for case in cases(given.data)
+            if ({*case} & {*given.names} if given.names else case[0] not in ON_DEMAND)
+        ]
+        run_proofs(wanted, given.data, given.out, given.workers, given.seconds)
 
 
 if __name__ == "__main__":

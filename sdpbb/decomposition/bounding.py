@@ -78,7 +78,7 @@ class SubsetTask:
         return EvaluationContext(
             instance=self.instance,
             bounding=self.bounding,
-            heuristic=IncumbentSearch(HeuristicSchedule(LITTLE, LITTLE), knows_good=True),
+            heuristic=IncumbentSearch(HeuristicSchedule(LITTLE, LITTLE, LITTLE), knows_good=True),
             parameters=SEARCH,
             tolerances=self.tolerances(upper),
             seed=self.seed,

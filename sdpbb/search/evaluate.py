@@ -52,6 +52,10 @@ class EvaluationContext:
 
 # Of the time that is left to a run, the part that heuristics may take before the first bound.
 BEFORE_SHARE = 0.25
+# The same where sizes or weights are limited: searches are longer there. On 2,000 points in the
+# plane in 20 clusters they ended 0.05 % above the best known or less after 2.5 of 5 s, and 0.13 %
+# after 1.25, of five seeds each.
+LIMITED_SHARE = 0.5
 # Components are moved to their own means if that divides the total sum of squares by this: less
 # gains no digits, and the bounding has to begin again.
 WORTH_MOVING = 16.0
@@ -129,7 +133,9 @@ class _Evaluation:
         self._feasible = feasible
         self._budget = budget
         self._n_heuristics = 0 if node.state is None else node.state.n_heuristics
-        self._heuristic = context.heuristic.prepare(decided, feasible, budget.time_left)
+        self._heuristic = context.heuristic.prepare(
+            decided, feasible, budget.time_left, is_root=node.number == 0
+        )
         self._run: BoundRun[Any] | None = None
         self._progress = BoundProgress(NOTHING, False, 0, 0)
         self._iterations_before = 0
@@ -294,7 +300,8 @@ class _Evaluation:
         # Seeded by the node and the step, not by the order of evaluation: the same on any executor.
         rng = np.random.default_rng([self._context.seed, self._node.number, self._n_heuristics])
         # Where time is limited, most of what is left at the root is for its bound.
-        share = BEFORE_SHARE if run is None and not self._context.is_without_bound else 1.0
+        before = LIMITED_SHARE if self._decided.has_limits else BEFORE_SHARE
+        share = before if run is None and not self._context.is_without_bound else 1.0
         self._heuristic.search(
             rng,
             affinity,

@@ -20,6 +20,7 @@ class PrimalHeuristic(Protocol):
         contraction: Contraction,
         known: NDArray[np.intp],
         time_left: TimeLeft,
+        is_root: bool = False,
     ) -> PreparedHeuristic:
         """Return the heuristic for one contraction.
 
@@ -28,6 +29,7 @@ class PrimalHeuristic(Protocol):
         known : (m,) labels that keep the cannot-links
         time_left : time left for all searches together, inf for no limit, 0 when it is up; to be
             asked often
+        is_root : whether the contraction is that of a search's root, which may be searched longer
         """
 
 

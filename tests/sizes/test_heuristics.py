@@ -6,9 +6,14 @@ import pytest
 from heuristics.bckm import BCKM
 from heuristics.best_of import BestOf
 from heuristics.cop_kmeans import COPKMeans
+from heuristics.incumbents import IncumbentSearch
+from heuristics.parameters import MultiStartParameters
 from heuristics.result import HeuristicStatus
+from heuristics.sizes.search import SizedSearch
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem import Instance, Partition
+from sdpbb.feasibility import find_feasible
+from sdpbb.problem import Instance, Partition, contract
+from sdpbb.time_left import no_limit
 from tests.enumeration import feasible_clusterings
 from tests.sizes.instances import sized_instance
 
@@ -72,3 +77,48 @@ def test_best_of_begins_from_a_method_that_keeps_sizes():
     assert improved.sum_of_squares <= begun.sum_of_squares * (1 + 1e-12)
     with pytest.raises(InstanceError, match=r"^cop-kmeans: supports constraints on pairs only"):
         BestOf(method=COPKMeans()).run(instance)
+
+
+def searches_of(monkeypatch, n, k, is_root):
+    """Return relocations of the search before the bound and of the next, and the costs found."""
+    instance = Instance(np.random.default_rng(0).normal(size=(n, 2)), k, max_size=-(-n // k))
+    contraction, efforts, costs = contract(instance), [], []
+    run = SizedSearch.run
+
+    def run_and_note(search, *given):
+        efforts.append(search._parameters.n_relocations)
+        search._parameters = MultiStartParameters(n_starts=2, n_relocations=1)
+        costs.append([search.cost])
+        run(search, *given)
+
+    def found(labels, source):
+        costs[-1].append(contraction.cost(labels))
+
+    monkeypatch.setattr(SizedSearch, "run", run_and_note)
+    known = find_feasible(contraction)
+    prepared = IncumbentSearch().prepare(contraction, known, no_limit, is_root=is_root)
+    affinity = np.full((n, n), 1.0 / n)
+    for of in (None, affinity):
+        prepared.search(np.random.default_rng(1), of, lambda: False, found)
+    return efforts, costs
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "is_root", "efforts"),
+    [
+        (30, 3, True, [4, 18]),
+        (30, 3, False, [4, 4]),
+        (40, 10, True, [4, 100]),
+        (500, 20, True, [100, 100]),
+        (500, 20, False, [4, 4]),
+    ],
+)
+def test_a_root_within_limits_is_searched_for_longer(monkeypatch, n, k, is_root, efforts):
+    assert searches_of(monkeypatch, n, k, is_root)[0] == efforts
+
+
+@pytest.mark.parametrize("is_root", [False, True])
+def test_a_search_begins_from_the_best_of_those_before(monkeypatch, is_root):
+    _, (before, after) = searches_of(monkeypatch, 60, 5, is_root)
+    assert before == sorted(before, reverse=True)
+    assert after[0] == before[-1] < before[0]
