@@ -93,7 +93,7 @@ class BoundRaising:
             return parameters.bounding == "decomposition"
         if plan.is_without_bound:
             return True
-        is_large = contraction.n_blocks >= parameters.decomposition.least_blocks
+        is_large = parameters.decomposition.is_large(contraction.n_blocks, contraction.has_limits)
         return is_large and not asked.is_quick(contraction)
 
     def _bound_subsets(

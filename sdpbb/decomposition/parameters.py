@@ -18,6 +18,13 @@ class DecompositionParameters(Parameters):
         "Minimum blocks for starting with bounds of subsets automatically.",
         ge=2,
     )
+    least_limited: int = parameter(
+        2000,
+        "The same where sizes or weights of clusters are limited.",
+        reason="Subsets know of greatest sizes alone. 1,000 points in eight dimensions in clusters "
+        "of 180 to 220: 12.0 percent after 45 seconds, and 8.3 without subsets.",
+        ge=2,
+    )
     smallest: int = parameter(
         150,
         "Approximate blocks of the smallest subsets; more for many clusters.",
@@ -58,3 +65,10 @@ class DecompositionParameters(Parameters):
         reason="Open subsets are bounded again as parts of larger ones.",
         ge=1,
     )
+
+    def is_large(self, n_blocks: int, has_limits: bool) -> bool:
+        """Return whether runs of so many blocks begin with subsets by themselves.
+
+        has_limits : whether sizes or weights of clusters are limited
+        """
+        return n_blocks >= (self.least_limited if has_limits else self.least_blocks)

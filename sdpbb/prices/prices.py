@@ -213,7 +213,7 @@ class _PriceRun:
         probing, n_blocks = bounding_method("sdp"), contraction.n_blocks
         self._has_long_steps = n_blocks > probing.most_blocks_here
         # Where runs begin with subsets, the bound of all blocks takes too long for a look.
-        is_large = n_blocks >= parameters.decomposition.least_blocks
+        is_large = parameters.decomposition.is_large(n_blocks, contraction.has_limits)
         needed = parameters.workers * probing.mebibytes(contraction)
         self._probes_bounds = not is_large and needed <= free_mebibytes()
         self._free: dict[int, PriceProbe] = {}

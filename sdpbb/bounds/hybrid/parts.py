@@ -141,6 +141,16 @@ class HybridParts:
         """Return whether a bound is far below the best one."""
         return bound < (1.0 - self.methods.hybrid.hopeful) * self.state.bound.value
 
+    def are_places_far(self, cutoff: float) -> bool:
+        """Return whether places have left much where sizes are limited, and the relaxation follows.
+
+        Capacity cuts say more of sets than prices of points do.
+        """
+        hybrid, of = self.methods.hybrid, self.contraction
+        if self.places is None or not of.has_limits or of.n_blocks > hybrid.relaxed_after_places:
+            return False
+        return self.state.bound.value < (1.0 - hybrid.place_gap) * cutoff
+
     def are_far(self, duals: DualValues) -> bool:
         """Return whether dual values of the master programme prove far less than the relaxation.
 

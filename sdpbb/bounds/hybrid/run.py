@@ -44,7 +44,7 @@ class HybridRun:
         if (
             progress.stalled
             and progress.bound.value < cutoff
-            and not stage.leaves_node(self._parts)
+            and not stage.leaves_node(self._parts, cutoff)
         ):
             progress = replace(progress, stalled=not self.go_on(cutoff))
         return self._with_best_bound(progress)

@@ -15,7 +15,7 @@ class Stage(Protocol):
 
     name: str
 
-    def leaves_node(self, parts: HybridParts) -> bool:
+    def leaves_node(self, parts: HybridParts, cutoff: float) -> bool:
         """Return whether its end is that of the bounding of the node."""
 
     def begins(self, parts: HybridParts, cutoff: float) -> bool:
@@ -36,8 +36,10 @@ class PlaceStage:
 
     name = "places"
 
-    def leaves_node(self, parts: HybridParts) -> bool:
+    def leaves_node(self, parts: HybridParts, cutoff: float) -> bool:
         methods, of = parts.methods, parts.contraction
+        if parts.are_places_far(cutoff):
+            return False
         return not (methods.is_enumerated_at_places(of) or methods.has_small_columns(of))
 
     def begins(self, parts: HybridParts, cutoff: float) -> bool:
@@ -85,7 +87,7 @@ class PlaceEnumerationStage(ClusterStage):
 
     name = "enumeration at places"
 
-    def leaves_node(self, parts: HybridParts) -> bool:
+    def leaves_node(self, parts: HybridParts, cutoff: float) -> bool:
         return not parts.methods.has_small_columns(parts.contraction)
 
     def begins(self, parts: HybridParts, cutoff: float) -> bool:
@@ -100,11 +102,14 @@ class EasyColumnStage:
 
     name = "easy columns"
 
-    def leaves_node(self, parts: HybridParts) -> bool:
+    def leaves_node(self, parts: HybridParts, cutoff: float) -> bool:
         return True
 
     def begins(self, parts: HybridParts, cutoff: float) -> bool:
         is_easy = parts.methods.has_easy_columns(parts.contraction)
+        if parts.are_places_far(cutoff):  # columns would come to the same bound
+            parts.skip(PlaceStage.name)
+            is_easy = False
         if is_easy and self.name not in parts.skipped:
             parts.generate(None)
             parts.skip(PlaceStage.name)  # children begin with columns
@@ -131,7 +136,7 @@ class RelaxationStage:
 
     name = "relaxation"
 
-    def leaves_node(self, parts: HybridParts) -> bool:
+    def leaves_node(self, parts: HybridParts, cutoff: float) -> bool:
         return False
 
     def begins(self, parts: HybridParts, cutoff: float) -> bool:
@@ -153,7 +158,7 @@ class EnumerationStage(ClusterStage):
 
     name = "enumeration"
 
-    def leaves_node(self, parts: HybridParts) -> bool:
+    def leaves_node(self, parts: HybridParts, cutoff: float) -> bool:
         return False
 
     def begins(self, parts: HybridParts, cutoff: float) -> bool:
