@@ -27,7 +27,8 @@ import sdpbb
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.problem import Contraction, Instance, InstanceNote, Partition, contract
+from sdpbb.errors import InstanceNote
+from sdpbb.problem import Contraction, Instance, Partition, contract
 
 FIELDS = ("name", "cuts", "iteration", "seconds", "gap", "n_cuts", "load")
 SETS: dict[str, Case] = {
