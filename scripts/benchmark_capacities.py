@@ -51,7 +51,7 @@ def root(instance: Instance, cuts: CapacityCuts, seconds: float) -> Iterator[dic
     """Run a root for so many seconds, or until it is proven; yield a row for each bound."""
     contraction = contract(instance)
     assert isinstance(contraction, Contraction)
-    labels = sdpbb.heuristic(instance, name="best-of").labels
+    labels = sdpbb.heuristic("best-of").run(instance).labels
     assert labels is not None
     cost = Partition(np.asarray(labels)).cost(instance)
     parameters = SdpParameters()
