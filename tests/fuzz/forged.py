@@ -381,7 +381,13 @@ def _drawn_cuts(
     if rng.random() < 0.5:
         some = rng.integers(len(parts), size=int(rng.integers(1, 4)))
         parts[some] = rng.choice([-1, 0, 2, 3, 5, 1_000, 2**31, 2**62], size=len(some))
-    return [ends, np.concatenate(lists), parts]
+    drawn = [ends, np.concatenate(lists), parts]
+    if len(family.KEYS) == 3:
+        return drawn
+    # Leaves of capacity cliques, in some cases no more than the clusters that a set fills.
+    width = int(rng.integers(1, max(2, min(m, k + 2))))
+    leaves = np.concatenate([rng.permutation(m)[:width] for _ in range(new)])
+    return [*drawn, width * np.arange(1, new + 1), leaves]
 
 
 def _in_order_of_keys(evidence: dict[str, Any]) -> None:
