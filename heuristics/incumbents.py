@@ -16,7 +16,7 @@ from heuristics.assignment.cannot_links import WideComponent
 from heuristics.descent import Descent
 from heuristics.local_search import LocalSearch
 from heuristics.multi_start import MultiStart
-from heuristics.parameters import HeuristicSchedule
+from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from heuristics.sizes.exchanges import SWAP_BLOCKS
 from heuristics.sizes.search import SizedSearch
 from sdpbb.problem import Contraction
@@ -86,7 +86,14 @@ class PreparedSearch:
         schedule = self._search.schedule
         parameters = schedule.before if affinity is None else schedule.during
         if self._contraction.has_limits:
-            self._search_within_limits(rng, affinity, stop, found)
+            sized = SizedSearch(
+                self._contraction,
+                self._within_limits(parameters, affinity is None),
+                self._known,
+                self._time_left,
+            )
+            sized.run(rng, affinity, stop, found)
+            self._known = sized.labels
             # The other search has assignments with soft pairs of any number of blocks, but knows of
             # no sizes, which are looked at later.
             if not self._contraction.soft:
@@ -108,24 +115,17 @@ class PreparedSearch:
             lambda better: found(better.labels, better.source),
         )
 
-    def _search_within_limits(
-        self,
-        rng: np.random.Generator,
-        affinity: NDArray[np.float64] | None,
-        stop: Callable[[], bool],
-        found: Callable[[NDArray[np.intp], str], None],
-    ) -> None:
-        """Search as `search` does where sizes or weights are limited, from the best known."""
-        schedule, contraction = self._search.schedule, self._contraction
-        parameters = schedule.before if affinity is None else schedule.during
+    def _within_limits(
+        self, parameters: MultiStartParameters, is_before: bool
+    ) -> MultiStartParameters:
+        """Return the parameters of a search within limits: longer ones at most roots."""
+        limited, contraction = self._search.schedule.limited, self._contraction
         m = contraction.n_blocks
         is_many = m <= SWAP_BLOCKS and m * contraction.k >= MANY
-        if self._is_root and (affinity is not None or is_many):
-            most = min(schedule.limited.n_relocations, EACH_PAIR * contraction.k**2)
-            parameters = replace(schedule.limited, n_relocations=most)
-        search = SizedSearch(contraction, parameters, self._known, self._time_left)
-        search.run(rng, affinity, stop, found)
-        self._known = search.labels
+        if not self._is_root or (is_before and not is_many):
+            return parameters
+        most = min(limited.n_relocations, EACH_PAIR * contraction.k**2)
+        return replace(limited, n_relocations=most)
 
 
 def exercise(contraction: Contraction) -> None:

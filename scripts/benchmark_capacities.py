@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import rows
 from benchmark_sizes import Case, instance_of
+from numpy.typing import NDArray
 
 import sdpbb
 from sdpbb.bounds.sdp.admm_run import AdmmRun
@@ -47,16 +48,19 @@ CLOSED = 1e-4
 """Gap at which a root is proven."""
 
 
-def root(instance: Instance, cuts: CapacityCuts, seconds: float) -> Iterator[dict[str, float]]:
-    """Run a root for so many seconds, or until it is proven; yield a row for each bound."""
+def root(
+    instance: Instance, labels: NDArray[np.intp], cuts: CapacityCuts, seconds: float
+) -> Iterator[dict[str, float]]:
+    """Run a root until it is proven or its time is up; yield a row for each bound.
+
+    labels : the clustering that it begins from, and gaps are taken to
+    """
     contraction = contract(instance)
     assert isinstance(contraction, Contraction)
-    labels = sdpbb.heuristic("best-of").run(instance).labels
-    assert labels is not None
-    cost = Partition(np.asarray(labels)).cost(instance)
+    cost = Partition(labels).cost(instance)
     parameters = SdpParameters()
     separation = replace(parameters.separation, capacities=cuts)
-    known = np.asarray(labels)[contraction.representatives]
+    known = labels[contraction.representatives]
     run = AdmmRun(contraction, replace(parameters, separation=separation), known=known)
     begun, cutoff = time.perf_counter(), cost * (1.0 - CLOSED)
     while (now := time.perf_counter() - begun) < seconds:
@@ -76,12 +80,15 @@ def measure(data: Path, out: Path, seconds: float) -> None:
     """Append the rows of what has none yet."""
     done = {(row["name"], row["cuts"]) for row in rows.read(out)}
     for name, case in SETS.items():
+        missing = [cuts for cuts in CUTS if (name, cuts) not in done]
+        if not missing:
+            continue
         with warnings.catch_warnings(action="ignore", category=InstanceNote):
             instance = instance_of(data, case)
-        for cuts, parameters in CUTS.items():
-            if (name, cuts) in done:
-                continue
-            for row in root(instance, parameters, seconds):
+        labels = sdpbb.heuristic("best-of").run(instance).labels
+        assert labels is not None
+        for cuts in missing:
+            for row in root(instance, np.asarray(labels), CUTS[cuts], seconds):
                 rows.append(
                     out,
                     FIELDS,

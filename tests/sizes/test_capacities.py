@@ -172,6 +172,9 @@ def require_agreement(relaxation: Relaxation, cuts: CutSet, rng: np.random.Gener
     np.add.at(sizes, (cuts.row, cuts.column), t[cuts.owner] * np.abs(cuts.coefficient))
     assert (absolute >= (0.5 - 1e-12) * (sizes + sizes.T)).all()
     assert (count[sizes > 0] > 0).all()
+    if (cuts.coefficient < 0).all():  # of sets alone: no terms cancel
+        assert absolute == pytest.approx(np.abs(sums), rel=1e-12)
+        assert ((count > 0) == (sums != 0)).all()
     side = theirs.right_hand_side(t[order], e, relaxation.k, limits)
     assert side == pytest.approx(cuts.rhs @ t, rel=1e-12)
     assert side <= cuts.rhs @ t + 1e-12 * np.abs(cuts.rhs) @ t

@@ -61,6 +61,15 @@ class SetMeasure(NamedTuple):
         return np.nextafter(least_splits(self.limits, parts) - parts, -np.inf)
 
 
+def set_keys(name: str) -> tuple[ArrayKey, ...]:
+    """Return the keys of the sets of a family, in the order of the fields of `CutsOnSets`."""
+    return (
+        ArrayKey(f"{name}_start", ("<i8",)),
+        ArrayKey(f"{name}_blocks", ("<i4",)),
+        ArrayKey(f"{name}_parts", ("<i8",)),
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class CutsOnSets(CutsOnLists):
     """Cuts on sets of blocks, or of parts of them, that clusters of limited sizes hold parts of.
@@ -148,11 +157,9 @@ class OfUnits:
     @staticmethod
     def measure(limits: ClusterLimits | None, weights: Reals) -> SetMeasure | None:
         """Return the units of blocks of weights (m,)."""
-        units = limits.units if isinstance(limits, WeightBounds) else None
-        if units is None:
+        if not isinstance(limits, WeightBounds) or limits.units is None:
             return None
-        assert isinstance(limits, WeightBounds)
-        return _measure_of(units.units, units.limits, weights, limits)
+        return _measure_of(limits.units.units, limits.units.limits, weights, limits)
 
 
 def _measure_of(
@@ -185,19 +192,11 @@ class _Capacities(CutsOnSets):
 class PointCapacities(OfPoints, _Capacities):
     """Capacity cuts for limits on the points of clusters."""
 
-    KEYS: ClassVar = (
-        ArrayKey("point_set_start", ("<i8",)),
-        ArrayKey("point_set_blocks", ("<i4",)),
-        ArrayKey("point_set_parts", ("<i8",)),
-    )
+    KEYS: ClassVar = set_keys("point_set")
 
 
 @dataclass(frozen=True, eq=False)
 class WeightCapacities(OfUnits, _Capacities):
     """Capacity cuts for limits on the units of weight of clusters."""
 
-    KEYS: ClassVar = (
-        ArrayKey("weight_set_start", ("<i8",)),
-        ArrayKey("weight_set_blocks", ("<i4",)),
-        ArrayKey("weight_set_parts", ("<i8",)),
-    )
+    KEYS: ClassVar = set_keys("weight_set")

@@ -25,7 +25,7 @@ from ..arithmetic import down
 from ..fields import ArrayKey
 from ..rejection import Rejected
 from ..splits import most_filled
-from .capacities import CutsOnSets, OfPoints, OfUnits
+from .capacities import CutsOnSets, OfPoints, OfUnits, set_keys
 from .family import (
     BlockLists,
     ClusterLimits,
@@ -112,27 +112,20 @@ class _CapacityCliques(CutsOnSets):
         return [down(-value * g) for value, g in zip(t.tolist(), filled, strict=True)]
 
 
+def _clique_keys(name: str) -> tuple[ArrayKey, ...]:
+    leaves = ArrayKey(f"{name}_leaf_start", ("<i8",)), ArrayKey(f"{name}_leaves", ("<i4",))
+    return (*set_keys(name), *leaves)
+
+
 @dataclass(frozen=True, eq=False)
 class PointCapacityCliques(OfPoints, _CapacityCliques):
     """Capacity cliques for limits on the points of clusters."""
 
-    KEYS: ClassVar = (
-        ArrayKey("point_clique_start", ("<i8",)),
-        ArrayKey("point_clique_blocks", ("<i4",)),
-        ArrayKey("point_clique_parts", ("<i8",)),
-        ArrayKey("point_clique_leaf_start", ("<i8",)),
-        ArrayKey("point_clique_leaves", ("<i4",)),
-    )
+    KEYS: ClassVar = _clique_keys("point_clique")
 
 
 @dataclass(frozen=True, eq=False)
 class WeightCapacityCliques(OfUnits, _CapacityCliques):
     """Capacity cliques for limits on the units of weight of clusters."""
 
-    KEYS: ClassVar = (
-        ArrayKey("weight_clique_start", ("<i8",)),
-        ArrayKey("weight_clique_blocks", ("<i4",)),
-        ArrayKey("weight_clique_parts", ("<i8",)),
-        ArrayKey("weight_clique_leaf_start", ("<i8",)),
-        ArrayKey("weight_clique_leaves", ("<i4",)),
-    )
+    KEYS: ClassVar = _clique_keys("weight_clique")

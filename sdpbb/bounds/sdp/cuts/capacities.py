@@ -63,7 +63,7 @@ _CANDIDATES = 4
 # Sets whose cliques are looked for differ by this share of the smaller one. Those of one group that
 # differ little are worth having: each has cliques of its own.
 _CLIQUES_APART = 0.02
-# Cliques grow from so many pairs of each block.
+# Pairs of each block that are taken as cliques of two leaves, the most violated ones.
 _PARTNERS = 10
 # Terms of the cliques of a round, as a multiple of all entries of Z. With three times as many,
 # bounds rise as much in an iteration, and fewer iterations are done in the same time.
@@ -120,8 +120,7 @@ class CapacityCuts(CutFamily):
         from sdpbb.bounds.sdp.cuts.capacity_kernels import best_prefixes, improve_set
 
         step, sides, filled = table
-        m, q = len(Z), measure.of_blocks.astype(np.float64)
-        rows = np.unique(np.linspace(0, m - 1, min(m, self.rows)).astype(np.int64))
+        m, q, rows = len(Z), measure.of_blocks.astype(np.float64), self._spread_rows(len(Z))
         lacking, lengths, orders = best_prefixes(Z, q, measure.rate, sides, filled, step, rows)
         prefixes = []
         for place in np.argsort(-lacking, axis=None, kind="stable").tolist():
@@ -136,6 +135,10 @@ class CapacityCuts(CutFamily):
             improved.append((improve_set(Z, q, measure.rate, sides, step, own), own))
         return prefixes, improved
 
+    def _spread_rows(self, m: int) -> NDArray[np.int64]:
+        """Return `rows` of m rows, or all."""
+        return np.unique(np.linspace(0, m - 1, min(m, self.rows)).astype(np.int64))
+
     def _cliques(
         self,
         Z: NDArray[np.float64],
@@ -147,8 +150,7 @@ class CapacityCuts(CutFamily):
         """Return the most violated cliques of these sets and of their complements."""
         from sdpbb.bounds.sdp.cuts.capacity_kernels import grown_cliques, violated_pairs
 
-        m, k, found = len(Z), measure.limits.k, []
-        starts = np.unique(np.linspace(0, m - 1, min(m, self.rows)).astype(np.int64))
+        m, k, starts, found = len(Z), measure.limits.k, self._spread_rows(len(Z)), []
         for T in [*sets, *(~T for T in sets)] if self.cliques_per_block > 0 else []:
             clique = CapacityClique.of(measure, T)
             if not 2 <= clique.n_leaves <= k:
@@ -160,14 +162,14 @@ class CapacityCuts(CutFamily):
             else:
                 leaves = grown_cliques(Z, rows, side, shared, starts, clique.n_leaves)
             leaves = np.unique(leaves, axis=0)
-            found.append((clique, leaves, clique.distances(Z, weights, leaves)))
+            found.append((clique, leaves, clique.distances(Z, rows, weights, leaves)))
         return _farthest(found, family, self.cliques_per_block * m, _TERMS * m * m)
 
 
 def _spread(sets: list[Lacking], apart: float, most: int) -> list[Set]:
-    """Return those that lack most, at most so many, of sets that differ from each other.
+    """Return sets that differ from each other, at most `most` of them: the ones that lack most.
 
-    Of each set and its complement it is the one that has the fewer blocks.
+    A set that has more than half of all blocks is replaced by its complement.
     """
     chosen: list[Set] = []
     for _, T in sorted(sets, key=lambda pair: -pair[0]):
@@ -238,13 +240,17 @@ class CapacityClique:
     def distances(
         self,
         Z: NDArray[np.float64],
+        rows: NDArray[np.float64],
         weights: NDArray[np.float64],
         leaves: NDArray[np.int64],
     ) -> NDArray[np.float64]:
-        """Return about the distances of Y to the violated cuts of leaves (number, p)."""
+        """Return about the distances of Y to the violated cuts of leaves (number, p).
+
+        rows : (m,) of Z, see `rows`
+        """
         pairs = Z[leaves[:, :, None], leaves[:, None, :]]
         both = pairs.sum((1, 2)) - np.trace(pairs, axis1=1, axis2=2)
-        lacking = self.rows(Z)[leaves].sum(1) - self.filled - 0.5 * self.shared * both
+        lacking = rows[leaves].sum(1) - self.filled - 0.5 * self.shared * both
         inverse = 1.0 / weights[leaves]
         own = self.rate**2 * (self.parts.astype(np.float64) ** 2 / weights[self.blocks]).sum()
         squares = inverse.sum(1) ** 2 - (inverse**2).sum(1)
@@ -271,7 +277,7 @@ def _farthest(
     most: int,
     most_terms: int,
 ) -> CutSet:
-    """Return the cuts at the greatest distances, at most so many, with so many terms."""
+    """Return the cuts at the greatest distances, at most `most`, with `most_terms` terms."""
     cuts = CutSet.empty()
     if not found:
         return cuts
