@@ -19,10 +19,10 @@ def dual_sweeps(
     U: Reals,
     over_relaxation: float,
     touched: Integers,
+    root: Reals,
     start: Integers,
-    place: NDArray[np.int32],
-    coefficient: Reals,
-    entry: Reals,
+    place: NDArray[np.uint32],
+    term: Reals,
     rhs: Reals,
     t: Reals,
     cap: Reals,
@@ -36,7 +36,9 @@ def dual_sweeps(
     does it where it ends at 0 or at the cap of t_c.
 
     touched : positions of the upper triangle that cuts have terms at, in ascending order
+    root : factor of each of them in svec coordinates
     place : of the position of each term, among them
+    term : in svec coordinates
 
     Returns the entries of V there; it is G elsewhere.
     """
@@ -44,40 +46,33 @@ def dual_sweeps(
     V = np.empty(len(touched))  # next to each other, they stay in the processor's cache
     for q in range(len(touched)):
         p = touched[q]
-        V[q] = over_relaxation * flat_Y[p] + (1.0 - over_relaxation) * flat_W[p] + flat_U[p]
+        G = over_relaxation * flat_Y[p] + (1.0 - over_relaxation) * flat_W[p] + flat_U[p]
+        V[q] = root[q] * G
     n_cuts = len(rhs)
     for c in range(n_cuts):
         if t[c] > 0.0:
             for p in range(start[c], start[c + 1]):
-                V[place[p]] += t[c] * entry[p]
+                V[place[p]] += t[c] * term[p]
     # A cut that is slack with multiplier zero in the first sweep rarely matters in the next ones.
-    active = np.empty(n_cuts, np.int64)
-    n_active = 0
-    for c in range(n_cuts):
-        lhs = 0.0
-        for p in range(start[c], start[c + 1]):
-            lhs += coefficient[p] * max(V[place[p]], 0.0)
-        new = min(cap[c], max(0.0, t[c] + rhs[c] - lhs))
-        step = new - t[c]
-        if new > 0.0 or step != 0.0:
-            active[n_active] = c
-            n_active += 1
-            t[c] = new
-            for p in range(start[c], start[c + 1]):
-                V[place[p]] += step * entry[p]
-    for _ in range(sweeps - 1):
-        for a in range(n_active):
+    active = np.arange(n_cuts)
+    for _ in range(sweeps):
+        n_active = 0
+        for a in range(len(active)):
             c = active[a]
             lhs = 0.0
             for p in range(start[c], start[c + 1]):
-                lhs += coefficient[p] * max(V[place[p]], 0.0)
+                lhs += term[p] * max(V[place[p]], 0.0)
             new = min(cap[c], max(0.0, t[c] + rhs[c] - lhs))
             step = new - t[c]
+            if new > 0.0 or step != 0.0:
+                active[n_active] = c
+                n_active += 1
             if step != 0.0:
                 t[c] = new
                 for p in range(start[c], start[c + 1]):
-                    V[place[p]] += step * entry[p]
-    return V
+                    V[place[p]] += step * term[p]
+        active = active[:n_active]
+    return V / root
 
 
 @njit(cache=True, nogil=True)

@@ -96,15 +96,13 @@ class CutsOnSets(CutsOnLists):
         raise NotImplementedError
 
     def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
-        start, blocks, parts, m = self.start, self.blocks, self.parts, len(weights)
+        start, blocks, parts = self.start, self.blocks, self.parts
         self.check_starts("capacity cuts")
         if (np.diff(start) < 0).any() or not blocks.shape == parts.shape == (start[-1],):
             raise Rejected("the starts of capacity cuts do not fit their blocks")
-        require_blocks(blocks, m)
+        require_blocks(blocks, len(weights))
         if (np.diff(blocks) <= 0)[np.diff(self._owner) == 0].any():
             raise Rejected("the blocks of a capacity cut are not in ascending order")
-        if len(self) * m * m > _PRODUCTS:
-            raise Rejected(f"capacity cuts have more than {_PRODUCTS} products of blocks")
         if not len(self):
             return
         measure = self.measure(limits, weights)
@@ -118,13 +116,6 @@ class CutsOnSets(CutsOnLists):
         measure = self.measure(limits, weights)
         assert measure is not None
         return measure
-
-    def set_rows(self, m: int, first: int, last: int) -> Reals:
-        """Return the parts of m blocks, a row for each of the cuts first to last - 1."""
-        q = np.zeros((last - first, m))
-        entries = slice(self.start[first], self.start[last])
-        q[self._owner[entries] - first, self.blocks[entries]] = self.parts[entries]
-        return q
 
     @property
     def set_measures(self) -> NDArray[np.int64]:
@@ -174,10 +165,17 @@ def _measure_of(
 class _Capacities(CutsOnSets):
     """Capacity cuts."""
 
+    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
+        if len(self) * len(weights) ** 2 > _PRODUCTS:
+            raise Rejected(f"capacity cuts have more than {_PRODUCTS} products of blocks")
+        super().check(k, weights, adjacency, limits)
+
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         if not len(self):
             return
-        rate, q = self.known_measure(sums.limits, weights).rate, self.set_rows(sums.m, 0, len(self))
+        rate = self.known_measure(sums.limits, weights).rate
+        q = np.zeros((len(self), sums.m))
+        q[self._owner, self.blocks] = self.parts
         # Each term is rounded four times at most, as sums of 3 terms are.
         sums.add_matrices(-(q.T * (rate * t)) @ q, 3.0 * ((q > 0.0).T.astype(float) @ (q > 0.0)))
 

@@ -27,17 +27,19 @@ from ..rejection import Rejected
 from ..splits import most_filled
 from .capacities import CutsOnSets, OfPoints, OfUnits, set_keys
 from .family import (
+    AnyIntegers,
     BlockLists,
     ClusterLimits,
     Marks,
     Reals,
     TermSums,
+    list_products,
     require_blocks,
     require_starts,
 )
 
-# Parts of sets that are spread out over all blocks at a time, to bound the memory that they take.
-_AT_ONCE = 2**22
+# Times that a term is rounded, at most: that of a pair of leaves, w (p - g) t, is the longest one.
+_ROUNDINGS = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,11 @@ class _CapacityCliques(CutsOnSets):
         if (np.diff(start) < self._filled(limits, weights)).any():
             raise Rejected("a capacity clique has no more leaves than clusters that are filled")
 
+    @property
+    def n_products(self) -> int:
+        lengths = np.diff(self.leaf_start)
+        return int((lengths * (lengths + np.diff(self.start))).sum())
+
     def _filled(self, limits: ClusterLimits | None, weights: Reals) -> Reals:
         """Return the number g of clusters that the set of each cut can fill."""
         return most_filled(self.known_measure(limits, weights).limits, self.set_measures)
@@ -84,26 +91,20 @@ class _CapacityCliques(CutsOnSets):
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         if not len(self):
             return
-        m, measure = sums.m, self.known_measure(sums.limits, weights)
-        lengths = np.diff(self.leaf_start)
-        owner = np.repeat(np.arange(len(self)), lengths)
-        shared = t * measure.heaviest * (lengths - self._filled(sums.limits, weights))
-        at_once = max(1, _AT_ONCE // m)
-        for first in range(0, len(self), at_once):
-            last = min(first + at_once, len(self))
-            q = self.set_rows(m, first, last)
-            entries = slice(self.leaf_start[first], self.leaf_start[last])
-            y = np.zeros((last - first, m))
-            np.add.at(y, (owner[entries] - first, self.leaves[entries]), 1.0)
-            # Products of positions, without those of a position with itself. Each term is rounded
-            # six times at most, as sums of 5 terms are.
-            pairs = 0.5 * (y.T * shared[first:last]) @ y
-            np.fill_diagonal(pairs, 0.5 * shared[first:last] @ (y * (y - 1.0)))
-            links = (y.T * (0.5 * measure.rate * t[first:last])) @ q
-            is_leaf, is_inside = (y > 0.0).astype(float), (q > 0.0).astype(float)
-            both = is_leaf.T @ is_inside
-            sums.add_matrices(pairs, 5.0 * (is_leaf.T @ is_leaf))
-            sums.add_matrices(-(links + links.T), 5.0 * (both + both.T))
+        measure = self.known_measure(sums.limits, weights)
+        shared = np.diff(self.leaf_start) - self._filled(sums.limits, weights)
+        shared *= measure.heaviest * t
+        for cut, first, second in list_products(self.leaf_start, self.leaf_start):
+            pair = first < second
+            self._add(sums, first[pair], self.leaves[second[pair]], shared[cut[pair]])
+        for cut, leaf, entry in list_products(self.leaf_start, self.start):
+            values = -measure.rate * self.parts[entry] * t[cut]
+            self._add(sums, leaf, self.blocks[entry], values)
+
+    def _add(self, sums: TermSums, leaf: AnyIntegers, block: AnyIntegers, values: Reals) -> None:
+        """Add terms of leaves, by their positions, and blocks."""
+        i = self.leaves[leaf]
+        sums.add(i, block, np.where(i == block, values, 0.5 * values), _ROUNDINGS)
 
     def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
         if not len(self):

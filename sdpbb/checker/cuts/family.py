@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -157,6 +157,25 @@ def require_starts(start: AnyIntegers, length: int, what: str) -> None:
         raise Rejected(f"{what}: expected numbers in 0..{length}")
 
 
+def list_products(
+    first: AnyIntegers, second: AnyIntegers
+) -> Iterator[tuple[AnyIntegers, AnyIntegers, AnyIntegers]]:
+    """Yield all pairs of an entry of a list and one of another, for the two lists of each cut.
+
+    first, second : starts of the lists, (number of cuts + 1,)
+
+    Yields the cut of each pair, and the positions of both entries.
+    """
+    widths = np.diff(second)
+    ends = np.cumsum(np.diff(first) * widths)
+    total = int(ends[-1]) if len(ends) else 0
+    for begin in range(0, total, _TERMS_AT_ONCE):
+        pair = np.arange(begin, min(begin + _TERMS_AT_ONCE, total))
+        owner = np.searchsorted(ends, pair, side="right")
+        row, column = np.divmod(pair - ends[owner], widths[owner])
+        yield owner, first[owner + 1] + row, second[owner] + column
+
+
 class TermSums:
     """Sums of terms at the entries of the upper triangle of an (m, m) matrix.
 
@@ -197,11 +216,11 @@ class TermSums:
         for matrix, terms in zip(self.matrices, (values, np.abs(values), counts), strict=True):
             matrix += terms
 
-    def add(self, i: AnyIntegers, j: AnyIntegers, values: Reals) -> None:
-        """Add values (number,) at the entries (i, j)."""
+    def add(self, i: AnyIntegers, j: AnyIntegers, values: Reals, roundings: float = 1.0) -> None:
+        """Add values (number,) at the entries (i, j), each rounded so many times at most."""
         m = self.m
         position = np.minimum(i, j).astype(np.int64) * m + np.maximum(i, j)
         for matrix, terms in zip(
-            self.matrices, (values, np.abs(values), (values != 0.0)), strict=True
+            self.matrices, (values, np.abs(values), roundings * (values != 0.0)), strict=True
         ):
             matrix += np.bincount(position, terms, m * m).reshape(m, m)

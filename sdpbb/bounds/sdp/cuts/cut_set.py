@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -150,20 +151,22 @@ class ScaledCuts:
     """CutSet in the coordinates of Y, ready for the compiled sweeps.
 
     Each cut is <B, Y> >= b with a symmetric matrix B of Frobenius norm 1. The sweeps read and
-    write the upper triangle only: `position` is row * m + column, `coefficient` the factor of the
-    entry in <B, Y> (twice the matrix entry off the diagonal; 0 where Y is), `entry` the matrix
-    entry of B.
+    write the upper triangle only, in svec coordinates: entries off the diagonal times sqrt(2), so
+    that products of vectors are those of matrices.
 
-    touched : the positions that cuts have terms at, in ascending order; place : of the position of
-        each term, among them, (number of terms,)
+    position : row * m + column of each term; entry : the entry of B there; term : the same in svec
+        coordinates, 0 where Y is 0
+    touched : the positions that cuts have terms at, in ascending order; root : what the entry of
+        each is multiplied by in svec coordinates; place : of the position of each term, among them
     norm : (number of cuts,) the factor that the unscaled cut was divided by
     """
 
     cuts: CutSet
     position: NDArray[np.int64]
     touched: NDArray[np.int64]
-    place: NDArray[np.int32]
-    coefficient: NDArray[np.float64]
+    root: NDArray[np.float64]
+    place: NDArray[np.uint32]
+    term: NDArray[np.float64]
     entry: NDArray[np.float64]
     rhs: NDArray[np.float64]
     norm: NDArray[np.float64]
@@ -189,17 +192,20 @@ class ScaledCuts:
         is_touched = np.zeros(m * m, dtype=bool)
         is_touched[position] = True
         touched = np.flatnonzero(is_touched)
-        place = np.empty(m * m, np.int32)
+        # Compiled loops are a third faster at places that have no sign.
+        place = np.empty(m * m, np.uint32)
         place[touched] = np.arange(len(touched))
+        entry /= norm[cuts.owner]
+        root = np.where(touched % (m + 1) == 0, 1.0, math.sqrt(2.0))
+        place = place[position]
         return cls(
             cuts=cuts,
             position=position,
             touched=touched,
-            place=place[position],
-            coefficient=np.where(
-                forbidden[cuts.row, cuts.column], 0.0, coefficient / norm[cuts.owner]
-            ),
-            entry=entry / norm[cuts.owner],
+            root=root,
+            place=place,
+            term=np.where(forbidden[cuts.row, cuts.column], 0.0, root[place] * entry),
+            entry=entry,
             rhs=cuts.rhs / norm,
             norm=norm,
         )
