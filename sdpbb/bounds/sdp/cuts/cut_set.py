@@ -154,15 +154,15 @@ class ScaledCuts:
     write the upper triangle only, in svec coordinates: entries off the diagonal times sqrt(2), so
     that products of vectors are those of matrices.
 
-    position : row * m + column of each term; entry : the entry of B there; term : the same in svec
-        coordinates, 0 where Y is 0
-    touched : the positions that cuts have terms at, in ascending order; root : what the entry of
-        each is multiplied by in svec coordinates; place : of the position of each term, among them
+    touched : positions, row * m + column, that cuts have terms at, in ascending order
+    root : what the entry at each is multiplied by in svec coordinates
+    place : of the position of each term, among them
+    entry : the entry of B there
+    term : the same in svec coordinates, 0 where Y is 0
     norm : (number of cuts,) the factor that the unscaled cut was divided by
     """
 
     cuts: CutSet
-    position: NDArray[np.int64]
     touched: NDArray[np.int64]
     root: NDArray[np.float64]
     place: NDArray[np.uint32]
@@ -183,28 +183,19 @@ class ScaledCuts:
         inverse_roots : the diagonal of D^-1/2
         forbidden : (m, m) entries that are 0
         """
-        m = len(inverse_roots)
-        coefficient = cuts.coefficient * inverse_roots[cuts.row] * inverse_roots[cuts.column]
-        entry = np.where(cuts.row == cuts.column, coefficient, 0.5 * coefficient)
-        norm = np.sqrt(np.bincount(cuts.owner, weights=coefficient * entry, minlength=len(cuts)))
-        norm[norm == 0] = 1.0  # a merged cut can lose all of its terms
-        position = cuts.row.astype(np.int64) * m + cuts.column
-        is_touched = np.zeros(m * m, dtype=bool)
-        is_touched[position] = True
-        touched = np.flatnonzero(is_touched)
-        # Compiled loops are a third faster at places that have no sign.
-        place = np.empty(m * m, np.uint32)
-        place[touched] = np.arange(len(touched))
-        entry /= norm[cuts.owner]
-        root = np.where(touched % (m + 1) == 0, 1.0, math.sqrt(2.0))
-        place = place[position]
+        from sdpbb.bounds.sdp.cuts.cut_kernels import scaled_terms
+
+        touched, place, entry, norm = scaled_terms(
+            cuts.start, cuts.row, cuts.column, cuts.coefficient, inverse_roots
+        )
+        root = np.where(touched % (len(inverse_roots) + 1) == 0, 1.0, math.sqrt(2.0))
+        allowed = np.where(forbidden.reshape(-1)[touched], 0.0, root)
         return cls(
             cuts=cuts,
-            position=position,
             touched=touched,
             root=root,
             place=place,
-            term=np.where(forbidden[cuts.row, cuts.column], 0.0, root[place] * entry),
+            term=allowed[place] * entry,
             entry=entry,
             rhs=cuts.rhs / norm,
             norm=norm,
@@ -216,6 +207,11 @@ class ScaledCuts:
     @property
     def start(self) -> NDArray[np.int64]:
         return self.cuts.start
+
+    @property
+    def position(self) -> NDArray[np.int64]:
+        """Position of each term."""
+        return self.touched[self.place]
 
 
 @stored
