@@ -13,6 +13,7 @@ from sdpbb.bounds.sdp.cuts.capacities import CapacityClique, CapacityCuts, capac
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.checker.cuts import Cuts
 from sdpbb.checker.cuts.capacities import PointCapacities, WeightCapacities
 from sdpbb.checker.cuts.capacity_cliques import PointCapacityCliques
 from sdpbb.checker.rejection import Rejected
@@ -343,6 +344,22 @@ def test_more_clusters_than_leaves_are_rejected():
     limits = CheckedSizes(8, 3, 2, 3)
     with pytest.raises(Rejected, match="no more leaves"):
         cuts.check(3, e, none, limits)
+
+
+def test_as_many_cliques_as_long_roots_have_are_accepted():
+    """Their terms are few, however many blocks there are."""
+    m, number = 2000, 20_000
+    starts, leaves = 2 * np.arange(number + 1), np.random.default_rng(0).integers(0, m, 2 * number)
+    blocks = np.tile(np.arange(2, dtype=np.int32), number)
+    family = PointCapacityCliques(
+        starts, blocks, np.ones(2 * number, np.int64), starts, leaves.astype(np.int32)
+    )
+    cuts, e, none = Cuts.of(1000, family), np.ones(m), np.zeros((m, m), bool)
+    cuts.check(1000, e, none, CheckedSizes(m, 1000, 2, 2))
+    sums, absolute, _ = cuts.sums(np.ones(number), e, none, CheckedSizes(m, 1000, 2, 2))
+    # Of g = 1, w = 2: leaves 2 Z_jl, and four of the set.
+    assert sums.sum() == number * (2.0 - 4.0)
+    assert absolute.sum() == number * (2.0 + 4.0)
 
 
 def test_leaves_that_are_apart_but_share_the_rest_of_a_cluster_are_found():

@@ -101,12 +101,12 @@ def test_values_and_scaling_agree_with_dense_matrices(seed):
     inverse_roots = 1 / np.sqrt(rng.integers(1, 5, size=m))
     forbidden = rng.random((m, m)) < 0.3
     scaled = ScaledCuts.of(cuts, inverse_roots, forbidden)
-    np.testing.assert_array_equal(scaled.touched[scaled.place], scaled.position)
+    np.testing.assert_array_equal(scaled.position, cuts.row.astype(int) * m + cuts.column)
     assert np.all(np.diff(scaled.touched) > 0)
-    off = cuts.row != cuts.column
-    whole = np.where(off, 2.0, 1.0) * scaled.entry
-    is_free = ~forbidden[cuts.row, cuts.column]
-    np.testing.assert_allclose(scaled.coefficient, np.where(is_free, whole, 0.0), atol=1e-15)
+    root = np.where(cuts.row == cuts.column, 1.0, np.sqrt(2.0))
+    np.testing.assert_array_equal(scaled.root[scaled.place], root)
+    free = ~forbidden[cuts.row, cuts.column]
+    np.testing.assert_allclose(scaled.term, np.where(free, root * scaled.entry, 0.0), atol=1e-15)
     for c in range(len(cuts)):
         terms = slice(cuts.start[c], cuts.start[c + 1])
         upper = np.zeros(m * m)
