@@ -319,7 +319,7 @@ EVIDENCE = {
     "N": (lambda N: N - 1, "N is negative"),
     "multipliers": (lambda t: -t, "a multiplier is negative"),
     "star_blocks": (lambda star: star + 9, "a cut has a block that is none"),
-    "star_start": (lambda start: start * 2, "star_start: expected numbers in"),
+    "star_start": (lambda start: start * 2, "the starts of stars: expected numbers in"),
     "cliques": (lambda cliques: cliques - 1, "a cut has a block that is none"),
     "complements": (lambda _: np.array([[0, 1, 2]], np.int32), ""),
 }

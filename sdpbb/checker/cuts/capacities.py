@@ -37,6 +37,7 @@ from .family import (
     Reals,
     TermSums,
     require_blocks,
+    require_lists,
 )
 
 # Products of a set's blocks in all cuts, at most: their sums take seconds.
@@ -97,9 +98,9 @@ class CutsOnSets(CutsOnLists):
 
     def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
         start, blocks, parts = self.start, self.blocks, self.parts
-        self.check_starts("capacity cuts")
-        if (np.diff(start) < 0).any() or not blocks.shape == parts.shape == (start[-1],):
-            raise Rejected("the starts of capacity cuts do not fit their blocks")
+        require_lists(start, blocks.shape, "capacity cuts")
+        if parts.shape != blocks.shape:
+            raise Rejected("capacity cuts do not have a part of each of their blocks")
         require_blocks(blocks, len(weights))
         if (np.diff(blocks) <= 0)[np.diff(self._owner) == 0].any():
             raise Rejected("the blocks of a capacity cut are not in ascending order")

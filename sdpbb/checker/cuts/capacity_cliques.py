@@ -35,7 +35,7 @@ from .family import (
     TermSums,
     list_products,
     require_blocks,
-    require_starts,
+    require_lists,
 )
 
 # Times that a term is rounded, at most: that of a pair of leaves, w (p - g) t, is the longest one.
@@ -66,11 +66,7 @@ class _CapacityCliques(CutsOnSets):
     def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
         super().check(k, weights, adjacency, limits)
         start, leaves = self.leaf_start, self.leaves
-        if start.ndim != 1 or start.dtype.kind != "i" or len(start) != len(self) + 1:
-            raise Rejected("the starts of leaves are no list of whole numbers, one for each cut")
-        require_starts(start, leaves.size, self.KEYS[3].name)
-        if start[0] != 0 or leaves.shape != (start[-1],):
-            raise Rejected("the starts of leaves do not fit these")
+        require_lists(start, leaves.shape, "leaves", len(self))
         require_blocks(leaves, len(weights))
         if not len(self):
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -137,13 +138,6 @@ class CutsOnLists(CheckedCuts):
     def count(cls, shapes: Sequence[tuple[int, ...]]) -> int:
         return shapes[0][0] - 1
 
-    def check_starts(self, name: str) -> None:
-        """Raise `Rejected` unless the starts are in order; name : of the cuts, in messages."""
-        start = self.start
-        if start.ndim != 1 or start.dtype.kind != "i" or len(start) == 0 or start[0] != 0:
-            raise Rejected(f"the starts of {name} are no list of whole numbers that begins with 0")
-        require_starts(start, self.blocks.size, self.KEYS[0].name)
-
 
 def require_blocks(blocks: AnyIntegers, m: int) -> None:
     """Raise `Rejected` unless these are numbers of m blocks."""
@@ -151,10 +145,24 @@ def require_blocks(blocks: AnyIntegers, m: int) -> None:
         raise Rejected(f"a cut has a block that is none of 0..{m - 1}")
 
 
-def require_starts(start: AnyIntegers, length: int, what: str) -> None:
-    """Raise `Rejected` unless all numbers are in 0..length: their differences do not overflow."""
-    if start.size and not (start.min() >= 0 and start.max() <= length):
-        raise Rejected(f"{what}: expected numbers in 0..{length}")
+def require_lists(
+    start: AnyIntegers, shape: tuple[int, ...], what: str, count: int | None = None
+) -> None:
+    """Raise `Rejected` unless these are the starts of lists, and the end of the last one.
+
+    shape : of the array that has the entries of all lists, one after the other
+    what : the lists, in messages
+    count : number of lists; None for any
+    """
+    if start.ndim != 1 or start.dtype.kind != "i" or len(start) == 0 or start[0] != 0:
+        raise Rejected(f"the starts of {what} are no list of whole numbers that begins with 0")
+    if count is not None and len(start) != count + 1:
+        raise Rejected(f"there are {len(start) - 1} lists of {what}, not one for each cut")
+    length = math.prod(shape)
+    if start.min() < 0 or start.max() > length:  # their differences could overflow
+        raise Rejected(f"the starts of {what}: expected numbers in 0..{length}")
+    if (np.diff(start) < 0).any() or shape != (start[-1],):
+        raise Rejected(f"the starts of {what} do not fit their entries")
 
 
 def list_products(

@@ -38,6 +38,7 @@ from .family import (
     Reals,
     TermSums,
     require_blocks,
+    require_lists,
 )
 
 
@@ -48,12 +49,11 @@ class _ListedCliques(CutsOnLists):
     IS_LARGEST: ClassVar[bool]
 
     def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
-        start, blocks = self.start, self.blocks
-        self.check_starts("cliques of listed sizes")
-        lengths = np.diff(start)
-        if (lengths != lengths[:1]).any() or (lengths < 0).any() or blocks.shape != (start[-1],):
-            raise Rejected("the starts of cliques of listed sizes do not fit their blocks")
-        require_blocks(blocks, len(weights))
+        require_lists(self.start, self.blocks.shape, "cliques of listed sizes")
+        require_blocks(self.blocks, len(weights))
+        lengths = np.diff(self.start)
+        if (lengths != lengths[:1]).any():
+            raise Rejected("cliques of listed sizes are not of one length")
         if not len(self):
             return
         listed = limits.listed if isinstance(limits, CheckedSizes) else None

@@ -40,7 +40,7 @@ from .family import (
     Reals,
     TermSums,
     require_blocks,
-    require_starts,
+    require_lists,
 )
 
 _PLACES = 30  # five edges and five chords, with three blocks each
@@ -83,11 +83,7 @@ class Pentagons(CheckedCuts):
             raise Rejected(f"pentagons of shape {cycles.shape}, not rows of 5")
         if estimates.ndim != 2 or estimates.shape[1] != 3 or estimates.dtype.kind != "i":
             raise Rejected(f"estimates of shape {estimates.shape}, not rows of 3")
-        if start.shape != (len(cycles) + 1,) or start.dtype.kind != "i" or start[0] != 0:
-            raise Rejected("the starts of estimates are no list, from 0 on, for each pentagon")
-        require_starts(start, len(estimates), "estimate_start")
-        if (np.diff(start) < 0).any() or start[-1] != len(estimates):
-            raise Rejected("the starts of estimates do not fit them")
+        require_lists(start, estimates.shape[:1], "estimates", len(cycles))
         place, block, points = estimates.T.astype(np.int64)
         require_blocks(cycles, m)
         require_blocks(block, m)

@@ -34,6 +34,7 @@ from .family import (
     Reals,
     TermSums,
     require_blocks,
+    require_lists,
 )
 
 
@@ -93,9 +94,7 @@ class ListedSizes(CutsOnLists):
 
     def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
         start, blocks, m = self.start, self.blocks, len(weights)
-        self.check_starts("listed sizes")
-        if (np.diff(start) < 0).any() or blocks.shape != (start[-1],):
-            raise Rejected("the starts of listed sizes do not fit their blocks")
+        require_lists(start, blocks.shape, "listed sizes")
         require_blocks(blocks, m)
         for first, last in zip(start[:-1].tolist(), start[1:].tolist(), strict=True):
             if (np.bincount(blocks[first:last], minlength=m) > weights).any():

@@ -30,6 +30,7 @@ from .family import (
     Reals,
     TermSums,
     require_blocks,
+    require_lists,
 )
 
 _LONGEST = 2**12
@@ -48,13 +49,12 @@ class Stars(CutsOnLists):
     IS_OPTIONAL: ClassVar = False
 
     def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
-        start, blocks = self.start, self.blocks
-        self.check_starts("stars")
-        if (self._lengths < 2).any() or blocks.shape != (start[-1],):
-            raise Rejected("a star has no leaves, or the starts of stars do not fit their blocks")
+        require_lists(self.start, self.blocks.shape, "stars")
+        if (self._lengths < 2).any():
+            raise Rejected("a star has no leaves")
         if self._lengths.max(initial=0) > _LONGEST:
             raise Rejected(f"a star of more than {_LONGEST} blocks")
-        require_blocks(blocks, len(weights))
+        require_blocks(self.blocks, len(weights))
 
     @cached_property
     def _lengths(self) -> NDArray[np.int64]:
