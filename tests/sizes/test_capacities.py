@@ -9,7 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.bounds.sdp.cuts.capacities import CapacityClique, CapacityCuts, capacity_cut
+from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts, capacity_cut
+from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityClique
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation

@@ -1,0 +1,165 @@
+"""Capacity cliques: more blocks than clusters that a set of points can fill.
+
+Let T be a set of t points that weigh 1, in clusters of limited sizes; g(t) at least the number of
+clusters that T can fill, in parts; and w the largest size. A list J of p > g(t) blocks, the leaves,
+has
+
+    sum of Z_ij over i in T, j in J <= g(t) + w (p - g(t)) sum of Z_jl over j < l in J:
+
+where no two leaves share a cluster, the left-hand side counts each cluster once at most; and else
+one Z_jl at least is not less than 1 / w. Two leaves of a group that is larger than a cluster, for
+one, cannot both be with most of it and not with each other.
+
+With measures other than points: `sdpbb.checker.cuts.capacity_cliques`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
+from sdpbb.checker.cuts.capacities import PointCapacities, SetMeasure, WeightCapacities
+from sdpbb.checker.cuts.capacity_cliques import PointCapacityCliques, WeightCapacityCliques
+from sdpbb.checker.cuts.family import CheckedCuts
+from sdpbb.checker.splits import most_filled
+
+CLIQUES: dict[type[CheckedCuts], type[CheckedCuts]] = {
+    PointCapacities: PointCapacityCliques,
+    WeightCapacities: WeightCapacityCliques,
+}
+"""Capacity cliques on the sets of each family of capacity cuts."""
+
+# Pairs of each block that are taken as cliques of two leaves, the most violated ones.
+_PARTNERS = 10
+# Terms of the cliques of a round, as a multiple of all entries of Z. With three times as many,
+# bounds rise as much in an iteration, and fewer iterations are done in the same time.
+_TERMS = 1
+
+
+def capacity_cliques(
+    Z: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    family: type[CheckedCuts],
+    measure: SetMeasure,
+    sets: list[NDArray[np.bool_]],
+    starts: NDArray[np.int64],
+    tolerance: float,
+    most: int,
+) -> CutSet:
+    """Return the most violated cliques on sets (m,) of whole blocks.
+
+    family : of the capacity cuts of these sets
+    starts : blocks that cliques of three leaves and more grow from
+    tolerance : minimum violation
+    most : maximum number of cliques
+    """
+    from sdpbb.bounds.sdp.cuts.capacity_kernels import grown_cliques, violated_pairs
+
+    m, found = len(Z), []
+    for T in sets:
+        clique = CapacityClique.of(measure, T)
+        if not 2 <= clique.n_leaves <= measure.limits.k:
+            continue
+        rows, side, shared = clique.rows(Z), clique.filled + tolerance, clique.shared
+        if clique.n_leaves == 2:
+            leaves = violated_pairs(Z, rows, side, shared, _PARTNERS)
+        else:
+            leaves = grown_cliques(Z, rows, side, shared, starts, clique.n_leaves)
+        leaves = np.unique(leaves, axis=0)
+        found.append((clique, leaves, clique.distances(Z, rows, weights, leaves)))
+    return _farthest(found, family, most, _TERMS * m * m)
+
+
+@dataclass(frozen=True, eq=False)
+class CapacityClique:
+    """Cliques on one set of whole blocks, as many leaves as make it binding.
+
+    blocks, parts : (b,) of the set, and their measures
+    filled : g, the clusters that it fills at most
+    n_leaves : p, the least whole number above g
+    shared : w (p - g), the coefficient of pairs of leaves
+    rate : r
+    """
+
+    blocks: NDArray[np.intp]
+    parts: NDArray[np.int64]
+    filled: float
+    n_leaves: int
+    shared: float
+    rate: float
+
+    @classmethod
+    def of(cls, measure: SetMeasure, T: NDArray[np.bool_]) -> CapacityClique:
+        """Return the cliques on a set (m,)."""
+        parts = measure.of_blocks[T]
+        filled = float(most_filled(measure.limits, np.array([parts.sum()]))[0])
+        n_leaves = int(filled) + 1
+        shared = measure.heaviest * (n_leaves - filled)
+        return cls(np.flatnonzero(T), parts, filled, n_leaves, shared, measure.rate)
+
+    def rows(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return r times the sum of q_i Z_ij over the set, (m,)."""
+        return np.asarray(self.rate * (Z[:, self.blocks] @ self.parts.astype(np.float64)))
+
+    def distances(
+        self,
+        Z: NDArray[np.float64],
+        rows: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        leaves: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """Return about the distances of Y to the violated cuts of leaves (number, p).
+
+        rows : (m,) of Z, see `rows`
+        """
+        pairs = Z[leaves[:, :, None], leaves[:, None, :]]
+        both = pairs.sum((1, 2)) - np.trace(pairs, axis1=1, axis2=2)
+        lacking = rows[leaves].sum(1) - self.filled - 0.5 * self.shared * both
+        inverse = 1.0 / weights[leaves]
+        own = self.rate**2 * (self.parts.astype(np.float64) ** 2 / weights[self.blocks]).sum()
+        squares = inverse.sum(1) ** 2 - (inverse**2).sum(1)
+        norms = 0.5 * own * inverse.sum(1) + 0.25 * self.shared**2 * squares
+        return np.asarray(lacking / np.sqrt(norms))
+
+    def cuts(self, family: type[CheckedCuts], leaves: NDArray[np.int64]) -> CutSet:
+        """Return the cuts of leaves (number, p), each row in ascending order."""
+        from sdpbb.bounds.sdp.cuts.capacity_kernels import clique_terms
+
+        row, column, coefficient, start = clique_terms(
+            leaves, self.blocks, self.rate * self.parts.astype(np.float64), self.shared
+        )
+        members = DefiningBlocks.uniform(CLIQUES[family], leaves)
+        rhs = np.full(len(leaves), -self.filled)
+        return CutSet(
+            start, row, column, coefficient, rhs, members.with_parts(self.blocks, self.parts)
+        )
+
+
+def _farthest(
+    found: list[tuple[CapacityClique, NDArray[np.int64], NDArray[np.float64]]],
+    family: type[CheckedCuts],
+    most: int,
+    most_terms: int,
+) -> CutSet:
+    """Return the cuts at the greatest distances, at most `most`, with `most_terms` terms."""
+    cuts = CutSet.empty()
+    if not found:
+        return cuts
+    distances = np.concatenate([distance for _, _, distance in found])
+    lengths = np.concatenate(
+        [np.full(len(leaves), leaves.shape[1] * len(clique.blocks)) for clique, leaves, _ in found]
+    )
+    order = np.argsort(-distances, kind="stable")[:most]
+    order = order[np.cumsum(lengths[order]) <= most_terms]
+    is_chosen = np.zeros(len(distances), bool)
+    is_chosen[order] = True
+    first = 0
+    for clique, leaves, _ in found:
+        chosen = leaves[is_chosen[first : first + len(leaves)]]
+        first += len(leaves)
+        if len(chosen):
+            cuts = cuts + clique.cuts(family, chosen)
+    return cuts
