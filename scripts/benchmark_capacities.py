@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 import sdpbb
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts
+from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityCliqueCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import InstanceNote
 from sdpbb.problem import Contraction, Instance, Partition, contract
@@ -39,17 +40,21 @@ SETS: dict[str, Case] = {
     "ecoli": ("balanced", "ecoli", ""),
     "500 blobs": ("hundreds", "five blobs", "100"),
 }
+NO_CLIQUES = CapacityCliqueCuts(per_block=0)
 CUTS = {
-    "none": CapacityCuts(per_round=0, cliques_per_block=0),
-    "sets": CapacityCuts(cliques_per_block=0),
-    "sets and cliques": CapacityCuts(),
+    "none": (CapacityCuts(per_round=0), NO_CLIQUES),
+    "sets": (CapacityCuts(), NO_CLIQUES),
+    "sets and cliques": (CapacityCuts(), CapacityCliqueCuts(after=0)),
 }
 CLOSED = 1e-4
 """Gap at which a root is proven."""
 
 
 def root(
-    instance: Instance, labels: NDArray[np.intp], cuts: CapacityCuts, seconds: float
+    instance: Instance,
+    labels: NDArray[np.intp],
+    cuts: tuple[CapacityCuts, CapacityCliqueCuts],
+    seconds: float,
 ) -> Iterator[dict[str, float]]:
     """Run a root until it is proven or its time is up; yield a row for each bound.
 
@@ -59,7 +64,7 @@ def root(
     assert isinstance(contraction, Contraction)
     cost = Partition(labels).cost(instance)
     parameters = SdpParameters()
-    separation = replace(parameters.separation, capacities=cuts)
+    separation = replace(parameters.separation, capacities=cuts[0], capacity_cliques=cuts[1])
     known = labels[contraction.representatives]
     run = AdmmRun(contraction, replace(parameters, separation=separation), known=known)
     begun, cutoff = time.perf_counter(), cost * (1.0 - CLOSED)

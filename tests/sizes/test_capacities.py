@@ -9,10 +9,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sdpbb
+from sdpbb.bounds.sdp.cuts import SeparationParameters
 from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts, capacity_cut
-from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityClique
+from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityClique, CapacityCliqueCuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.evidence import checked_cuts
+from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.cuts import Cuts
 from sdpbb.checker.cuts.capacities import PointCapacities, WeightCapacities
@@ -137,7 +139,7 @@ def cuts_of_all_sets(relaxation: Relaxation) -> CutSet:
     cuts = CutSet.empty()
     for family, measure in relaxation.measures.items():
         for chosen in product([False, True], repeat=relaxation.m):
-            if measure is not None and any(chosen):
+            if any(chosen):
                 cuts = cuts + capacity_cut(family, measure, np.array(chosen))
     return cuts
 
@@ -146,7 +148,7 @@ def cliques_of_all_sets(relaxation: Relaxation) -> CutSet:
     cuts = CutSet.empty()
     for family, measure in relaxation.measures.items():
         for chosen in product([False, True], repeat=relaxation.m):
-            if measure is None or not any(chosen):
+            if not any(chosen):
                 continue
             clique = CapacityClique.of(measure, np.array(chosen))
             if 2 <= clique.n_leaves <= relaxation.m:
@@ -310,7 +312,7 @@ def test_the_split_of_a_group_is_found():
     cuts = CapacityCuts().separate(Z, relaxation)
     violated = cuts.rhs - cuts.values(Z)
     assert violated.max() == pytest.approx(1.5)  # 3 (6 - 3) / 6, of 9 and of 3 points
-    assert not len(CapacityCuts(per_round=0, cliques_per_block=0).separate(Z, relaxation))
+    assert not len(CapacityCuts(per_round=0).separate(Z, relaxation))
     balanced = clustering_matrix(np.repeat([0, 1, 2], 6), np.ones(18))
     assert not len(CapacityCuts().separate(balanced, relaxation))
 
@@ -368,10 +370,10 @@ def test_leaves_that_are_apart_but_share_the_rest_of_a_cluster_are_found():
     halves = np.repeat([0, 1], 6)
     swapped = np.where(np.isin(np.arange(12), [0, 6]), 1 - halves, halves)
     Z = 0.5 * sum(clustering_matrix(labels, np.ones(12)) for labels in (halves, swapped))
-    assert not len(CapacityCuts().separate(Z, relaxation))  # of two clusterings
+    assert not len(CapacityCliqueCuts().separate(Z, relaxation))  # of two clusterings
     Z[0, 1] = Z[1, 0] = 0.0
-    cuts = CapacityCuts(per_round=0).separate(Z, relaxation)
-    assert not len(CapacityCuts(per_round=0, cliques_per_block=0).separate(Z, relaxation))
+    cuts = CapacityCliqueCuts().separate(Z, relaxation)
+    assert not len(CapacityCliqueCuts(per_block=0).separate(Z, relaxation))
     assert len(cuts)
     assert (cuts.values(Z) < cuts.rhs).all()
 
@@ -392,7 +394,10 @@ def test_certificates_with_capacity_cuts_are_verified(limits, weights, tmp_path)
     points = centres + rng.normal(size=(90, 2))
     instance = Instance(points, 3, weights=weights, **limits)
     path = tmp_path / "groups.cert"
-    parameters = sdpbb.SolverParameters(bounding="sdp", gap=5e-3)
+    separation = SeparationParameters(capacity_cliques=CapacityCliqueCuts(after=0))
+    parameters = sdpbb.SolverParameters(
+        bounding="sdp", gap=5e-3, sdp=SdpParameters(separation=separation)
+    )
     result = sdpbb.solve(instance, parameters, certificate=str(path))
     assert result.status is SolutionStatus.OPTIMAL
     measure = "point" if weights is None else "weight"

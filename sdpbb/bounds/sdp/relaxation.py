@@ -154,23 +154,28 @@ class Relaxation:
             return self.weight_bounds
         return CheckedSizes(own.n, own.k, own.least, own.most, own.listed)
 
-    @cached_property
-    def measures(self) -> dict[type[CheckedCuts], SetMeasure | None]:
-        """Measures of blocks for each family of capacity cuts; None where that is not limited."""
+    @property
+    def measures(self) -> dict[type[CheckedCuts], SetMeasure]:
+        """Measures of blocks for each family of capacity cuts, of those that limits are on."""
         limits = self.cluster_limits
         families = (PointCapacities, WeightCapacities)
-        found = {family: family.measure(limits, self.weights) for family in families}
+        found = ((family, family.measure(limits, self.weights)) for family in families)
         return {
-            family: None if measure is None or measure.limits.is_empty else measure
-            for family, measure in found.items()
+            family: measure
+            for family, measure in found
+            if measure is not None and not measure.limits.is_empty
         }
 
     @cached_property
-    def split_tables(self) -> dict[type[CheckedCuts], SplitTable | None]:
-        """Tables for each family of capacity cuts; None where no set is split."""
+    def set_limits(self) -> dict[type[CheckedCuts], tuple[SetMeasure, SplitTable]]:
+        """Measures, and tables of splits, for each family of capacity cuts that splits a set."""
+        found = {
+            family: (measure, SplitTable.of(measure)) for family, measure in self.measures.items()
+        }
         return {
-            family: None if measure is None else SplitTable.of(measure)
-            for family, measure in self.measures.items()
+            family: (measure, table)
+            for family, (measure, table) in found.items()
+            if table is not None
         }
 
     @cached_property

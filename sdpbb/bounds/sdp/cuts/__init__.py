@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts
+from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityCliqueCuts
 from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
 from sdpbb.bounds.sdp.cuts.complements import ComplementCuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
@@ -50,6 +51,9 @@ class SeparationParameters(Parameters):
     )
     capacities: CapacityCuts = parameter(
         CapacityCuts, "Cuts for limits on sizes: sets of blocks that clusters have to split."
+    )
+    capacity_cliques: CapacityCliqueCuts = parameter(
+        CapacityCliqueCuts, "Cuts for limits on sizes: more blocks than clusters that a set fills."
     )
     soft_pairs: SoftPairTerms = parameter(SoftPairTerms, "Terms of the prices of soft pairs.")
 

@@ -30,10 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.sdp.cuts.capacity_cliques import capacity_cliques
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
-from sdpbb.checker.cuts.capacities import PointCapacities, SetMeasure, WeightCapacities
+from sdpbb.checker.cuts.capacities import SetMeasure
 from sdpbb.checker.cuts.family import CheckedCuts
 from sdpbb.declaration import parameter
 
@@ -44,25 +43,19 @@ Set = NDArray[np.bool_]
 Lacking = tuple[float, Set]
 """A set (m,) and what it lacks."""
 
+# Rows of Z in whose order of entries sets grow. Time grows with the square of the number of blocks
+# for each.
+_ROWS = 100
 # Sets that are improved in a round, those that lack most.
 _IMPROVED = 80
-# Sets whose cliques are looked for differ by this share of the smaller one. Those of one group that
-# differ little are worth having: each has cliques of its own.
-_CLIQUES_APART = 0.02
 
 
 @stored
 @dataclass(frozen=True)
 class CapacityCuts(CutFamily):
-    """Capacity cuts and capacity cliques: sets of blocks that clusters of limited sizes split."""
+    """Capacity cuts: sets of blocks that clusters of limited sizes have to split."""
 
     per_round: int = parameter(20, "Maximum cuts per round. 0: none.", ge=0)
-    rows: int = parameter(
-        100,
-        "Rows of Z in whose order of entries sets grow, evenly spread.",
-        reason="Time grows with the square of the number of blocks for each.",
-        ge=1,
-    )
     apart: float = parameter(
         0.1,
         "Minimum share of blocks by which two sets of a round differ.",
@@ -71,68 +64,51 @@ class CapacityCuts(CutFamily):
         ge=0,
         lt=1,
     )
-    clique_sets: int = parameter(40, "Maximum sets per round whose cliques are looked for.", ge=0)
-    cliques_per_block: int = parameter(6, "Maximum cliques per block and round. 0: none.", ge=0)
     tolerance: float = parameter(
         1e-6, "Minimum violation of a cut, as a share of n / k.", ge=0, lt=1
     )
-    clique_tolerance: float = parameter(1e-4, "Minimum violation of a clique.", ge=0, lt=1)
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return the most violated cuts among sets that grow along rows of Z, and are improved."""
         cuts = CutSet.empty()
-        for family in (PointCapacities, WeightCapacities):
-            measure, table = relaxation.measures[family], relaxation.split_tables[family]
-            if measure is None or table is None:
-                continue
-            prefixes, improved = self._split_sets(Z, measure, table)
+        for family, (measure, table) in relaxation.set_limits.items():
+            _, improved = split_sets(Z, measure, table)
             least = self.tolerance * measure.limits.n / measure.limits.k
             violated = [pair for pair in improved if pair[0] > least]
-            for T in _spread(violated, self.apart, self.per_round):
+            for T in spread_sets(violated, self.apart, self.per_round):
                 cuts = cuts + capacity_cut(family, measure, T)
-            if self.cliques_per_block > 0:
-                some = _spread(prefixes + improved, _CLIQUES_APART, self.clique_sets)
-                both = [*some, *(~T for T in some)]
-                cuts = cuts + capacity_cliques(
-                    Z,
-                    relaxation.weights,
-                    family,
-                    measure,
-                    both,
-                    self._spread_rows(len(Z)),
-                    self.clique_tolerance,
-                    self.cliques_per_block * len(Z),
-                )
         return cuts
 
-    def _split_sets(
-        self, Z: NDArray[np.float64], measure: SetMeasure, table: SplitTable
-    ) -> tuple[list[Lacking], list[Lacking]]:
-        """Return prefixes of rows of Z that are split, and the best of them, improved."""
-        from sdpbb.bounds.sdp.cuts.capacity_kernels import best_prefixes, improve_set
 
-        step, sides, filled = table
-        m, q, rows = len(Z), measure.of_blocks.astype(np.float64), self._spread_rows(len(Z))
-        lacking, lengths, orders = best_prefixes(Z, q, measure.rate, sides, filled, step, rows)
-        prefixes = []
-        for place in np.argsort(-lacking, axis=None, kind="stable").tolist():
-            a, kind = divmod(place, lacking.shape[1])
-            T = np.zeros(m, bool)
-            T[orders[a, : lengths[a, kind]]] = True
-            if T.any():
-                prefixes.append((float(lacking[a, kind]), T))
-        improved = []
-        for _, T in prefixes[:_IMPROVED]:
-            own = T.copy()
-            improved.append((improve_set(Z, q, measure.rate, sides, step, own), own))
-        return prefixes, improved
+def split_sets(
+    Z: NDArray[np.float64], measure: SetMeasure, table: SplitTable
+) -> tuple[list[Lacking], list[Lacking]]:
+    """Return prefixes of rows of Z that are split, and the best of them, improved."""
+    from sdpbb.bounds.sdp.cuts.capacity_kernels import best_prefixes, improve_set
 
-    def _spread_rows(self, m: int) -> NDArray[np.int64]:
-        """Return `rows` of m rows, or all."""
-        return np.unique(np.linspace(0, m - 1, min(m, self.rows)).astype(np.int64))
+    step, sides, filled = table
+    m, q, rows = len(Z), measure.of_blocks.astype(np.float64), spread_rows(len(Z))
+    lacking, lengths, orders = best_prefixes(Z, q, measure.rate, sides, filled, step, rows)
+    prefixes = []
+    for place in np.argsort(-lacking, axis=None, kind="stable").tolist():
+        a, kind = divmod(place, lacking.shape[1])
+        T = np.zeros(m, bool)
+        T[orders[a, : lengths[a, kind]]] = True
+        if T.any():
+            prefixes.append((float(lacking[a, kind]), T))
+    improved = []
+    for _, T in prefixes[:_IMPROVED]:
+        own = T.copy()
+        improved.append((improve_set(Z, q, measure.rate, sides, step, own), own))
+    return prefixes, improved
 
 
-def _spread(sets: list[Lacking], apart: float, most: int) -> list[Set]:
+def spread_rows(m: int) -> NDArray[np.int64]:
+    """Return some of m rows, evenly spread, or all."""
+    return np.unique(np.linspace(0, m - 1, min(m, _ROWS)).astype(np.int64))
+
+
+def spread_sets(sets: list[Lacking], apart: float, most: int) -> list[Set]:
     """Return sets that differ from each other, at most `most` of them: the ones that lack most.
 
     A set that has more than half of all blocks is replaced by its complement.

@@ -16,15 +16,23 @@ With measures other than points: `sdpbb.checker.cuts.capacity_cliques`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
+from sdpbb.bounds.sdp.cuts.capacities import split_sets, spread_rows, spread_sets
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
+from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.capacities import PointCapacities, SetMeasure, WeightCapacities
 from sdpbb.checker.cuts.capacity_cliques import PointCapacityCliques, WeightCapacityCliques
 from sdpbb.checker.cuts.family import CheckedCuts
 from sdpbb.checker.splits import most_filled
+from sdpbb.declaration import parameter
+
+if TYPE_CHECKING:
+    from sdpbb.bounds.sdp.relaxation import Relaxation
 
 CLIQUES: dict[type[CheckedCuts], type[CheckedCuts]] = {
     PointCapacities: PointCapacityCliques,
@@ -32,6 +40,9 @@ CLIQUES: dict[type[CheckedCuts], type[CheckedCuts]] = {
 }
 """Capacity cliques on the sets of each family of capacity cuts."""
 
+# Sets whose cliques are looked for differ by this share of the smaller one. Those of one group that
+# differ little are worth having: each has cliques of its own.
+_APART = 0.02
 # Pairs of each block that are taken as cliques of two leaves, the most violated ones.
 _PARTNERS = 10
 # Terms of the cliques of a round, as a multiple of all entries of Z. With three times as many,
@@ -39,38 +50,59 @@ _PARTNERS = 10
 _TERMS = 1
 
 
-def capacity_cliques(
-    Z: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    family: type[CheckedCuts],
-    measure: SetMeasure,
-    sets: list[NDArray[np.bool_]],
-    starts: NDArray[np.int64],
-    tolerance: float,
-    most: int,
-) -> CutSet:
-    """Return the most violated cliques on sets (m,) of whole blocks.
+@stored
+@dataclass(frozen=True)
+class CapacityCliqueCuts(CutFamily):
+    """Capacity cliques on sets of whole blocks and on their complements."""
 
-    family : of the capacity cuts of these sets
-    starts : blocks that cliques of three leaves and more grow from
-    tolerance : minimum violation
-    most : maximum number of cliques
-    """
-    from sdpbb.bounds.sdp.cuts.capacity_kernels import grown_cliques, violated_pairs
+    sets: int = parameter(40, "Maximum sets per round whose cliques are looked for.", ge=0)
+    per_block: int = parameter(6, "Maximum cliques per block and round. 0: none.", ge=0)
+    tolerance: float = parameter(1e-4, "Minimum violation of a clique.", ge=0, lt=1)
+    after: int = parameter(
+        150,
+        "Iterations of a root before the first search for these cuts.",
+        reason="Iterations with many terms take long. Where capacity cuts are enough, roots with "
+        "cliques from the beginning take up to three times as long.",
+        ge=0,
+    )
 
-    m, found = len(Z), []
-    for T in sets:
-        clique = CapacityClique.of(measure, T)
-        if not 2 <= clique.n_leaves <= measure.limits.k:
-            continue
-        rows, side, shared = clique.rows(Z), clique.filled + tolerance, clique.shared
-        if clique.n_leaves == 2:
-            leaves = violated_pairs(Z, rows, side, shared, _PARTNERS)
-        else:
-            leaves = grown_cliques(Z, rows, side, shared, starts, clique.n_leaves)
-        leaves = np.unique(leaves, axis=0)
-        found.append((clique, leaves, clique.distances(Z, rows, weights, leaves)))
-    return _farthest(found, family, most, _TERMS * m * m)
+    def is_due(self, n_iterations: float) -> bool:
+        """Return whether `after` iterations are over."""
+        return n_iterations >= self.after
+
+    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+        """Return the most violated cliques on sets that grow along rows of Z, and are improved."""
+        cuts = CutSet.empty()
+        for family, (measure, table) in relaxation.set_limits.items() if self.per_block else ():
+            prefixes, improved = split_sets(Z, measure, table)
+            sets = spread_sets(prefixes + improved, _APART, self.sets)
+            found = self._cliques(Z, relaxation.weights, measure, [*sets, *(~T for T in sets)])
+            cuts = cuts + _farthest(found, family, self.per_block * len(Z), _TERMS * Z.size)
+        return cuts
+
+    def _cliques(
+        self,
+        Z: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        measure: SetMeasure,
+        sets: list[NDArray[np.bool_]],
+    ) -> list[Found]:
+        """Return violated cliques on sets (m,) of whole blocks."""
+        from sdpbb.bounds.sdp.cuts.capacity_kernels import grown_cliques, violated_pairs
+
+        starts, found = spread_rows(len(Z)), []
+        for T in sets:
+            clique = CapacityClique.of(measure, T)
+            if not 2 <= clique.n_leaves <= measure.limits.k:
+                continue
+            rows, side, shared = clique.rows(Z), clique.filled + self.tolerance, clique.shared
+            if clique.n_leaves == 2:
+                leaves = violated_pairs(Z, rows, side, shared, _PARTNERS)
+            else:
+                leaves = grown_cliques(Z, rows, side, shared, starts, clique.n_leaves)
+            leaves = np.unique(leaves, axis=0)
+            found.append((clique, leaves, clique.distances(Z, rows, weights, leaves)))
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +170,12 @@ class CapacityClique:
         )
 
 
+Found = tuple[CapacityClique, NDArray[np.int64], NDArray[np.float64]]
+"""Cliques on a set, the leaves of the violated ones (number, p), and the distances to them."""
+
+
 def _farthest(
-    found: list[tuple[CapacityClique, NDArray[np.int64], NDArray[np.float64]]],
+    found: list[Found],
     family: type[CheckedCuts],
     most: int,
     most_terms: int,
