@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from heuristics.result import HeuristicResult
     from sdpbb.batch import BatchParameters, BatchResult, run_batch
+    from sdpbb.bounds.sdp.model import RelaxationModel, relaxation
     from sdpbb.checker.verdict import CertificateVerdict
     from sdpbb.constraint_checks import check_constraints
     from sdpbb.errors import (
@@ -112,6 +113,7 @@ _HOME = {
     "ProgressTable": "sdpbb.report",
     "Query": "sdpbb.queries.report",
     "QueryReport": "sdpbb.queries.report",
+    "RelaxationModel": "sdpbb.bounds.sdp.model",
     "Result": "sdpbb.result",
     "SdpbbError": "sdpbb.errors",
     "SoftCannotLinks": "sdpbb.problem",
@@ -130,6 +132,7 @@ _HOME = {
     "optimality_gap": "sdpbb.gaps.gap",
     "read_instance": "sdpbb.problem.formats",
     "read_trace": "sdpbb.traces.file",
+    "relaxation": "sdpbb.bounds.sdp.model",
     "resume": "sdpbb.solver",
     "run_batch": "sdpbb.batch",
     "solve": "sdpbb.solver",
@@ -176,6 +179,7 @@ __all__ = [
     "ProgressTable",
     "Query",
     "QueryReport",
+    "RelaxationModel",
     "Result",
     "SdpbbError",
     "SoftCannotLinks",
@@ -195,6 +199,7 @@ __all__ = [
     "optimality_gap",
     "read_instance",
     "read_trace",
+    "relaxation",
     "resume",
     "run_batch",
     "solve",

@@ -15,7 +15,7 @@ from sdpbb.errors import FileInUse, InstanceError, ParameterError
 from sdpbb.files import FilePath, output_problem, shown_path
 from sdpbb.locks import only_writer
 from sdpbb.parameters import SolverParameters
-from sdpbb.problem import ClusterConstraint, Instance, Partition
+from sdpbb.problem import ClusterConstraint, Contraction, Instance, Partition, contract
 from sdpbb.problem.cluster_rules import foreign_constraints
 from sdpbb.problem.compiled_constraints import is_built_in
 from sdpbb.problem.instance import check_instance
@@ -35,7 +35,7 @@ def check_compatibility(
     ParameterError
         If the parameters are none. If the instance's constraints on clusters are more than the
         bounding knows of, have no place in a checkpoint, or cannot be sent to other processes. If
-        there are soft constraints, of which the solver of the relaxation knows nothing.
+        it has more blocks than a conic solver is asked to solve.
     """
     check_instance(instance)
     if not isinstance(parameters, SolverParameters):
@@ -43,8 +43,7 @@ def check_compatibility(
         raise ParameterError(
             f"parameters = ...: of type {kind}; expected an sdpbb.SolverParameters"
         )
-    if instance.has_soft_constraints:
-        _check_soft(parameters)
+    _check_size_for_conic_solver(instance, parameters)
     fit = [
         repr(name) for name, entry in BOUNDING_METHODS.items() if entry.keeps_cluster_constraints
     ]
@@ -65,12 +64,16 @@ def check_compatibility(
         _check_picklable(custom, f"workers = {parameters.workers}: expected 1")
 
 
-def _check_soft(parameters: SolverParameters) -> None:
-    """Check that the solver of the relaxation knows of prices of soft pairs."""
-    if parameters.sdp.solver != "admm":
+def _check_size_for_conic_solver(instance: Instance, parameters: SolverParameters) -> None:
+    """Check that a conic solver, if one is asked for, can solve the relaxation of the root."""
+    sdp = parameters.sdp
+    if sdp.solver == "admm" or "sdp" not in BOUNDING_METHODS[parameters.bounding].parameters:
+        return
+    contraction = contract(instance)
+    if isinstance(contraction, Contraction) and contraction.n_blocks > sdp.conic.largest:
         raise ParameterError(
-            f"sdp.solver = {parameters.sdp.solver!r}: expected 'admm', as conic solvers do not "
-            "support soft constraints"
+            f"sdp.solver = {sdp.solver!r}: {contraction.n_blocks} blocks, expected at most "
+            f"sdp.conic.largest = {sdp.conic.largest}"
         )
 
 

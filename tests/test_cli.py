@@ -744,7 +744,7 @@ def test_a_reader_that_leaves_does_not_cost_the_result(start, data, tmp_path):
     assert json.loads((tmp_path / "out.json").read_text())["status"] == "optimal"
 
 
-HEAVY = ("numba", "scipy", "sklearn", "clarabel", "scs", "highspy", "joblib")
+HEAVY = ("numba", "scipy", "sklearn", "cvxpy", "clarabel", "scs", "highspy", "joblib")
 
 
 @pytest.mark.parametrize(

@@ -499,7 +499,7 @@ def test_ctrl_c_once_writes_what_was_found(data, tmp_path):
 def test_help_and_errors_do_not_wait_for_the_compiler(arguments, status):
     script = (
         "import atexit, sys\n"
-        "heavy = {'numba', 'scipy', 'sklearn', 'clarabel', 'scs', 'highspy', 'joblib'}\n"
+        "heavy = {'numba', 'scipy', 'sklearn', 'cvxpy', 'clarabel', 'scs', 'highspy', 'joblib'}\n"
         "atexit.register(lambda: print('LOADED', *(heavy & sys.modules.keys())))\n"
         "from sdpbb.__main__ import main; main()\n"
     )

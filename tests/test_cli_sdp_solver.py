@@ -91,9 +91,9 @@ def test_its_proofs_can_be_certified(solver, files, monkeypatch):
 
 
 def test_another_word_is_refused(files, monkeypatch, capsys):
-    arguments = (files / "points.txt", "--sdp-solver", "mosek")
+    arguments = (files / "points.txt", "--sdp-solver", "osqp")
     assert run(monkeypatch, "solve", *arguments) == ExitCode.USAGE
-    assert "'mosek'" in capsys.readouterr().err
+    assert "'osqp'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["solve", "gap"])
@@ -101,7 +101,16 @@ def test_a_missing_solver_is_told_in_one_line(command, files, monkeypatch, capsy
     monkeypatch.setitem(sys.modules, "clarabel", None)
     given = ["points.txt", "labels.txt"] if command == "gap" else ["points.txt"]
     arguments = (*(files / name for name in given), "--sdp-solver", "clarabel", "-q")
-    assert run(monkeypatch, command, *arguments) == ExitCode.BACKEND_FAILURE
+    assert run(monkeypatch, command, *arguments) == ExitCode.USAGE
     told = capsys.readouterr().err
-    assert told.startswith("error: clarabel cannot be imported")
+    assert "'clarabel': expected admm, or an installed conic solver: scs" in told
+    assert told.count("\n") == 1
+
+
+def test_too_many_blocks_are_told_in_one_line(files, monkeypatch, capsys):
+    write_points(files / "many.txt", np.random.default_rng(3).normal(size=(151, 2)), 3)
+    arguments = (files / "many.txt", "--sdp-solver", "scs")
+    assert run(monkeypatch, "solve", *arguments) == ExitCode.USAGE
+    told = capsys.readouterr().err
+    assert "151 blocks, expected at most sdp.conic.largest = 150" in told
     assert told.count("\n") == 1

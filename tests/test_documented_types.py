@@ -16,7 +16,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Libraries that have no types, or whose types are another project's matter.
 UNTYPED = (
     *("sklearn", "scipy", "numba", "pandas", "polars", "pyarrow", "matplotlib", "PIL"),
-    *("distributed", "gurobipy", "clarabel", "scs", "highspy", "joblib", "IPython"),
+    *("distributed", "gurobipy", "cvxpy", "highspy", "joblib", "IPython"),
 )
 # The package's own faults are for its own checks.
 OURS = "".join(f"[mypy-{name}.*]\nfollow_imports = silent\n" for name in ("sdpbb", "heuristics"))

@@ -40,6 +40,7 @@ except SystemExit:
         "scipy.spatial",
         "scipy.sparse.csgraph",
         "scipy.sparse.linalg",
+        "cvxpy",
         "highspy",
         "psutil",
         "sdpbb.archive.file",

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checkpoint import SavedRun, read_checkpoint, write_checkpoint
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import (
@@ -121,14 +120,6 @@ def test_other_processes_are_sent_what_can_be(executors, wrong):
     check(instance_with(Few()), bounding="colgen", **executors)
     check(instance_with(*BUILT_IN), bounding="colgen", **executors)
     check(instance_with(Unmoved(3)), bounding="colgen")
-
-
-def test_soft_constraints_are_refused_where_their_prices_are_not_known():
-    instance = Instance(POINTS, 3, soft_cannot_link=[(0, 1, 0.5)])
-    check(instance)
-    check(instance, bounding="colgen")
-    with pytest.raises(ParameterError, match=r"^sdp\.solver = 'scs': expected 'admm'"):
-        check(instance, sdp=SdpParameters(solver="scs"))
 
 
 def test_without_constraints_everything_goes(tmp_path):

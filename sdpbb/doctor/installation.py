@@ -104,6 +104,17 @@ def _optional() -> Iterator[Fact]:
             found = _version(name)
             problem = _PROBLEMS[name]() if found and name in _PROBLEMS else ""
             yield Fact(group, name, found or f"not installed; {install_command(extra)}", problem)
+    yield Fact(group, "Conic solvers", _conic_solvers())
+
+
+def _conic_solvers() -> str:
+    """Return the values of `--sdp-solver` beside admm."""
+    from sdpbb.backends.conic import conic_solvers
+
+    try:
+        return ", ".join(conic_solvers()) or "none"
+    except ImportError:  # a fact of its own says what is missing
+        return "none without cvxpy"
 
 
 def _packages(extra: str = "") -> list[str]:

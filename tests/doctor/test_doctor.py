@@ -1,4 +1,5 @@
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -23,15 +24,18 @@ def test_facts_of_this_installation():
     assert {fact.group for fact in facts} == {"Versions", "Machine", "Compiled kernels", "Optional"}
     assert "gurobipy" in found
     assert "pytest" not in found
+    assert {"clarabel", "scs"} <= {*found["Conic solvers"].value.split(", ")}
 
 
 def test_what_is_missing_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cvxpy", None)
     monkeypatch.setattr(installation, "_version", lambda name: None if name == "scs" else "1.0")
     monkeypatch.setattr(installation, "free_mebibytes", lambda: 100.0)
     monkeypatch.setattr(installation, "_PROBLEMS", {"gurobipy": lambda: "no licence: none"})
     found = named(installation_facts())
     assert found["scs"].problem == "scs is not installed; pip install scs"
     assert found["numpy"].problem == ""
+    assert found["Conic solvers"].value == "none without cvxpy"
     assert "only 100 MiB are free" in found["Memory"].problem
     assert found["gurobipy"].problem.startswith("no licence")
 

@@ -1,16 +1,13 @@
-"""Bounding of a node by an established conic solver: solve, evaluate, separate."""
+"""Bounding of a node by a conic solver of CVXPY: solve, evaluate, separate."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.backends.conic import ConicSolution, ConicSolver, solve_peng_wei
 from sdpbb.bounds.bound import BoundProgress, ProvenBound
 from sdpbb.bounds.sdp.cuts import SeparationParameters, separate
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
@@ -18,7 +15,6 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
-from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 from sdpbb.time_left import TimeLeft, no_limit
 
@@ -46,16 +42,16 @@ class ConicRunState(RelaxationState):
 
 
 class ConicRun(RelaxationRun):
-    """Bounding of one node by an established conic solver.
+    """Bounding of one node by a conic solver.
 
-    A round solves the relaxation with the present cuts by Clarabel or SCS (`solve_peng_wei`),
-    evaluates `safe_bound` at the dual values that come back, whatever the solver says of them,
-    adds the `ConicParameters.cuts_per_block` m most violated cuts at most, and drops those whose
-    multiplier is smaller than their slack. The node is given up when no cut is violated, the solver
-    ends without a solution, or bounds hardly rise any more.
+    A round solves the relaxation with the present cuts (`RelaxationModel`) and evaluates
+    `safe_bound` at the dual values, whatever the solver's status. It adds at most
+    `ConicParameters.cuts_per_block` m violated cuts, the most violated first, and drops cuts whose
+    multiplier is smaller than their slack. The run stalls when no cut is violated or bounds hardly
+    rise any more.
 
-    Where the solver says that there is no solution (fixed pairs may leave none), its dual values
-    are a direction in which the dual function grows without end, and it is followed from the best
+    If the solver reports that there is no solution (fixed pairs may leave none), its dual values
+    are a direction in which the dual function grows without end. The run follows it from the best
     dual values so far.
 
     A round is not interrupted. Its iterations are rounds.
@@ -70,29 +66,20 @@ class ConicRun(RelaxationRun):
         state: ConicRunState | None = None,
         warm_start: SdpWarmStart | None = None,
     ) -> None:
-        """Raises BackendFailure if the contraction has more than `ConicParameters.largest` blocks.
-
-        state : to go on from; without one, begin from the warm start if there is one
         """
-        m, largest = contraction.n_blocks, parameters.conic.largest
-        if m > largest:
-            raise BackendFailure(
-                f"{parameters.solver}: a relaxation of {m} blocks; expected at most {largest} "
-                "(ConicParameters.largest)"
-            )
+        Parameters
+        ----------
+        state : to resume from; None: start, from the warm start if there is one
+        """
         super().__init__(contraction, parameters)
         best = self._scatter_inside_blocks()
         self.state = ConicRunState(warm_start is not None, best) if state is None else state
         if warm_start is not None:
-            self._begin_at(warm_start)
+            dual, self.state.Z = warm_start.for_child(contraction, self.relaxation.scale)
+            self.state.cuts = dual.cuts.select(dual.multipliers > 0.0)
+            self._take(dual)
         conic = parameters.conic
         self._patience = conic.child if self.state.is_child else conic.root
-
-    def _begin_at(self, warm_start: SdpWarmStart) -> None:
-        """Take the cuts of the parent, and the bound that its dual values prove here."""
-        dual, self.state.Z = warm_start.for_child(self._contraction, self.relaxation.scale)
-        self.state.cuts = dual.cuts.select(dual.multipliers > 0.0)
-        self._take(dual)
 
     @property
     def n_iterations(self) -> int:
@@ -100,16 +87,19 @@ class ConicRun(RelaxationRun):
         return len(self.state.history)
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
-        """Complete a round; a conic solver cannot be left in one."""
+        """Complete a round; a conic solver cannot be interrupted in one."""
+        from sdpbb.bounds.sdp.model import RelaxationModel  # CVXPY takes most of a second to import
+
         n_cuts = len(self.state.cuts)
-        solver = cast(ConicSolver, self.parameters.solver)
-        solution, dual = solve_relaxation(self.relaxation, self.state.cuts, solver)
-        if solution.infeasible:
+        model = RelaxationModel(self.relaxation, self.state.cuts)
+        value = model.solve(self.parameters.solver)
+        dual = model.dual_point()
+        if value == np.inf:
             self._follow(dual, cutoff)
         else:
             self._take(dual)
         self.state.history.append((self.n_iterations + 1, self.state.best.value))
-        has_cuts = solution.Z is not None and self._next_cuts(solution.Z, dual)
+        has_cuts = model.Z.value is not None and self._next_cuts(model.Z.value, dual)
         stalled = not has_cuts or self._is_stalled(cutoff)
         bound = ProvenBound(self.state.best.value, self.state.dual)
         return BoundProgress(bound, stalled, n_cuts, self.n_iterations)
@@ -169,33 +159,6 @@ class ConicRun(RelaxationRun):
         worst = np.argsort(-distance, kind="stable")[: conic.cuts_per_block * relaxation.m]
         self.state.cuts = kept + fresh.select(worst)
         return len(worst) > 0
-
-
-def solve_relaxation(
-    relaxation: Relaxation, cuts: CutSet, solver: ConicSolver
-) -> tuple[ConicSolution, DualPoint]:
-    """Solve a relaxation with these cuts by a conic solver; return its solution and dual values.
-
-    Both are in units of the relaxation: by the solver's word (which proves nothing) the bound is
-    total - scale * value.
-
-    Raises
-    ------
-    BackendUnavailable, BackendFailure
-    """
-    m, roots = relaxation.m, 1.0 / relaxation.inverse_roots
-    entry = cuts.row.astype(np.int64) * m + cuts.column
-    solution = solve_peng_wei(
-        gram=roots[:, None] * relaxation.K * roots,
-        weights=relaxation.weights,
-        k=relaxation.k,
-        cannot_link=np.argwhere(np.triu(relaxation.forbidden)),
-        cuts=sp.csr_array((cuts.coefficient, (cuts.owner, entry)), shape=(len(cuts), m * m)),
-        rhs=cuts.rhs,
-        kernel=relaxation.kernel,
-        solver=solver,
-    )
-    return solution, DualPoint(solution.N, cuts, np.maximum(solution.multipliers, 0.0))
 
 
 def violated_cuts(

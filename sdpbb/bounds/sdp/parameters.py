@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts import SeparationParameters
 from sdpbb.declaration import Parameters, parameter
 from sdpbb.errors import ParameterError
-
-SdpSolver = Literal["admm", "clarabel", "scs"]
 
 
 @stored
@@ -136,7 +133,7 @@ class ConicParameters(Parameters):
     max_rounds: int = parameter(30, "Maximum rounds of a node.", ge=1)
     largest: int = parameter(
         150,
-        "Maximum blocks.",
+        "Maximum blocks of an instance; more are refused before the run.",
         reason="Clarabel factorises dense matrices of order m (m + 1) / 2: 1 GiB each for 150 "
         "blocks.",
         ge=1,
@@ -161,10 +158,12 @@ class SdpParameters(Parameters):
         ConicParameters,
         "Conic solvers, which solve each relaxation from scratch in rounds of cuts.",
     )
-    solver: SdpSolver = parameter(
+    solver: str = parameter(
         "admm",
-        "SDP solver: the built-in ADMM, or a conic solver (clarabel, scs) as a slow cross-check "
-        "for up to 150 blocks. Bounds are proven in the same way.",
+        "SDP solver: admm, which is built in, or a conic solver that CVXPY finds (clarabel, scs, "
+        "mosek, ...) as a slow cross-check for up to 150 blocks. Bounds are proven in the same "
+        "way.",
+        unit="admm, or a conic solver that CVXPY finds",
     )
     round_period: int = parameter(10, "Iterations between cut rounds.", ge=1)
     balance_period: int = parameter(10, "Iterations between changes of the penalty.", ge=1)
@@ -193,6 +192,10 @@ class SdpParameters(Parameters):
     )
 
     def check_combination(self) -> None:
+        if self.solver != "admm":
+            from sdpbb.backends.conic import require
+
+            require(self.solver)
         if self.max_iterations < self.bound_period:
             expected = f"at least bound_period = {self.bound_period}"
             raise ParameterError(f"max_iterations = {self.max_iterations}: expected {expected}")

@@ -3,17 +3,14 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 from heuristics import MultiStart
-from sdpbb.backends.conic import solve_peng_wei
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.cuts import separate
 from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, contract
-from tests.bounds.sdp.test_cuts import dense
 
 
 @pytest.fixture(scope="module")
@@ -27,42 +24,6 @@ def advanced(run, steps: int, cutoff: float = np.inf):
     for _ in range(steps):
         progress = run.advance(cutoff)
     return progress
-
-
-@pytest.mark.parametrize("solver", ["clarabel", "scs"])
-def test_without_cuts_the_bound_is_the_value_of_a_conic_solver(instance, solver):
-    contraction = contract(instance)
-    sums = contraction.weights[:, None] * contraction.means
-    reference = solve_peng_wei(
-        sums @ sums.T, contraction.weights, 3, contraction.cannot_link, solver=solver
-    )
-    assert reference.accurate
-    conic = contraction.total - reference.value
-    run = SdpBounding(SdpParameters(round_period=10**6)).start(contraction, None)
-    bound = advanced(run, 60).bound.value
-    assert bound <= conic + 1e-5 * conic
-    assert bound == pytest.approx(conic, rel=1e-5)
-
-
-@pytest.mark.long
-def test_with_the_same_cuts_too(instance):
-    contraction = contract(instance)
-    relaxation = Relaxation.of(contraction)
-    run = SdpBounding().start(contraction, None)
-    bound = advanced(run, 60).bound.value
-    cuts = run.warm_start().dual.cuts
-    assert len(cuts)
-    sums = contraction.weights[:, None] * contraction.means
-    rows = csr_array(dense(cuts, relaxation.m).reshape(len(cuts), -1))
-    reference = solve_peng_wei(
-        sums @ sums.T, contraction.weights, 3, contraction.cannot_link, rows, cuts.rhs
-    )
-    # The bound may rest on cuts that were dropped later, so only one side is a theorem here.
-    optimum = MultiStart().run(contraction, np.random.default_rng(0)).cost
-    conic = contraction.total - reference.value
-    assert conic <= optimum * (1 + 1e-6)
-    assert bound == pytest.approx(conic, rel=2e-3)
-    assert (cuts.values(reference.Z) >= cuts.rhs - 1e-5).all()
 
 
 def test_stops_rising_only_at_the_optimum_and_then_stalls(instance):

@@ -1,0 +1,261 @@
+"""The relaxation as a CVXPY problem: what holds in it, what is proven by it, and by the method."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.bounds.sdp.admm import Admm, AdmmState
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet
+from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
+from sdpbb.bounds.sdp.model import RelaxationModel
+from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.bounds.sdp.safe_bound import safe_bound
+from sdpbb.problem import Instance, Partition
+from tests.bounds.sdp.problems import small_problem, two_clusters
+from tests.enumeration import feasible_clusterings, random_instance, weighted
+from tests.examples import examples
+from tests.sizes.instances import sized_instance
+from tests.soft.instances import random_mixture, random_soft_instance
+
+SOLVERS = ("clarabel", "scs")
+SEEDS = st.integers(0, 10**6)
+KINDS = {
+    "constrained": lambda seed: random_instance(np.random.default_rng(seed), 8, n_min=2),
+    "weighted": lambda seed: weighted(
+        random_instance(np.random.default_rng(seed), 8, n_min=2), np.random.default_rng(seed)
+    ),
+    "sized": lambda seed: sized_instance(seed, 8),
+    "soft": lambda seed: random_soft_instance(np.random.default_rng(seed), 8),
+    "mixed": random_mixture,
+}
+
+
+def drawn(kind: str, seed: int) -> tuple[Instance, np.ndarray]:
+    """The first feasible instance of this kind from this seed on, and all its clusterings."""
+    while True:
+        instance = KINDS[kind](seed)
+        labels = feasible_clusterings(instance)
+        if len(labels) and np.ptp(instance.points) > 0.0:
+            return instance, labels
+        seed += 10**6
+
+
+def method_bound(model: RelaxationModel, target: float, most: int = 20_000) -> float:
+    """The best bound of the first-order method with the cuts of a model alone, up to a target."""
+    relaxation, parameters = model.relaxation, SdpParameters()
+    state = AdmmState.centre(relaxation, parameters.admm.penalty)
+    admm = Admm(relaxation, parameters.admm, parameters.spectrum, state)
+    admm.replace_cuts(model.cuts)
+    best = safe_bound(relaxation, admm.dual_point()).value
+    while best < target and state.n_iterations < most:
+        admm.iterate()
+        if state.n_iterations % parameters.balance_period == 0:
+            admm.balance()
+        if state.n_iterations % 50 == 0:
+            best = max(best, safe_bound(relaxation, admm.dual_point()).value)
+    return best
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_method_and_the_model_agree(kind):
+    @given(SEEDS, st.booleans())
+    @examples(25)
+    def agree(seed, has_cuts):
+        instance, labels = drawn(kind, seed)
+        model = sdpbb.relaxation(instance, cuts=has_cuts)
+        value, unit = model.solve("clarabel"), model.relaxation.scale + model.relaxation.total
+        proven, least = model.proven_bound(), min(Partition(row).cost(instance) for row in labels)
+        error = 1e-5 * unit
+        assert value <= least + error
+        assert proven <= least * (1 + 1e-12) + 1e-12 * unit
+        assert proven == pytest.approx(value, abs=error)
+        if model.relaxation.m > 1:
+            assert method_bound(model, value - error) == pytest.approx(value, abs=error)
+
+    agree()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_clustering_is_feasible_at_its_cost(kind):
+    @given(SEEDS, st.booleans())
+    @examples(20)
+    def holds(seed, has_cuts):
+        instance, labels = drawn(kind, seed)
+        model = sdpbb.relaxation(instance, cuts=has_cuts)
+        first = np.unique(model.block_of, return_index=True)[1]
+        roots = np.sqrt(model.weights)
+        for row in labels:
+            blocks = np.unique(row, return_inverse=True)[1][first]
+            of_clusters = np.bincount(blocks, model.weights)
+            Z = (blocks[:, None] == blocks) / of_clusters[blocks]
+            model.Y.value = roots[:, None] * Z * roots
+            np.testing.assert_allclose(model.Z.value, Z, rtol=1e-12, atol=1e-14 * Z.max())
+            soft = np.isfinite(multiplier_caps(model.relaxation, model.cuts))
+            for v in model.problem.variables():
+                if v is not model.Y:
+                    v.value = np.zeros(v.shape)
+                    v.value = model.constraints["cuts"].violation()[soft]
+            for name, constraint in model.constraints.items():
+                assert np.max(constraint.violation()) < 1e-9, name
+            value, cost = (
+                model.value(float(model.problem.objective.value)),
+                Partition(row).cost(instance),
+            )
+            error = 1e-9 * (model.relaxation.scale + model.relaxation.total + cost)
+            assert value <= cost + error
+            if model.relaxation.soft is None:
+                assert value >= cost - error
+
+    holds()
+
+
+def clouds(n: int, k: int, **more) -> Instance:
+    rng = np.random.default_rng(n)
+    points = rng.normal(size=(n, 3)) + 2.0 * rng.integers(0, 2, size=(n, 1))
+    order = rng.permutation(n)
+    must_link = [tuple(order[2 * p : 2 * p + 2]) for p in range(n // 10)]
+    cannot_link = [tuple(order[-2 * p - 2 : n - 2 * p]) for p in range(n // 5)]
+    return Instance(points, k, must_link, cannot_link, **more)
+
+
+@pytest.mark.parametrize(
+    ("n", "k"), [(20, 3), (26, 4), (18, 2), pytest.param(60, 4, marks=pytest.mark.slow)]
+)
+def test_solvers_agree_with_the_method_on_larger_instances(n, k):
+    for cuts in (False, True):
+        model = sdpbb.relaxation(clouds(n, k), cuts)
+        assert bool(len(model.cuts)) is cuts
+        error, values = 1e-5 * model.relaxation.total, []
+        for solver in SOLVERS:
+            values.append(model.solve(solver))
+            assert model.status == "optimal"
+            assert model.proven_bound() == pytest.approx(values[-1], abs=error)
+            assert (model.cuts.values(model.Z.value) >= model.cuts.rhs - 1e-4).all()
+        assert values[0] == pytest.approx(values[1], abs=error)
+        assert method_bound(model, values[0] - error) == pytest.approx(values[0], abs=error)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_solution_is_feasible_and_dual_values_complement_it(solver):
+    model = sdpbb.relaxation(clouds(20, 3))
+    model.solve(solver, **({"eps_abs": 1e-8, "eps_rel": 1e-8} if solver == "scs" else {}))
+    Z, dual, forbidden = model.Z.value, model.dual_point(), model.relaxation.forbidden
+    np.testing.assert_allclose(Z @ model.weights, 1, atol=1e-5)
+    assert np.diag(Z) @ model.weights == pytest.approx(3, abs=1e-5)
+    assert Z.min() > -1e-5
+    assert np.linalg.eigvalsh(Z).min() > -1e-6
+    assert abs(Z[forbidden]).max() < 1e-5
+    assert dual.N[~forbidden].min() > -1e-5
+    assert (dual.N * Z).sum() == pytest.approx(0, abs=1e-4)
+    slack = model.cuts.values(Z) - model.cuts.rhs
+    assert dual.multipliers @ slack == pytest.approx(0, abs=1e-4)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_kernel_is_one(solver):
+    problem = next(p for p in map(two_clusters, range(50)) if p.relaxation.kernel.shape[1])
+    model = RelaxationModel(problem.relaxation, CutSet.empty())
+    assert model.solve(solver) <= problem.optimum * (1 + 1e-5)
+    np.testing.assert_allclose(model.Y.value @ problem.relaxation.kernel, 0, atol=1e-4)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_no_solution_comes_with_a_direction(solver):
+    """Four blocks that are all apart, in three clusters: cannot-links and Z e = 1 leave
+    Z = diag(1 / e), of trace 4."""
+    relaxation = small_problem(0).relaxation
+    m, apart = 4, ~np.eye(4, dtype=bool)
+    instance = Instance(np.arange(4.0)[:, None], 3)
+    relaxation = replace(sdpbb.relaxation(instance).relaxation, forbidden=apart)
+    model = RelaxationModel(relaxation, CutSet.empty())
+    assert model.solve(solver) == np.inf
+    assert model.status.startswith("infeasible")
+    ray = model.dual_point()
+    bounds = [safe_bound(relaxation, ray.scaled(step)).value for step in (1e3, 1e4, 1e5)]
+    assert len(ray.N) == m
+    assert 0 < bounds[0] < bounds[1] < bounds[2]
+
+
+def test_own_inequalities_raise_the_value():
+    model = sdpbb.relaxation(clouds(20, 3), cuts=False)
+    first, proven = model.solve(), model.proven_bound()
+    at_least_six = model.Z[0, 0] <= 1.0 / (6.0 * model.weights[0])
+    smaller = cp.trace(model.Z) <= 2.5
+    assert model.solve(constraints=[at_least_six, smaller]) > first * (1 + 1e-4)
+    # Without the multipliers of the added inequalities, nothing more than before is proven.
+    assert model.proven_bound() <= proven * (1 + 1e-4)
+    assert model.solve() == pytest.approx(first, rel=1e-5)
+
+
+def test_cuts_can_be_chosen():
+    instance = clouds(20, 3)
+    model = sdpbb.relaxation(instance)
+    half = sdpbb.relaxation(instance, model.cuts.select(np.arange(0, len(model.cuts), 2)))
+    none = sdpbb.relaxation(instance, cuts=False)
+    assert 0 == len(none.cuts) < len(half.cuts) < len(model.cuts)
+    assert none.solve() < half.solve() * (1 + 1e-6) < model.solve() * (1 + 1e-5)
+
+
+def test_the_problem_can_be_exported():
+    model = sdpbb.relaxation(clouds(20, 3))
+    data = model.problem.get_problem_data("SCS")[0]
+    assert data["dims"].psd == [model.relaxation.m]
+    assert data["A"].shape[0] > len(model.cuts)
+
+
+def test_blocks_are_mapped_and_units_are_those_of_the_data():
+    instance = clouds(20, 3)
+    model, larger = (
+        sdpbb.relaxation(replace(instance, points=unit * instance.points), cuts=False)
+        for unit in (1.0, 1e6)
+    )
+    assert model.block_of.shape == (20,)
+    assert np.bincount(model.block_of).tolist() == model.weights.tolist()
+    assert larger.solve() == pytest.approx(1e12 * model.solve(), rel=1e-9)
+
+
+def test_what_has_no_relaxation():
+    with pytest.raises(sdpbb.InstanceError, match="no clustering satisfies the constraints"):
+        sdpbb.relaxation(Instance([[0.0], [1.0]], 1, cannot_link=[(0, 1)]))
+    with pytest.raises(sdpbb.InstanceError):
+        sdpbb.relaxation([[0.0], [1.0]])
+    model = sdpbb.relaxation(Instance([[0.0], [1.0], [3.0]], 2))
+    with pytest.raises(sdpbb.BackendFailure, match="without finite dual values"):
+        model.proven_bound()
+    with pytest.raises(sdpbb.BackendFailure, match=r"^mosek2: "):
+        model.solve("mosek2")
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 1), (2, 2), (3, 3), (4, 1)])
+def test_the_smallest_instances(n, k):
+    points = np.random.default_rng(n).normal(size=(n, 2))
+    model = sdpbb.relaxation(Instance(points, k))
+    scatter = 0.0 if n == k else ((points - points.mean(axis=0)) ** 2).sum()
+    assert model.solve() == pytest.approx(scatter, abs=1e-5)
+    assert model.proven_bound() == pytest.approx(scatter, abs=1e-5)
+
+
+def test_runs_that_need_no_model_do_not_import_cvxpy():
+    script = (
+        "import sys, sdpbb\n"
+        "from sdpbb.cli import main\n"
+        "sdpbb.SolverParameters(bounding='sdp').updated({'sdp.round_period': 5})\n"
+        "points = [[0.0], [0.1], [5.0], [5.1], [7.0]]\n"
+        "for bounding in ('sdp', 'colgen', 'hybrid'):\n"
+        "    sdpbb.solve(points, 2, cannot_link=[(0, 1)], bounding=bounding)\n"
+        "print('cvxpy' in sys.modules)\n"
+        "sdpbb.solve(points, 2, cannot_link=[(0, 1)], bounding='sdp',"
+        " parameters=sdpbb.SolverParameters().updated({'sdp.solver': 'scs'}))\n"
+        "print('cvxpy' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split()[-2:] == ["False", "True"]
