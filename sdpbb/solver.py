@@ -118,7 +118,7 @@ def solve(
         If the integer programming solver or a conic one fails, no worker process can be had, or
         the Dask cluster cannot be reached or has no workers. A checkpoint is written first.
     BackendUnavailable
-        If Dask or a conic solver is asked for and not installed.
+        If Dask is asked for and not installed.
     CertificateError
         If the certificate cannot be written in the end; the result is its attribute `result`.
     Interrupted

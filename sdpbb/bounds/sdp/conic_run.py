@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import BoundProgress, ProvenBound
-from sdpbb.bounds.sdp.cuts import SeparationParameters, separate
+from sdpbb.bounds.sdp.cuts import separate
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.problem import Contraction
@@ -111,7 +110,7 @@ class ConicRun(RelaxationRun):
     def affinity(self) -> NDArray[np.float64]:
         """Return Z of the last relaxation, nonnegative, zero on cannot-links.
 
-        Where no solver has returned any, it is as if all blocks were in all clusters.
+        Before there is one, all blocks count as one cluster.
         """
         if self.state.Z is None:
             return np.where(self.relaxation.forbidden, 0.0, 1.0 / self.relaxation.n)
@@ -152,7 +151,7 @@ class ConicRun(RelaxationRun):
         norm = ScaledCuts.of(self.state.cuts, relaxation.inverse_roots, relaxation.forbidden).norm
         slack = (self.state.cuts.values(Z) - self.state.cuts.rhs) / norm
         kept = self.state.cuts.select(dual.multipliers * norm > slack)
-        fresh = violated_cuts(relaxation, Z, self.parameters.separation)
+        fresh = self._violated_cuts(Z)
         fresh = fresh.select(~np.isin(fresh.keys, self.state.cuts.keys))
         norm = ScaledCuts.of(fresh, relaxation.inverse_roots, relaxation.forbidden).norm
         distance = (fresh.rhs - fresh.values(Z)) / norm
@@ -160,17 +159,14 @@ class ConicRun(RelaxationRun):
         self.state.cuts = kept + fresh.select(worst)
         return len(worst) > 0
 
-
-def violated_cuts(
-    relaxation: Relaxation, Z: NDArray[np.float64], parameters: SeparationParameters
-) -> CutSet:
-    """Return the most violated cuts at Z; those of costly families where there are no others."""
-    roots = 1.0 / relaxation.inverse_roots
-    Y = roots[:, None] * Z * roots
-    cuts = separate(relaxation, Y, (each for each in parameters.families if not each.is_costly))
-    if len(cuts):
-        return cuts
-    return separate(relaxation, Y, (each for each in parameters.families if each.is_costly))
+    def _violated_cuts(self, Z: NDArray[np.float64]) -> CutSet:
+        """Return the most violated cuts at Z; of costly families only if there are no others."""
+        roots = 1.0 / self.relaxation.inverse_roots
+        Y, families = roots[:, None] * Z * roots, self.parameters.separation.families
+        quick = separate(self.relaxation, Y, [each for each in families if not each.is_costly])
+        if len(quick):
+            return quick
+        return separate(self.relaxation, Y, [each for each in families if each.is_costly])
 
 
 def _sum(first: DualPoint, second: DualPoint) -> DualPoint:

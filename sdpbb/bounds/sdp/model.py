@@ -140,7 +140,8 @@ class RelaxationModel:
     def dual_point(self) -> DualPoint:
         """Return the dual values of the last solve, in units of `relaxation.scale`.
 
-        Of a problem without a solution they are a direction in which the dual function grows.
+        If the problem has no solution, they are a direction in which the dual function grows, or
+        zero if the solver returns none.
 
         Raises
         ------
@@ -155,6 +156,8 @@ class RelaxationModel:
 
     def _dual_values(self, name: str, count: int) -> NDArray[np.float64]:
         found = self.constraints[name].dual_value if count else np.zeros(0)
+        if found is None and self.status.startswith("infeasible"):  # some solvers return no ray
+            return np.zeros(count)
         if found is None or not np.isfinite(found).all():
             raise BackendFailure(f"the solver ended ({self.status}) without finite dual values")
         return np.asarray(found, np.float64).reshape(count)

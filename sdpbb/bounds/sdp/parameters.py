@@ -134,8 +134,8 @@ class ConicParameters(Parameters):
     largest: int = parameter(
         150,
         "Maximum blocks of an instance; more are refused before the run.",
-        reason="Clarabel factorises dense matrices of order m (m + 1) / 2: 1 GiB each for 150 "
-        "blocks.",
+        reason="Clarabel factorises dense matrices of order m (m + 1) / 2: for 150 blocks an "
+        "iteration takes 28 seconds, and 7 GiB. SCS takes 12 seconds for all of its iterations.",
         ge=1,
     )
 
