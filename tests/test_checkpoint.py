@@ -85,7 +85,7 @@ def test_a_new_process_knows_all_that_a_checkpoint_may_hold(tmp_path):
         for source in sources
         if re.search(r"^@stored$", source.read_text(encoding="utf-8"), re.MULTILINE)
     }
-    assert "sdpbb.bounds.sdp.conic_run" in registering
+    assert "sdpbb.bounds.sdp.admm_run" in registering
     script = (
         "import sys; from sdpbb.checkpoint import read_checkpoint\n"
         "read_checkpoint(sys.argv[1]); print(*sys.modules)"

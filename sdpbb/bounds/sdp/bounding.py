@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import matrices_mebibytes
 from sdpbb.bounds.method import BoundingMethod
-from sdpbb.bounds.sdp.admm_run import AdmmRun
+from sdpbb.bounds.sdp.admm_run import AdmmRun, AdmmRunState
 from sdpbb.bounds.sdp.conic_run import ConicRun
 from sdpbb.bounds.sdp.cuts import (  # with their loops, whose cache is looked at before a run
     SeparationParameters,
@@ -43,7 +43,7 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
 
     def __init__(self, parameters: SdpParameters | None = None) -> None:
         self.parameters = parameters or SdpParameters()
-        self._run: type[AdmmRun] | type[ConicRun] = AdmmRun
+        self._run = AdmmRun
         if self.parameters.solver != "admm":
             self._run, self.most_blocks_here = ConicRun, MOST_CONIC
 
@@ -88,10 +88,9 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         known: NDArray[np.intp] | None = None,
     ) -> RelaxationRun:
         """Return a new run on a node."""
-        if self._run is ConicRun:  # a known clustering is of no use to it
-            return ConicRun(contraction, self.parameters, warm_start=warm_start)
-        return AdmmRun(contraction, self.parameters, warm_start=warm_start, known=known)
+        return self._run(contraction, self.parameters, warm_start=warm_start, known=known)
 
     def resume(self, contraction: Contraction, state: RelaxationState) -> RelaxationRun:
-        """Return a run that goes on from its state on the same contraction, by the same solver."""
-        return self._run(contraction, self.parameters, state)  # type: ignore[arg-type]
+        """Return a run that goes on from its state on the same contraction."""
+        assert isinstance(state, AdmmRunState)
+        return self._run(contraction, self.parameters, state)
