@@ -31,12 +31,15 @@ def test_each_of_them_solves():
 
 
 def test_a_solver_that_is_not_there_is_named(monkeypatch):
-    with pytest.raises(ParameterError, match=r"^solver = 'osqp': expected admm, or .* clarabel"):
+    with pytest.raises(ParameterError, match=r"^solver = 'osqp': CVXPY finds none; .* of clarabel"):
         require("osqp")
+    with pytest.raises(ParameterError, match=r"expected one of admm, clarabel"):
+        require("osqp", "admm")
+    require("admm", "admm")
     monkeypatch.setitem(sys.modules, "scs", None)
-    with pytest.raises(ParameterError, match=r"^solver = 'scs': expected admm, or .*: clarabel"):
+    with pytest.raises(ParameterError, match=r"^solver = 'scs': CVXPY finds none; .* of clarabel"):
         require("scs")
-    with pytest.raises(BackendFailure, match=r"^scs: SolverError"):
+    with pytest.raises(ParameterError, match=r"^solver = 'scs': CVXPY finds none"):
         solve(problem(), "scs")
 
 

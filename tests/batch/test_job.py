@@ -39,7 +39,7 @@ def stated(job, **values):
         ({"memory_limit": -1.0}, "memory_limit = -1.0: expected MiB > 0"),
         ({"seed": -1}, "seed = -1: expected an integer >= 0"),
         ({"bounding": "lp"}, "bounding = 'lp': expected one of sdp, colgen, hybrid, decomposition"),
-        ({"sdp_solver": "lp"}, "sdp.solver = 'lp': expected admm, or an installed conic solver: "),
+        ({"sdp_solver": "lp"}, "sdp.solver = 'lp': CVXPY finds none; expected one of admm, "),
         ({"sdp.root.iterations": 0}, "sdp.root.iterations = 0: expected an integer >= 1"),
         ({"sdp.rot": 0}, "sdp.rot: unknown parameter; did you mean root?"),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -17,9 +18,10 @@ from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
-from sdpbb.errors import BackendFailure, InstanceError
+from sdpbb.errors import BackendFailure, InstanceError, ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.instance import check_instance
+from sdpbb.values import counted
 
 
 class RelaxationModel:
@@ -45,57 +47,66 @@ class RelaxationModel:
 
     Attributes
     ----------
-    Z : CVXPY expression (m, m), in 1 / (units of weights)
+    Z : CVXPY expression (m, m), in 1 / (units of `weights`)
     Y : CVXPY variable (m, m), without units
     problem : CVXPY problem, to export (`problem.get_problem_data`) or to build on
-    constraints : its constraints by name
+    constraints : its constraints by name; some of them may be empty
     status : status of the last solve in CVXPY's words; "" before
-    weights : (m,) weights e of the blocks
+    weights : (m,) weights e of the blocks: numbers of points, or weights of points in units in
+        which their mean is between 1/2 and 2
     block_of : (n,) block of each point
     cuts : the cuts; the terms of cut c are start[c]:start[c + 1] of row, column and coefficient
     relaxation : numbers behind the problem, such as K, scale and total
+    instance : instance of the node, with the node's pairs; None if it was not given
     """
 
     def __init__(
-        self, relaxation: Relaxation, cuts: CutSet, block_of: NDArray[np.intp] | None = None
+        self,
+        relaxation: Relaxation,
+        cuts: CutSet,
+        instance: Instance | None = None,
+        block_of: NDArray[np.intp] | None = None,
     ) -> None:
-        m, r, forbidden = relaxation.m, relaxation.inverse_roots, relaxation.forbidden
+        m, forbidden, r = relaxation.m, relaxation.forbidden, relaxation.inverse_roots
         self.relaxation, self.cuts, self.weights = relaxation, cuts, relaxation.weights
+        self.instance, self.status = instance, ""
         self.block_of = np.arange(m) if block_of is None else block_of
-        self.status = ""
-        self._free, self._zero = (
-            np.nonzero(np.triu(is_it, 1)) for is_it in (~forbidden, forbidden)
-        )
+        self._free, self._apart = (np.nonzero(np.triu(of, 1)) for of in (~forbidden, forbidden))
         self._scaled = ScaledCuts.of(cuts, r, forbidden)
+
+        terms = self._scaled.entry * np.where(cuts.row == cuts.column, 1.0, 2.0)
+        places = (cuts.owner, self._scaled.position)
+        A, b = sp.csr_array((terms, places), shape=(len(cuts), m * m)), self._scaled.rhs
+        price = multiplier_caps(relaxation, cuts) * self._scaled.norm
+        soft = np.flatnonzero(np.isfinite(price))
+        # Prices span 17 orders of magnitude. With v in units of 1 / scale, costs and coefficients
+        # span half of that; in units of 1, SCS failed on 2 % of small instances with soft pairs.
+        price = price[soft]
+        scale = np.sqrt(np.maximum(price, 1e-12))
+        E = sp.csc_array((1.0 / scale, (soft, np.arange(len(soft)))), shape=(len(cuts), len(soft)))
 
         self.Y = Y = cp.Variable((m, m), PSD=True, name="Y")
         self.Z = cp.multiply(np.outer(r, r), Y)
-        cost = -cp.sum(cp.multiply(relaxation.K, Y))
+        v = cp.Variable(len(soft), nonneg=True, name="v")
         self.constraints = {
             "row sums": Y @ relaxation.u == relaxation.u,
             "trace": cp.trace(Y) == relaxation.k,
+            "nonnegative": Y[self._free] >= 0,
+            "cannot-links": Y[self._apart] == 0,
+            "kernel": Y @ relaxation.kernel == 0,
+            "cuts": A @ cp.vec(Y, order="C") + E @ v >= b,
         }
-        if len(self._free[0]):
-            self.constraints["nonnegative"] = Y[self._free] >= 0
-        if len(self._zero[0]):
-            self.constraints["cannot-links"] = Y[self._zero] == 0
-        if relaxation.kernel.shape[1]:
-            self.constraints["kernel"] = Y @ relaxation.kernel == 0
-        if len(cuts):
-            terms = self._scaled.entry * np.where(cuts.row == cuts.column, 1.0, 2.0)
-            places = (cuts.owner, self._scaled.position)
-            values = sp.csr_array((terms, places), shape=(len(cuts), m * m)) @ cp.vec(Y, order="C")
-            prices = multiplier_caps(relaxation, cuts) * self._scaled.norm
-            soft = np.flatnonzero(np.isfinite(prices))
-            if len(soft):
-                violation = cp.Variable(len(soft), nonneg=True, name="v")
-                cost += prices[soft] @ violation
-                values += sp.eye_array(len(cuts), format="csc")[:, soft] @ violation
-            self.constraints["cuts"] = values >= self._scaled.rhs
+        cost = (price / scale) @ v - cp.sum(cp.multiply(relaxation.K, Y))
         self.problem = cp.Problem(cp.Minimize(cost), [*self.constraints.values()])
 
+    def __repr__(self) -> str:
+        return f"RelaxationModel({self.relaxation.m} blocks, {len(self.cuts)} cuts)"
+
     def solve(
-        self, solver: str = "scs", constraints: Iterable[cp.Constraint] = (), **options: Any
+        self,
+        solver: str = "scs",
+        constraints: cp.Constraint | Iterable[cp.Constraint] = (),
+        **options: Any,
     ) -> float:
         """Solve the problem by a conic solver; return its value in squared units of the data.
 
@@ -105,15 +116,21 @@ class RelaxationModel:
         Parameters
         ----------
         solver : name of a conic solver that CVXPY finds, such as "scs" or "clarabel"
-        constraints : CVXPY constraints on `Z`, to add for this solve
+        constraints : CVXPY constraints, on `Z` for example, to add for this solve
         options : of the solver, as CVXPY passes them
 
         Raises
         ------
+        ParameterError
+            If CVXPY does not find the solver, or what was added is no constraint.
         BackendFailure
-            If CVXPY does not find the solver, or the solver fails.
+            If the solver fails.
         """
-        more = [*constraints]
+        more = [*constraints] if isinstance(constraints, Iterable) else [constraints]
+        for each in more:
+            if not isinstance(each, cp.Constraint):
+                kind = type(each).__name__
+                raise ParameterError(f"constraints: one of type {kind}; expected CVXPY constraints")
         objective = self.problem.objective
         problem = cp.Problem(objective, self.problem.constraints + more) if more else self.problem
         conic.solve(problem, solver, **options)
@@ -149,18 +166,51 @@ class RelaxationModel:
             If the solver returned none, or some that are not finite.
         """
         N, roots = np.zeros((self.relaxation.m,) * 2), 1.0 / self.relaxation.inverse_roots
-        N[self._free] = 0.5 * self._dual_values("nonnegative", len(self._free[0]))
-        N[self._zero] = -0.5 * self._dual_values("cannot-links", len(self._zero[0]))
-        multipliers = self._dual_values("cuts", len(self.cuts)) / self._scaled.norm
+        N[self._free] = 0.5 * self._dual_values("nonnegative")
+        N[self._apart] = -0.5 * self._dual_values("cannot-links")
+        multipliers = self._dual_values("cuts") / self._scaled.norm
         return DualPoint((N + N.T) * np.outer(roots, roots), self.cuts, np.maximum(multipliers, 0))
 
-    def _dual_values(self, name: str, count: int) -> NDArray[np.float64]:
-        found = self.constraints[name].dual_value if count else np.zeros(0)
+    def _dual_values(self, name: str) -> NDArray[np.float64]:
+        constraint = self.constraints[name]
+        found = constraint.dual_value
         if found is None and self.status.startswith("infeasible"):  # some solvers return no ray
-            return np.zeros(count)
+            found = np.zeros(constraint.shape)
         if found is None or not np.isfinite(found).all():
-            raise BackendFailure(f"the solver ended ({self.status}) without finite dual values")
-        return np.asarray(found, np.float64).reshape(count)
+            status = f"status {self.status}" if self.status else "not solved yet"
+            raise BackendFailure(f"the model has no finite dual values ({status})")
+        return np.asarray(found, np.float64).reshape(constraint.shape)
+
+    def node(
+        self, must_link: Iterable[Any] = (), cannot_link: Iterable[Any] = ()
+    ) -> RelaxationModel:
+        """Return the model of a node below: the same cuts, and more pairs of points.
+
+        A node of the search is the instance with the pairs that branching has decided.
+
+        Parameters
+        ----------
+        must_link, cannot_link : pairs of points, beside those of `instance`
+
+        Raises
+        ------
+        InstanceError
+            If a pair is wrong, no clustering satisfies the constraints, or the model has no
+            instance.
+        """
+        if self.instance is None:
+            raise InstanceError("instance: expected a model of sdpbb.relaxation")
+        pairs: dict[str, Any] = {
+            "must_link": [*self.instance.must_link, *must_link],
+            "cannot_link": [*self.instance.cannot_link, *cannot_link],
+        }
+        instance = replace(self.instance, **pairs)
+        contraction = _contraction(instance, self.block_of)
+        first = np.unique(self.block_of, return_index=True)[1]
+        m = self.relaxation.m
+        parent = DualPoint(np.zeros((m, m)), self.cuts, np.zeros(len(self.cuts)))
+        cuts = parent.merged(contraction.block_of[first], contraction.n_blocks).cuts
+        return RelaxationModel(Relaxation.of(contraction), cuts, instance, contraction.block_of)
 
 
 def relaxation(instance: Instance, cuts: bool | CutSet = True) -> RelaxationModel:
@@ -181,7 +231,8 @@ def relaxation(instance: Instance, cuts: bool | CutSet = True) -> RelaxationMode
     ----------
     instance : points, k and constraints
     cuts : True for the cuts that matter once the first-order method stalls at the root, False for
-        none; or cuts of another model of the instance, such as `model.cuts.select(positions)`
+        none; or valid cuts over the blocks, such as `model.cuts.select(positions)` of another
+        model of the instance
 
     Returns
     -------
@@ -191,14 +242,28 @@ def relaxation(instance: Instance, cuts: bool | CutSet = True) -> RelaxationMode
     ------
     InstanceError
         If the instance is none, or no clustering satisfies its constraints.
+    ParameterError
+        If cuts is none of these, or has blocks that the instance has not.
     """
     check_instance(instance)
-    contraction = contract(instance)
-    if not isinstance(contraction, Contraction):
-        raise InstanceError(f"no clustering satisfies the constraints: {contraction}")
+    if not isinstance(cuts, (bool, CutSet)):
+        kind = type(cuts).__name__
+        raise ParameterError(f"cuts: of type {kind}; expected True, False or a CutSet")
+    contraction = _contraction(instance)
     if isinstance(cuts, bool):
         cuts = _cuts_of_root(contraction) if cuts else CutSet.empty()
-    return RelaxationModel(Relaxation.of(contraction), cuts, contraction.block_of)
+    elif cuts.column.max(initial=0) >= contraction.n_blocks:
+        blocks = counted(contraction.n_blocks, "block")
+        raise ParameterError(f"cuts: block {cuts.column.max()}; expected cuts over {blocks}")
+    return RelaxationModel(Relaxation.of(contraction), cuts, instance, contraction.block_of)
+
+
+def _contraction(instance: Instance, blocks: NDArray[np.intp] | None = None) -> Contraction:
+    # With blocks given, `contract` reads no must-links of the instance.
+    contraction = contract(instance, instance.must_link, blocks=blocks)
+    if not isinstance(contraction, Contraction):
+        raise InstanceError(f"no clustering satisfies the constraints: {contraction}")
+    return contraction
 
 
 def _cuts_of_root(contraction: Contraction) -> CutSet:

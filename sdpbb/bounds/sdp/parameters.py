@@ -195,7 +195,7 @@ class SdpParameters(Parameters):
         if self.solver != "admm":
             from sdpbb.backends.conic import require
 
-            require(self.solver)
+            require(self.solver, "admm")
         if self.max_iterations < self.bound_period:
             expected = f"at least bound_period = {self.bound_period}"
             raise ParameterError(f"max_iterations = {self.max_iterations}: expected {expected}")

@@ -309,7 +309,9 @@ def test_too_many_blocks_are_refused_before_the_run():
 
 
 def test_parameters():
-    with pytest.raises(ParameterError, match=r"^solver = 'osqp': expected admm, or an installed"):
+    with pytest.raises(
+        ParameterError, match=r"^solver = 'osqp': CVXPY finds none; expected one of admm"
+    ):
         SdpParameters(solver="osqp")
     for wrong in ({"cuts_per_block": 0}, {"max_rounds": 0}, {"largest": 0}):
         with pytest.raises(ParameterError):

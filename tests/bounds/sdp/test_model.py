@@ -7,12 +7,12 @@ from dataclasses import replace
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.model import RelaxationModel
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -56,8 +56,8 @@ def method_bound(model: RelaxationModel, target: float, most: int = 20_000) -> f
     best = safe_bound(relaxation, admm.dual_point()).value
     while best < target and state.n_iterations < most:
         admm.iterate()
-        if state.n_iterations % parameters.balance_period == 0:
-            admm.balance()
+        if state.n_iterations % parameters.balance_period == 0 and state.n_iterations <= 1000:
+            admm.balance()  # with a penalty that changes for ever, the method need not converge
         if state.n_iterations % 50 == 0:
             best = max(best, safe_bound(relaxation, admm.dual_point()).value)
     return best
@@ -71,17 +71,16 @@ def test_the_method_and_the_model_agree(kind):
         instance, labels = drawn(kind, seed)
         model = sdpbb.relaxation(instance, cuts=has_cuts)
         least = min(Partition(row).cost(instance) for row in labels)
-        # Clarabel is off by more than its tolerances where weights span three powers of ten.
-        value = model.solve("scs", eps_abs=1e-8, eps_rel=1e-8, max_iters=50_000)
-        assume(model.status == "optimal")
+        value = model.solve("scs", eps_abs=1e-7, eps_rel=1e-7, max_iters=50_000)
         unit = model.relaxation.scale + model.relaxation.total + least
-        error, proven = 1e-5 * unit, model.proven_bound()
+        error, proven = 1e-6 * unit, model.proven_bound()
         assert value <= least + error
         assert proven <= least * (1 + 1e-12) + 1e-12 * unit
         assert proven == pytest.approx(value, abs=error)
         if model.relaxation.m > 1:
-            # Fixed cuts and weights of several scales can take the method more iterations.
-            assert value - 1e-3 * unit <= method_bound(model, value - error) <= value + error
+            # Of 300 instances with weights over up to six powers of ten, one is 1e-5 off.
+            most = 1e-4 * unit if kind == "weighted" else error
+            assert value - most <= method_bound(model, value - error) <= value + error
 
     agree()
 
@@ -95,19 +94,22 @@ def test_every_clustering_is_feasible_at_its_cost(kind):
         model = sdpbb.relaxation(instance, cuts=has_cuts)
         first = np.unique(model.block_of, return_index=True)[1]
         roots = np.sqrt(model.weights)
+        v = next(each for each in model.problem.variables() if each.name() == "v")
+        relaxation = model.relaxation
+        norm = ScaledCuts.of(model.cuts, relaxation.inverse_roots, relaxation.forbidden).norm
+        price = multiplier_caps(relaxation, model.cuts) * norm
+        is_soft = np.isfinite(price)
+        units = np.sqrt(np.maximum(price[is_soft], 1e-12))
         for row in labels:
             blocks = np.unique(row, return_inverse=True)[1][first]
             of_clusters = np.bincount(blocks, model.weights)
             Z = (blocks[:, None] == blocks) / of_clusters[blocks]
             model.Y.value = roots[:, None] * Z * roots
             np.testing.assert_allclose(model.Z.value, Z, rtol=1e-12, atol=1e-14 * Z.max())
-            soft = np.isfinite(multiplier_caps(model.relaxation, model.cuts))
-            for v in model.problem.variables():
-                if v is not model.Y:
-                    v.value = np.zeros(v.shape)
-                    v.value = model.constraints["cuts"].violation()[soft]
+            v.value = np.zeros(v.shape)
+            v.value = model.constraints["cuts"].violation()[is_soft] * units
             for name, constraint in model.constraints.items():
-                assert np.max(constraint.violation()) < 1e-9, name
+                assert np.max(constraint.violation(), initial=0.0) < 1e-9, name
             value, cost = (
                 model.value(float(model.problem.objective.value)),
                 Partition(row).cost(instance),
@@ -118,6 +120,50 @@ def test_every_clustering_is_feasible_at_its_cost(kind):
                 assert value >= cost - error
 
     holds()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_node_is_bounded_by_the_cuts_of_its_parent(kind):
+    @given(SEEDS, st.booleans())
+    @examples(15)
+    def holds(seed, is_apart):
+        instance, labels = drawn(kind, seed)
+        model = sdpbb.relaxation(instance)
+        first = np.unique(model.block_of, return_index=True)[1]
+        if len(first) == 1:
+            return
+        i, j = np.random.default_rng(seed).choice(first, 2, replace=False)
+        inside = labels[(labels[:, i] != labels[:, j]) == is_apart]
+        try:
+            node = model.node(**{"cannot_link" if is_apart else "must_link": [(i, j)]})
+        except sdpbb.InstanceError:
+            assert not len(inside)
+            return
+        value, above = node.solve(), model.solve()
+        unit = model.relaxation.scale + model.relaxation.total + above
+        assert value >= above - 1e-4 * unit
+        if len(inside):
+            least = min(Partition(row).cost(instance) for row in inside)
+            assert node.proven_bound() <= least * (1 + 1e-12) + 1e-12 * unit
+
+    holds()
+
+
+def test_nodes_of_nodes_keep_all_decisions():
+    model = sdpbb.relaxation(clouds(20, 3))
+    first = np.unique(model.block_of, return_index=True)[1]
+    below = model.node([first[[0, 1]]], [first[[2, 3]]]).node(cannot_link=[first[[4, 5]]])
+    assert below.relaxation.m <= model.relaxation.m - 1
+    assert below.block_of[first[0]] == below.block_of[first[1]]
+    for i, j in (first[[2, 3]], first[[4, 5]]):
+        assert below.relaxation.forbidden[below.block_of[i], below.block_of[j]]
+    assert below.instance.must_link.shape == (3, 2)
+    with pytest.raises(sdpbb.InstanceError, match=r"^no clustering satisfies the constraints"):
+        below.node([first[[2, 3]]])
+    with pytest.raises(sdpbb.InstanceError, match=r"^cannot_link\[6\] = \(0, 99\): rows are"):
+        below.node(cannot_link=[(0, 99)])
+    with pytest.raises(sdpbb.InstanceError, match=r"^instance: "):
+        RelaxationModel(model.relaxation, model.cuts).node()
 
 
 def clouds(n: int, k: int, **more) -> Instance:
@@ -228,13 +274,31 @@ def test_blocks_are_mapped_and_units_are_those_of_the_data():
 def test_what_has_no_relaxation():
     with pytest.raises(sdpbb.InstanceError, match="no clustering satisfies the constraints"):
         sdpbb.relaxation(Instance([[0.0], [1.0]], 1, cannot_link=[(0, 1)]))
-    with pytest.raises(sdpbb.InstanceError):
+    with pytest.raises(sdpbb.InstanceError, match=r"^instance: of type list"):
         sdpbb.relaxation([[0.0], [1.0]])
+    with pytest.raises(sdpbb.ParameterError, match=r"^cuts: of type str; expected True, False or"):
+        sdpbb.relaxation(Instance([[0.0], [1.0]], 1), cuts="triangles")
+    larger = sdpbb.relaxation(clouds(20, 3))
+    with pytest.raises(sdpbb.ParameterError, match=r"^cuts: block 17; expected cuts over 1 block$"):
+        sdpbb.relaxation(Instance([[0.0], [1.0]], 1), larger.cuts)
+
+
+def test_what_cannot_be_solved():
     model = sdpbb.relaxation(Instance([[0.0], [1.0], [3.0]], 2))
-    with pytest.raises(sdpbb.BackendFailure, match="without finite dual values"):
+    assert repr(model) == f"RelaxationModel(3 blocks, {len(model.cuts)} cuts)"
+    with pytest.raises(sdpbb.BackendFailure, match=r"no finite dual values \(not solved yet\)$"):
         model.proven_bound()
-    with pytest.raises(sdpbb.BackendFailure, match=r"^mosek2: "):
+    with pytest.raises(sdpbb.ParameterError, match=r"^solver = 'mosek2': .* clarabel, scs"):
         model.solve("mosek2")
+    half = model.Z[0, 0] <= 0.5
+    with pytest.raises(sdpbb.ParameterError, match=r"^solver: of type list; expected a name"):
+        model.solve([half])
+    for wrong in (True, [half, True]):
+        with pytest.raises(sdpbb.ParameterError, match=r"^constraints: one of type bool"):
+            model.solve(constraints=wrong)
+    with pytest.raises(sdpbb.BackendFailure, match=r"^scs: DCPError: [^\n]*$"):
+        model.solve(constraints=model.Z[0, 0] >= cp.square(model.Z[0, 1]) + cp.sqrt(model.Z[1, 1]))
+    assert model.solve(constraints=half) == pytest.approx(model.solve(constraints=[half]))
 
 
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (2, 1), (2, 2), (3, 3), (4, 1)])
