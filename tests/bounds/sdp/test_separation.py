@@ -293,6 +293,14 @@ def test_complement_cuts_hold_and_the_most_violated_is_found(seed):
         assert complement_cuts(np.array([most], np.int32)).keys[0] in cuts.keys
 
 
+def test_nothing_is_lacking_where_the_diagonal_is_zero():
+    relaxation = two_clusters(0).relaxation
+    Z = np.full((relaxation.m,) * 2, 20.0)
+    Z[0, 0] = 0.0
+    cuts = ComplementCuts().separate(Z, relaxation)
+    assert 0 not in cuts.row[cuts.start[:-1]]
+
+
 def test_groups_hold_blocks_of_the_same_clusters():
     Z = np.kron(np.array([[1.0, 0.4], [0.4, 1.0]]), np.ones((3, 3)))[:5, :5]
     firsts, first_of = tied_groups(Z, np.array([1.0, 1.0, 1.0, 2.0, 2.0]), 0.9, 9)

@@ -46,7 +46,8 @@ class ComplementCuts(CutFamily):
             return CutSet.empty()
         j, h = np.nonzero(np.triu(relaxation.forbidden))
         diagonal = np.diag(Z)
-        lacking = (diagonal - Z[j] - Z[h]) / np.maximum(diagonal, np.finfo(np.float64).tiny)
+        with np.errstate(over="ignore"):  # an iterate can have Z_ii = 0 < Z_ij: nothing is lacking
+            lacking = (diagonal - Z[j] - Z[h]) / np.maximum(diagonal, np.finfo(np.float64).tiny)
         per_pair = min(self.per_pair, relaxation.m)
         i = np.argsort(-lacking, axis=1, kind="stable")[:, :per_pair]
         worst = np.take_along_axis(lacking, i, axis=1).ravel()
