@@ -284,6 +284,16 @@ def test_what_has_no_relaxation():
         sdpbb.relaxation(Instance([[0.0], [1.0]], 1), larger.cuts)
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_dual_values_that_are_no_numbers_are_a_failure(wrong):
+    model = sdpbb.relaxation(clouds(20, 3))
+    model.solve()
+    found = model.constraints["cuts"].dual_variables[0]
+    found.save_value(np.where(np.arange(len(model.cuts)) == 3, wrong, found.value))
+    with pytest.raises(sdpbb.BackendFailure, match=r"no finite dual values \(status optimal\)$"):
+        model.proven_bound()
+
+
 def test_what_cannot_be_solved():
     model = sdpbb.relaxation(Instance([[0.0], [1.0], [3.0]], 2))
     assert repr(model) == f"RelaxationModel(3 blocks, {len(model.cuts)} cuts)"
