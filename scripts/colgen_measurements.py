@@ -2,7 +2,6 @@
 
     pricing        our exact pricing beside the published one, on the problems that column
                    generation meets at the dual values of its master programme
-    stabilisation  the stabilisation schemes, until the master programme is solved
     enumeration    whether enumeration takes the place of the tree: column generation with it and
                    without, and the semidefinite bound beside the hybrid one
 
@@ -26,7 +25,7 @@ import numpy as np
 import rows
 from benchmark import ROOT
 from colgen_instances import Case, instance_of
-from measured_generation import GAP, generated, root_of, semidefinite_centre
+from measured_generation import GAP, generated, root_of
 from measurement_tables import TABLES
 from numpy.typing import NDArray
 from paper_pricing import Priced, PricingProblem, compare_pricing, paper_pricing
@@ -36,7 +35,6 @@ from sdpbb.bounds.colgen.parameters import (
     ColgenParameters,
     EnumerationParameters,
     PricingParameters,
-    Scheme,
 )
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem as BlockProblem
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch
@@ -50,24 +48,10 @@ FIELDS = {
         *(*NAMES, "problem", "blocks", "least", "nodes", "paper_nodes", "finished"),
         *("paper_finished", "seconds", "paper_seconds", "same"),
     ),
-    "stabilisation": (
-        *(*NAMES, "setting", "blocks", "solved", "programmes", "exact_calls"),
-        *("exact_nodes", "columns", "seconds", "centre_seconds", "bound", "known"),
-    ),
     "enumeration": (
         *(*NAMES, "setting", "status", "objective", "gap", "root_gap", "nodes", "seconds"),
     ),
 }
-SCHEMES: dict[str, tuple[Scheme, bool]] = {
-    "none": ("none", False),
-    "perturbation": ("perturbation", False),
-    "smoothing": ("smoothing", False),
-    "box": ("box", False),
-    "perturbation, centre": ("perturbation", True),
-    "smoothing, centre": ("smoothing", True),
-    "box, centre": ("box", True),
-}
-"""The scheme, and whether it begins with dual values of the semidefinite bound."""
 
 
 class Settings(NamedTuple):
@@ -85,7 +69,7 @@ class Settings(NamedTuple):
 def pricing(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
     """Measure the exact problem in the middle of column generation, and the last."""
     root = root_of(case)
-    asked = generated(root, "auto", None, settings.seconds).pricer.asked
+    asked = generated(root, settings.seconds).pricer.asked
     chosen = {"middle": asked[(len(asked) - 1) // 2], "last": asked[-1]} if asked else {}
     if len(asked) == 1:
         del chosen["middle"]
@@ -130,29 +114,6 @@ def paper_limit(problem: PricingProblem, settings: Settings) -> int:
     trial = paper_pricing(*arguments, node_limit=20_000)
     pace = trial.n_nodes / (time.perf_counter() - start)
     return max(20_000, min(settings.search_nodes, int(pace * settings.search_seconds)))
-
-
-def stabilisation(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
-    """Measure every scheme from the same columns."""
-    root = root_of(case)
-    start = time.perf_counter()
-    centre = semidefinite_centre(root)
-    centre_seconds = round(time.perf_counter() - start, 3)
-    for name, (scheme, has_centre) in SCHEMES.items():
-        run = generated(root, scheme, centre if has_centre else None, settings.seconds)
-        yield {
-            "setting": name,
-            "blocks": root.contraction.n_blocks,
-            "solved": run.solved,
-            "programmes": run.generation.n_steps - run.pricer.n_slices,
-            "exact_calls": len(run.pricer.asked),
-            "exact_nodes": run.pricer.n_nodes,
-            "columns": len(run.generation.columns),
-            "seconds": round(run.seconds, 3),
-            "centre_seconds": centre_seconds if has_centre else 0.0,
-            "bound": run.generation.bound.value,
-            "known": root.cost,
-        }
 
 
 def enumeration(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
@@ -224,12 +185,6 @@ CASES: dict[str, list[Case]] = {
         *(_small("blobs2", 100, 12, 25) + _small("blobs4", 100, 12, 25)),
         *_small("blobs8", 100, 12, 25),
     ],
-    "stabilisation": [
-        *(_tables("soybean", 4, 10) + _tables("iris", 5, 60, 240) + _tables("wine", 5, 420)),
-        *(_small("planar", 100, 12, 25) + _small("planar", 200, 25)),
-        *(_small("blobs2", 100, 12) + _small("blobs4", 100, 12, 25)),
-        *_small("blobs8", 100, 12, 25),
-    ],
     "enumeration": [
         *(_grid(7, 6, 8) + _grid(8, 7, 10) + _grid(9, 11)),
         *(_trees(80, 10, 8, 4) + _trees(90, 9, 7, 1)),
@@ -239,7 +194,7 @@ CASES: dict[str, list[Case]] = {
         *_tables("iris", 5, 240),
     ],
 }
-MEASURED = {"pricing": pricing, "stabilisation": stabilisation, "enumeration": enumeration}
+MEASURED = {"pricing": pricing, "enumeration": enumeration}
 
 
 def warm_up() -> None:

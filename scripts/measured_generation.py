@@ -15,16 +15,11 @@ from sdpbb.bounds.colgen.generation import Generation
 from sdpbb.bounds.colgen.parameters import (
     ColgenParameters,
     PricingParameters,
-    Scheme,
-    StabilisationParameters,
 )
 from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
 from sdpbb.bounds.colgen.pricing.protocol import PricingOutcome
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch
 from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
-from sdpbb.bounds.colgen.sdp_dual import master_dual
-from sdpbb.bounds.colgen.stabilisation import DualValues
-from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.problem import Contraction, contract
 
 GAP = 1e-4
@@ -93,24 +88,13 @@ def root_of(case: Case) -> Root:
     return Root(contraction, known.labels[first], known.sum_of_squares)
 
 
-def generated(root: Root, scheme: Scheme, centre: DualValues | None, seconds: float) -> Generated:
+def generated(root: Root, seconds: float) -> Generated:
     """Generate columns until the master programme is solved, without regard to a cutoff."""
     pricer = MeasuringPricer(root.contraction)
-    parameters = ColgenParameters(stabilisation=StabilisationParameters(scheme=scheme))
     columns = known_columns(root.contraction, root.labels)
     start = time.perf_counter()
-    generation = Generation(root.contraction, pricer, parameters, columns, centre, integer=False)
+    generation = Generation(root.contraction, pricer, ColgenParameters(), columns, integer=False)
     solved = False
     while not solved and time.perf_counter() - start < seconds:
         solved = generation.step(np.inf).stalled
     return Generated(generation, pricer, solved, time.perf_counter() - start)
-
-
-def semidefinite_centre(root: Root) -> DualValues:
-    """Return dual values of a relaxation that has only begun."""
-    run = SdpBounding().start(root.contraction, None)
-    while run.n_iterations < SDP_ITERATIONS:
-        if run.advance(root.cost * (1 - GAP)).stalled:
-            break
-    dual = master_dual(root.contraction, run.relaxation, run.dual_point())
-    return DualValues(dual.prices, dual.sigma)

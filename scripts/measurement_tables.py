@@ -69,47 +69,6 @@ def pricing_table(rows: list[Row]) -> list[str]:
     ]
 
 
-def stabilisation_table(rows: list[Row]) -> list[str]:
-    """Return master programmes, exact pricing (calls and nodes) and seconds of every scheme.
-
-    Then come their ratios to those of "none" in the geometric mean of the instances that both
-    solved.
-    """
-    settings = list(dict.fromkeys(row["setting"] for row in rows))
-    by_instance: dict[str, dict[str, Row]] = defaultdict(dict)
-    for row in rows:
-        by_instance[instance_name(row)][row["setting"]] = row
-    lines = [
-        [name, *(scheme_cell(found.get(setting)) for setting in settings)]
-        for name, found in by_instance.items()
-    ]
-    table = markdown(["instance", *settings], lines)
-    told = []
-    for setting in settings:
-        pairs = [
-            (found["none"], found[setting])
-            for found in by_instance.values()
-            if all(found.get(one, {}).get("solved") == YES for one in ("none", setting))
-        ]
-        solved = sum(found.get(setting, {}).get("solved") == YES for found in by_instance.values())
-        cells = [setting, f"{solved}/{len(by_instance)}", str(len(pairs))]
-        for field in ("programmes", "exact_calls", "exact_nodes", "columns", "seconds"):
-            ratios = [total(row, field) / total(base, field) for base, row in pairs]
-            cells.append(f"{geometric_mean(ratios):.2f}" if ratios else "-")
-        told.append(cells)
-    head = ["scheme", "solved", "compared", "programmes", "exact calls", "exact nodes", "columns"]
-    return [
-        "Master programmes / exact pricing calls / its nodes / columns / seconds, with"
-        " those of the centre; `>`: not solved.",
-        "",
-        *table,
-        "",
-        "Times those of none, geometric means over the instances that both solved:",
-        "",
-        *markdown([*head, "seconds"], told),
-    ]
-
-
 def total(row: Row, field: str) -> float:
     """Return a number of the row; its seconds are with those of the centre."""
     extra = float(row["centre_seconds"]) if field == "seconds" else 0.0
@@ -172,6 +131,5 @@ def is_solved(row: Row) -> bool:
 
 TABLES: dict[str, Callable[[list[Row]], list[str]]] = {
     "pricing": pricing_table,
-    "stabilisation": stabilisation_table,
     "enumeration": enumeration_table,
 }

@@ -15,7 +15,6 @@ from sdpbb.bounds.colgen.parameters import (
     GenerationParameters,
     MasterParameters,
     PricingParameters,
-    StabilisationParameters,
 )
 from sdpbb.bounds.hybrid.parameters import HybridParameters
 from sdpbb.bounds.sdp.cuts.complements import ComplementCuts
@@ -183,13 +182,13 @@ ANYTHING = st.one_of(
     st.floats(),
     st.sampled_from([2**31, 2**63, 1e308, 5e-324, "x", "", {}, np.nan, 1j]),
     st.sampled_from([5000, 6000]).map(lambda digits: -(10**digits)),
-    st.sampled_from([np.zeros((9, 9)), np.array(["box", "none"]), np.float32(2), np.int64(2)]),
+    st.sampled_from([np.zeros((9, 9)), np.array(["dual", "primal"]), np.float32(2), np.int64(2)]),
 )
 
 
 def test_all_components_are_looked_at():
     expected = {SdpParameters, SpectrumParameters, Patience, MasterParameters, SearchParameters}
-    assert {*expected, StabilisationParameters, MultiStartParameters} < {*COMPONENTS}
+    assert {*expected, MultiStartParameters} < {*COMPONENTS}
 
 
 def made_or_told(part, name, value):

@@ -13,6 +13,8 @@ from sdpbb.archive.stored import stored
 from sdpbb.backends.growing import Basis, GrowingModel, Vertex
 from sdpbb.bounds.colgen.columns import Columns
 from sdpbb.bounds.colgen.master_programme import (
+    GROWTH,
+    KEPT,
     MasterProgramme,
     MasterProgrammeState,
     MasterSolution,
@@ -21,6 +23,9 @@ from sdpbb.bounds.colgen.master_programme import (
 )
 from sdpbb.bounds.colgen.parameters import MasterParameters
 from sdpbb.errors import BackendFailure
+
+# Of rows and reduced costs, in units of the programme. 1e-10 is the smallest that HiGHS accepts.
+_TOLERANCE = 1e-9
 
 # A typical price is about so many units of the programme, whose tolerances are absolute.
 _PRICE_IN_UNITS = 1024.0
@@ -89,7 +94,6 @@ class Master(MasterProgramme):
         """
         self.columns = columns
         self.k = k
-        self._parameters = parameters
         self._m = m = columns.members.shape[1]
         self.state = state or MasterState(
             columns.packed(), float(parameters.max_columns_per_block * m)
@@ -97,7 +101,7 @@ class Master(MasterProgramme):
         self._covers = covers
         lower = np.concatenate([np.ones(m), [-math.inf if covers else float(k)]])
         upper = np.concatenate([np.full(m, math.inf if covers else 1.0), [float(k)]])
-        self._model = GrowingModel(lower, upper, parameters.simplex, parameters.tolerance)
+        self._model = GrowingModel(lower, upper, "primal", _TOLERANCE)  # "dual" takes twice as long
         unit, none = eye_array(m), csc_array((1, m))
         cover = vstack([hstack([unit, -unit]), hstack([none, none])], format="csc")
         # The first 2m columns are y+ and y-; with equations two more are of the number of columns.
@@ -171,8 +175,8 @@ class Master(MasterProgramme):
         order = np.argsort(reduced, kind="stable")
         first = self._n_artificial
         keep = state.basis.basic()[first:].copy()
-        keep[order[: int(self._parameters.kept * len(order))]] = True
-        state.limit *= self._parameters.growth
+        keep[order[: int(KEPT * len(order))]] = True
+        state.limit *= GROWTH
         self._model.delete(first + np.flatnonzero(~keep))
         state.basis = state.basis.kept(np.concatenate([np.ones(first, bool), keep]))
         self.columns = self.columns.select(keep)

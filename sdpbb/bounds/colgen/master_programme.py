@@ -13,6 +13,10 @@ from numpy.typing import NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns
 
+# Share of the columns that remains after a deletion, and the factor by which their largest number
+# grows with each, so that they are not deleted and generated for ever.
+KEPT, GROWTH = 0.5, 1.25
+
 
 @stored
 class Phase(Enum):

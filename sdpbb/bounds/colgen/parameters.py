@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from sdpbb.archive.stored import stored
 from sdpbb.declaration import Parameters, parameter
-from sdpbb.errors import ParameterError
-
-Scheme = Literal["auto", "none", "perturbation", "smoothing", "box"]
 
 
 @stored
@@ -17,29 +13,10 @@ Scheme = Literal["auto", "none", "perturbation", "smoothing", "box"]
 class MasterParameters(Parameters):
     """Parameters of the restricted master programme."""
 
-    simplex: Literal["dual", "primal"] = parameter(
-        "primal",
-        "Variant of the simplex method.",
-        reason="The dual one takes twice as long: new columns leave a basis primal feasible.",
-    )
-    tolerance: float = parameter(
-        1e-9,
-        "Tolerance of HiGHS for rows and reduced costs, in units of the programme.",
-        reason="1e-10 is the smallest that HiGHS accepts.",
-        ge=1e-10,
-        le=1e-6,
-    )
     max_columns_per_block: int = parameter(
         40,
         "Maximum columns per block; beyond it, columns with the highest reduced costs are deleted.",
         ge=4,
-    )
-    kept: float = parameter(0.5, "Share of the columns that remains after a deletion.", gt=0, lt=1)
-    growth: float = parameter(
-        1.25,
-        "Factor by which the maximum grows with each deletion.",
-        reason="So columns cannot be deleted and generated for ever.",
-        gt=1,
     )
     interior_from: int = parameter(
         256,
@@ -48,69 +25,6 @@ class MasterParameters(Parameters):
         reason="u1060 in the plane, k = 100: 16 programmes of a tenth of a second each.",
         ge=1,
     )
-    interior_tolerance: float = parameter(
-        1e-8, "Final relative gap of these programmes.", gt=0, le=1e-4
-    )
-
-
-@stored
-@dataclass(frozen=True)
-class StabilisationParameters(Parameters):
-    """Parameters of stabilisation, which keeps prices from oscillating between iterations.
-
-    Schemes: "perturbation" as Babaki, Guns and Nijssen (2014, section 5.3); "smoothing" as Wentges
-    (1997) with the coefficient of Pessoa, Sadykov, Uchoa and Vanderbeck (2018); "box" as du Merle,
-    Villeneuve, Desrosiers and Hansen (1999).
-    """
-
-    scheme: Scheme = parameter(
-        "auto",
-        'Scheme of stabilisation; "auto" is "box" if a centre is given, otherwise "smoothing".',
-        reason='Master programmes solved for one of "none" (geometric mean of 11 instances, '
-        'docs/column_generation.md): "smoothing" 0.76, "box" 1.01, "perturbation" 1.25; from the '
-        "dual values of a semidefinite bound 0.72, 0.17 and 0.84.",
-    )
-    mu: float = parameter(
-        0.99, "First bound on perturbations.", reason="The published one.", gt=0, le=1
-    )
-    least_mu: float = parameter(1e-5, "Below this bound perturbations are removed.", gt=0)
-    alpha: float = parameter(
-        0.5,
-        "Initial weight of the best prices in smoothing; not above max_alpha.",
-        reason="0.2 and 0.8, and steps half and twice as large, differ by less than a tenth.",
-        ge=0,
-        lt=1,
-    )
-    alpha_step: float = parameter(
-        0.1,
-        "Step by which the weight rises, as a share of its distance to 1, or falls.",
-        gt=0,
-        lt=1,
-    )
-    max_alpha: float = parameter(0.99, "Largest weight.", ge=0, lt=1)
-    box_penalty: float = parameter(
-        0.5, "First penalty per unit of price outside of the box, in cover of a block.", gt=0
-    )
-    box_decrease: float = parameter(
-        0.4,
-        "Factor on penalty and width when their programme is solved.",
-        reason="From the dual values of a semidefinite bound or of a parent 0.2 and 0.05 need 1.8 "
-        "and 2.4 times as many master programmes as 0.4.",
-        gt=0,
-        lt=1,
-    )
-    box_width: float = parameter(
-        0.05,
-        "Half the width of the box, as a share of the mean price.",
-        reason="Without any, 2.5 times as many master programmes are needed.",
-        ge=0,
-    )
-    least_penalty: float = parameter(1e-4, "Below this width the box is removed.", gt=0)
-
-    def check_combination(self) -> None:
-        if self.alpha > self.max_alpha:
-            expected = f"at most max_alpha = {self.max_alpha:g}"
-            raise ParameterError(f"alpha = {self.alpha:g}: expected {expected}")
 
 
 @stored
@@ -288,9 +202,6 @@ class ColgenParameters(Parameters):
     """Parameters of bounding by column generation."""
 
     master: MasterParameters = parameter(MasterParameters, "The restricted master programme.")
-    stabilisation: StabilisationParameters = parameter(
-        StabilisationParameters, "Stabilisation of the prices."
-    )
     generation: GenerationParameters = parameter(
         GenerationParameters, "The loop of column generation."
     )

@@ -9,14 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.master_programme import MasterSolution, Penalty
-from sdpbb.bounds.colgen.parameters import Scheme, StabilisationParameters
+
+# Smoothing: the first weight of the best prices, the step by which it rises, as a share of its
+# distance to 1, or falls, and the largest. First weights of 0.2 and 0.8, and steps half and twice
+# as large, differ by less than a tenth.
+ALPHA, ALPHA_STEP, MOST_ALPHA = 0.5, 0.1, 0.99
+# Box: the first penalty per unit of price outside of it, in cover of a block; half its width, as a
+# share of the mean price; the factor on both when their programme is solved; and the penalty below
+# which it is removed. Without any width, 2.5 times as many master programmes are needed; with
+# factors of 0.2 and 0.05, from the dual values of a semidefinite bound or of a parent, 1.8 and 2.4
+# times as many.
+BOX_PENALTY, BOX_WIDTH, BOX_DECREASE, LEAST_PENALTY = 0.5, 0.05, 0.4, 1e-4
 
 
 @stored
@@ -68,11 +78,11 @@ class StabilisationState:
 
     scheme : its name
     centre : good dual values, if any are known
-    strength : mu, the weight alpha, or the slope of the penalty; 0 when it has ended
+    strength : the weight alpha, or the slope of the penalty; 0 when it has ended
     n_solved : penalised programmes solved
     """
 
-    scheme: Scheme
+    scheme: str
     centre: DualValues | None
     strength: float
     n_solved: int = 0
@@ -107,15 +117,11 @@ class Stabilisation(Protocol):
 class NoStabilisation:
     """No stabilisation: the master's own dual values."""
 
-    scheme: Scheme = "none"
+    scheme: ClassVar[str] = "none"
+    first_strength: ClassVar[float] = 0.0
 
-    def __init__(self, parameters: StabilisationParameters, state: StabilisationState) -> None:
-        self._parameters, self.state = parameters, state
-
-    @staticmethod
-    def first_strength(parameters: StabilisationParameters) -> float:
-        """Return the strength to begin with."""
-        return 0.0
+    def __init__(self, state: StabilisationState) -> None:
+        self.state = state
 
     def penalty(self) -> Penalty | None:
         return None
@@ -130,74 +136,32 @@ class NoStabilisation:
         return True
 
 
-class Perturbation(NoStabilisation):
-    """Perturbations of the cover, -mu <= y_i <= mu, at costs theta_i.
+class Box(NoStabilisation):
+    """Box around a centre, outside of which prices cost something.
 
-    Babaki, Guns and Nijssen (2014), Table 4 and section 5.3: theta begins with equal values, here
-    the mean of the prices of the first unperturbed programme unless a centre is given, and mu with
-    0.99. Each time the programme is solved, theta becomes its dual values and mu is divided by 2^l
-    the l-th time. In the dual it costs mu sum_i |lambda_i - theta_i|.
+    O. du Merle, D. Villeneuve, J. Desrosiers, P. Hansen: Stabilized column generation. Discrete
+    Mathematics 194 (1999). The centre becomes the dual values of each penalised programme that is
+    solved, while the penalty and the width decrease by the same factor.
     """
 
-    scheme: Scheme = "perturbation"
-
-    @staticmethod
-    def first_strength(parameters: StabilisationParameters) -> float:
-        return parameters.mu
+    scheme = "box"
+    first_strength = BOX_PENALTY
 
     def penalty(self) -> Penalty | None:
         state = self.state
         if state.centre is None or state.strength == 0.0:
             return None
-        return Penalty(state.centre.prices, 0.0, state.strength)
-
-    def observe(self, own: DualValues, observation: Observation, k: int) -> None:
-        if self.state.centre is None:
-            equal = np.full(len(own.prices), own.prices.mean())
-            self.state.centre = DualValues(equal, own.sigma)
+        prices = state.centre.prices
+        width = BOX_WIDTH * float(np.abs(prices).mean())
+        return Penalty(prices, width * BOX_DECREASE**state.n_solved, state.strength)
 
     def solved(self, solution: MasterSolution) -> bool:
-        done = self.penalty() is None or solution.perturbation == 0.0
-        self.state.n_solved += 1
-        self.state.strength = self._next_strength()
-        self.state.centre = DualValues.of(solution)
+        state, done = self.state, self.penalty() is None or solution.perturbation == 0.0
+        strength = state.strength * BOX_DECREASE
+        state.n_solved += 1
+        state.strength = strength if strength >= LEAST_PENALTY else 0.0
+        state.centre = DualValues.of(solution)
         return done
-
-    def _next_strength(self) -> float:
-        strength = self.state.strength / 2.0**self.state.n_solved
-        return strength if strength >= self._parameters.least_mu else 0.0
-
-
-class Box(Perturbation):
-    """Box around a centre, outside of which prices cost something.
-
-    O. du Merle, D. Villeneuve, J. Desrosiers, P. Hansen: Stabilized column generation. Discrete
-    Mathematics 194 (1999). The centre is given, or the prices of the first programme without a
-    box; it becomes the dual values of each penalised programme that is solved, while the penalty
-    and the width decrease by the same factor.
-    """
-
-    scheme: Scheme = "box"
-
-    @staticmethod
-    def first_strength(parameters: StabilisationParameters) -> float:
-        return parameters.box_penalty
-
-    def penalty(self) -> Penalty | None:
-        state, parameters = self.state, self._parameters
-        if state.centre is None or state.strength == 0.0:
-            return None
-        prices = state.centre.prices
-        width = parameters.box_width * float(np.abs(prices).mean())
-        return Penalty(prices, width * parameters.box_decrease**state.n_solved, state.strength)
-
-    def observe(self, own: DualValues, observation: Observation, k: int) -> None:
-        if self.state.centre is None:
-            self.state.centre = own
-
-    def _next_strength(self) -> float:
-        strength = self.state.strength * self._parameters.box_decrease
-        return strength if strength >= self._parameters.least_penalty else 0.0
 
 
 class Smoothing(NoStabilisation):
@@ -213,11 +177,8 @@ class Smoothing(NoStabilisation):
     the bound is an estimate: it steers.
     """
 
-    scheme: Scheme = "smoothing"
-
-    @staticmethod
-    def first_strength(parameters: StabilisationParameters) -> float:
-        return parameters.alpha
+    scheme = "smoothing"
+    first_strength = ALPHA
 
     def points(self, own: DualValues) -> Iterator[DualValues]:
         centre, alpha = self.state.centre, self.state.strength
@@ -249,32 +210,27 @@ class Smoothing(NoStabilisation):
             state.centre = at
 
     def _raised(self, alpha: float) -> float:
-        step = self._parameters.alpha_step
-        return min(alpha + (1.0 - alpha) * step, self._parameters.max_alpha)
+        return min(alpha + (1.0 - alpha) * ALPHA_STEP, MOST_ALPHA)
 
     def _lowered(self, alpha: float) -> float:
-        step = self._parameters.alpha_step
+        step = ALPHA_STEP
         return alpha / (1.0 + step) if alpha >= 0.5 else max(0.0, alpha - (1.0 - alpha) * step)
 
 
-_SCHEMES = {made.scheme: made for made in (NoStabilisation, Perturbation, Box, Smoothing)}
+_SCHEMES = {made.scheme: made for made in (NoStabilisation, Box, Smoothing)}
 
 
-def stabilisation(
-    parameters: StabilisationParameters,
-    centre: DualValues | None = None,
-    state: StabilisationState | None = None,
-) -> Stabilisation:
-    """Return the scheme that the parameters name, or that a state belongs to.
+def stabilisation(is_needed: bool, centre: DualValues | None = None) -> Stabilisation:
+    """Return a scheme to begin with: a box where a centre is known, and smoothing elsewhere.
 
+    is_needed : whether prices jump from one solution of the master programme to the next
     centre : dual values from elsewhere to begin from, such as those of another bound or of the
         parent of a node
-    state : to go on from, None to begin
     """
-    if state is None:
-        scheme = parameters.scheme
-        if scheme == "auto":
-            scheme = "smoothing" if centre is None else "box"
-        strength = _SCHEMES[scheme].first_strength(parameters)
-        state = StabilisationState(scheme, centre, strength)
-    return _SCHEMES[state.scheme](parameters, state)
+    made = NoStabilisation if not is_needed else Smoothing if centre is None else Box
+    return made(StabilisationState(made.scheme, centre, made.first_strength))
+
+
+def resumed_stabilisation(state: StabilisationState) -> Stabilisation:
+    """Return the scheme that a state belongs to."""
+    return _SCHEMES[state.scheme](state)

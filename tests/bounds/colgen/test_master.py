@@ -15,8 +15,6 @@ from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.colgen.brute_force import all_columns, master_value, random_contraction
 from tests.examples import examples
 
-SIMPLEX = ("primal", "dual")
-
 
 def assert_optimal(solution: MasterSolution, columns: Columns, k: int) -> None:
     """Primal and dual are feasible and have one value, without a penalty."""
@@ -34,15 +32,14 @@ def assert_optimal(solution: MasterSolution, columns: Columns, k: int) -> None:
 
 @given(
     st.integers(0, 10**6),
-    st.sampled_from(SIMPLEX),
     st.sampled_from([1e-40, 1e-5, 1.0, 1e12, 1e40]),
 )
 @examples(60)
-def test_over_all_clusters_it_has_the_value_of_the_partitioning_form(seed, simplex, factor):
+def test_over_all_clusters_it_has_the_value_of_the_partitioning_form(seed, factor):
     contraction = random_contraction(seed, factor=factor)
     expected = master_value(contraction)
     columns = all_columns(contraction)
-    solution = Master(columns, contraction.k, MasterParameters(simplex=simplex)).solve()
+    solution = Master(columns, contraction.k, MasterParameters()).solve()
     if expected is None:
         assert solution.phase is Phase.FEASIBILITY
     else:
@@ -51,15 +48,15 @@ def test_over_all_clusters_it_has_the_value_of_the_partitioning_form(seed, simpl
         assert math.isclose(solution.value, expected, rel_tol=1e-8, abs_tol=1e-9 * factor**2)
 
 
-@given(st.integers(0, 10**6), st.sampled_from(SIMPLEX))
+@given(st.integers(0, 10**6))
 @examples(40)
-def test_columns_added_in_parts_come_to_the_same(seed, simplex):
+def test_columns_added_in_parts_come_to_the_same(seed):
     contraction = random_contraction(seed)
     if master_value(contraction) is None:
         return
     columns = all_columns(contraction)
     order = np.random.default_rng(seed).permutation(len(columns))
-    master = Master(Columns.singletons(contraction), contraction.k, MasterParameters(simplex))
+    master = Master(Columns.singletons(contraction), contraction.k, MasterParameters())
     values = [math.inf]
     for part in np.array_split(order, 4):
         before = len(master.columns)
@@ -137,11 +134,11 @@ def test_a_penalty_costs_what_it_says(seed, width, slope):
         assert value(prices, sigma) <= attained + 1e-7
 
 
-def growing(simplex: str) -> tuple[Master, list[Columns]]:
+def growing() -> tuple[Master, list[Columns]]:
     rng = np.random.default_rng(5)
     contraction = contract(Instance(rng.normal(size=(40, 2)), 8, cannot_link=[(0, 1), (2, 3)]))
     assert isinstance(contraction, Contraction)
-    parameters = MasterParameters(simplex, max_columns_per_block=4)
+    parameters = MasterParameters(max_columns_per_block=4)
     parts = []
     for _ in range(6):
         labels = rng.integers(0, 8, (6, 40))
@@ -150,10 +147,9 @@ def growing(simplex: str) -> tuple[Master, list[Columns]]:
     return Master(Columns.singletons(contraction), 8, parameters), parts
 
 
-@pytest.mark.parametrize("simplex", SIMPLEX)
-def test_left_and_restored_after_every_solve_it_comes_to_the_same_bits(simplex):
-    straight, parts = growing(simplex)
-    other, _ = growing(simplex)
+def test_left_and_restored_after_every_solve_it_comes_to_the_same_bits():
+    straight, parts = growing()
+    other, _ = growing()
     penalty = None
     for part in parts:
         solutions = []
@@ -168,13 +164,12 @@ def test_left_and_restored_after_every_solve_it_comes_to_the_same_bits(simplex):
         penalty = Penalty(one.prices, 0.01, 0.3)
         state = pickle.loads(pickle.dumps(other.state))
         assert np.array_equal(state.columns.members(), other.columns.members)
-        parameters = MasterParameters(simplex, max_columns_per_block=4)
+        parameters = MasterParameters(max_columns_per_block=4)
         other = Master(other.columns, 8, parameters, state)
 
 
-@pytest.mark.parametrize("simplex", SIMPLEX)
-def test_deleting_columns_leaves_the_value(simplex):
-    master, parts = growing(simplex)
+def test_deleting_columns_leaves_the_value():
+    master, parts = growing()
     deleted = 0
     for part in parts:
         master.add(part)
@@ -186,12 +181,6 @@ def test_deleting_columns_leaves_the_value(simplex):
 
 
 def test_parameters_out_of_their_domain_are_refused():
-    for wrong in (
-        {"simplex": "barrier"},
-        {"tolerance": 1e-11},
-        {"kept": 1.0},
-        {"growth": 1.0},
-        {"max_columns_per_block": 1},
-    ):
+    for wrong in ({"max_columns_per_block": 1},):
         with pytest.raises(ParameterError):
             MasterParameters(**wrong)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,13 @@ from sdpbb.bounds.colgen.generation.state import (
     StepEvent,
 )
 from sdpbb.bounds.colgen.generation.warm_start import GenerationWarmStart
-from sdpbb.bounds.colgen.master_programme import MasterProgramme, Phase
+from sdpbb.bounds.colgen.master_programme import Phase
 from sdpbb.bounds.colgen.masters import begun_master, resumed_master
-from sdpbb.bounds.colgen.parameters import ColgenParameters, StabilisationParameters
+from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.colgen.pricing.protocol import Pricer
 from sdpbb.bounds.colgen.primal import Primal
 from sdpbb.bounds.colgen.safe_bound import scatter_bound
-from sdpbb.bounds.colgen.stabilisation import DualValues, stabilisation
+from sdpbb.bounds.colgen.stabilisation import DualValues, resumed_stabilisation, stabilisation
 from sdpbb.problem import Contraction
 
 
@@ -82,14 +82,13 @@ class Generation:
         self._inherited_per_block = parameters.generation.inherited_per_block
         if state is None:
             master = begun_master(contraction, parameters, columns, centre)
-            scheme = stabilisation(_stabilisation_of(master, parameters), centre)
+            scheme = stabilisation(master.needs_stabilisation, centre)
             primal = Primal(contraction)
             bound = scatter_bound(contraction)
             state = GenerationState(master.state, scheme.state, primal.state, bound, integer)
         else:
             master = resumed_master(contraction, parameters, state.master)
-            of_state = state.stabilisation
-            scheme = stabilisation(_stabilisation_of(master, parameters), state=of_state)
+            scheme = resumed_stabilisation(state.stabilisation)
             primal = Primal(contraction, state.primal)
         self.state = state
         self._parts = GenerationParts(
@@ -173,11 +172,3 @@ class Generation:
             return begin_farkas_pricing(parts, own)
         master.purge(solution)
         return price(parts, own, solution, cutoff)
-
-
-def _stabilisation_of(
-    master: MasterProgramme, parameters: ColgenParameters
-) -> StabilisationParameters:
-    """Return the parameters of the stabilisation of a master programme."""
-    own = parameters.stabilisation
-    return own if master.needs_stabilisation else replace(own, scheme="none")

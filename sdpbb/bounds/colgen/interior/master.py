@@ -13,6 +13,8 @@ from sdpbb.bounds.colgen.columns import Columns, Membership, PackedColumns
 from sdpbb.bounds.colgen.interior.method import CoverProgramme, solve_cover
 from sdpbb.bounds.colgen.interior.repair import repaired
 from sdpbb.bounds.colgen.master_programme import (
+    GROWTH,
+    KEPT,
     MasterProgramme,
     MasterProgrammeState,
     MasterSolution,
@@ -28,6 +30,8 @@ from sdpbb.problem import Contraction
 _NOTHING = 1e-3
 # The first tolerance, and the tolerance as a share of the gap that pricing has shown.
 _FIRST, _SHARE = 0.1, 0.1
+# The last tolerance.
+_LAST = 1e-8
 # Solutions to this tolerance tell clusters apart, and are worth exact pricing.
 _CLEAR, _PRECISE = 0.01, 1e-4
 # Where pricing finds nothing the tolerance falls by this factor.
@@ -75,7 +79,7 @@ class InteriorMaster(MasterProgramme):
         state: InteriorState,
     ) -> None:
         self.columns, self.k, self.state = columns, contraction.k, state
-        self._parameters, self._m = parameters, contraction.n_blocks
+        self._m = contraction.n_blocks
         self._scatter = contraction.scatter
         along = principal_coordinates(contraction.means, contraction.weights)[:, 0]
         self._place = np.empty(self._m, np.intp)
@@ -135,11 +139,10 @@ class InteriorMaster(MasterProgramme):
         prices = np.empty(self._m)
         prices[place] = state.prices
         found = solve_cover(programme, prices, state.sigma, state.tolerance)
-        last = self._parameters.interior_tolerance
         if not (math.isfinite(found.sigma) and np.isfinite(found.prices).all()):
             raise BackendFailure("interior point method: numbers that differ too much in size")
         state.solved = state.tolerance
-        state.is_final = state.tolerance <= last or not found.is_precise
+        state.is_final = state.tolerance <= _LAST or not found.is_precise
         state.prices, state.sigma = found.prices[place], found.sigma
         x = np.where(found.x > _NOTHING, found.x, 0.0)
         return MasterSolution(Phase.COST, found.value, x, state.prices, found.sigma, 0.0)
@@ -147,13 +150,12 @@ class InteriorMaster(MasterProgramme):
     def observe(self, solution: MasterSolution, shown: float) -> None:
         """Set the next tolerance by the gap that pricing has shown between value and bound."""
         gap = abs(solution.value - shown) / max(abs(solution.value), np.finfo(np.float64).tiny)
-        least = self._parameters.interior_tolerance
-        self.state.tolerance = min(_FIRST, max(_SHARE * gap, least))
+        self.state.tolerance = min(_FIRST, max(_SHARE * gap, _LAST))
 
     def tighten(self) -> None:
         """Lower the next tolerance, as pricing has found nothing at the last."""
-        state, least = self.state, self._parameters.interior_tolerance
-        state.tolerance = max(min(state.tolerance, _TIGHTER * state.solved), least)
+        state = self.state
+        state.tolerance = max(min(state.tolerance, _TIGHTER * state.solved), _LAST)
 
     def purge(self, solution: MasterSolution) -> int:
         state = self.state
@@ -163,8 +165,8 @@ class InteriorMaster(MasterProgramme):
         order = np.argsort(self._reduced(solution.prices, solution.sigma), kind="stable")
         keep = solution.x > 0.0
         keep[: state.n_fixed] = True
-        keep[order[: int(self._parameters.kept * len(order))]] = True
-        state.limit *= self._parameters.growth
+        keep[order[: int(KEPT * len(order))]] = True
+        state.limit *= GROWTH
         self._rows, self._lengths = self._rows[keep[at]], self._lengths[keep]
         self.columns = self.columns.select(keep)
         state.columns = self.columns.packed()
