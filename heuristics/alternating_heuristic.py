@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from heuristics.alternating import AlternatingLoop, Start
 from heuristics.assignment import AssignmentParameters
-from heuristics.assignment.parameters import SOLVER_HELP, IntegerSolver
+from heuristics.assignment.parameters import SOLVER_HELP
 from heuristics.block_distances import Distance, PenaltyRule
 from heuristics.method import Heuristic
+from sdpbb.backends.milp import IntegerSolver
 from sdpbb.declaration import parameter
 
 

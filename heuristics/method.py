@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from heuristics.first_clustering import first_clustering
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop, describe
+from sdpbb.backends.milp import require_integer_solver
 from sdpbb.declaration import Parameters, parameter
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
@@ -190,10 +191,7 @@ class Heuristic(Parameters, ABC):
         BackendUnavailable
             If the solver that it is to use is not installed.
         """
-        if getattr(self, "solver", None) == "gurobi":
-            from sdpbb.backends.gurobi import require_gurobi
-
-            require_gurobi()  # an integer programme may come up late, or never
+        require_integer_solver(getattr(self, "solver", "auto"))
         if self.soft is Soft.REFUSED and instance.has_soft_constraints:
             weighs = "the method pccc, which uses weights"
             if instance.has_constraints_beyond_sizes:  # which pccc does not keep

@@ -19,7 +19,11 @@ from sdpbb.search.parameters import SearchParameters
 LEAST_CERTIFIED_GAP = 1e-9
 """Bounds that others can check lose more to rounding than others."""
 
-SHORT_NAMES = {"sdp_solver": "sdp.solver", "fixing": "search.fixing"}
+SHORT_NAMES = {
+    "sdp_solver": "sdp.solver",
+    "milp_solver": "search.milp_solver",
+    "fixing": "search.fixing",
+}
 """Paths of the parameters that options of the command line and keys of manifests call by other
 names."""
 

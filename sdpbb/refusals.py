@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sdpbb.backends.milp import require_integer_solver
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.errors import FileInUse, InstanceError, ParameterError
 from sdpbb.files import FilePath, output_problem, shown_path
@@ -36,6 +37,8 @@ def check_compatibility(
         If the parameters are none. If the instance's constraints on clusters are more than the
         bounding knows of, have no place in a checkpoint, or cannot be sent to other processes. If
         it has more blocks than a conic solver is asked to solve.
+    BackendUnavailable
+        If the solver of integer programmes is not installed.
     """
     check_instance(instance)
     if not isinstance(parameters, SolverParameters):
@@ -43,6 +46,7 @@ def check_compatibility(
         raise ParameterError(
             f"parameters = ...: of type {kind}; expected an sdpbb.SolverParameters"
         )
+    require_integer_solver(parameters.search.milp_solver)
     _check_size_for_conic_solver(instance, parameters)
     fit = [
         repr(name) for name, entry in BOUNDING_METHODS.items() if entry.keeps_cluster_constraints

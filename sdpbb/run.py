@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from heuristics.first_clustering import first_clustering
 from sdpbb import conclusion
+from sdpbb.backends.milp import using_integer_solver
 from sdpbb.bound_raising import BoundRaising
 from sdpbb.certificates.recorder import ProofRecorder
 from sdpbb.checkpoint import CheckpointWriter, SavedRun
@@ -97,6 +98,7 @@ def run(request: Request) -> Result:
         with (
             _dask_cluster(parameters) as cluster,
             RunKernels(parameters.bounding, lambda: observer(Compiling())) as kernels,
+            using_integer_solver(parameters.search.milp_solver),
         ):
             if parameters.memory_limit < math.inf:
                 kernels.finish()  # another process that compiles would count

@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 
 from heuristics.assignment.parameters import MAX_ROWS, ROWS_PER_SECOND
 from heuristics.assignment.potts import Potts
-from sdpbb.backends.milp import BinaryModel, load
+from sdpbb.backends.milp import BinaryModel, IntegerSolver, load
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus
 from sdpbb.time_left import TimeLeft, no_limit
 
@@ -51,7 +51,7 @@ class AssignmentProgramme:
     solver : as `sdpbb.backends.milp.load` has it
     """
 
-    def __init__(self, potts: Potts, solver: str = "auto") -> None:
+    def __init__(self, potts: Potts, solver: IntegerSolver = "auto") -> None:
         n, q = potts.n, potts.q
         i, j = potts.pairs.T
         match = potts.matches()
@@ -161,7 +161,7 @@ class KeptProgramme:
     max_rows : above which it is never built
     """
 
-    def __init__(self, solver: str = "auto", max_rows: int = MAX_ROWS) -> None:
+    def __init__(self, solver: IntegerSolver = "auto", max_rows: int = MAX_ROWS) -> None:
         self._solver = solver
         self._max_rows = max_rows
         self._programme: AssignmentProgramme | None = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
+from sdpbb.backends.milp import IntegerSolver
 from sdpbb.declaration import Parameters, parameter
 
 TABLE_BUDGET = 1_000_000
@@ -18,8 +18,6 @@ and what it takes for their presolve, half a second for these, it looks at no cl
 
 ROWS_PER_SECOND = 20_000
 """Rows presolved in about a second: larger programmes are not begun in the time left."""
-
-IntegerSolver = Literal["auto", "highs", "gurobi"]
 
 SOLVER_HELP = (
     'Solver of integer programmes; "auto" is Gurobi if it is installed and licensed, otherwise '

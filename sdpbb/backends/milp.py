@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,14 +31,50 @@ class BinaryModel(Protocol):
         """
 
 
+IntegerSolver = Literal["auto", "highs", "gurobi"]
+
 _log = logging.getLogger(__name__)
+_named: ContextVar[IntegerSolver] = ContextVar("solver of integer programmes", default="auto")
 
 
-def load(programme: BinaryProgramme, solver: str = "auto") -> BinaryModel:
+@contextmanager
+def using_integer_solver(solver: IntegerSolver) -> Iterator[None]:
+    """Context manager: programmes within the block are solved by this solver unless told otherwise.
+
+    With "auto" it is as outside of the block.
+    """
+    before = _named.set(_named.get() if solver == "auto" else solver)
+    try:
+        yield
+    finally:
+        _named.reset(before)
+
+
+def integer_solver(preferred: IntegerSolver) -> IntegerSolver:
+    """Return the solver that the block names, or the preferred one."""
+    named = _named.get()
+    return preferred if named == "auto" else named
+
+
+def require_integer_solver(solver: IntegerSolver) -> None:
+    """Check that a solver is installed.
+
+    Raises
+    ------
+    BackendUnavailable
+        If not. An integer programme may come up late, or never.
+    """
+    if solver == "gurobi":
+        from sdpbb.backends.gurobi import require_gurobi
+
+        require_gurobi()
+
+
+def load(programme: BinaryProgramme, solver: IntegerSolver = "auto") -> BinaryModel:
     """Hand a programme to a solver.
 
-    "highs", "gurobi", or "auto" for Gurobi where it is installed and its licence covers the
-    programme, and HiGHS elsewhere.
+    "highs", "gurobi", or "auto": what `using_integer_solver` names, and else Gurobi where it is
+    installed and its licence covers the programme, and HiGHS elsewhere.
 
     Raises
     ------
@@ -46,6 +84,7 @@ def load(programme: BinaryProgramme, solver: str = "auto") -> BinaryModel:
         If the solver is not installed or not licensed.
     """
     # Each solver is imported where it is asked for: neither is needed to read this module.
+    solver = integer_solver("auto") if solver == "auto" else solver
     if solver == "auto":
         return _PreferredModel(programme)
     if solver == "highs":
@@ -87,7 +126,9 @@ class _PreferredModel:
 
 
 def solve_binary_programme(
-    programme: BinaryProgramme, solver: str = "auto", stop: Callable[[], bool] | None = None
+    programme: BinaryProgramme,
+    solver: IntegerSolver = "auto",
+    stop: Callable[[], bool] | None = None,
 ) -> MilpSolution:
     """Minimise a binary programme with the solver of the given name.
 

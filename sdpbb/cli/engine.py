@@ -26,6 +26,7 @@ OF_EVERY_RUN = (
     "seed",
     "bounding",
     "sdp_solver",
+    "milp_solver",
 )
 """Parameters that are options of a single run, and of those of a batch."""
 

@@ -40,7 +40,7 @@ INTERVAL = 2.0
 MOST_LINES = 1_000_000
 
 
-@engine_options("gap", "time_limit", "seed", "bounding", "sdp_solver")
+@engine_options("gap", "time_limit", "seed", "bounding", "sdp_solver", "milp_solver")
 class PriceOptions(EngineFile):
     """Parameters of the runs that find prices."""
 

@@ -41,7 +41,16 @@ EXITS = meanings(
 MOST = 10_000
 
 
-@engine_options("gap", "time_limit", "node_limit", "memory_limit", "seed", "bounding", "sdp_solver")
+@engine_options(
+    "gap",
+    "time_limit",
+    "node_limit",
+    "memory_limit",
+    "seed",
+    "bounding",
+    "sdp_solver",
+    "milp_solver",
+)
 class SweepEngine(EngineFile):
     """Parameters of the runs; the limit of time is for the whole sweep."""
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
+from sdpbb.backends.milp import IntegerSolver
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.certificates.recorder import Proof, ProofRecorder, SubsetProof
@@ -58,6 +59,7 @@ class SubsetTask:
     given : cost of the restriction of the best clustering of the whole, inf for none
     seed : of its heuristics
     keeps_evidence : whether its bound is to be certified
+    milp_solver : of its integer programmes
     """
 
     subset: int
@@ -67,6 +69,7 @@ class SubsetTask:
     given: float
     seed: int
     keeps_evidence: bool
+    milp_solver: IntegerSolver = "auto"
 
     def tolerances(self, upper: float) -> Tolerances:
         """Return how near it is bounded if the best clustering known of it costs so much."""
@@ -79,7 +82,7 @@ class SubsetTask:
             instance=self.instance,
             bounding=self.bounding,
             heuristic=IncumbentSearch(HeuristicSchedule(LITTLE, LITTLE, LITTLE), knows_good=True),
-            parameters=SEARCH,
+            parameters=replace(SEARCH, milp_solver=self.milp_solver),
             tolerances=self.tolerances(upper),
             seed=self.seed,
             keeps_evidence=self.keeps_evidence,
@@ -121,12 +124,14 @@ def subset_task(
     accuracy: Accuracy,
     seed: int,
     proof: SubsetProof | None = None,
+    milp_solver: IntegerSolver = "auto",
 ) -> tuple[SubsetTask, SubsetProgress]:
     """Return a subset to bound, and its progress before the first slice.
 
     instance : of the subset
     labels : (n,) of its points, of a clustering into k clusters or fewer; None if none is known
     proof : to begin with, if its bound is to be certified
+    milp_solver : of its integer programmes
     """
     if proof is not None:
         from sdpbb.bounds.certified import CertifiedBounding
@@ -146,7 +151,7 @@ def subset_task(
         has_all = int(numbered.max()) + 1 == instance.k
         node = Node(feasible=numbered if has_all else None)
     certified = proof is not None
-    task = SubsetTask(subset, instance, bounding, accuracy, given, seed, certified)
+    task = SubsetTask(subset, instance, bounding, accuracy, given, seed, certified, milp_solver)
     return task, SubsetProgress(node, given, proof=proof)
 
 

@@ -239,8 +239,17 @@ class Decomposition:
         if _has_too_few_blocks(instance):
             return None
         own = None if labels is None else labels[rows]
-        seed = self.root.context.seed
-        return subset_task(subset, instance, own, self.bounding, accuracy, seed, proof)
+        context = self.root.context
+        return subset_task(
+            subset,
+            instance,
+            own,
+            self.bounding,
+            accuracy,
+            context.seed,
+            proof,
+            context.parameters.milp_solver,
+        )
 
     def _subset_instance(
         self, blocks: NDArray[np.intp], rows: NDArray[np.intp]

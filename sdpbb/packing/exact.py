@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.backends.milp import solve_binary_programme
+from sdpbb.backends.milp import IntegerSolver, solve_binary_programme
 from sdpbb.backends.programme import ROW_TOLERANCE, BinaryProgramme, MilpStatus, unit
 from sdpbb.checker.cluster_packing import ClusterPacking
 from sdpbb.checker.rejection import Rejected
@@ -59,7 +59,7 @@ def packed_exactly(
     time_limit: float | None = None,
     stop: Callable[[], bool] | None = None,
     soft: SoftBlocks | None = None,
-    solver: str = "auto",
+    solver: IntegerSolver = "auto",
 ) -> Packing:
     """Return labels (m,) within the limits that keep the cannot-links, and what is proven.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.backends.milp import using_integer_solver
 from sdpbb.bounds.bound import BoundProgress, BoundRun, ProvenBound
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.cores import using_cores
@@ -88,7 +89,11 @@ def evaluate(
     node, upper : the node, and the cost of the incumbent, inf if there is none
     budget : limits of the time for that, and its cores
     """
-    budget = budget.begin()
+    with using_integer_solver(context.parameters.milp_solver):
+        return _evaluate(node, upper, context, budget.begin())
+
+
+def _evaluate(node: Node, upper: float, context: EvaluationContext, budget: Budget) -> NodeResult:
     contractions = contractions_of(node, context.instance)
     if contractions is None:
         return NodeResult(NodeStatus.INFEASIBLE, NOTHING)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sdpbb.archive.stored import stored
+from sdpbb.backends.milp import IntegerSolver
 from sdpbb.declaration import Parameters, parameter
 
 
@@ -17,6 +18,11 @@ class SearchParameters(Parameters):
         (60, 160, 320),
         "Iterations of bounding a node at which heuristics start from the relaxation's solution; "
         "they also do at its end.",
+    )
+    milp_solver: IntegerSolver = parameter(
+        "auto",
+        'Solver of integer programmes; "auto" is Gurobi for some of them if it is installed and '
+        "licensed, otherwise HiGHS.",
     )
     fixing: bool = parameter(
         True, "Fix pairs that are together, or apart, in every better clustering."

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from heuristics.measures import adjusted_rand_index, silhouette
+from sdpbb.backends.milp import require_integer_solver
 from sdpbb.compilation import WarmUp
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.executors.pool import Completion, Ending, TaskPool
@@ -101,6 +102,7 @@ def sweep(
             f"k = {wanted[-1]}; expected at most {instance.n_points}, the number of points"
         )
     _check(instance, parameters, time_limit_each, folder, resume, certificates)
+    require_integer_solver(parameters.search.milp_solver)
     files = None if folder is None else open_folder(folder, resume)
     tasks = [_task(instance, k, parameters, files, certificates) for k in wanted]
     for task in tasks:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.backends.milp import solve_binary_programme
+from sdpbb.backends.milp import integer_solver, solve_binary_programme
 from sdpbb.backends.programme import BinaryProgramme
 from sdpbb.bounds.colgen.columns import Columns, Membership
 from sdpbb.problem import Contraction
@@ -87,7 +87,7 @@ def labels_of_cheapest_cover(
         upper=np.concatenate([np.full(m, math.inf if covers else 1.0), [k]]),
         time_limit=time_limit,
     )
-    solution = solve_binary_programme(programme, "highs")
+    solution = solve_binary_programme(programme, integer_solver("highs"))
     if solution.x is None:
         return None
     chosen = columns.members[solution.x > 0.5]

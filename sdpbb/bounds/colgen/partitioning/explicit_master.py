@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 
 from sdpbb.backends.growing import Basis, GrowingModel
-from sdpbb.backends.milp import solve_binary_programme
+from sdpbb.backends.milp import integer_solver, solve_binary_programme
 from sdpbb.backends.programme import BinaryProgramme
 from sdpbb.bounds.colgen.partitioning.exact_cover import reduced_costs
 from sdpbb.errors import BackendFailure
@@ -185,5 +185,5 @@ def best_partition(
     matrix = vstack([csr_array(sets.T.astype(np.float64)), csr_array(np.ones((1, count)))])
     sides = np.concatenate([np.ones(m), [float(k)]])
     programme = BinaryProgramme(costs, csr_array(matrix), sides, sides, time_limit=seconds)
-    x = solve_binary_programme(programme, "highs").x
+    x = solve_binary_programme(programme, integer_solver("highs")).x
     return None if x is None else np.flatnonzero(x)
