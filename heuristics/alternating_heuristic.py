@@ -9,7 +9,7 @@ from heuristics.assignment import AssignmentParameters
 from heuristics.assignment.parameters import SOLVER_HELP
 from heuristics.block_distances import Distance, PenaltyRule
 from heuristics.method import Heuristic
-from sdpbb.backends.milp import IntegerSolver
+from sdpbb.backends import IntegerSolver
 from sdpbb.declaration import parameter
 
 

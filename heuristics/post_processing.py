@@ -13,7 +13,7 @@ from heuristics.assignment.parameters import SOLVER_HELP
 from heuristics.kmeans import best_kmeans, unconstrained
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.result import Stop
-from sdpbb.backends.milp import IntegerSolver
+from sdpbb.backends import IntegerSolver
 from sdpbb.declaration import parameter
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance

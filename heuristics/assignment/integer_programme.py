@@ -22,7 +22,8 @@ from scipy.sparse import csr_array
 
 from heuristics.assignment.parameters import MAX_ROWS, ROWS_PER_SECOND
 from heuristics.assignment.potts import Potts
-from sdpbb.backends.milp import BinaryModel, IntegerSolver, load
+from sdpbb.backends import IntegerSolver
+from sdpbb.backends.milp import BinaryModel, load
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus
 from sdpbb.time_left import TimeLeft, no_limit
 

@@ -11,7 +11,7 @@ from heuristics.kmeans_steps import nearest_labels
 from heuristics.sizes.flow_kernels import sized_labels
 from heuristics.sizes.repair_kernels import repaired_labels
 from sdpbb.arrays import Reals
-from sdpbb.backends.milp import IntegerSolver
+from sdpbb.backends import IntegerSolver
 from sdpbb.jit import njit
 from sdpbb.packing import Packing, packed_exactly, size_bounds
 from sdpbb.problem import Contraction

@@ -6,11 +6,12 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.backends import IntegerSolver
 from sdpbb.backends.programme import BinaryProgramme, MilpSolution
 from sdpbb.errors import BackendUnavailable, ParameterError
 
@@ -30,8 +31,6 @@ class BinaryModel(Protocol):
         It is given up, as when the time is over, once `stop`, which is asked on the way, is true.
         """
 
-
-IntegerSolver = Literal["auto", "highs", "gurobi"]
 
 _log = logging.getLogger(__name__)
 _named: ContextVar[IntegerSolver] = ContextVar("solver of integer programmes", default="auto")

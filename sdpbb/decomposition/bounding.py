@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
-from sdpbb.backends.milp import IntegerSolver
+from sdpbb.backends import IntegerSolver
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.certificates.recorder import Proof, ProofRecorder, SubsetProof

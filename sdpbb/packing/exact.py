@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.backends.milp import IntegerSolver, solve_binary_programme
+from sdpbb.backends import IntegerSolver
+from sdpbb.backends.milp import solve_binary_programme
 from sdpbb.backends.programme import ROW_TOLERANCE, BinaryProgramme, MilpStatus, unit
 from sdpbb.checker.cluster_packing import ClusterPacking
 from sdpbb.checker.rejection import Rejected

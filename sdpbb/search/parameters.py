@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sdpbb.archive.stored import stored
-from sdpbb.backends.milp import IntegerSolver
+from sdpbb.backends import IntegerSolver
 from sdpbb.declaration import Parameters, parameter
 
 
