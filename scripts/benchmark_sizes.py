@@ -50,7 +50,7 @@ from benchmark_places import clouds
 from numpy.typing import NDArray
 
 import sdpbb
-from sdpbb.compilation import load_kernels
+from sdpbb.kernels import compile_method
 from sdpbb.problem import Instance, Partition
 
 PROOF_FIELDS = (
@@ -275,7 +275,7 @@ def run_proofs(
     wanted: list[Case], data: Path, out: Path, workers: int, seconds: float | None
 ) -> None:
     """Do the proofs that are wanted and have no row yet, with kernels compiled before."""
-    load_kernels("hybrid")
+    compile_method("hybrid")
     small = Instance(np.arange(12.0)[:, None] ** 2, 3, sizes=[4, 4, 4])
     sdpbb.solve(small, sdpbb.SolverParameters(workers=1))
     done = {

@@ -31,7 +31,7 @@ PARTS = {
     "numba": ("-c", "import numba"),
     "help": ("-m", "sdpbb", "solve", "--help"),
     "imports": ("-c", "import sdpbb.solver"),
-    "kernels": ("-c", "from sdpbb.compilation import load_kernels; load_kernels()"),
+    "kernels": ("-c", "from sdpbb.kernels import WarmUp; WarmUp('sdp')()"),
     "solve": SOLVE,
 }
 """Arguments of Python; each part from "imports" on includes those before."""

@@ -29,7 +29,7 @@ from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.cuts.stars import StarCuts
 from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
-from sdpbb.kernels import exercise_kernels
+from sdpbb.kernels import WarmUp
 from sdpbb.problem import Contraction, contract
 
 CORES = (2, 8, 16)
@@ -134,7 +134,7 @@ def main() -> int:
         print(f"infeasible: {contraction}", file=sys.stderr)
         return 1
     with threadpool_limits(1):
-        exercise_kernels("sdp")
+        WarmUp("sdp")()
         rates = product_rate(), copy_rate()
         found = parts()
         run = SdpBounding().start(contraction, None)

@@ -1,11 +1,15 @@
-"""`njit` of Numba, with the cache of `sdpbb.kernel_cache`."""
+"""`njit` of Numba, with the cache of `sdpbb.kernel_cache`; clocks stand still while it compiles."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numba
+from numba.core.event import Event, Listener, install_listener
+
+from sdpbb.time_left import RUN_CLOCK
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -40,3 +44,29 @@ def is_tested(version: str) -> bool:
     """Return whether a version of Numba is none newer than those that were tested."""
     release = version.split(".")[:2]
     return all(map(str.isdecimal, release)) and tuple(map(int, release)) <= NEWEST
+
+
+@contextmanager
+def clock_stopped_by_compiler(
+    on_compile: Callable[[], None] = lambda: None,
+) -> Iterator[None]:
+    """Context manager: the clock of runs stands still while this process compiles.
+
+    on_compile : called before the first kernel is compiled
+    """
+    with install_listener("numba:compile", _StoppedClock(on_compile)):
+        yield
+
+
+class _StoppedClock(Listener):
+    def __init__(self, on_compile: Callable[[], None]) -> None:
+        self._on_compile: Callable[[], None] | None = on_compile
+
+    def on_start(self, event: Event) -> None:
+        if self._on_compile is not None:
+            self._on_compile()
+            self._on_compile = None
+        RUN_CLOCK.stop()
+
+    def on_end(self, event: Event) -> None:
+        RUN_CLOCK.go_on()

@@ -30,7 +30,11 @@ class KernelCache(FunctionCache):
         """Return the machine code for a signature; None if there is none."""
         with suppress(Exception):
             return self._load_machine_code(sig, target_context)
-        return super().load_overload(sig, target_context)
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # of a class that is renamed since, or of a file that is cut short
+            self.flush()
+            return None
 
     def _load_machine_code(self, sig: Any, target_context: Any) -> Any:
         codegen = target_context.codegen()

@@ -1,109 +1,95 @@
-"""Kernels of a part of the engine: compiled by this process while the clock of runs stands still.
+"""Compilation of kernels: where they are first called, while the clock of runs stands still.
 
 Numba compiles kernels once per machine and version, and loads what it has cached in a few
-milliseconds each when it is first called.
+milliseconds each. A run compiles what it comes to. Before other processes are started, all kernels
+that they may call are compiled by this one, as each of them would compile its own otherwise.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
+import sys
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import Any
 
+import llvmlite.binding
+import numba
 import numpy as np
-from numba.core.event import Event, Listener, install_listener
 
-from heuristics.incumbents import exercise, exercise_rare
+from heuristics.incumbents import exercise
 from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
 from sdpbb.bounds.sdp.admm_kernels import dual_sweeps
-from sdpbb.kernel_records import delete_unreadable, is_recorded, record
+from sdpbb.cache_folder import KERNELS
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.time_left import RUN_CLOCK
 
-# Parts of the engine beside those of the bounding methods: kernels that almost all runs call, and
-# those that few do.
-HEURISTICS, RARE_HEURISTICS = "heuristics", "heuristics-rare"
-PLACES = "places"
+# Parts of the engine with kernels, beside the bounding methods.
+HEURISTICS, PLACES = "heuristics", "places"
+
+
+def compile_method(bounding: str) -> None:
+    """Compile all kernels that runs with a bounding method call, unless they are cached."""
+    for part in parts_of(bounding):
+        compile_part(part, partial(_exercise, part))
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """Call of all kernels of a bounding method by another process, before its first task.
+
+    Those that are cached are loaded. Two of the same method are equal: a process that gets one with
+    each task makes one call.
+    """
+
+    bounding: str
+
+    def __call__(self) -> None:
+        for part in parts_of(self.bounding):
+            _exercise(part)
+
+
+def parts_of(bounding: str) -> tuple[str, ...]:
+    """Return the parts of the engine whose kernels runs with a bounding method call."""
+    return HEURISTICS, *BOUNDING_METHODS[bounding].kernels
+
+
+def compile_part(part: str, exercise: Callable[[], object]) -> None:
+    """Compile the kernels of a part of the engine, unless that has been done on this machine.
+
+    part : a name for the kernels
+    exercise : calls all of them, with the types that runs call them with
+    """
+    if is_compiled(part):
+        return
+    exercise()
+    with suppress(OSError):  # else the next process calls them again
+        _mark(part).touch()
 
 
 def is_compiled(part: str) -> bool:
     """Return whether nothing is to be compiled of a part: it is cached, or the compiler is off."""
-    return _is_compiler_off() or is_recorded(part)
+    return _is_compiler_off() or _mark(part).exists()
 
 
-def compile_part(part: str, on_compile: Callable[[], None] = lambda: None) -> None:
-    """Compile the kernels of a part of the engine, unless they are cached.
-
-    on_compile : called before the first one is compiled
-    """
-    compile_once(part, partial(_exercise, part), on_compile)
-
-
-def compile_once(part: str, exercise: Callable[[], object], on_compile: Callable[[], None]) -> None:
-    """Compile kernels unless they are cached.
-
-    What is cached and cannot be read any more is deleted before: Numba would raise an error.
-
-    part : a name for the kernels
-    exercise : calls all of them, with the types that runs call them with
-    on_compile : called before the first one is compiled
-    """
-    if is_compiled(part):
-        return
-    method = part.partition("-")[0]
-    if method in BOUNDING_METHODS:
-        bounding_class(method)  # imports its kernels, whose files in the cache are looked at
-    delete_unreadable(part)
-    with install_listener("numba:compile", StoppedClock(on_compile)):
-        exercise()
-    record(part)
-
-
-def exercise_kernels(bounding: str) -> None:
-    """Call every kernel that a bounding method needs, with the types that runs call it with.
-
-    Those that are cached are loaded.
-    """
-    for part in (HEURISTICS, RARE_HEURISTICS, *BOUNDING_METHODS[bounding].kernels):
-        _exercise(part)
-
-
-class StoppedClock(Listener):
-    """Listener that stops the clock of runs while this process compiles."""
-
-    def __init__(self, on_compile: Callable[[], None]) -> None:
-        """on_compile : called before the first kernel is compiled"""
-        self._on_compile = once(on_compile)
-
-    def on_start(self, event: Event) -> None:
-        self._on_compile()
-        RUN_CLOCK.stop()
-
-    def on_end(self, event: Event) -> None:
-        RUN_CLOCK.go_on()
-
-
-def once(function: Callable[[], None]) -> Callable[[], None]:
-    """Return a function whose first call is one of another function; later ones do nothing."""
-    calls = iter([function])
-    return lambda: next(calls, lambda: None)()
+def can_mark() -> bool:
+    """Return whether this process may write marks, and Numba its cache."""
+    return _is_compiler_off() or os.access(_folder(), os.W_OK)
 
 
 def _exercise(part: str) -> None:
     """Call the kernels of a part of the engine."""
-    contraction = _small()
-    method, _, rare = part.partition("-")
     if part == HEURISTICS:
-        exercise(contraction)
-    elif part == RARE_HEURISTICS:
-        exercise_rare(contraction)
+        exercise(_small())
     elif part == PLACES:
         from sdpbb.bounds.places.run import exercise as exercise_places  # few runs call them
 
         exercise_places()
-    elif rare:
-        bounding_class(method).exercise_rare(contraction)
     else:
-        bounding_class(method).exercise(contraction)
+        bounding_class(part).exercise(_small())
 
 
 def _small() -> Contraction:
@@ -111,6 +97,24 @@ def _small() -> Contraction:
     contraction = contract(Instance(points, 3, cannot_link=np.array([[0, 1], [2, 3], [3, 4]])))
     assert isinstance(contraction, Contraction)
     return contraction
+
+
+def _mark(part: str) -> Path:
+    """Return the file that says that all kernels of a part are cached, on this kind of machine.
+
+    Its name depends on all that makes Numba compile anew: sources, versions and the processor.
+    """
+    sources = sorted(str(path) for folder in KERNELS for path in Path(folder).glob("*.py"))
+    states = [(path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in sources]
+    processor = llvmlite.binding.get_host_cpu_name()
+    what = (sys.implementation.cache_tag, numba.__version__, processor, states)
+    digest = hashlib.sha256(repr(what).encode()).hexdigest()
+    return _folder() / f"kernels.{part}.{digest[:16]}"
+
+
+def _folder() -> Path:
+    kernel: Any = dual_sweeps
+    return Path(kernel.stats.cache_path)
 
 
 def _is_compiler_off() -> bool:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, overload
@@ -14,25 +12,24 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from heuristics.first_clustering import first_clustering
-from heuristics.incumbents import exercise_rare
-from heuristics.method import Heuristic, Soft
+from heuristics.method import Heuristic
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import HeuristicSchedule
 from heuristics.registry import method as registered
 from heuristics.result import HeuristicResult
 from heuristics.sizes.search import SizedSearch
 from sdpbb.bounds.registry import bounding_method
-from sdpbb.compilation import load_kernels
 from sdpbb.errors import ParameterError
 from sdpbb.executors.memory import free_mebibytes
 from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
-from sdpbb.kernels import compile_once
-from sdpbb.problem import Contraction, Instance, SoftPairs, contract
+from sdpbb.jit import clock_stopped_by_compiler
+from sdpbb.kernels import WarmUp
+from sdpbb.problem import Contraction
 from sdpbb.problem.stated import InstanceArguments
 from sdpbb.search.evaluations import GRACE, LOOK
-from sdpbb.time_left import TimeLeft
+from sdpbb.time_left import RUN_CLOCK, TimeLeft
 
 # The relaxation is solved until its bound is so close to a clustering's cost that the starts it
 # gives hardly change any more.
@@ -169,13 +166,13 @@ class RootRelaxation:
         if not contraction.means.any():  # all clusterings cost the same
             yield np.full((contraction.n_blocks,) * 2, 1.0 / contraction.weights.sum())
             return
-        end = time.perf_counter() + self.time_limit
-        with threadpool_limits(1):  # see `sdpbb.run`
-            known = _cost_of_some(contraction, lambda: end - time.perf_counter())
+        end = RUN_CLOCK() + self.time_limit
+        with threadpool_limits(1), clock_stopped_by_compiler():  # see `sdpbb.run`
+            known = _cost_of_some(contraction, lambda: end - RUN_CLOCK())
             with _pool(contraction) as pool:
                 state = None
-                while state is None or time.perf_counter() < end:
-                    seconds = end - time.perf_counter()
+                while state is None or RUN_CLOCK() < end:
+                    seconds = end - RUN_CLOCK()
                     pool.submit(0, _step, contraction, state, known, seconds)
                     done = _within(pool, end)
                     if done is None:
@@ -210,10 +207,10 @@ def _cost_of_some(contraction: Contraction, time_left: TimeLeft) -> float:
 
 def _step(contraction: Contraction, state: Any, cost: float, seconds: float) -> _Step:
     """Evaluate the bound once more, within so many seconds if that can be foreseen."""
-    end, bounding = time.perf_counter() + seconds, bounding_method("sdp")
+    end, bounding = RUN_CLOCK() + seconds, bounding_method("sdp")
     is_first = state is None
     run = bounding.start(contraction, None) if is_first else bounding.resume(contraction, state)
-    progress = run.advance(cost, lambda: end - time.perf_counter())
+    progress = run.advance(cost, lambda: end - RUN_CLOCK())
     is_last = progress.stalled or progress.bound.value >= (1.0 - GAP) * cost
     return _Step(run.state, run.affinity(), is_last)
 
@@ -221,7 +218,7 @@ def _step(contraction: Contraction, state: Any, cost: float, seconds: float) -> 
 def _pool(contraction: Contraction) -> TaskPool:
     """Return a pool of this process, or of another one that can be left behind in a long step."""
     if contraction.n_blocks > bounding_method("sdp").most_blocks_here:
-        return TaskPool(LocalProcesses(1, load_kernels))
+        return TaskPool(LocalProcesses(1, WarmUp("sdp")))
     return TaskPool(SerialExecutor())
 
 
@@ -230,29 +227,6 @@ def _within(pool: TaskPool, end: float) -> _Step | None:
     while pool.n_under_way:
         for completion in pool.wait(LOOK):
             return None if completion.lost else completion.value
-        if time.perf_counter() >= end + GRACE:
+        if RUN_CLOCK() >= end + GRACE:
             break
     return None
-
-
-def prepare_kernels(name: str) -> None:
-    """Compile the kernels of a method, unless they are cached, before its clock starts.
-
-    Kernels for other parameters than the default ones may be left.
-    """
-    prepared = heuristic(name)
-    part = "heuristic-" + re.sub(r"\W", "-", name)  # that of a user's class may be any text
-    compile_once(part, lambda: _exercise(prepared), lambda: None)
-
-
-def _exercise(prepared: Heuristic) -> None:
-    points = np.random.default_rng(0).normal(size=(16, 3))
-    pairs = np.array([[0, 1], [2, 3], [3, 4]])
-    instance = Instance(points, 3, cannot_link=pairs)
-    prepared.run(instance)
-    contraction = contract(instance)
-    assert isinstance(contraction, Contraction)
-    exercise_rare(contraction)
-    if prepared.soft is Soft.WEIGHED:
-        soft = SoftPairs(pairs, np.ones(len(pairs)))
-        prepared.run(Instance(points, 3, soft_cannot_link=soft))

@@ -7,7 +7,6 @@ the state, a `ProofRecorder` keeps the proof; `sdpbb.conclusion` makes the resul
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,13 +24,14 @@ from sdpbb.backends.milp import using_integer_solver
 from sdpbb.bound_raising import BoundRaising
 from sdpbb.certificates.recorder import ProofRecorder
 from sdpbb.checkpoint import CheckpointWriter, SavedRun
-from sdpbb.compilation import RunKernels, WarmUp
 from sdpbb.errors import BackendFailure
 from sdpbb.executors.dask import DaskCluster
 from sdpbb.executors.executor import TaskExecutor
 from sdpbb.executors.memory import resident_mebibytes
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.files import FilePath
+from sdpbb.jit import clock_stopped_by_compiler
+from sdpbb.kernels import WarmUp, compile_method
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.equal_points import join_equal_points
@@ -97,12 +97,10 @@ def run(request: Request) -> Result:
     with threadpool_limits(1):
         with (
             _dask_cluster(parameters) as cluster,
-            RunKernels(parameters.bounding, lambda: observer(Compiling())) as kernels,
+            clock_stopped_by_compiler(lambda: observer(Compiling())),
             using_integer_solver(parameters.search.milp_solver),
         ):
-            if parameters.memory_limit < math.inf:
-                kernels.finish()  # another process that compiles would count
-            current = _Run(request, _processes(parameters, cluster, kernels))
+            current = _Run(request, _processes(parameters, cluster))
             result = current.result()
         observer(Finished(result))
         current.write_certificate(result)
@@ -125,23 +123,17 @@ def _dask_cluster(parameters: SolverParameters) -> Iterator[DaskCluster | None]:
         cluster.kill()
 
 
-def _processes(
-    parameters: SolverParameters, cluster: DaskCluster | None, kernels: RunKernels
-) -> RunProcesses:
+def _processes(parameters: SolverParameters, cluster: DaskCluster | None) -> RunProcesses:
     """Return the processes that parameters ask for."""
 
     def make_executor(n_workers: int) -> TaskExecutor:
         if cluster is not None:
             return cluster
-        kernels.finish()  # all workers load them
+        with RUN_CLOCK.stopped():
+            compile_method(parameters.bounding)  # all workers load what is cached
         return LocalProcesses(n_workers, WarmUp(parameters.bounding))
 
-    return RunProcesses(
-        make_executor,
-        parameters.workers,
-        is_cluster=cluster is not None,
-        is_compiling=lambda: kernels.is_compiling,
-    )
+    return RunProcesses(make_executor, parameters.workers, is_cluster=cluster is not None)
 
 
 class _Run:

@@ -71,8 +71,8 @@ def at_most(time_left: TimeLeft, seconds: float) -> TimeLeft:
     """Return the time left, limited to so many seconds from now on."""
     if seconds == math.inf:
         return time_left
-    end = perf_counter() + seconds
-    return lambda: min(time_left(), end - perf_counter())
+    end = RUN_CLOCK() + seconds
+    return lambda: min(time_left(), end - RUN_CLOCK())
 
 
 def with_stop(time_left: TimeLeft, stop: Callable[[], bool] | None) -> TimeLeft:

@@ -2,85 +2,88 @@
 
 import importlib.util
 import itertools
-import pickle
 import sys
-import time
 
 import numba
 import pytest
 
-from sdpbb import compilation, kernel_records, kernels
+from sdpbb import kernels
 from sdpbb.bounds.sdp.admm_kernels import dual_sweeps
-from sdpbb.compilation import RunKernels
-from sdpbb.errors import BackendFailure
-from sdpbb.kernels import compile_once
+from sdpbb.jit import clock_stopped_by_compiler
 from sdpbb.time_left import RUN_CLOCK, Clock
 
 
 @pytest.fixture
-def part(monkeypatch, tmp_path):
-    """The name of a part of the engine that no process has compiled, with a record of its own."""
-    monkeypatch.setattr(kernel_records, "_known", set())
-    monkeypatch.setattr(kernel_records, "_file", lambda part: tmp_path / f"kernels.{part}.txt")
-    return "part"
-
-
-def forget(part):
-    """Have the next call be that of a new process."""
-    kernel_records._known.discard(part)
+def folder(monkeypatch, tmp_path):
+    """A folder for marks that no process has been in."""
+    monkeypatch.setattr(kernels, "_folder", lambda: tmp_path)
+    return tmp_path
 
 
 def compile_one():
     numba.njit(lambda x: x + 1)(1)
 
 
-def test_without_a_compiler_nothing_is_compiled(monkeypatch, part):
+def test_without_a_compiler_nothing_is_compiled(monkeypatch, folder):
     # With NUMBA_DISABLE_JIT=1 kernels are plain functions.
     plain = getattr(dual_sweeps, "py_func", dual_sweeps)
     monkeypatch.setattr(kernels, "dual_sweeps", plain)
-    compile_once(part, lambda: pytest.fail("called"), lambda: pytest.fail("told"))
+    kernels.compile_part("part", lambda: pytest.fail("called"))
 
 
-def test_a_compilation_is_told_of_once(part):
+def test_a_compilation_is_told_of_once():
     told = []
-    for _ in range(2):
-        compile_once(part, lambda: (compile_one(), compile_one()), lambda: told.append(part))
-    assert told == [part]
+    with clock_stopped_by_compiler(lambda: told.append("compiling")):
+        compile_one()
+        compile_one()
+    assert told == ["compiling"]
 
 
-def test_what_is_cached_is_called_by_the_first_process_only(part):
+def test_what_is_cached_is_called_by_the_first_process_only(folder):
     calls = []
     for _ in range(2):
-        compile_once(part, lambda: calls.append(part), lambda: pytest.fail("nothing is compiled"))
-        forget(part)
-    assert calls == [part]
+        kernels.compile_part("part", lambda: calls.append("part"))
+    kernels.compile_part("other", lambda: calls.append("other"))
+    assert calls == ["part", "other"]
 
 
-def test_a_record_ends_with_any_of_its_files(part, monkeypatch, tmp_path):
-    calls, file = [], tmp_path / "kernel.nbc"
-    monkeypatch.setattr(
-        kernel_records, "_cached_files", lambda part: [str(file)] if file.exists() else []
-    )
-    for content in (b"", pickle.dumps("longer"), None):
-        if content is None:
-            file.unlink()
-        else:
-            file.write_bytes(content)
+def test_a_mark_ends_with_any_of_the_sources(folder, monkeypatch):
+    source = folder / "kernel.py"
+    monkeypatch.setattr(kernels, "KERNELS", (str(folder),))
+    calls = []
+    for content in ("one", "another one"):
+        source.write_text(content)
         for _ in range(2):
-            compile_once(part, lambda: calls.append(part), lambda: None)
-            forget(part)
-    assert len(calls) == 3
+            kernels.compile_part("part", lambda: calls.append("part"))
+    assert len(calls) == 2
+
+
+def test_a_folder_that_cannot_be_written_to_holds_no_marks(folder, monkeypatch):
+    monkeypatch.setattr(kernels, "_folder", lambda: folder / "missing")
+    calls = []
+    for _ in range(2):
+        kernels.compile_part("part", lambda: calls.append("part"))
+    assert len(calls) == 2
+
+
+def test_all_parts_of_a_method_are_compiled(folder, monkeypatch):
+    calls = []
+    monkeypatch.setattr(kernels, "_exercise", calls.append)
+    kernels.compile_method("hybrid")
+    kernels.compile_method("sdp")
+    assert calls == ["heuristics", "sdp", "colgen", "places"]
+    assert kernels.is_compiled("places")
 
 
 KERNEL = """
 from typing import NamedTuple
 import numpy as np
-import numba
+from sdpbb.jit import njit
 
 class {name}(NamedTuple):
     value: int
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def kernel(pair):
     return pair.value
 
@@ -91,21 +94,20 @@ NAME = "heuristics.kernel_of_a_test"
 
 
 @pytest.mark.parametrize("change", ["renamed", "cut short"])
-def test_a_cache_that_cannot_be_read_is_compiled_anew(part, monkeypatch, tmp_path, change):
-    monkeypatch.setattr(kernel_records, "KERNELS", (str(tmp_path),))
+def test_a_cache_that_cannot_be_read_is_compiled_anew(monkeypatch, tmp_path, change):
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    numba.config.reload_config()
     file = tmp_path / "kernel_of_a_test.py"
 
     def told() -> list[str]:
         """What a new process tells."""
-        forget(part)
         spec = importlib.util.spec_from_file_location(NAME, file)
         module = importlib.util.module_from_spec(spec)
         monkeypatch.setitem(sys.modules, NAME, module)
         spec.loader.exec_module(module)
         found = []
-        compile_once(part, module.exercise, lambda: found.append("compiling"))
-        module.exercise()
+        with clock_stopped_by_compiler(lambda: found.append("compiling")):
+            module.exercise()
         return found
 
     file.write_text(KERNEL.format(name="Old"))
@@ -122,72 +124,7 @@ def test_a_cache_that_cannot_be_read_is_compiled_anew(part, monkeypatch, tmp_pat
     assert told() == []
 
 
-@pytest.fixture
-def exercised(part, monkeypatch) -> list[str]:
-    """The parts that this process compiles."""
-    calls = []
-
-    def exercise(part):
-        calls.append(part)
-        compile_one()
-
-    monkeypatch.setattr(kernels, "_exercise", exercise)
-    return calls
-
-
-@pytest.fixture(autouse=True)
-def asked(monkeypatch) -> list[float]:
-    """When processes were asked for; none is to be had."""
-    found = []
-
-    def no_process(*_):
-        found.append(time.perf_counter())
-        raise BackendFailure("no worker can be started")
-
-    monkeypatch.setattr(compilation, "LocalProcesses", no_process)
-    return found
-
-
-def test_what_the_other_process_did_not_compile_is_compiled_here(exercised):
-    told = []
-    compilation.prepare_kernels(lambda: told.append("compiling"), "hybrid")
-    assert exercised == ["heuristics", "heuristics-rare", "sdp", "sdp-rare", "colgen", "places"]
-    assert told == ["compiling"]
-
-
-def test_a_run_waits_for_the_kernels_that_it_begins_with(exercised):
-    with RunKernels("hybrid", lambda: None) as run:
-        assert exercised == ["sdp", "heuristics"]
-        run.finish()
-        later = {"heuristics-rare", "sdp-rare", "colgen", "places"}
-        assert {*exercised} == {"sdp", "heuristics"} | later
-        run.finish()
-        assert len(exercised) == 6
-
-
-def test_a_short_run_starts_no_process_for_what_it_does_not_need(exercised, asked, monkeypatch):
-    monkeypatch.setattr(compilation, "LATE", 1e6)
-    with RunKernels("hybrid", lambda: None) as run:
-        before = len(asked)
-        assert run.is_compiling
-    assert not run.is_compiling
-    assert len(asked) == before
-
-
-@pytest.mark.parametrize("late", [0.0, 1e6])
-def test_a_run_that_lasts_or_waits_for_kernels_starts_a_process(
-    exercised, asked, monkeypatch, late
-):
-    monkeypatch.setattr(compilation, "LATE", late)
-    with RunKernels("hybrid", lambda: None) as run:
-        if late:
-            run.finish()
-        while run.is_compiling:
-            time.sleep(0.01)
-    assert len(asked) == 2  # one before the run
-
-
-def test_the_clock_of_runs_stands_still_while_a_run_compiles(exercised, monkeypatch):
+def test_the_clock_of_runs_stands_still_while_a_run_compiles(monkeypatch):
     monkeypatch.setattr("sdpbb.time_left.perf_counter", itertools.count().__next__)
     readings = []
 
@@ -199,7 +136,7 @@ def test_the_clock_of_runs_stands_still_while_a_run_compiles(exercised, monkeypa
         readings.append((RUN_CLOCK(), RUN_CLOCK()))
         return lambda: 1
 
-    with RunKernels("hybrid", lambda: None):
+    with clock_stopped_by_compiler():
         before = RUN_CLOCK()
         numba.njit(lambda: compiled())()
         assert readings

@@ -121,11 +121,11 @@ def serve(path: str) -> None:
     import sdpbb.solver  # noqa: F401
     from sdpbb.cli.app import main  # noqa: F401
     from sdpbb.executors import processes
-    from sdpbb.kernels import exercise_kernels
+    from sdpbb.kernels import WarmUp
 
     with contextlib.suppress(ImportError):
         import matplotlib.pyplot  # noqa: F401
-    exercise_kernels("hybrid")  # calls those of all methods
+    WarmUp("hybrid")()  # calls those of all methods
     processes._start_process = lambda errors: WarmProcess(path, errors)  # of the commands, too
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)

@@ -32,10 +32,12 @@ def prepare(boundings: Iterable[str]) -> None:
 
     The pool is told before they are compiled.
     """
-    from sdpbb.compilation import prepare_kernels
+    from sdpbb.jit import clock_stopped_by_compiler
+    from sdpbb.kernels import compile_method
 
-    for bounding in boundings:
-        prepare_kernels(lambda: worker.tell("compiling"), bounding)
+    with clock_stopped_by_compiler(lambda: worker.tell("compiling")):
+        for bounding in boundings:
+            compile_method(bounding)
 
 
 def evaluate(job: Job, certificate: str | None) -> dict[str, Any]:

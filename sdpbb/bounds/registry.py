@@ -17,8 +17,7 @@ class MethodEntry:
 
     summary : what bounds come from
     parameters : the fields of the parameters of a run that its constructor takes, in order
-    kernels : the methods whose compiled loops it calls, the one that it begins with first; "-rare"
-        stands for those of a method that few runs call
+    kernels : the methods whose compiled loops it calls
     keeps_cluster_constraints : whether it takes constraints on clusters that are more than
         cannot-links
     """
@@ -40,7 +39,7 @@ BOUNDING_METHODS: Mapping[str, MethodEntry] = {
         "SdpBounding",
         "the semidefinite relaxation",
         parameters=("sdp",),
-        kernels=("sdp", "sdp-rare"),
+        kernels=("sdp",),
         keeps_cluster_constraints=False,
     ),
     "colgen": MethodEntry(
@@ -55,14 +54,14 @@ BOUNDING_METHODS: Mapping[str, MethodEntry] = {
         "HybridBounding",
         "both, each where it is stronger",
         parameters=("sdp", "colgen", "hybrid", "places"),
-        kernels=("sdp", "sdp-rare", "colgen", "places"),
+        kernels=("sdp", "colgen", "places"),
     ),
     "decomposition": MethodEntry(
         "sdpbb.bounds.hybrid.bounding",
         "HybridBounding",
         "first bounds of subsets, then both",
         parameters=("sdp", "colgen", "hybrid", "places"),
-        kernels=("sdp", "sdp-rare", "colgen", "places"),
+        kernels=("sdp", "colgen", "places"),
     ),
 }
 

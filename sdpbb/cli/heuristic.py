@@ -172,7 +172,7 @@ def _run(
 
     import_engine()
     from sdpbb.cli.heuristic_report import HeuristicReport, header
-    from sdpbb.methods import heuristic, prepare_kernels
+    from sdpbb.methods import heuristic
 
     # One thread, as in `sdpbb.run`: the matrices are small.
     with (
@@ -184,7 +184,6 @@ def _run(
         configured.check(instance)
         current.tell(header(method, instance, installed_version()))
         with _heartbeat(current.tell):
-            prepare_kernels(method)
             result = configured.run(instance, seed, current.interrupt.is_set)
         report = HeuristicReport(
             instance,

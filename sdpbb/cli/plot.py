@@ -13,7 +13,6 @@ from sdpbb.cli import options
 from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, epilog, fail, meanings, one_line_errors
 from sdpbb.cli.help import command
 from sdpbb.cli.inputs import InstanceOptions, labels_of
-from sdpbb.cli.streams import say
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import output_problem, shown_path
 
@@ -138,11 +137,9 @@ def matrix(
             raise ParameterError(f"time_limit = {time_limit}: expected more than 0 seconds")
         instance = inputs.read(data)
         chosen = labels_of(instance, labels, column, inputs)
-        from sdpbb.compilation import prepare_kernels
         from sdpbb.plots.relaxation import solved_relaxation
         from sdpbb.problem import Infeasibility
 
-        prepare_kernels(lambda: say("Compiling kernels: once per machine and version"))
         limit = math.inf if time_limit is None else time_limit
         solved = solved_relaxation(instance, chosen, limit)
         if solved is None:

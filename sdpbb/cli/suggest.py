@@ -87,11 +87,9 @@ def suggest(
         instance = inputs.read(data, quiet)
         labels = labels_of(instance, clustering, column, inputs)
         import_engine()
-        from sdpbb.methods import prepare_kernels
         from sdpbb.queries.standing import NoClusteringToAskAbout
         from sdpbb.queries.suggest import suggest_queries
 
-        prepare_kernels("best-of")
         try:
             report = suggest_queries(
                 instance,

@@ -22,9 +22,7 @@ def raise_by_places(root: Root, parameters: PlaceParameters, free_mebibytes: flo
         return
     # Few runs come here, and the compiler is slow to import.
     from sdpbb.bounds.places.run import PlaceRun
-    from sdpbb.kernels import PLACES, compile_part
 
-    compile_part(PLACES)
     labels = tree.labels[contraction.representatives].astype(np.intp)
     time_left = _time_left(root, parameters.time_share)
     run = PlaceRun.begin(contraction, parameters, labels)

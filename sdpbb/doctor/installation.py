@@ -14,8 +14,7 @@ from pathlib import Path
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.executors.memory import free_mebibytes
 from sdpbb.extras import install_command, requirements
-from sdpbb.kernel_records import can_record
-from sdpbb.kernels import HEURISTICS, RARE_HEURISTICS, is_compiled
+from sdpbb.kernels import can_mark, is_compiled, parts_of
 from sdpbb.version import installed_version
 
 EXTRAS = ("plot", "excel", "pandas", "polars", "parquet", "dask", "gurobi")
@@ -86,15 +85,11 @@ def _kernels() -> Iterator[Fact]:
         yield Fact(group, "Compiler", "off", slow)
     named = os.environ.get("NUMBA_CACHE_DIR")
     place = named or "next to the source, or in the user's cache"
-    refused = "" if can_record() else "the folder is not writable: every process compiles again"
+    refused = "" if can_mark() else "the folder is not writable: every process compiles again"
     yield Fact(group, "Cache", place, refused)
-    parts = [HEURISTICS, RARE_HEURISTICS]
-    parts += [p for entry in BOUNDING_METHODS.values() for p in entry.kernels if p not in parts]
-    cached = [part for part in dict.fromkeys(parts) if is_compiled(part)]
-    missing = [part for part in dict.fromkeys(parts) if part not in cached]
-    yield Fact(group, "Cached", ", ".join(cached) or "none yet")
-    if missing:
-        yield Fact(group, "Not yet compiled", f"{', '.join(missing)} (done when first needed)")
+    parts = dict.fromkeys(part for name in BOUNDING_METHODS for part in parts_of(name))
+    cached = [part for part in parts if is_compiled(part)]
+    yield Fact(group, "All cached of", ", ".join(cached) or "none yet (done when first needed)")
 
 
 def _optional() -> Iterator[Fact]:

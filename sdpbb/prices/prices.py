@@ -13,7 +13,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from sdpbb.bounds.registry import bounding_method
-from sdpbb.compilation import WarmUp
 from sdpbb.errors import ParameterError
 from sdpbb.executors.memory import free_mebibytes
 from sdpbb.executors.pool import TaskPool
@@ -21,6 +20,7 @@ from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
 from sdpbb.explanation.statements import Catalogue, Statement, StatementKind, soft_statements
 from sdpbb.interruption import interruptible
+from sdpbb.kernels import WarmUp
 from sdpbb.parameters import SolverParameters
 from sdpbb.prices.report import Price, PriceProof, PriceReport
 from sdpbb.prices.tasks import PriceProbe, SolvedWithout, probe, solve_from, without

@@ -27,7 +27,6 @@ class RunProcesses:
         make_executor: Callable[[int], TaskExecutor],
         n_workers: int,
         is_cluster: bool = False,
-        is_compiling: Callable[[], bool] = lambda: False,
     ) -> None:
         """
         Parameters
@@ -35,14 +34,12 @@ class RunProcesses:
         make_executor : makes an executor with so many workers; a cluster has its own number
         n_workers : of this machine, where each may use a core
         is_cluster : whether the workers are those of a cluster
-        is_compiling : whether kernels are being compiled, which workers would wait for
         """
         self.local_pool = TaskPool(SerialExecutor())
         self.n_cores = n_workers
         self._make_executor = make_executor
         self._n_workers = n_workers
         self.is_cluster = is_cluster
-        self._is_compiling = is_compiling
         self._worker_pool: TaskPool | None = None
 
     def __enter__(self) -> RunProcesses:
@@ -65,11 +62,6 @@ class RunProcesses:
     def n_at_once(self) -> int:
         """Tasks that are done at the same time."""
         return self.worker_pool.n_workers if self.has_several_workers else 1
-
-    @property
-    def is_compiling(self) -> bool:
-        """True while kernels are being compiled, which workers would wait for."""
-        return self._is_compiling()
 
     @property
     def worker_pool(self) -> TaskPool:

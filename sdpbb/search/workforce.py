@@ -99,7 +99,7 @@ class Workforce:
     def _switch_for_a_tree(self, n_due: int, n_nodes: int, seconds: float) -> None:
         """Go over to the processes once all have begun and there is work for two."""
         grown = n_nodes >= ALONE_NODES and n_due > 1
-        early = seconds < ALONE or self._root_uses_cores or self._processes.is_compiling
+        early = seconds < ALONE or self._root_uses_cores
         if not grown and early:
             return
         everybody = grown or seconds >= ALONE_LAST

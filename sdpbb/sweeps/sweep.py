@@ -14,12 +14,12 @@ from typing import Any, Unpack
 
 from heuristics.measures import adjusted_rand_index, silhouette
 from sdpbb.backends.milp import require_integer_solver
-from sdpbb.compilation import WarmUp
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.executors.pool import Completion, Ending, TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.files import FilePath, shown_path
 from sdpbb.interruption import interruptible
+from sdpbb.kernels import WarmUp
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.size_limits import OF_ONE_K

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+from sdpbb.kernels import WarmUp
 
-from sdpbb.compilation import load_kernels
 from sdpbb.errors import BackendFailure
 from sdpbb.executors import processes
 from sdpbb.executors.executor import TaskDropped, WorkerDied
@@ -151,7 +151,7 @@ def test_a_worker_is_warmed_up_once():
 
 
 def test_warm_up_loads_the_engine():
-    with TaskPool(LocalProcesses(1, load_kernels)) as pool:
+    with TaskPool(LocalProcesses(1, WarmUp("sdp"))) as pool:
         pool.submit(0, tasks.loaded, "sdpbb.bounds.sdp.admm_kernels")
         assert pool.wait() == [Completion(0, True)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +17,7 @@ from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpW
 from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint
 from sdpbb.cores import LARGE
 from sdpbb.problem import Contraction
-from sdpbb.time_left import TimeLeft, no_limit
+from sdpbb.time_left import RUN_CLOCK, TimeLeft, no_limit
 
 # An iteration and a bound are taken to last this many times as long as the longest before.
 LATE = 1.5
@@ -107,18 +106,18 @@ class AdmmRun(RelaxationRun):
         )
 
     def _iterate(self) -> None:
-        begun = time.perf_counter()
+        begun = RUN_CLOCK()
         self._admm.iterate()
         if self.n_iterations % self.parameters.balance_period == 0:
             self._admm.balance()
-        self._iteration_seconds = max(self._iteration_seconds, time.perf_counter() - begun)
+        self._iteration_seconds = max(self._iteration_seconds, RUN_CLOCK() - begun)
 
     def _evaluate(self, cutoff: float, is_due: bool) -> ProvenBound:
         """Take the safe bound of the last iterate; return the best, with evidence if that is it.
 
         is_due : whether it says how fast bounds rise, and is left out where it hardly matters
         """
-        begun, state = time.perf_counter(), self.state
+        begun, state = RUN_CLOCK(), self.state
         dual = self.dual_point()
         function = DualFunction.at(self.relaxation, dual)
         if is_due and not self._is_worth_bounding(function, cutoff):
@@ -128,7 +127,7 @@ class AdmmRun(RelaxationRun):
         state.best = best.bare()
         if is_due:
             state.history.append((self.n_iterations, state.best.value))
-        self._bound_seconds = max(self._bound_seconds, time.perf_counter() - begun)
+        self._bound_seconds = max(self._bound_seconds, RUN_CLOCK() - begun)
         return best
 
     def _is_worth_bounding(self, function: DualFunction, cutoff: float) -> bool:

@@ -56,9 +56,7 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         run = AdmmRun(contraction, SdpParameters())
         run.advance(np.inf)
         run.affinity()
-
-    @staticmethod
-    def exercise_rare(contraction: Contraction) -> None:
+        # Kernels of cuts that are looked for late, and of fixings.
         families = SeparationParameters(PentagonCuts(after=0), TriangleCuts(exact_order=0))
         run = AdmmRun(contraction, SdpParameters(separation=families))
         run.advance(np.inf)
