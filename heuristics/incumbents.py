@@ -129,16 +129,20 @@ class PreparedSearch:
 
 
 def exercise(contraction: Contraction) -> None:
-    """Call all kernels: of starts without and with an affinity, and of what few runs need.
-
-    These are for many blocks, and for components of cannot-links too wide for dynamic programming.
-
-    contraction : with cannot-links
-    """
+    """Call the kernels that almost every run needs, also those of a start from an affinity."""
     found = MultiStart().run(contraction, np.random.default_rng(0))
     together = found.labels == found.labels[:, None]
     affinity = together / (together @ contraction.weights)
     MultiStart().run(contraction, np.random.default_rng(0), affinity)
+
+
+def exercise_rare(contraction: Contraction) -> None:
+    """Call the kernels for many blocks, and for components too wide for dynamic programming.
+
+    These are components of cannot-links.
+
+    contraction : with cannot-links
+    """
     labels = Assignment(contraction, 0)(contraction.means[: contraction.k])
     LocalSearch(contraction, swap_blocks=0)(labels)
     cannot_links = contraction.cannot_link

@@ -17,7 +17,6 @@ from heuristics.result import HeuristicResult, HeuristicStatus, Stop, describe
 from sdpbb.backends.milp import require_integer_solver
 from sdpbb.declaration import Parameters, parameter
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.jit import clock_stopped_by_compiler
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.stated import InstanceArguments, instance_of
 from sdpbb.time_left import RUN_CLOCK, OutOfTime
@@ -148,6 +147,8 @@ class Heuristic(Parameters, ABC):
         clock = RunClock(self.time_limit, stop)
         rng = np.random.default_rng(seed)
         try:
+            from sdpbb.jit import clock_stopped_by_compiler  # imports the compiler
+
             with clock_stopped_by_compiler():
                 found = self.search(instance, rng, clock)
         except OutOfTime:

@@ -21,9 +21,9 @@ venv="${VENV:-.venv-test}"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # Kernels are compiled once, rather than by each of the processes.
 "$venv/bin/python" -c "
-from sdpbb.compilation import load_kernels
+from sdpbb.kernels import WarmUp
 for bounding in 'hybrid', 'sdp', 'colgen':
-    load_kernels(bounding)
+    WarmUp(bounding)()
 "
 pytest=("$venv/bin/python" -m pytest -n 2 --dist worksteal)
 if [ "${1:-}" = --fast ]; then

@@ -1,8 +1,9 @@
-"""Compilation of kernels: where they are first called, while the clock of runs stands still.
+"""Compilation of kernels, while the clock of runs stands still.
 
 Numba compiles kernels once per machine and version, and loads what it has cached in a few
-milliseconds each. A run compiles what it comes to. Before other processes are started, all kernels
-that they may call are compiled by this one, as each of them would compile its own otherwise.
+milliseconds each. What every run begins with is compiled before it, and the rest where a run comes
+to it. Before other processes are started, all kernels that they may call are compiled by this one,
+as each of them would compile its own otherwise.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,20 +22,42 @@ import llvmlite.binding
 import numba
 import numpy as np
 
-from heuristics.incumbents import exercise
+from heuristics.incumbents import exercise, exercise_rare
 from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
 from sdpbb.bounds.sdp.admm_kernels import dual_sweeps
 from sdpbb.cache_folder import KERNELS
+from sdpbb.errors import BackendFailure
+from sdpbb.executors.pool import TaskPool
+from sdpbb.executors.processes import LocalProcesses
 from sdpbb.problem import Contraction, Instance, contract
 
-# Parts of the engine with kernels, beside the bounding methods.
-HEURISTICS, PLACES = "heuristics", "places"
+# Parts of the engine beside those of the bounding methods: kernels that almost all runs call, and
+# those that few do.
+HEURISTICS, RARE_HEURISTICS = "heuristics", "heuristics-rare"
+PLACES = "places"
+
+
+def compile_first(bounding: str) -> None:
+    """Compile what every run with a bounding method begins with, unless it is cached.
+
+    Where all of it is missing, another process compiles that of the heuristics at the same time.
+    """
+    here = BOUNDING_METHODS[bounding].kernels[0]
+    with ExitStack() as block, suppress(BackendFailure):
+        if not is_compiled(here) and not is_compiled(HEURISTICS):
+            pool = block.enter_context(TaskPool(LocalProcesses(1)))
+            pool.submit(0, _compile, HEURISTICS)
+            _compile(here)
+            pool.wait()
+    _compile(here)  # what the other process could not
+    _compile(HEURISTICS)
 
 
 def compile_method(bounding: str) -> None:
     """Compile all kernels that runs with a bounding method call, unless they are cached."""
+    compile_first(bounding)
     for part in parts_of(bounding):
-        compile_part(part, partial(_exercise, part))
+        _compile(part)
 
 
 @dataclass(frozen=True)
@@ -48,13 +71,16 @@ class WarmUp:
     bounding: str
 
     def __call__(self) -> None:
-        for part in parts_of(self.bounding):
-            _exercise(part)
+        compile_method(self.bounding)
 
 
 def parts_of(bounding: str) -> tuple[str, ...]:
     """Return the parts of the engine whose kernels runs with a bounding method call."""
-    return HEURISTICS, *BOUNDING_METHODS[bounding].kernels
+    return HEURISTICS, RARE_HEURISTICS, *BOUNDING_METHODS[bounding].kernels
+
+
+def _compile(part: str) -> None:
+    compile_part(part, partial(exercise_part, part))
 
 
 def compile_part(part: str, exercise: Callable[[], object]) -> None:
@@ -80,16 +106,21 @@ def can_mark() -> bool:
     return _is_compiler_off() or os.access(_folder(), os.W_OK)
 
 
-def _exercise(part: str) -> None:
+def exercise_part(part: str) -> None:
     """Call the kernels of a part of the engine."""
+    method, _, rare = part.partition("-")
     if part == HEURISTICS:
         exercise(_small())
+    elif part == RARE_HEURISTICS:
+        exercise_rare(_small())
     elif part == PLACES:
         from sdpbb.bounds.places.run import exercise as exercise_places  # few runs call them
 
         exercise_places()
+    elif rare:
+        bounding_class(method).exercise_rare(_small())
     else:
-        bounding_class(part).exercise(_small())
+        bounding_class(method).exercise(_small())
 
 
 def _small() -> Contraction:

@@ -31,7 +31,7 @@ from sdpbb.executors.memory import resident_mebibytes
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.files import FilePath
 from sdpbb.jit import clock_stopped_by_compiler
-from sdpbb.kernels import WarmUp, compile_method
+from sdpbb.kernels import WarmUp, compile_first, compile_method
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.equal_points import join_equal_points
@@ -100,6 +100,8 @@ def run(request: Request) -> Result:
             clock_stopped_by_compiler(lambda: observer(Compiling())),
             using_integer_solver(parameters.search.milp_solver),
         ):
+            with RUN_CLOCK.stopped():
+                compile_first(parameters.bounding)
             current = _Run(request, _processes(parameters, cluster))
             result = current.result()
         observer(Finished(result))

@@ -9,6 +9,8 @@ import pytest
 
 from sdpbb import kernels
 from sdpbb.bounds.sdp.admm_kernels import dual_sweeps
+from sdpbb.errors import BackendFailure
+from sdpbb.executors.serial import SerialExecutor
 from sdpbb.jit import clock_stopped_by_compiler
 from sdpbb.time_left import RUN_CLOCK, Clock
 
@@ -18,6 +20,10 @@ def folder(monkeypatch, tmp_path):
     """A folder for marks that no process has been in."""
     monkeypatch.setattr(kernels, "_folder", lambda: tmp_path)
     return tmp_path
+
+
+def no_process(n):
+    raise BackendFailure("no worker can be started")
 
 
 def compile_one():
@@ -68,16 +74,38 @@ def test_a_folder_that_cannot_be_written_to_holds_no_marks(folder, monkeypatch):
 
 def test_all_parts_of_a_method_are_compiled(folder, monkeypatch):
     calls = []
-    monkeypatch.setattr(kernels, "_exercise", calls.append)
+    monkeypatch.setattr(kernels, "exercise_part", calls.append)
+    monkeypatch.setattr(kernels, "LocalProcesses", no_process)
+    kernels.compile_first("hybrid")
+    assert calls == ["sdp", "heuristics"]
     kernels.compile_method("hybrid")
     kernels.compile_method("sdp")
-    assert calls == ["heuristics", "sdp", "colgen", "places"]
+    assert calls == ["sdp", "heuristics", "heuristics-rare", "sdp-rare", "colgen", "places"]
     assert kernels.is_compiled("places")
+
+
+def test_another_process_compiles_what_every_run_begins_with(folder, monkeypatch):
+    """At the same time, if all of it is missing; and what it does not do is done here."""
+    here, there = [], []
+    monkeypatch.setattr(kernels, "exercise_part", here.append)
+    monkeypatch.setattr(kernels, "LocalProcesses", lambda n: SerialExecutor())
+    compiled = kernels._compile
+    monkeypatch.setattr(kernels, "_compile", lambda part: (there.append(part), compiled(part)))
+    kernels.compile_first("colgen")
+    assert there[:2] == ["heuristics", "colgen"]
+    assert sorted(here) == ["colgen", "heuristics"]
+    there.clear()
+    (folder / kernels._mark("colgen").name).unlink()
+    kernels.compile_first("colgen")
+    assert there == ["colgen", "heuristics"]
+    assert here[2:] == ["colgen"]
 
 
 KERNEL = """
 from typing import NamedTuple
 import numpy as np
+from sdpbb.errors import BackendFailure
+from sdpbb.executors.serial import SerialExecutor
 from sdpbb.jit import njit
 
 class {name}(NamedTuple):

@@ -121,11 +121,12 @@ def serve(path: str) -> None:
     import sdpbb.solver  # noqa: F401
     from sdpbb.cli.app import main  # noqa: F401
     from sdpbb.executors import processes
-    from sdpbb.kernels import WarmUp
+    from sdpbb.kernels import exercise_part, parts_of
 
     with contextlib.suppress(ImportError):
         import matplotlib.pyplot  # noqa: F401
-    WarmUp("hybrid")()  # calls those of all methods
+    for part in parts_of("hybrid"):
+        exercise_part(part)  # calls those of all methods
     processes._start_process = lambda errors: WarmProcess(path, errors)  # of the commands, too
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)

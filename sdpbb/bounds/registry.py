@@ -17,7 +17,8 @@ class MethodEntry:
 
     summary : what bounds come from
     parameters : the fields of the parameters of a run that its constructor takes, in order
-    kernels : the methods whose compiled loops it calls
+    kernels : the methods whose compiled loops it calls, the one that it begins with first; "-rare"
+        stands for those of a method that few runs call
     keeps_cluster_constraints : whether it takes constraints on clusters that are more than
         cannot-links
     """
@@ -39,7 +40,7 @@ BOUNDING_METHODS: Mapping[str, MethodEntry] = {
         "SdpBounding",
         "the semidefinite relaxation",
         parameters=("sdp",),
-        kernels=("sdp",),
+        kernels=("sdp", "sdp-rare"),
         keeps_cluster_constraints=False,
     ),
     "colgen": MethodEntry(
@@ -54,14 +55,14 @@ BOUNDING_METHODS: Mapping[str, MethodEntry] = {
         "HybridBounding",
         "both, each where it is stronger",
         parameters=("sdp", "colgen", "hybrid", "places"),
-        kernels=("sdp", "colgen", "places"),
+        kernels=("sdp", "sdp-rare", "colgen", "places"),
     ),
     "decomposition": MethodEntry(
         "sdpbb.bounds.hybrid.bounding",
         "HybridBounding",
         "first bounds of subsets, then both",
         parameters=("sdp", "colgen", "hybrid", "places"),
-        kernels=("sdp", "colgen", "places"),
+        kernels=("sdp", "sdp-rare", "colgen", "places"),
     ),
 }
 

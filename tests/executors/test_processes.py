@@ -11,7 +11,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from sdpbb.kernels import WarmUp
 
 from sdpbb.errors import BackendFailure
 from sdpbb.executors import processes
@@ -19,6 +18,7 @@ from sdpbb.executors.executor import TaskDropped, WorkerDied
 from sdpbb.executors.pool import Completion, Ending, TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.worker import GREETING, LOST_PARENT, Kind, pack, read_frame, write_frame
+from sdpbb.kernels import WarmUp
 from tests.executors import tasks
 from tests.warm import workers_below
 

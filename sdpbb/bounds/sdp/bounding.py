@@ -56,7 +56,9 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         run = AdmmRun(contraction, SdpParameters())
         run.advance(np.inf)
         run.affinity()
-        # Kernels of cuts that are looked for late, and of fixings.
+
+    @staticmethod
+    def exercise_rare(contraction: Contraction) -> None:
         families = SeparationParameters(PentagonCuts(after=0), TriangleCuts(exact_order=0))
         run = AdmmRun(contraction, SdpParameters(separation=families))
         run.advance(np.inf)
