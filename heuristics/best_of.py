@@ -20,8 +20,9 @@ from heuristics.result import HeuristicResult, Stop
 from heuristics.sizes.search import SizedSearch
 from sdpbb.declaration import parameter
 from sdpbb.errors import BackendFailure
-from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
+from sdpbb.executors.scheduler import Scheduler, Task
+from sdpbb.executors.serial import SerialExecutor
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.problem.equal_points import join_equal_points
 
@@ -119,8 +120,7 @@ class BestOf(Heuristic):
         )
         seeds = rng.integers(2**31, size=self.n_runs).tolist()
         task = _SharedByRestarts(instance, contraction, feasible, self._begun_by(), parameters)
-        run_all = self._run_in_this_process if self.workers == 1 else self._run_in_processes
-        outcomes = run_all(task, seeds, clock)
+        outcomes = self._outcomes(task, seeds, clock)
         # In this order whichever process was faster, so that more runs never end worse.
         best = feasible
         for position in sorted(outcomes):
@@ -138,34 +138,32 @@ class BestOf(Heuristic):
             return SearchResult(None, stop, n_iterations)
         return SearchResult(contraction.lift(best), stop, n_iterations)
 
-    def _run_in_this_process(
-        self, task: _SharedByRestarts, seeds: list[int], clock: RunClock
+    def _outcomes(
+        self, restart: _SharedByRestarts, seeds: list[int], clock: RunClock
     ) -> dict[int, _Outcome]:
-        outcomes = {}
-        for position, seed in enumerate(seeds):
-            outcomes[position] = task(seed, clock)
-            if clock.is_over:
-                break
-        return outcomes
+        """Run restarts until the clock is over, in this process or in others.
 
-    def _run_in_processes(
-        self, task: _SharedByRestarts, seeds: list[int], clock: RunClock
-    ) -> dict[int, _Outcome]:
-        """Run restarts in processes; an interrupt ends them.
-
-        Each process keeps the time limit itself.
+        Those keep the time limit themselves, and are ended by an interrupt.
         """
         outcomes: dict[int, _Outcome] = {}
-        waiting = deque(enumerate(seeds))
-        with TaskPool(LocalProcesses(min(self.workers, len(seeds)))) as pool:
-            while (waiting and not clock.is_over) or pool.n_under_way:
-                while waiting and pool.n_free and not clock.is_over:
-                    position, seed = waiting.popleft()
-                    pool.submit(position, _run, task, seed, clock.seconds_left)
-                for completion in pool.wait(POLL_SECONDS):
-                    if completion.lost:
+        waiting, is_here = deque(enumerate(seeds)), self.workers == 1
+
+        def next_task() -> Task | None:
+            # The first one returns something at once, whatever the time.
+            if not waiting or (clock.is_over and len(waiting) < len(seeds)):
+                return None
+            position, seed = waiting.popleft()
+            if is_here:
+                return Task(position, restart, (seed, clock))
+            return Task(position, _run, (restart, seed, clock.seconds_left))
+
+        n_workers = min(self.workers, len(seeds))
+        with Scheduler(SerialExecutor() if is_here else LocalProcesses(n_workers)) as scheduler:
+            while (tasks := scheduler.round(next_task, POLL_SECONDS)) is not None:
+                for task in tasks:
+                    if task.is_lost:
                         raise BackendFailure("best-of: a run crashed its worker process twice")
-                    outcomes[completion.key] = completion.value
+                    outcomes[task.key] = task.value
                 if clock.is_over and clock.reason is Stop.INTERRUPTED:
                     break
         return outcomes

@@ -26,7 +26,6 @@ from sdpbb.search.evaluations import Evaluations
 from sdpbb.search.events import MemoryShort, Observer
 from sdpbb.search.limits import Limits
 from sdpbb.search.loop import branch_and_bound
-from sdpbb.search.processes import RunProcesses
 from sdpbb.search.reporting import Reporter, Watches
 from sdpbb.search.state import Search
 from sdpbb.search.workforce import Workforce
@@ -41,7 +40,7 @@ class BoundRaising:
     instance, joined : as it is stated, and with its equal points joined, for the search
     parameters : those that are asked for; once the bound of the root as a whole begins, those that
         the memory allows
-    observer, limits, processes : who is told, what ends it, and what evaluates nodes
+    observer, limits, workforce : who is told, what ends it, and who evaluates nodes
     recorder, writer : what keeps the proof, and the state
     is_resumed : whether the search was saved before
     shortage : what the memory did not allow; None where it does
@@ -52,7 +51,7 @@ class BoundRaising:
     parameters: SolverParameters
     observer: Observer
     limits: Limits
-    processes: RunProcesses
+    workforce: Workforce
     recorder: ProofRecorder
     writer: CheckpointWriter
     is_resumed: bool
@@ -64,7 +63,13 @@ class BoundRaising:
         Return the limit that was reached, or None.
         """
         asked: BoundingMethod[Any] = bounding_method(self.parameters.bounding, self.parameters)
-        plan = memory_plan(self.parameters, asked, contraction, is_resumed=self.is_resumed)
+        plan = memory_plan(
+            self.parameters,
+            asked,
+            contraction,
+            is_resumed=self.is_resumed,
+            is_local=not self.workforce.is_given,
+        )
         reporter = Reporter(self.observer, self.limits)
         if self._begins_with_subsets(search, contraction, asked, plan):
             reached = self._bound_subsets(search, contraction, asked, plan, reporter)
@@ -130,7 +135,7 @@ class BoundRaising:
             instance=self.instance,
             bounding=bounding_method(parameters.bounding, _of_subsets(parameters)),
             parameters=parameters.decomposition,
-            processes=self.processes,
+            workforce=self.workforce,
             free_mebibytes=plan.available,
             keep=self.writer.keep_subsets,
             state=self.writer.saved.subsets,
@@ -153,18 +158,18 @@ class BoundRaising:
             self.observer(self.shortage)
             self.parameters = plan.parameters
             self.writer.keep_parameters(plan.parameters)
-            self.processes.allow_workers(plan.parameters.workers)
+            self.workforce.allow_workers(plan.parameters.workers)
         parameters = self.parameters
         bounding: BoundingMethod[Any] = bounding_method(parameters.bounding, parameters)
         # Without a bound, no step takes long.
         long_steps = not plan.is_without_bound and n_blocks > bounding.most_blocks_here
-        workforce = Workforce(self.processes, long_steps, root_uses_cores=n_blocks >= LARGE)
+        self.workforce.begin_tree(long_steps, root_uses_cores=n_blocks >= LARGE)
         watches = [reporter, self.writer]
         if parameters.certify:
             bounding = self._certified(bounding, not plan.is_without_bound)
             watches = [self.recorder, *watches]
         context = self._context(search, bounding, plan.is_without_bound)
-        evaluations = Evaluations(context, self.limits, workforce, reporter)
+        evaluations = Evaluations(context, self.limits, self.workforce, reporter)
         return branch_and_bound(search, evaluations, Watches(*watches))
 
     def _context(

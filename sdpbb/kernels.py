@@ -12,6 +12,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +28,6 @@ from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
 from sdpbb.bounds.sdp.admm_kernels import dual_sweeps
 from sdpbb.cache_folder import KERNELS
 from sdpbb.errors import BackendFailure
-from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.problem import Contraction, Instance, contract
 
@@ -45,10 +45,10 @@ def compile_first(bounding: str) -> None:
     here = BOUNDING_METHODS[bounding].kernels[0]
     with ExitStack() as block, suppress(BackendFailure):
         if not is_compiled(here) and not is_compiled(HEURISTICS):
-            pool = block.enter_context(TaskPool(LocalProcesses(1)))
-            pool.submit(0, _compile, HEURISTICS)
+            executor = block.enter_context(LocalProcesses(1))
+            compiled = executor.submit(partial(_compile, HEURISTICS))
             _compile(here)
-            pool.wait()
+            wait([compiled])  # however it ends
     _compile(here)  # what the other process could not
     _compile(HEURISTICS)
 

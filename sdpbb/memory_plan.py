@@ -51,6 +51,7 @@ def memory_plan(
     asked: BoundingMethod[Any],
     contraction: Contraction,
     is_resumed: bool,
+    is_local: bool = True,
 ) -> MemoryPlan:
     """Choose workers and a bounding that fit the memory.
 
@@ -58,6 +59,7 @@ def memory_plan(
     the contraction, and no bound but the scatter inside blocks if nothing else fits.
 
     asked : the bounding method that the parameters ask for
+    is_local : whether the workers share the memory of this machine
     is_resumed : whether nodes have begun with the bounding asked for, so that no other can go on
     """
     needed = _needed_mebibytes(asked, contraction)
@@ -75,7 +77,7 @@ def memory_plan(
         taken = _needed_mebibytes(bounding, contraction)
         if taken <= max(available, LITTLE):
             works_locally = contraction.n_blocks <= bounding.most_blocks_here
-            if not works_locally and candidate.dask is None:  # local workers, no more than fit
+            if not works_locally and is_local:  # no more workers than fit
                 most = max(1, int(available / taken))
                 candidate = replace(candidate, workers=min(candidate.workers, most))
             return MemoryPlan(candidate, needed, available)

@@ -20,9 +20,10 @@ from heuristics.result import HeuristicResult
 from heuristics.sizes.search import SizedSearch
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import ParameterError
+from sdpbb.executors.executor import TaskExecutor
 from sdpbb.executors.memory import free_mebibytes
-from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
+from sdpbb.executors.scheduler import Scheduler, Task, source_of
 from sdpbb.executors.serial import SerialExecutor
 from sdpbb.jit import clock_stopped_by_compiler
 from sdpbb.kernels import WarmUp
@@ -169,12 +170,12 @@ class RootRelaxation:
         end = RUN_CLOCK() + self.time_limit
         with threadpool_limits(1), clock_stopped_by_compiler():  # see `sdpbb.run`
             known = _cost_of_some(contraction, lambda: end - RUN_CLOCK())
-            with _pool(contraction) as pool:
+            with Scheduler(_executor(contraction)) as scheduler:
                 state = None
                 while state is None or RUN_CLOCK() < end:
                     seconds = end - RUN_CLOCK()
-                    pool.submit(0, _step, contraction, state, known, seconds)
-                    done = _within(pool, end)
+                    task = Task(0, _step, (contraction, state, known, seconds))
+                    done = _within(scheduler, task, end)
                     if done is None:
                         return
                     state = done.state
@@ -215,18 +216,18 @@ def _step(contraction: Contraction, state: Any, cost: float, seconds: float) -> 
     return _Step(run.state, run.affinity(), is_last)
 
 
-def _pool(contraction: Contraction) -> TaskPool:
-    """Return a pool of this process, or of another one that can be left behind in a long step."""
+def _executor(contraction: Contraction) -> TaskExecutor:
+    """Return that of this process, or of another one that can be left behind in a long step."""
     if contraction.n_blocks > bounding_method("sdp").most_blocks_here:
-        return TaskPool(LocalProcesses(1, WarmUp("sdp")))
-    return TaskPool(SerialExecutor())
+        return LocalProcesses(1, WarmUp("sdp"))
+    return SerialExecutor()
 
 
-def _within(pool: TaskPool, end: float) -> _Step | None:
-    """Return the result of the pool's only task; None if it has none at the end."""
-    while pool.n_under_way:
-        for completion in pool.wait(LOOK):
-            return None if completion.lost else completion.value
+def _within(scheduler: Scheduler, task: Task, end: float) -> _Step | None:
+    """Return the value of a task; None if it has none at the end."""
+    source = source_of(task)
+    while scheduler.round(source, LOOK) == []:
         if RUN_CLOCK() >= end + GRACE:
             break
-    return None
+    step: _Step | None = task.value  # None, too, if its workers died
+    return step

@@ -90,6 +90,11 @@ class SolverParameters(Parameters):
         "local processes. Needs workers = 1.",
         unit="an address such as tcp://host:8786",
     )
+    mpi: bool = parameter(
+        False,
+        "Whether the processes that mpiexec has started evaluate nodes instead of local "
+        "processes: mpiexec -n N python -m mpi4py.futures -m sdpbb ... Needs workers = 1.",
+    )
     bounding: Bounding = parameter(
         "hybrid",
         "Method of lower bounds: sdp (semidefinite relaxation), colgen (column generation, for "
@@ -122,6 +127,9 @@ class SolverParameters(Parameters):
         if self.dask is not None and self.workers > 1:
             expected = f"workers = 1 with it, not workers = {self.workers}"
             raise wrong("dask", self.dask, expected)
+        if self.mpi and (self.workers > 1 or self.dask is not None):
+            expected = "False with workers > 1 or dask"
+            raise wrong("mpi", self.mpi, expected)
         if self.certify and self.gap < LEAST_CERTIFIED_GAP:
             raise wrong("gap", self.gap, f"{LEAST_CERTIFIED_GAP} or more for a certificate")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 from sdpbb.backends.milp import require_integer_solver
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.errors import FileInUse, InstanceError, ParameterError
+from sdpbb.executors.worker import pack
 from sdpbb.files import FilePath, output_problem, shown_path
 from sdpbb.locks import only_writer
 from sdpbb.parameters import SolverParameters
@@ -64,8 +64,27 @@ def check_compatibility(
         )
     if custom and parameters.dask is not None:
         _check_picklable(custom, f"dask = {parameters.dask}: expected None")
+    elif custom and parameters.mpi:
+        _check_picklable(custom, "mpi = True: expected False")
     elif custom and parameters.workers > 1:
         _check_picklable(custom, f"workers = {parameters.workers}: expected 1")
+
+
+def check_executor(executor: object, parameters: SolverParameters) -> None:
+    """Check that an executor is one, and that parameters do not ask for other workers.
+
+    Raises
+    ------
+    ParameterError
+        If it is not, or they do.
+    """
+    if executor is None:
+        return
+    kind = type(executor).__name__
+    if not callable(getattr(executor, "submit", None)):
+        raise ParameterError(f"executor = {kind}: expected a concurrent.futures.Executor")
+    if parameters.workers > 1 or parameters.dask is not None or parameters.mpi:
+        raise ParameterError(f"executor = {kind}: expected None with workers > 1, dask or mpi")
 
 
 def _check_size_for_conic_solver(instance: Instance, parameters: SolverParameters) -> None:
@@ -83,7 +102,7 @@ def _check_size_for_conic_solver(instance: Instance, parameters: SolverParameter
 
 def _check_picklable(constraints: list[ClusterConstraint], wrong: str) -> None:
     try:
-        pickle.dumps(constraints)
+        pack(constraints)
     except Exception as error:  # whatever the classes raise
         detail = " ".join(str(error).split())
         raise ParameterError(

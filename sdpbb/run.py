@@ -8,8 +8,7 @@ the state, a `ProofRecorder` keeps the proof; `sdpbb.conclusion` makes the resul
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -25,8 +24,9 @@ from sdpbb.bound_raising import BoundRaising
 from sdpbb.certificates.recorder import ProofRecorder
 from sdpbb.checkpoint import CheckpointWriter, SavedRun
 from sdpbb.errors import BackendFailure
-from sdpbb.executors.dask import DaskCluster
+from sdpbb.executors.clusters import workers_beyond
 from sdpbb.executors.executor import TaskExecutor
+from sdpbb.executors.given import GivenExecutor
 from sdpbb.executors.memory import resident_mebibytes
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.files import FilePath
@@ -47,10 +47,10 @@ from sdpbb.search.events import (
 )
 from sdpbb.search.limits import Limits, Sampled
 from sdpbb.search.node import Node
-from sdpbb.search.processes import RunProcesses
 from sdpbb.search.state import Search
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
+from sdpbb.search.workforce import Workforce
 from sdpbb.time_left import RUN_CLOCK
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class Request:
     checkpoint, order : the files that it writes, None for none
     start : a clustering to begin with, if there is one
     saved, resumed : the state of a run that it goes on with, and the event that tells of that
+    executor : evaluates nodes instead of processes of this machine; None: as the parameters say
     """
 
     instance: Instance
@@ -79,6 +80,7 @@ class Request:
     start: Partition | None = None
     saved: SavedRun | None = None
     resumed: Resumed | None = None
+    executor: Executor | None = None
 
 
 def run(request: Request) -> Result:
@@ -95,56 +97,41 @@ def run(request: Request) -> Result:
     # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
     # 150; parallelism belongs across nodes.
     with threadpool_limits(1):
+        asked = request.executor, parameters.dask, parameters.mpi
         with (
-            _dask_cluster(parameters) as cluster,
+            workers_beyond(*asked, WarmUp(parameters.bounding)) as given,
             clock_stopped_by_compiler(lambda: observer(Compiling())),
             using_integer_solver(parameters.search.milp_solver),
         ):
             with RUN_CLOCK.stopped():
                 compile_first(parameters.bounding)
-            current = _Run(request, _processes(parameters, cluster))
+            current = _Run(request, _workforce(parameters, given))
             result = current.result()
         observer(Finished(result))
         current.write_certificate(result)
     return result
 
 
-@contextmanager
-def _dask_cluster(parameters: SolverParameters) -> Iterator[DaskCluster | None]:
-    """Context manager: the cluster that evaluates nodes, if it is asked for.
-
-    It is connected to at once, so that a wrong address is told before the work begins.
-    """
-    if parameters.dask is None:
-        yield None
-        return
-    cluster = DaskCluster(parameters.dask, WarmUp(parameters.bounding))
-    try:
-        yield cluster
-    finally:
-        cluster.kill()
-
-
-def _processes(parameters: SolverParameters, cluster: DaskCluster | None) -> RunProcesses:
-    """Return the processes that parameters ask for."""
+def _workforce(parameters: SolverParameters, given: GivenExecutor | None) -> Workforce:
+    """Return the workers that parameters ask for."""
 
     def make_executor(n_workers: int) -> TaskExecutor:
-        if cluster is not None:
-            return cluster
+        if given is not None:
+            return given
         with RUN_CLOCK.stopped():
             compile_method(parameters.bounding)  # all workers load what is cached
         return LocalProcesses(n_workers, WarmUp(parameters.bounding))
 
-    return RunProcesses(make_executor, parameters.workers, is_cluster=cluster is not None)
+    return Workforce(make_executor, parameters.workers, is_given=given is not None)
 
 
 class _Run:
     """Run under way: its limits, its proof, and the state that it saves."""
 
-    def __init__(self, request: Request, processes: RunProcesses) -> None:
+    def __init__(self, request: Request, workforce: Workforce) -> None:
         parameters, saved = request.parameters, request.saved
         self._request = request
-        self._processes = processes
+        self._workforce = workforce
         self._observer = request.observer
         self._limits = Limits(
             time_limit=parameters.time_limit,
@@ -202,7 +189,7 @@ class _Run:
         assert isinstance(contraction, Contraction)
         raising = self._raising()
         try:
-            with self._processes:
+            with self._workforce:
                 reached = raising.raise_bound(search, contraction)
         except BackendFailure:
             # Of a task or of who evaluates them: what is known of the tree is as it should be.
@@ -220,7 +207,7 @@ class _Run:
             parameters=self._request.parameters,
             observer=self._observer,
             limits=self._limits,
-            processes=self._processes,
+            workforce=self._workforce,
             recorder=self._recorder,
             writer=self._writer,
             is_resumed=saved is not None and saved.search is not None,

@@ -31,6 +31,7 @@ class SolveArguments(InstanceArguments, total=False):
     seed: int
     workers: int
     dask: str | None
+    mpi: bool
     bounding: Bounding
     certify: bool
     sdp: SdpParameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import threading
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -22,6 +23,7 @@ from sdpbb.refusals import (
     check_begun_with_certificate,
     check_certifiable,
     check_compatibility,
+    check_executor,
     checked_clustering,
     reserved_checkpoint,
 )
@@ -44,6 +46,7 @@ def solve(
     certificate: FilePath | None = None,
     *,
     parameters: SolverParameters | None = None,
+    executor: Executor | None = None,
     verbose: bool = False,
     **arguments: Unpack[SolveArguments],
 ) -> Result:
@@ -84,6 +87,9 @@ def solve(
     certificate : a file for the proof, which `sdpbb verify` and `sdpbb.checker` check without this
         package's engine. Bounds then count as far as the checker confirms them
     parameters : tolerance, limits, seed, workers, and the numbers of the components
+    executor : any `concurrent.futures.Executor`, whose workers evaluate nodes instead of processes
+        of this machine, such as `client.get_executor()` of Dask or `MPIPoolExecutor` of mpi4py.
+        Needs workers = 1. The run does not shut it down
     verbose : whether to show the progress table; in a notebook it is updated in place. All runs
         are told to Python's `logging`, too, under the name "sdpbb"
     arguments : single parameters, such as gap, time_limit, node_limit, memory_limit, seed, workers
@@ -129,7 +135,7 @@ def solve(
     stated, asked = stated_run(instance, k, parameters, arguments, own)
     order = None if certificate is None else _order(certificate)
     watcher = _watcher(observer, verbose)
-    return solve_and_certify(stated, asked, watcher, interrupt, checkpoint, start, order)
+    return solve_and_certify(stated, asked, watcher, interrupt, checkpoint, start, order, executor)
 
 
 def _watcher(observer: Observer, verbose: bool) -> Observer:
@@ -147,10 +153,12 @@ def solve_and_certify(
     checkpoint: FilePath | None = None,
     start: ArrayLike | None = None,
     order: CertificateOrder | None = None,
+    executor: Executor | None = None,
 ) -> Result:
     """Solve as `solve` does, with a `CertificateOrder` in place of a path."""
     parameters = SolverParameters() if parameters is None else parameters
     check_compatibility(instance, parameters, checkpoint)
+    check_executor(executor, parameters)
     with reserved_checkpoint(checkpoint, new_file_problem):
         if order is not None or parameters.certify:
             parameters = parameters.for_certificates()
@@ -167,6 +175,7 @@ def solve_and_certify(
                     checkpoint,
                     order,
                     start=first,
+                    executor=executor,
                 )
             ),
         )
@@ -180,6 +189,7 @@ class Changes(TypedDict, total=False):
     memory_limit: float
     workers: int
     dask: str | None
+    mpi: bool
 
 
 def resume(
@@ -189,6 +199,7 @@ def resume(
     checkpoint: FilePath | None = None,
     certificate: FilePath | None = None,
     *,
+    executor: Executor | None = None,
     verbose: bool = False,
     more_time: float | None = None,
     **changes: Unpack[Changes],
@@ -201,11 +212,11 @@ def resume(
     observer, interrupt : as for `solve`
     checkpoint : a new file that is written to from now on; None for path
     certificate : as for `solve`, of a run that was begun with one
-    verbose : as for `solve`
+    executor, verbose : as for `solve`
     more_time : seconds > 0 to run from now on, instead of a time limit, which counts the whole run
-    time_limit, node_limit, memory_limit, workers, dask : instead of those before. Limits are for
-        the whole run, including the seconds and nodes of before, so one that has ended the run must
-        be raised for it to go on. workers and dask are each given up for the other
+    time_limit, node_limit, memory_limit, workers, dask, mpi : instead of those before. Limits are
+        for the whole run, including the seconds and nodes of before, so one that has ended the run
+        must be raised for it to resume. Each of workers, dask and mpi replaces the others
 
     Raises
     ------
@@ -235,6 +246,7 @@ def resume(
         if more_time is not None:
             changes["time_limit"] = saved.seconds + more_time
         parameters = _with_changes(saved.parameters, changes)
+        check_executor(executor, parameters)
         resumed = Resumed(
             path=os.fspath(path),
             n_nodes=0 if saved.search is None else saved.search.statistics.n_nodes,
@@ -253,6 +265,7 @@ def resume(
                     order,
                     saved=saved,
                     resumed=resumed,
+                    executor=executor,
                 )
             ),
         )
@@ -277,7 +290,9 @@ def _check_more_time(more_time: float | None, changes: Changes) -> None:
 def _with_changes(parameters: SolverParameters, changes: Changes) -> SolverParameters:
     values: dict[str, Any] = dict(changes)
     if "workers" in changes:
-        values.setdefault("dask", None)
+        values = {"dask": None, "mpi": False} | values
     elif changes.get("dask") is not None:
-        values["workers"] = 1
+        values = {"workers": 1, "mpi": False} | values
+    elif changes.get("mpi"):
+        values = {"workers": 1, "dask": None} | values
     return replace(parameters, **values)

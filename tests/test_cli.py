@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,6 @@ from sdpbb.cli.app import EXITS, application
 from sdpbb.cli.options import usable_cores
 from sdpbb.cli.running import LABELS_HINT
 from sdpbb.errors import BackendFailure
-from sdpbb.executors.dask import DaskCluster
 from sdpbb.problem import Instance, MaximumOverlap, MaximumSize, Origin
 from sdpbb.problem.formats import write_points
 from sdpbb.result import Result, SolutionStatus, Termination
@@ -291,7 +289,7 @@ def test_processes_here_and_a_cluster_are_a_usage_error(run, engine, data):
 def test_a_cluster_that_is_not_there_is_a_backend_that_fails(run, data, monkeypatch):
     """Told before the work begins."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr("sdpbb.run.DaskCluster", partial(DaskCluster, connect_seconds=0.2))
+    monkeypatch.setattr("sdpbb.executors.clusters.CONNECT_SECONDS", 0.2)
     monkeypatch.setattr("sdpbb.run.contract", None)
     status, out, err = run("solve", data, "--dask", "tcp://127.0.0.1:9")
     assert (status, out) == (ExitCode.BACKEND_FAILURE, "")

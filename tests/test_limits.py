@@ -15,7 +15,7 @@ from sdpbb.bounds.registry import bounding_method
 from sdpbb.checkpoint import read_checkpoint
 from sdpbb.cli import ExitCode, main
 from sdpbb.executors.memory import resident_mebibytes
-from sdpbb.executors.pool import TaskPool
+from sdpbb.executors.scheduler import Scheduler
 from sdpbb.memory_plan import SENT, WORKER, MemoryPlan, memory_plan
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, contract
@@ -229,9 +229,9 @@ def test_a_step_of_this_process_that_took_long_is_its_last_but_one(monkeypatch):
 
     def pool(executor):
         pools.append(executor)
-        return TaskPool(executor)
+        return Scheduler(executor)
 
-    monkeypatch.setattr("sdpbb.search.processes.TaskPool", pool)
+    monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
     result = solve(SMALL, HASTY)
     assert result.status is SolutionStatus.OPTIMAL
     assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
@@ -246,7 +246,7 @@ def test_a_long_task_that_looks_at_the_limits_is_no_long_step(monkeypatch):
 
     def pool(executor):
         pools.append(executor)
-        return TaskPool(executor)
+        return Scheduler(executor)
 
     def slow(node, upper, context, budget):
         for _ in range(30):
@@ -254,7 +254,7 @@ def test_a_long_task_that_looks_at_the_limits_is_no_long_step(monkeypatch):
             assert not budget.cancelled()
         return evaluate(node, upper, context, budget)
 
-    monkeypatch.setattr("sdpbb.search.processes.TaskPool", pool)
+    monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
     monkeypatch.setattr("sdpbb.search.evaluations.evaluate", slow)
     assert solve(SMALL, replace(HASTY, node_limit=2)).statistics.n_nodes == 2
     assert len(pools) == 1
@@ -322,12 +322,14 @@ def test_no_more_workers_begin_than_fit_the_memory(monkeypatch):
 
     def pool(executor):
         pools.append(executor)
-        return TaskPool(executor)
+        return Scheduler(executor)
 
-    monkeypatch.setattr("sdpbb.search.processes.TaskPool", pool)
+    monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
     monkeypatch.setattr(
         "sdpbb.bound_raising.memory_plan",
-        lambda parameters, *_, is_resumed: MemoryPlan(replace(parameters, workers=2), 1.0, 1.0),
+        lambda parameters, *_, is_resumed, is_local: MemoryPlan(
+            replace(parameters, workers=2), 1.0, 1.0
+        ),
     )
     told = []
     result = solve(SMALL, replace(HASTY, workers=3, node_limit=4), told.append)

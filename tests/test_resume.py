@@ -428,11 +428,11 @@ sdpbb.search.evaluations.SHORTEST_SLICE = 0.05
 
 
 def go_over_at_once(workforce, n_due, n_nodes, seconds):
-    if workforce.works_locally and workforce._processes.has_several_workers:
-        workforce.pool = workforce._processes.worker_pool
+    if workforce.works_here and workforce.has_several_workers:
+        workforce.scheduler = workforce.workers
 
 
-sdpbb.search.workforce.Workforce.choose_pool = go_over_at_once
+sdpbb.search.workforce.Workforce.choose_scheduler = go_over_at_once
 if __name__ == "__main__":
     main()
 """

@@ -25,7 +25,7 @@ from sdpbb.bounds.sdp.cuts.stars import StarCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checkpoint import SavedRun, write_checkpoint
 from sdpbb.cli import ExitCode
-from sdpbb.executors.pool import TaskPool
+from sdpbb.executors.scheduler import Scheduler
 from sdpbb.parameters import SolverParameters
 from sdpbb.report import ProgressTable
 from sdpbb.result import SolutionStatus, Termination
@@ -67,10 +67,10 @@ def pools(monkeypatch):
     made = []
 
     def pool(executor):
-        made.append(TaskPool(executor))
+        made.append(Scheduler(executor))
         return made[-1]
 
-    monkeypatch.setattr("sdpbb.search.processes.TaskPool", pool)
+    monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
     return made
 
 
@@ -180,7 +180,7 @@ def test_killed_workers_cost_no_node(at_once, pools):
 
     def is_evaluated_again(n_before):
         tasks = [task for pool in pools for task in [*pool._running.values(), *pool._suspects]]
-        return n_deaths() > n_before and not any(task.is_suspect for task in tasks)
+        return n_deaths() > n_before and not any(task.deaths for task in tasks)
 
     def kill_now_and_then():
         while not over.wait(1.0):
@@ -206,13 +206,13 @@ def test_killed_workers_cost_no_node(at_once, pools):
 def test_workers_begin_while_this_process_goes_on(monkeypatch):
     monkeypatch.setattr("sdpbb.search.workforce.ALONE", 0.0)
     evaluated = Counter()
-    submit = TaskPool.submit
+    start = Scheduler._start
 
-    def counting(pool, key, function, *args):
-        evaluated[id(pool)] += bool(args)
-        submit(pool, key, function, *args)
+    def counting(scheduler, task):
+        evaluated[id(scheduler)] += bool(task.args)
+        start(scheduler, task)
 
-    monkeypatch.setattr(TaskPool, "submit", counting)
+    monkeypatch.setattr(Scheduler, "_start", counting)
     result = solve(LARGE, replace(LONG, workers=2, node_limit=50))
     assert result.lower_bound <= LARGE_OPTIMUM <= result.objective * (1 + 1e-8)
     assert len(evaluated) == 2
@@ -263,11 +263,11 @@ from sdpbb.__main__ import main
 
 
 def go_over_at_once(workforce, n_due, n_nodes, seconds):
-    if workforce.works_locally and workforce._processes.has_several_workers:
-        workforce.pool = workforce._processes.worker_pool
+    if workforce.works_here and workforce.has_several_workers:
+        workforce.scheduler = workforce.workers
 
 
-sdpbb.search.workforce.Workforce.choose_pool = go_over_at_once
+sdpbb.search.workforce.Workforce.choose_scheduler = go_over_at_once
 if __name__ == "__main__":
     main()
 """

@@ -38,13 +38,13 @@ LONG = replace(HASTY, sdp=SdpParameters(max_iterations=60))
 HUGE = Instance(np.random.default_rng(0).normal(size=(400, 4)), 12, name="huge")
 
 
-CHOICE = "sdpbb.search.workforce.Workforce.choose_pool"
+CHOICE = "sdpbb.search.workforce.Workforce.choose_scheduler"
 
 
 def go_over_at_once(workforce, n_due, n_nodes, seconds):
     """In the place of CHOICE: other processes, where the run has several, do all of the work."""
-    if workforce.works_locally and workforce._processes.has_several_workers:
-        workforce.pool = workforce._processes.worker_pool
+    if workforce.works_here and workforce.has_several_workers:
+        workforce.scheduler = workforce.workers
 
 
 def bound_by(monkeypatch, cls):

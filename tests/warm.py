@@ -79,12 +79,19 @@ class WarmProcess:
         os.close(channel)
         self._there, self._answers = there, there.makefile()
         self.process = psutil.Process(int(self._answers.readline()))
+        self.pid = self.process.pid
         self.stdin, self.stdout = open(stdin, "wb"), open(stdout, "rb")  # noqa: SIM115
         self._status: int | None = None
 
     def kill(self) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
             self.process.kill()
+
+    def poll(self) -> int | None:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if self.process.status() != psutil.STATUS_ZOMBIE:
+                return None
+        return self.wait()
 
     def wait(self) -> int:
         if self._status is None:

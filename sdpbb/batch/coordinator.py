@@ -7,7 +7,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -30,10 +31,14 @@ from sdpbb.batch.outcome import BatchResult
 from sdpbb.batch.row import Row, RowStatus
 from sdpbb.declaration import Parameters, parameter
 from sdpbb.errors import ParameterError
-from sdpbb.executors.pool import Completion, Ending, TaskPool
+from sdpbb.executors.executor import TaskExecutor
+from sdpbb.executors.given import GivenExecutor
 from sdpbb.executors.processes import LocalProcesses
+from sdpbb.executors.scheduler import Scheduler, Task
 from sdpbb.files import FilePath
 from sdpbb.interruption import interruptible
+from sdpbb.parameters import SolverParameters
+from sdpbb.refusals import check_executor
 from sdpbb.search.events import Compiling
 from sdpbb.version import installed_version
 
@@ -85,6 +90,7 @@ def run_batch(
     parameters: BatchParameters | None = None,
     observer: BatchObserver = ignore,
     interrupt: threading.Event | None = None,
+    executor: Executor | None = None,
 ) -> BatchResult:
     """Solve many instances, each in isolation, and write a row for each.
 
@@ -104,12 +110,16 @@ def run_batch(
     interrupt : set it, from a signal handler or another thread, to end the batch with rows for what
         is running then, which do not settle their jobs
 
+    executor : any `concurrent.futures.Executor`, each worker of which solves one instance at a
+        time; otherwise as for `sdpbb.solve`. Workers read the files of the jobs, and jobs keep
+        their time limits themselves: one that does not is not killed
+
     Raises
     ------
     BatchError
         If the manifest is wrong, the folder cannot be used, or something cannot be written.
     ParameterError
-        If two jobs have the same name.
+        If two jobs have the same name, or there are workers beside an executor.
     BackendFailure
         If worker processes cannot start.
     Interrupted
@@ -120,9 +130,11 @@ def run_batch(
     parameters = parameters or BatchParameters()
     listed = read_manifest(jobs) if isinstance(jobs, (str, os.PathLike)) else list(jobs)
     _check_names(listed)
+    check_executor(executor, replace(SolverParameters(), workers=parameters.workers))
     with open_folder(os.fspath(folder), parameters.resume) as batch_folder:
         return interruptible(
-            interrupt, lambda stop: _run(_Batch(listed, batch_folder, parameters, observer, stop))
+            interrupt,
+            lambda stop: _run(_Batch(listed, batch_folder, parameters, observer, stop, executor)),
         )
 
 
@@ -150,6 +162,7 @@ class _Batch:
     parameters: BatchParameters
     observer: BatchObserver
     interrupt: threading.Event
+    executor: Executor | None
     rows: dict[str, Row] = field(default_factory=dict)
     """Last row of each job that has one, by name."""
     settled: set[str] = field(default_factory=set)
@@ -165,8 +178,8 @@ class _Batch:
         self._take_over_rows()
         self.observer(BatchStarted(len(self.jobs), len(self.settled), self.parameters.workers))
         if self.waiting:
-            with self._pool() as pool:
-                self._work(pool)
+            with self._scheduler() as scheduler:
+                self._work(scheduler)
         return BatchResult(
             rows=tuple(self.rows[job.name] for job in self.jobs if job.name in self.rows),
             n_jobs=len(self.jobs),
@@ -189,49 +202,52 @@ class _Batch:
             else:
                 self.waiting.append(job)
 
-    def _pool(self) -> TaskPool:
+    def _scheduler(self) -> Scheduler:
         boundings = sorted({job.parameters.bounding for job in self.waiting})
-        executor = LocalProcesses(
-            self.parameters.workers,
-            partial(prepare, boundings),
-            first_alone=True,
-            growth=GROWTH,
-            grace=self.parameters.grace,
-            on_note=lambda note: self.compiling.set(),
-        )
-        return TaskPool(
-            executor, suspects_last=True, on_start=self._notify_start, on_death=self._notify_death
+        warm_up = partial(prepare, boundings)
+        workers: TaskExecutor
+        if self.executor is not None:
+            workers = GivenExecutor(self.executor, warm_up)
+        else:
+            workers = LocalProcesses(
+                self.parameters.workers,
+                warm_up,
+                first_alone=True,
+                growth=GROWTH,
+                grace=self.parameters.grace,
+                on_note=lambda note: self.compiling.set(),
+            )
+        return Scheduler(
+            workers, suspects_last=True, on_start=self._notify_start, on_death=self._notify_death
         )
 
-    def _work(self, pool: TaskPool) -> None:
+    def _work(self, scheduler: Scheduler) -> None:
         is_stopping, told = False, time.monotonic()
-        while pool.n_under_way or (self.waiting and not is_stopping):
-            if self.interrupt.is_set() and not is_stopping:
-                is_stopping = True
-                self.observer(Stopping())
-                pool.interrupt()
-            while not is_stopping and self.waiting and pool.n_free:
-                self._submit(pool, self.waiting.popleft())
-            completions = pool.wait(PAUSE)
+        while (tasks := scheduler.round(self._next_task, PAUSE)) is not None:
             if self.compiling.is_set():
                 self.compiling.clear()
                 self.observer(Compiling())
-            for completion in completions:
-                self._finish(completion)
-            if completions:
+            for task in tasks:
+                self._finish(task)
+            if self.interrupt.is_set() and not is_stopping:
+                is_stopping = True
+                self.observer(Stopping())
+                scheduler.interrupt()
+            if tasks:
                 told = time.monotonic()
             elif time.monotonic() - told >= SILENCE:
                 told = time.monotonic()
-                self.observer(
-                    AtWork(pool.n_running, len(self.settled), len(self.jobs), told - self.started)
-                )
+                n_running, n_done = scheduler.n_running, len(self.settled)
+                self.observer(AtWork(n_running, n_done, len(self.jobs), told - self.started))
 
-    def _submit(self, pool: TaskPool, job: Job) -> None:
-        number = len(self.submitted)
+    def _next_task(self) -> Task | None:
+        """Return the evaluation of the next job; None if there is none, or the batch stops."""
+        if not self.waiting or self.interrupt.is_set():
+            return None
+        job, number = self.waiting.popleft(), len(self.submitted)
         self.submitted[number] = job, job.key()
-        certificate = self._certificate_path(job)
         seconds = job.parameters.time_limit
-        pool.submit(number, evaluate, job, certificate, seconds=seconds)
+        return Task(number, evaluate, (job, self._certificate_path(job)), seconds)
 
     def _notify_start(self, number: int, attempt: int) -> None:
         self.observer(JobStarted(self.submitted[number][0].name, attempt))
@@ -239,18 +255,15 @@ class _Batch:
     def _notify_death(self, number: int, reason: str) -> None:
         self.observer(JobPutBack(self.submitted[number][0].name, reason))
 
-    def _finish(self, completion: Completion) -> None:
-        job, digest = self.submitted[completion.key]
-        if completion.ending is not Ending.DONE and self.interrupt.is_set():
+    def _finish(self, task: Task) -> None:
+        job, digest = self.submitted[task.key]
+        if task.value is None and self.interrupt.is_set():
             return  # ended by whatever has interrupted the batch: nothing is known of it
-        match completion.ending:
-            case Ending.DONE:
-                value = completion.value
-            case Ending.OVERDUE:
-                value = _timed_out(job, self.parameters.grace)
-            case Ending.LOST:
-                value = _crash_of_worker(completion.reasons)
-        self._record(job, digest, completion.attempts, value)
+        if task.is_overdue:
+            task.value = _timed_out(job, self.parameters.grace)
+        elif task.is_lost:
+            task.value = _crash_of_worker(task.deaths)
+        self._record(job, digest, task.n_attempts, task.value)
 
     def _record(self, job: Job, digest: str, attempts: int, value: dict[str, Any]) -> None:
         labels = value.pop("labels", None)
@@ -297,7 +310,7 @@ def _timed_out(job: Job, grace: float) -> dict[str, Any]:
     return {"status": RowStatus.TIMED_OUT, "message": f"{message}, and was killed"}
 
 
-def _crash_of_worker(reasons: tuple[str, ...]) -> dict[str, Any]:
+def _crash_of_worker(reasons: list[str]) -> dict[str, Any]:
     first, again = reasons
     times = ", both times" if first == again else f"; on retry: {again}"
     return {"status": RowStatus.CRASHED, "message": f"worker process {first}{times}"}

@@ -28,6 +28,9 @@ from sdpbb.problem.textfile import shown
 LONGEST_NAME = 200
 """Bytes of a job's name, which also names a file."""
 
+NOT_OF_JOBS = ("workers", "dask", "mpi")
+"""Parameters that say who does the work: of a batch, not of its jobs."""
+
 _PATH = "a text that is not empty"
 
 
@@ -95,13 +98,13 @@ class Job(Parameters):
     parameters: SolverParameters = parameter(
         SolverParameters,
         "Parameters of the run.",
-        reason="Without workers and dask, so that rows are repeatable.",
+        reason="Without workers, dask and mpi, so that rows are repeatable.",
     )
 
     def check_combination(self) -> None:
         if problem := name_problem(self.name):
             raise ParameterError(f"name = {shown(self.name)}: {problem}")
-        for name in ("workers", "dask"):
+        for name in NOT_OF_JOBS:
             value = getattr(self.parameters, name)
             if value != getattr(SolverParameters, name):
                 raise wrong(name, value, "none, as each instance of a batch runs in one process")
@@ -193,8 +196,7 @@ _LIMITS = ("time_limit", "node_limit", "memory_limit")
 _ENGINE = {
     declaration.path: declaration
     for declaration in declarations(SolverParameters)
-    if not isinstance(declaration.default, Parameters)
-    and declaration.path not in ("workers", "dask")
+    if not isinstance(declaration.default, Parameters) and declaration.path not in NOT_OF_JOBS
 }
 KEYS = {
     **{name: own_declarations(Job)[name] for name in _OWN},

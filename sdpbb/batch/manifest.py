@@ -82,8 +82,8 @@ def read_manifest(
     ----------
     path : a file whose name ends in `.toml` or `.csv`
     overrides : parameters of the runs, by key, that take precedence over those of the manifest
-    parameters : of the runs, those that neither states; their workers and dask do not count, as an
-        instance takes one process
+    parameters : of the runs, those that neither states; not their workers, dask and
+        mpi, as an instance takes one process
 
     Raises
     ------
@@ -96,7 +96,7 @@ def read_manifest(
     """
     overrides = overrides or {}
     SolverParameters().updated(engine_values(overrides))
-    base = replace(parameters or SolverParameters(), workers=1, dask=None)
+    base = replace(parameters or SolverParameters(), workers=1, dask=None, mpi=False)
     try:
         entries = _entries(path)
     except BatchError:

@@ -62,7 +62,7 @@ ParametersFile = Annotated[
         "--parameters",
         metavar="FILE",
         help="TOML file with parameters for every instance, as 'sdpbb parameters --toml' prints "
-        "them; workers and dask are ignored. MANIFEST and other options take precedence.",
+        "them; workers, dask and mpi are ignored. MANIFEST and other options take precedence.",
     ),
 ]
 

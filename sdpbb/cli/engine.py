@@ -38,13 +38,13 @@ class EngineFile(StatedOptions):
     file: ParametersFile = None
 
 
-@engine_options(*OF_EVERY_RUN, "fixing", "workers", "dask")
+@engine_options(*OF_EVERY_RUN, "fixing", "workers", "dask", "mpi")
 class EngineOptions(EngineFile):
     """Parameters of a run of the engine."""
 
 
 def solver_parameters(file: str | None = None, **options: object) -> SolverParameters:
-    """Return the parameters of a run. Without workers and dask, all cores are used.
+    """Return the parameters of a run. Without workers, dask and mpi, all cores are used.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ def solver_parameters(file: str | None = None, **options: object) -> SolverParam
     if file is not None:
         parameters, stated = read_parameters(file)
     changes = {SHORT_NAMES.get(name, name): value for name, value in given(**options).items()}
-    if "dask" in changes:
+    if "dask" in changes or changes.get("mpi"):
         changes.setdefault("workers", 1)
-    elif "workers" not in changes and not stated & {"workers", "dask"}:
+    elif "workers" not in changes and not stated & {"workers", "dask", "mpi"}:
         changes["workers"] = usable_cores()
-    elif "workers" in changes and "dask" in stated:
-        changes["dask"] = None
+    elif "workers" in changes:
+        changes |= {"dask": None, "mpi": False}
     return parameters.updated(changes)
 
 

@@ -55,7 +55,7 @@ EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.LIMIT: "stopped at a limit; the clustering is not proven optimal",
     ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit without a clustering",
     ExitCode.INFEASIBLE: "proven that no clustering satisfies the constraints",
-    ExitCode.BACKEND_FAILURE: "a solver, the worker processes or the Dask cluster failed",
+    ExitCode.BACKEND_FAILURE: "a solver, the worker processes, the Dask cluster or MPI failed",
     ExitCode.INTERNAL_ERROR: "internal error; --debug shows where",
     ExitCode.INTERRUPTED: "interrupted: the best result is saved (second Ctrl-C: exit immediately)",
     ExitCode.TERMINATED: "terminated (SIGTERM): the best result is saved",

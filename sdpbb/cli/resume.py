@@ -19,6 +19,7 @@ EXITS = EXIT_CODES
     "memory_limit",
     "workers",
     "dask",
+    "mpi",
     with_defaults=False,
 )
 class ResumedOptions(options.StatedOptions):

@@ -14,7 +14,7 @@ can always be split, at no cost, so that "k or fewer" and "exactly k" have the s
 - `restriction`: the instance of a subset
 - `bounding`: bound of one subset, in slices of time
 - `bounds`: what is proven of each, and in sum; `schedule`: the subsets to bound next
-- `level`: the subsets of a level, bounded by processes
+- `level`: the subsets of a level as tasks of the scheduler
 - `memory`: whether the subsets of a level fit
 - `run`: level by level; `places`: the bound by prices and places that comes before
 """

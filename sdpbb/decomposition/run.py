@@ -15,19 +15,20 @@ from sdpbb.certificates.recorder import SubsetProof
 from sdpbb.decomposition.bounding import Accuracy, SubsetProgress, SubsetTask, subset_task
 from sdpbb.decomposition.bounds import SubsetBounds, restricted_costs
 from sdpbb.decomposition.dealing import subset_tree
-from sdpbb.decomposition.level import LevelBounding, SubsetProcesses
+from sdpbb.decomposition.level import LevelBounding
 from sdpbb.decomposition.memory import UNLIMITED, SubsetMemory
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.decomposition.restriction import Restriction
 from sdpbb.decomposition.schedule import in_order, next_level, smallest_depth
 from sdpbb.decomposition.subsets import SubsetTree
+from sdpbb.executors.scheduler import source_of
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.result import Termination
 from sdpbb.search.evaluations import GRACE, LOOK
 from sdpbb.search.events import SubsetLost, SubsetsBounded, SubsetsChosen
-from sdpbb.search.processes import RunProcesses
 from sdpbb.search.root import Root
+from sdpbb.search.workforce import Workforce
 
 # Of the blocks of the smallest subsets, the part that cannot-links may keep together.
 LINKED = 0.25
@@ -43,7 +44,7 @@ class Decomposition:
     instance : as the user states it. Its points are dealt out before equal ones are joined, as they
         are in that of the root: what is heavy is then shared among subsets
     bounding : of the subsets
-    processes : of the run
+    workforce : of the run
     free_mebibytes : memory for all subsets that are bounded at the same time
     keep : is given the state that is to be saved, once there is one
     state : to go on from, or None
@@ -53,7 +54,7 @@ class Decomposition:
     instance: Instance
     bounding: BoundingMethod[Any]
     parameters: DecompositionParameters
-    processes: RunProcesses
+    workforce: Workforce
     free_mebibytes: float
     keep: Callable[[SubsetBounds], None]
     state: SubsetBounds | None
@@ -74,8 +75,8 @@ class Decomposition:
         self._memory = SubsetMemory(dealt.n_blocks, self.free_mebibytes, context.keeps_evidence)
         if self.state is None and self._depth > 0:
             self._memory.check_certificate(self._smallest)
-        if self._depth > 0 and self.processes.has_several_workers:
-            self.processes.worker_pool.start()
+        if self._depth > 0 and self.workforce.has_several_workers:
+            self.workforce.start_workers(self.workforce.n_at_once)
 
     def run(self) -> Termination | None:
         """Raise the root's bound until it is closed, a limit is reached or nothing is left to do.
@@ -133,15 +134,18 @@ class Decomposition:
         def make(subset: int) -> tuple[SubsetTask, SubsetProgress] | None:
             return self._subset_task(state.tree, subset, labels, accuracy)
 
-        processes = self._processes(state)
+        is_long = state.tree.n_blocks(state.level).max() > self.bounding.most_blocks_here
+        self.workforce.choose_for_subsets(bool(is_long))
         level = LevelBounding(
             state,
             in_order(state, costs),
             make,
-            processes,
+            self.workforce,
             root.limits,
             root.search.statistics,
             self.parameters.seconds_factor,
+            self._at_once(state),
+            root.is_cancelled,
         )
         chosen = self._event(state)
         root.reporter.tell(chosen)
@@ -164,19 +168,23 @@ class Decomposition:
         summed_at, urgent_since = limits.seconds, math.inf
         while root.is_open and not level.is_infeasible:
             limit = limits.reached(0)
-            if limit is None:
-                level.start()
-            else:
+            if limit is not None:
                 urgent_since = min(urgent_since, limits.seconds)
             is_late = limits.seconds >= urgent_since + GRACE
-            if not level.is_running or limit is Termination.MEMORY_LIMIT or is_late:
+            if limit is Termination.MEMORY_LIMIT or is_late:
                 return limit
             try:
-                lost = level.wait(LOOK)
+                next_task = level.next_task if limit is None else source_of()
+                tasks = self.workforce.round(next_task, LOOK)
             except MemoryError:  # nobody knows whose it was
                 return Termination.MEMORY_LIMIT
-            for subset in lost:
-                root.reporter.tell(SubsetLost(len(state.tree.blocks(subset))))
+            if tasks is None:
+                return limit
+            for task in tasks:
+                if level.take(task):
+                    root.reporter.tell(SubsetLost(len(state.tree.blocks(task.key))))
+            if not tasks:  # all workers are busy
+                level.prepare(self.workforce.n_at_once)
             root.reporter.subsets = n_chosen - len(state.todo(state.level)), n_chosen
             if limits.seconds >= summed_at + BETWEEN_SUMS and not level.is_infeasible:
                 summed_at = limits.seconds
@@ -184,14 +192,11 @@ class Decomposition:
             root.watch.round_ended(root.search)
         return None
 
-    def _processes(self, state: SubsetBounds) -> SubsetProcesses:
-        """Return the processes for the subsets of the present level."""
-        of_run = self.processes
-        is_long = state.tree.n_blocks(state.level).max() > self.bounding.most_blocks_here
-        if not is_long and not of_run.has_several_workers:
-            return SubsetProcesses(of_run.local_pool, of_run.n_cores, 1, self.root.is_cancelled)
-        most_tasks = UNLIMITED if of_run.is_cluster else self._most_tasks(state, state.level)
-        return SubsetProcesses(of_run.worker_pool, of_run.n_cores, max(1, most_tasks))
+    def _at_once(self, state: SubsetBounds) -> int:
+        """Return how many subsets of the present level may be bounded at the same time."""
+        if self.workforce.works_here or self.workforce.is_given:
+            return UNLIMITED
+        return max(1, self._most_tasks(state, state.level))
 
     def _event(self, state: SubsetBounds) -> SubsetsChosen:
         """Return the event that tells of the present level."""
@@ -264,7 +269,7 @@ class Decomposition:
 
     def _go_up(self, state: SubsetBounds) -> None:
         """Choose the next level."""
-        level = next_level(state, self.root.seconds_left, self.processes.n_at_once)
+        level = next_level(state, self.root.seconds_left, self.workforce.n_at_once)
         while level < state.level and not self._fits(state, level):
             level += 1
         # Where no larger subset fits, there is nothing left to do but the whole.

@@ -17,7 +17,7 @@ from sdpbb.extras import install_command, requirements
 from sdpbb.kernels import can_mark, is_compiled, parts_of
 from sdpbb.version import installed_version
 
-EXTRAS = ("plot", "excel", "pandas", "polars", "parquet", "dask", "gurobi")
+EXTRAS = ("plot", "excel", "pandas", "polars", "parquet", "dask", "mpi", "gurobi")
 LITTLE_MEMORY = 1024.0
 """MiB below which runs of some hundred points may have to do without the nearest bounds."""
 

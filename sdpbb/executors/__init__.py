@@ -1,4 +1,4 @@
-"""Pool of tasks that loses none when a worker dies, over executors.
+"""Scheduler of tasks that loses none when a worker dies, and executors that do them.
 
-These are this process, local processes, and a Dask cluster.
+These are this process, processes of this machine, and any `concurrent.futures.Executor`.
 """

@@ -1,12 +1,11 @@
-"""Interface of executors, which run the tasks of a pool and outlive their workers."""
+"""Interface of executors, which do tasks elsewhere and outlive their workers."""
 
 from __future__ import annotations
 
 import math
-import pickle
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, Self
 
 
 class WorkerDied(Exception):
@@ -25,7 +24,16 @@ class TaskDropped(Exception):
 
 
 class TaskExecutor:
-    """Interface of executors: run functions elsewhere, and replace workers that have died."""
+    """Interface of executors: run functions elsewhere, and replace workers that have died.
+
+    A context manager, which kills the workers.
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
 
     @property
     def n_workers(self) -> int:
@@ -37,21 +45,33 @@ class TaskExecutor:
 
         Parameters
         ----------
-        function : by its name or of values that can be pickled, unless the executor runs tasks in
-            this process
+        function : can be pickled, unless the executor runs tasks in this process
         seconds : that it may take, counted from its beginning and again from each
-            `worker.tell_step()` in it. Kept by local processes only
+            `worker.tell_step()` in it. Kept by processes of this machine only
 
         Returns
         -------
-        A future that ends in a value; the exception that the function raised, with the traceback of
-        the worker as its cause; WorkerDied, TaskOverdue or TaskDropped; or BackendFailure, if
-        workers cannot work at all. The executor takes further tasks after each of these.
+        A future for `result`. The executor accepts further tasks however this one ends.
         """
         raise NotImplementedError
 
-    def start(self) -> None:
-        """Start the workers ahead of the first tasks, if they are processes of this machine."""
+    def result(self, future: Future[Any]) -> Any:
+        """Return the value of a task that has ended.
+
+        Raises
+        ------
+        WorkerDied, TaskOverdue, TaskDropped
+            As they say.
+        BackendFailure
+            If workers cannot work at all.
+        Exception
+            Whatever the function raised, chained to the traceback in the worker.
+        """
+        return future.result()
+
+    def abandon(self, future: Future[Any]) -> None:
+        """Forget a task, which need not begin if it has not."""
+        future.cancel()
 
     def check(self) -> None:
         """Do what is due while waiting: called now and then.
@@ -62,19 +82,12 @@ class TaskExecutor:
             If there is nothing left to wait for.
         """
 
-    def interrupt(self) -> None:
-        """Ask tasks for an early end, where that is possible; no tasks are taken afterwards."""
+    def interrupt(self) -> bool:
+        """Ask running tasks for an early end; no tasks are accepted afterwards.
+
+        Return whether there is a way to ask them; if not, nobody waits for them.
+        """
+        return False
 
     def kill(self) -> None:
-        """End at once, also what is under way as far as that is possible; can be repeated."""
-        raise NotImplementedError
-
-
-def end_with_value(future: Future[Any], packed: bytes) -> None:
-    """End a future with a pickled value, or with the error of reading it."""
-    try:
-        value = pickle.loads(packed)
-    except Exception as error:
-        future.set_exception(error)
-    else:
-        future.set_result(value)
+        """End at once, also running tasks as far as that is possible; can be repeated."""

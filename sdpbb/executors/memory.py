@@ -5,10 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import psutil
 
 # Where Linux keeps the memory of the machine, in KiB.
 MACHINE = Path("/proc/meminfo")
@@ -39,14 +35,16 @@ def resident_mebibytes() -> float:
     import psutil
 
     this = psutil.Process()
-    return sum(map(_resident_bytes, [this, *this.children(recursive=True)])) / 2**20
+    children = (child.pid for child in this.children(recursive=True))
+    return sum(map(resident_bytes, [this.pid, *children])) / 2**20
 
 
-def _resident_bytes(process: psutil.Process) -> int:
+def resident_bytes(pid: int) -> int:
+    """Return the resident memory of a process, in bytes; 0 if it has ended."""
     import psutil
 
     try:
-        return int(process.memory_info().rss)
+        return int(psutil.Process(pid).memory_info().rss)
     except psutil.Error:  # it has ended since it was listed
         return 0
 

@@ -6,29 +6,20 @@ import contextlib
 import json
 import math
 import os
-import pickle
-import queue
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, BinaryIO
 
 from sdpbb.errors import BackendFailure
-from sdpbb.executors.executor import (
-    TaskDropped,
-    TaskExecutor,
-    TaskOverdue,
-    WorkerDied,
-    end_with_value,
-)
-from sdpbb.executors.worker import GREETING, Kind, pack, read_frame, write_frame
+from sdpbb.executors.executor import TaskDropped, TaskExecutor, TaskOverdue, WorkerDied
+from sdpbb.executors.memory import resident_bytes
+from sdpbb.executors.worker import GREETING, Kind, pack, receive, send, value_of
 
 ONE_THREAD = dict.fromkeys(
     (
@@ -60,12 +51,13 @@ _PROGRAM = (
 class LocalProcesses(TaskExecutor):
     """Fresh processes, each with one BLAS thread.
 
-    A process starts when the first task for it is submitted, and stays. What happens to one has no
-    influence on the others.
+    The threads of a `ThreadPoolExecutor` hand tasks to them and wait for the values. A process
+    starts when a task finds none that is idle, and stays. What happens to one has no influence on
+    the others.
 
     Workers ignore SIGINT and SIGTERM, which a terminal, timeout(1) or a batch system send to all
-    processes of a command: what is to be done about it is decided here. They end with this process,
-    however it ends, and stop and continue with it at Ctrl-Z and fg.
+    processes of a command: their parent decides what follows. They end with this process, however
+    it ends, and stop and resume with it at Ctrl-Z and fg.
     """
 
     def __init__(
@@ -93,290 +85,231 @@ class LocalProcesses(TaskExecutor):
         """
         self._n_workers = n_workers
         self._first_alone = first_alone
+        self._growth = growth
         self._grace = grace
         self._on_note = on_note
-        self._warm_up = pack((warm_up, growth))
+        self._warm_up = pack(warm_up)
+        self._threads = ThreadPoolExecutor(n_workers)
         self._workers: list[_Worker] = []
-        self._was_warm = threading.Event()
+        self._idle: list[_Worker] = []
+        self._lock = threading.Lock()  # for both lists
         self._is_shut_down = False
         self._looked = time.monotonic()
         _allow_open_files(FILES * n_workers)
 
     @property
     def n_workers(self) -> int:
-        return 1 if self._first_alone and not self._was_warm.is_set() else self._n_workers
-
-    def start(self) -> None:
-        """Start all processes, which are warm when the first tasks come.
-
-        Raises
-        ------
-        BackendFailure
-            If the system refuses what a process needs.
-        """
-        while len(self._workers) < self.n_workers:
-            self._add_worker()
+        with self._lock:
+            if any(worker.is_warm for worker in self._workers):
+                self._first_alone = False
+        return 1 if self._first_alone else self._n_workers
 
     def submit(self, function: Callable[[], Any], seconds: float = math.inf) -> Future[Any]:
-        """Run the function in an idle process; with more tasks than processes, behind others.
-
-        Raises
-        ------
-        BackendFailure
-            If the system refuses what a process needs.
-        """
+        """Run the function in an idle process; with more tasks than processes, after others."""
         if self._is_shut_down:
             raise RuntimeError("these workers are shut down")
         self.check()
-        task = pack(function)
-        while True:
-            future = self._least_busy().submit(task, seconds)
-            if future is not None:
-                return future
+        try:
+            return self._threads.submit(self._run, [pack(function)], seconds)
+        except RuntimeError as error:  # of a thread
+            raise _no_worker(error) from None
+
+    def _run(self, task: list[bytes], seconds: float) -> Any:
+        """Return the value of a task, or raise how it has ended otherwise: called by threads."""
+        worker = self._taken_worker()
+        try:
+            return worker.run(task, seconds + self._grace)
+        finally:
+            with self._lock:
+                self._idle.append(worker)
+
+    def _taken_worker(self) -> _Worker:
+        """Return an idle worker, or a new one."""
+        with self._lock:
+            if self._is_shut_down:
+                raise TaskDropped("the workers are shut down")
+            while self._idle:
+                worker = self._idle.pop()
+                if worker.is_usable:
+                    return worker
+                self._workers.remove(worker)
+                worker.close()
+            self._workers.append(_Worker(self._warm_up, self._growth, self._on_note))
+            return self._workers[-1]
 
     def check(self) -> None:
         """Kill the workers of overdue tasks."""
-        self._allow_for_pauses()
-        now = time.monotonic()
-        for worker in self._workers:
-            if now >= worker.deadline:
-                worker.kill(TaskOverdue())
-
-    def interrupt(self) -> None:
-        """Set `worker.interrupt` for running tasks; tasks that have not begun end as dropped."""
-        self._is_shut_down = True
-        for worker in self._workers:
-            worker.interrupt(self._grace)
-
-    def kill(self) -> None:
-        self._is_shut_down = True
-        for worker in self._workers:
-            worker.kill()
-        self._workers.clear()
-
-    def _least_busy(self) -> _Worker:
-        """Return an idle worker, or a new one, or that with the fewest tasks."""
-        for worker in [worker for worker in self._workers if not worker.takes_tasks]:
-            if not worker.n_tasks:
-                worker.kill()
-                self._workers.remove(worker)
-        usable = [worker for worker in self._workers if worker.takes_tasks]
-        least = min(usable, key=lambda worker: worker.n_tasks, default=None)
-        if least is not None and (not least.n_tasks or len(self._workers) >= self._n_workers):
-            return least
-        return self._add_worker()
-
-    def _add_worker(self) -> _Worker:
-        worker = _Worker(self._warm_up, self._grace, self._was_warm, self._on_note)
-        self._workers.append(worker)
-        return worker
-
-    def _allow_for_pauses(self) -> None:
-        """Postpone deadlines by the time for which this process and its workers were stopped."""
         now = time.monotonic()
         pause, self._looked = now - self._looked, now
-        if pause > LONG_PAUSE:
+        with self._lock:
             for worker in self._workers:
-                worker.postpone(pause)
+                if pause > LONG_PAUSE:  # it was stopped, too
+                    worker.deadline += pause
+                if now >= worker.deadline:
+                    worker.kill(TaskOverdue())
 
+    def interrupt(self) -> bool:
+        """Set `worker.interrupt` for running tasks; tasks that have not begun end as dropped."""
+        with self._lock:
+            self._is_shut_down = True
+            for worker in self._workers:
+                worker.interrupt(self._grace)
+        return True
 
-@dataclass(eq=False)
-class _SentTask:
-    future: Future[Any]
-    seconds: float
-    has_begun: bool = False
+    def kill(self) -> None:
+        with self._lock:
+            self._is_shut_down = True
+            for worker in self._workers:
+                worker.kill()
+        self._threads.shutdown(cancel_futures=True)
+        while self._workers:
+            self._workers.pop().close()
 
 
 class _Worker:
-    """Worker process and its tasks, which it runs in the order of submission.
+    """Worker process. One thread runs tasks in it; others may interrupt or kill it meanwhile.
 
-    A thread writes to its pipe and another reads from it, so that nobody waits for a worker that is
-    stopped or busy. The latter ends all futures, the last ones when the process has ended.
+    Attributes
+    ----------
+    is_warm : whether it has been ready for tasks
+    deadline : monotonic time at which its task is overdue
     """
 
     def __init__(
-        self,
-        warm_up: bytes,
-        grace: float,
-        was_warm: threading.Event,
-        on_note: Callable[[Any], None] | None,
+        self, warm_up: bytes, growth: float, on_note: Callable[[Any], None] | None
     ) -> None:
-        self.takes_tasks = True
+        self.is_warm = False
         self.deadline = math.inf
-        self._grace = grace
-        self._was_warm = was_warm
+        self._growth = growth
         self._on_note = on_note
-        self._tasks: deque[_SentTask] = deque()
-        self._is_warm = self._is_interrupted = False
+        self._most = math.inf  # resident bytes above which it is to be replaced
+        self._is_greeted = self._has_begun = self._is_interrupted = False
         self._why_unfit = ""
         self._why_killed: Exception | None = None
-        self._lock = threading.Lock()
-        self._heard = 0  # what was said before a task was sent is not about that task
-        self._outbox: queue.SimpleQueue[tuple[Kind, bytes] | None] = queue.SimpleQueue()
-        self._outbox.put((Kind.WARM_UP, warm_up))
+        self._lock = threading.Lock()  # for what a thread and an interrupt both change
         with contextlib.ExitStack() as undo:
             try:
                 self._errors = undo.enter_context(tempfile.TemporaryFile())
                 self._process = undo.enter_context(_start_process(self._errors))
-                undo.callback(self._process.kill)
-                self._sender = threading.Thread(target=self._send_all, daemon=True)
-                self._receiver = threading.Thread(target=self._receive_all, daemon=True)
-                self._sender.start()
-                undo.callback(self._outbox.put, None)
-                self._receiver.start()
-            except (OSError, RuntimeError) as error:  # the latter for a thread
-                reason = getattr(error, "strerror", None) or error
-                raise BackendFailure(
-                    f"worker processes cannot start: {reason}; expected memory, processes and "
-                    "temporary files for them (fewer workers need less)"
-                ) from None
-            undo.pop_all()
+            except OSError as error:
+                raise _no_worker(error) from None
+            self._send(Kind.WARM_UP, warm_up)
+            self._resources = undo.pop_all()
 
     @property
-    def n_tasks(self) -> int:
-        """Tasks that have not ended yet."""
-        return len(self._tasks)
+    def is_usable(self) -> bool:
+        """True if it may have another task: it lives, and has not grown too much."""
+        if self._why_killed is not None or self._process.poll() is not None:
+            return False
+        return self._most == math.inf or resident_bytes(self._process.pid) <= self._most
 
-    def submit(self, task: bytes, seconds: float) -> Future[Any] | None:
-        """Send a task; None if the process takes no tasks any more."""
-        future: Future[Any] = Future()
-        future.set_running_or_notify_cancel()
-        with self._lock:
-            if not self.takes_tasks:
-                return None
-            self._heard = os.fstat(self._errors.fileno()).st_size
-            self._tasks.append(_SentTask(future, seconds))
-        self._outbox.put((Kind.TASK, task))
-        return future
+    def run(self, task: list[bytes], seconds: float) -> Any:
+        """Return the value of a task.
 
-    def interrupt(self, seconds: float) -> None:
-        """Ask the running task to end within so many seconds; one that has not begun never will."""
+        task : is taken from the list, as it may be large
+        seconds : until it is overdue, from its beginning and from each step
+
+        Raises
+        ------
+        WorkerDied, TaskOverdue, TaskDropped, BackendFailure, Exception
+            As `TaskExecutor.result` does.
+        """
+        # What was said before is not about this task.
+        heard = os.fstat(self._errors.fileno()).st_size
+        self._send(Kind.TASK, task.pop())
+        while message := self._received():
+            match message:
+                case (Kind.READY, _):
+                    self.is_warm = True
+                    if self._growth < math.inf:
+                        self._most = resident_bytes(self._process.pid) + self._growth
+                case (Kind.UNFIT, line):
+                    self._why_unfit = line.decode()
+                case (Kind.NOTE, note):
+                    if self._on_note is not None:
+                        self._on_note(value_of(Kind.VALUE, note))
+                case (Kind.STEP, _):
+                    self._begin_step(seconds)
+                case (kind, content):
+                    self._has_begun, self.deadline = False, math.inf
+                    return value_of(kind, content)
+        self.deadline = math.inf
+        raise self._why_not_done(heard)
+
+    def _received(self) -> tuple[Kind, bytes] | None:
+        """Return the next message of the process; None if it has ended."""
+        stream = self._process.stdout
+        assert stream is not None
+        try:
+            while not self._is_greeted and (line := stream.readline()):
+                self._is_greeted = line.endswith(GREETING)
+            return receive(stream)  # type: ignore[arg-type]
+        except Exception as error:  # such as a MemoryError
+            self.kill(error)
+            return None
+
+    def _send(self, kind: Kind, content: bytes = b"") -> None:
+        with contextlib.suppress(OSError):  # whoever receives from it notices its end
+            send(self._process.stdin, kind, content)  # type: ignore[arg-type]
+
+    def _begin_step(self, seconds: float) -> None:
         with self._lock:
-            self.takes_tasks = False
-            self._is_interrupted = True
-            has_begun = bool(self._tasks) and self._tasks[0].has_begun
-            if has_begun:
+            self._has_begun = True
+            if not self._is_interrupted:
                 self.deadline = time.monotonic() + seconds
+
+    def interrupt(self, grace: float) -> None:
+        """Ask the running task to end within some seconds; one that has not begun never will."""
+        with self._lock:
+            self._is_interrupted = True
+            has_begun = self._has_begun
+            if has_begun:
+                self.deadline = time.monotonic() + grace
         if has_begun:
-            self._outbox.put((Kind.INTERRUPT, b""))
+            self._send(Kind.INTERRUPT)
         else:
             self.kill()
 
-    def postpone(self, seconds: float) -> None:
-        """Postpone the deadline of the running task."""
-        with self._lock:
-            self.deadline += seconds
-
     def kill(self, why: Exception | None = None) -> None:
-        """End the process, and wait for its end; can be repeated.
+        """End the process; can be repeated.
 
-        why : how the future of the running task ends
+        why : how its task ends
         """
-        with self._lock:
-            self.takes_tasks = False
-            self._why_killed = self._why_killed or why or TaskDropped("the workers are shut down")
+        self._why_killed = self._why_killed or why or TaskDropped("the workers are shut down")
         self._process.kill()
-        self._outbox.put(None)
-        self._receiver.join()
-        self._sender.join()
 
-    def _send_all(self) -> None:
-        stream = self._process.stdin
-        assert stream is not None
-        with contextlib.suppress(OSError):  # its end is told by the receiver
-            while (frame := self._outbox.get()) is not None:
-                write_frame(stream, *frame)  # type: ignore[arg-type]
-                del frame  # it may be large
-        with contextlib.suppress(OSError):  # what was not sent is not
-            stream.close()
+    def close(self) -> None:
+        """End the process, and give back its resources."""
+        self._process.kill()
+        with contextlib.suppress(OSError):  # of what could not be sent
+            self._resources.close()
 
-    def _receive_all(self) -> None:
-        try:
-            with self._process.stdout as stream:  # type: ignore[union-attr]
-                for line in stream:
-                    if line.endswith(GREETING):
-                        break
-                while frame := read_frame(stream):  # type: ignore[arg-type]
-                    self._receive(*frame)
-                    del frame  # it may be large
-        except Exception as error:  # such as a MemoryError
-            with self._lock:
-                self._why_killed = self._why_killed or error
-            self._process.kill()
-        self._finish_tasks()
-
-    def _receive(self, kind: Kind, payload: bytes) -> None:
-        match kind:
-            case Kind.READY:
-                self._is_warm = True
-                self._was_warm.set()
-            case Kind.UNFIT:
-                self._why_unfit = pickle.loads(payload)
-            case Kind.NOTE:
-                if self._on_note is not None:
-                    self._on_note(pickle.loads(payload))
-            case Kind.STEP:
-                self._begin_step()
-            case Kind.LEAVING:
-                self.takes_tasks = False
-            case _:
-                with self._lock:
-                    self.deadline = math.inf
-                    future = self._tasks.popleft().future
-                (end_with_value if kind is Kind.VALUE else _end_with_error)(future, payload)
-
-    def _begin_step(self) -> None:
-        with self._lock:
-            if not self._tasks:  # told by a thread that the task has left behind
-                return
-            self._tasks[0].has_begun = True
-            if not self._is_interrupted:
-                self.deadline = time.monotonic() + self._tasks[0].seconds + self._grace
-
-    def _finish_tasks(self) -> None:
-        reason = self._exit_reason()
-        with self._lock:
-            self.takes_tasks = False
-            self.deadline = math.inf
-            tasks = list(self._tasks)
-            self._tasks.clear()
-            self._errors.close()
-        for task in tasks:
-            task.future.set_exception(self._why_not_done(task, reason))
-
-    def _why_not_done(self, task: _SentTask, reason: str) -> Exception:
+    def _why_not_done(self, heard: int) -> Exception:
+        reason = self._exit_reason(heard)
         if self._why_unfit:
             return BackendFailure(f"a worker process cannot start: {self._why_unfit}")
-        if task.has_begun:
-            return self._why_killed or WorkerDied(reason)
-        if self._is_warm or self._why_killed:
-            return TaskDropped(f"worker processes die between two tasks: {reason}")
-        return TaskDropped(f"worker processes die while they start: {reason}")
+        if self._why_killed is not None:
+            return self._why_killed
+        if self._has_begun:
+            return WorkerDied(reason)
+        when = "between two tasks" if self.is_warm else "while they start"
+        return TaskDropped(f"worker processes die {when}: {reason}")
 
-    def _exit_reason(self) -> str:
+    def _exit_reason(self, heard: int) -> str:
         """Return why the process ended, in a few words; wait for its end."""
         status = self._process.wait()
-        self._errors.seek(self._heard)
+        self._errors.seek(heard)
         lines = self._errors.read().decode(errors="replace").splitlines()
         last = next((" ".join(line.split()) for line in reversed(lines) if line.strip()), "")
         return f"{_exit_text(status)}{f': {last}' if last else ''}"
 
 
-class _WorkerTraceback(Exception):
-    """Cause of an exception that a task has raised: the traceback in its worker."""
-
-    def __str__(self) -> str:
-        return f"\n\n{self.args[0]}"
-
-
-def _end_with_error(future: Future[Any], payload: bytes) -> None:
-    packed, text = pickle.loads(payload)
-    try:
-        error = pickle.loads(packed)
-    except Exception:  # it cannot be pickled, or be made of its arguments
-        error = RuntimeError(text.splitlines()[-1])
-    error.__cause__ = _WorkerTraceback(text)
-    future.set_exception(error)
+def _no_worker(error: Exception) -> BackendFailure:
+    reason = getattr(error, "strerror", None) or error
+    return BackendFailure(
+        f"worker processes cannot start: {reason}; expected memory, processes and temporary files "
+        "for them (fewer workers need less)"
+    )
 
 
 def _start_process(errors: BinaryIO) -> subprocess.Popen[bytes]:

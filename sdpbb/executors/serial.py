@@ -28,6 +28,3 @@ class SerialExecutor(TaskExecutor):
         else:
             future.set_result(value)
         return future
-
-    def kill(self) -> None:
-        """Do nothing: no task is ever under way."""

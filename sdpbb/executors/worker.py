@@ -1,19 +1,17 @@
-"""Program of a worker process: it runs the tasks that its parent sends, one after the other.
+"""Program of a worker process: it does the tasks that its parent sends, one after the other.
 
-Both directions carry frames: a byte for the kind, eight for the length, and so many bytes. The end
-of the parent's frames is the end of the parent, and of this process at once.
+Both directions carry pickled pairs of a `Kind` and its content. When the parent's end, the parent
+has ended, and this process ends at once.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import pickle
 import queue
-import struct
 import threading
 import traceback
-from enum import IntEnum
+from enum import Enum
 from typing import Any, BinaryIO, NoReturn
 
 from sdpbb.interruption import ignore_signals
@@ -23,37 +21,32 @@ LOST_PARENT = 1
 """Exit status of a worker whose parent has ended."""
 
 GREETING = b"sdpbb worker\n"
-"""The line before the first frame to the parent: whatever came before was printed by others while
-the interpreter started."""
-
-_HEADER = struct.Struct("<BQ")
+"""The line before the first message to the parent: others printed what came before it, while the
+interpreter started."""
 
 
-class Kind(IntEnum):
-    """Kinds of frames, by what they carry."""
+class Kind(Enum):
+    """Kinds of messages, by their content."""
 
     # To the worker.
-    WARM_UP = 1
-    """A pickled pair, first of all: a function without arguments or None, and the bytes by which
-    the process may grow until it leaves."""
-    TASK = 2
+    WARM_UP = "warm up"
+    """A pickled function without arguments, or a pickled None: first of all."""
+    TASK = "task"
     """A pickled function without arguments."""
-    INTERRUPT = 3
+    INTERRUPT = "interrupt"
 
     # To its parent.
-    READY = 4
-    UNFIT = 5
-    """A pickled line: the error that the function of WARM_UP has raised."""
-    NOTE = 6
+    READY = "ready"
+    UNFIT = "unfit"
+    """A line: the error that the function of WARM_UP has raised."""
+    NOTE = "note"
     """The pickled argument of `tell`."""
-    STEP = 7
+    STEP = "step"
     """A task begins, or has called `tell_step`."""
-    LEAVING = 8
-    """The process ends after the frame that follows."""
-    VALUE = 9
-    """What a task has returned, pickled."""
-    ERROR = 10
-    """What it has raised: a pickled pair of the pickled exception and the traceback as text."""
+    VALUE = "value"
+    """The pickled value of a task."""
+    ERROR = "error"
+    """A pickled pair of the pickled exception that a task has raised, and its traceback as text."""
 
 
 interrupt = threading.Event()
@@ -61,63 +54,99 @@ interrupt = threading.Event()
 
 
 def tell_step() -> None:
-    """Have the time limit of the running task count from now; of no effect outside of workers."""
+    """Restart the time limit of the running task; no effect outside of workers."""
     _send(Kind.STEP)
 
 
 def tell(note: Any) -> None:
-    """Send a note to the `on_note` of this worker's executor; of no effect outside of workers."""
+    """Send a note to the `on_note` of this worker's executor; no effect outside of workers."""
     _send(Kind.NOTE, pack(note))
 
 
 def pack(value: Any) -> bytes:
-    """Pickle a value; functions go by their names."""
-    return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    """Pickle a value; functions and classes of the main module go by value, others by name."""
+    import cloudpickle  # seldom needed
+
+    return bytes(cloudpickle.dumps(value))
 
 
-def read_frame(stream: BinaryIO) -> tuple[Kind, bytes] | None:
-    """Return the next frame; None if the stream ends before it or within it."""
-    header = stream.read(_HEADER.size)
-    if len(header) < _HEADER.size:
-        return None
-    kind, length = _HEADER.unpack(header)
-    payload = stream.read(length)
-    return (Kind(kind), payload) if len(payload) == length else None
+def outcome(task: bytes) -> tuple[Kind, bytes]:
+    """Call a pickled function without arguments; return its value or error, as a message."""
+    try:
+        function = pickle.loads(task)
+        del task  # it may be large
+        return Kind.VALUE, pack(function())
+    except BaseException as error:
+        return Kind.ERROR, _packed_error(error)
 
 
-def write_frame(stream: BinaryIO, kind: Kind, payload: bytes = b"") -> None:
-    """Write a frame, and flush it."""
-    stream.write(_HEADER.pack(kind, len(payload)))
-    stream.write(payload)
+def value_of(kind: Kind, content: bytes) -> Any:
+    """Return the value of an outcome, or raise its error, with the traceback as its cause."""
+    if kind is Kind.VALUE:
+        return pickle.loads(content)
+    packed, text = pickle.loads(content)
+    try:
+        error: BaseException = pickle.loads(packed)
+    except Exception:  # it cannot be pickled, or be made of its arguments
+        error = RuntimeError(text.splitlines()[-1])
+    raise error from _WorkerTraceback(text)
+
+
+class _WorkerTraceback(Exception):
+    """Cause of an exception that a task has raised: the traceback in its worker."""
+
+    def __str__(self) -> str:
+        return f"\n\n{self.args[0]}"
+
+
+def _packed_error(error: BaseException) -> bytes:
+    text = "".join(traceback.format_exception(error))
+    try:
+        return pack((pack(error), text))
+    except Exception:
+        return pack((b"", text))
+
+
+def send(stream: BinaryIO, kind: Kind, content: bytes = b"") -> None:
+    """Write a message, and flush it."""
+    pickle.dump((kind, content), stream, protocol=pickle.HIGHEST_PROTOCOL)
     stream.flush()
 
 
+def receive(stream: BinaryIO) -> tuple[Kind, bytes] | None:
+    """Return the next message; None if the stream ends before it or within it."""
+    try:
+        kind, content = pickle.load(stream)
+    except (EOFError, pickle.UnpicklingError):
+        return None
+    return kind, content
+
+
 def main() -> NoReturn:
-    """Work until the parent ends, or until this process has grown too much."""
+    """Work until the parent ends."""
     global _channel
     ignore_signals()
     source, _channel = _take_streams()
     _channel.write(GREETING)
-    payloads: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    # A thread of its own, so that a parent that sends a large task never waits for the one before,
-    # and so that this process ends with its parent whatever it is doing.
-    threading.Thread(target=_listen, args=(source, payloads), daemon=True).start()
-    most = _warm_up(payloads.get())
-    _send(Kind.READY)
+    contents: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    # A thread of its own, so that this process receives interrupts while it works, and ends with
+    # its parent whatever it is doing.
+    threading.Thread(target=_listen, args=(source, contents), daemon=True).start()
+    _warm_up(contents.get())
     while True:
-        _work(payloads, most)
+        _work(contents)
 
 
 _channel: BinaryIO | None = None
 _sending = threading.Lock()
 
 
-def _send(kind: Kind, payload: bytes = b"") -> None:
+def _send(kind: Kind, content: bytes = b"") -> None:
     if _channel is None:
         return
     try:
         with _sending:
-            write_frame(_channel, kind, payload)
+            send(_channel, kind, content)
     except OSError:  # the parent has ended
         os._exit(LOST_PARENT)
 
@@ -132,76 +161,53 @@ def _take_streams() -> tuple[BinaryIO, BinaryIO]:
     return source, channel
 
 
-def _listen(source: BinaryIO, payloads: queue.SimpleQueue[bytes]) -> NoReturn:
+def _listen(source: BinaryIO, contents: queue.SimpleQueue[bytes]) -> NoReturn:
     try:
-        while _take_frame(source, payloads):
+        while _take_message(source, contents):
             pass
     finally:
         os._exit(LOST_PARENT)
 
 
-def _take_frame(source: BinaryIO, payloads: queue.SimpleQueue[bytes]) -> bool:
-    """Return whether there was another frame.
+def _take_message(source: BinaryIO, contents: queue.SimpleQueue[bytes]) -> bool:
+    """Return whether there was another message.
 
     It is a function, so that no large task is held meanwhile.
     """
-    frame = read_frame(source)
-    if frame is None:
+    message = receive(source)
+    if message is None:
         return False
-    kind, payload = frame
+    kind, content = message
     if kind is Kind.INTERRUPT:
         interrupt.set()
     else:
-        payloads.put(payload)
+        contents.put(content)
     return True
 
 
-def _warm_up(payload: bytes) -> float:
-    """Prepare for tasks; returns the resident bytes above which this process is to leave."""
+def _warm_up(content: bytes) -> None:
     try:
         with lean_imports():  # a pickled function imports its module
-            warm_up, growth = pickle.loads(payload)
-            if warm_up is not None:
-                warm_up()
+            function = pickle.loads(content)
+            if function is not None:
+                function()
         from threadpoolctl import threadpool_limits
 
         threadpool_limits(1)  # also libraries that do not heed the environment
-        return math.inf if growth == math.inf else _resident_bytes() + growth
     except BaseException as error:
         line = " ".join(f"{type(error).__name__}: {error}".split())
-        _send(Kind.UNFIT, pack(line))
+        _send(Kind.UNFIT, line.encode())
         os._exit(1)
+    _send(Kind.READY)
 
 
-def _work(payloads: queue.SimpleQueue[bytes], most: float) -> None:
-    kind, payload = _outcome(payloads.get())
-    is_leaving = most < math.inf and _resident_bytes() > most
-    if is_leaving:
-        _send(Kind.LEAVING)
-    _send(kind, payload)
-    if is_leaving:
-        os._exit(0)  # not by the interpreter's end, which a listening thread may abort
+def _work(contents: queue.SimpleQueue[bytes]) -> None:
+    """Do the next task.
 
-
-def _outcome(task: bytes) -> tuple[Kind, bytes]:
+    It is a function, and the task is in a list, so that nothing large is held for longer than it is
+    needed.
+    """
+    task = [contents.get()]
     _send(Kind.STEP)
-    try:
-        function = pickle.loads(task)
-        del task  # it may be large
-        return Kind.VALUE, pack(function())
-    except BaseException as error:
-        return Kind.ERROR, _packed_error(error)
-
-
-def _packed_error(error: BaseException) -> bytes:
-    text = "".join(traceback.format_exception(error))
-    try:
-        return pack((pack(error), text))
-    except Exception:
-        return pack((b"", text))
-
-
-def _resident_bytes() -> int:
-    import psutil
-
-    return int(psutil.Process().memory_info().rss)
+    done = outcome(task.pop())
+    _send(*done)

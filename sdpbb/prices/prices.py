@@ -7,6 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -14,9 +15,12 @@ import numpy as np
 
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import ParameterError
+from sdpbb.executors.clusters import workers_beyond
+from sdpbb.executors.executor import TaskExecutor
+from sdpbb.executors.given import GivenExecutor
 from sdpbb.executors.memory import free_mebibytes
-from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
+from sdpbb.executors.scheduler import Scheduler, Task
 from sdpbb.executors.serial import SerialExecutor
 from sdpbb.explanation.statements import Catalogue, Statement, StatementKind, soft_statements
 from sdpbb.interruption import interruptible
@@ -26,6 +30,7 @@ from sdpbb.prices.report import Price, PriceProof, PriceReport
 from sdpbb.prices.tasks import PriceProbe, SolvedWithout, probe, solve_from, without
 from sdpbb.problem import Contraction, Instance, Partition, SoftViolations, contract
 from sdpbb.problem.instance import check_instance
+from sdpbb.refusals import check_executor
 from sdpbb.result import Result, SolutionStatus, bound_below, relative_gap
 from sdpbb.search.evaluations import GRACE
 from sdpbb.search.events import Observer, ignore
@@ -65,6 +70,7 @@ def constraint_prices(
     observer: Observer = ignore,
     on_price: Callable[[Price, int], None] | None = None,
     interrupt: threading.Event | None = None,
+    executor: Executor | None = None,
     **arguments: Unpack[SolveArguments],
 ) -> PriceReport:
     """Compute by how much the optimum decreases when a constraint is left out, for each of some.
@@ -96,13 +102,15 @@ def constraint_prices(
     observer : receives the events of the run with all constraints
     on_price : is called with each price as it comes, and with the number of those still to come
     interrupt : set it to end the run; what is known until then is reported
+    executor : any `concurrent.futures.Executor`, each worker of which prices one constraint at a
+        time, once the instance is solved; otherwise as for `solve`
     arguments : single parameters, and of points what makes an `Instance` of them, as for `solve`
 
     Raises
     ------
     ParameterError
-        As `solve` does; and if time_limit_each is not above 0, if a constraint is none of the
-        instance's, or if there is a Dask cluster.
+        As `solve` does; and if time_limit_each is not above 0, or if a constraint is none of the
+        instance's.
     TypeError, InstanceError, BackendFailure
         As `solve` does.
     Interrupted
@@ -110,7 +118,7 @@ def constraint_prices(
     """
     own = [*inspect.signature(constraint_prices).parameters][1:-1]
     asked = stated_run(instance, k, parameters, arguments, own, "constraint_prices")
-    return _prices_of(*asked, constraints, time_limit_each, observer, on_price, interrupt)
+    return _prices_of(*asked, constraints, time_limit_each, observer, on_price, interrupt, executor)
 
 
 def _prices_of(
@@ -121,28 +129,28 @@ def _prices_of(
     observer: Observer,
     on_price: Callable[[Price, int], None] | None,
     interrupt: threading.Event | None,
+    executor: Executor | None,
 ) -> PriceReport:
-    _check(parameters, time_limit_each)
+    if not time_limit_each > 0:
+        raise ParameterError(f"time_limit_each = {time_limit_each}: expected seconds > 0")
+    check_executor(executor, parameters)
     stated = stated_constraints(instance)
     numbers = range(len(stated)) if constraints is None else _numbers(stated, constraints)
 
     def report(stop: threading.Event) -> PriceReport:
         clock = _PriceClock(parameters.time_limit, time_limit_each, stop)
-        result = solve(instance, parameters, observer, stop)
-        if result.partition is None:
-            return PriceReport(result, (), (), stop.is_set(), clock.seconds)
-        run = _PriceRun(instance, stated, parameters, clock, result, on_price)
-        run.price(numbers)
-        return run.report()
+        warm_up = WarmUp(parameters.bounding)
+        with workers_beyond(executor, parameters.dask, parameters.mpi, warm_up) as workers:
+            given = None if workers is None else workers.executor
+            alone = replace(parameters, dask=None, mpi=False)
+            result = solve(instance, alone, observer, stop, executor=given)
+            if result.partition is None:
+                return PriceReport(result, (), (), stop.is_set(), clock.seconds)
+            run = _PriceRun(instance, stated, alone, clock, result, on_price, workers)
+            run.price(numbers)
+            return run.report()
 
     return interruptible(interrupt, report)
-
-
-def _check(parameters: SolverParameters, time_limit_each: float) -> None:
-    if not time_limit_each > 0:
-        raise ParameterError(f"time_limit_each = {time_limit_each}: expected seconds > 0")
-    if parameters.dask is not None:
-        raise ParameterError(f"dask = {parameters.dask}: expected None; workers are local here")
 
 
 def _numbers(stated: Sequence[Statement], constraints: Iterable[Statement]) -> list[int]:
@@ -198,13 +206,14 @@ class _PriceRun:
         clock: _PriceClock,
         result: Result,
         on_price: Callable[[Price, int], None] | None,
+        workers: GivenExecutor | None = None,
     ) -> None:
         assert result.partition is not None
         assert result.objective is not None
         assert result.lower_bound is not None
         self._instance, self._stated = instance, stated
         self._parameters, self._clock = parameters, clock
-        self._result, self._on_price = result, on_price
+        self._result, self._workers, self._on_price = result, workers, on_price
         self._partition, self._upper = result.partition, result.objective
         self._lower = result.lower_bound
         contraction = contract(instance)
@@ -235,11 +244,11 @@ class _PriceRun:
         end_alone = self._clock.seconds + ALONE
         later = list(self._left)
         if not (self._probes_bounds and self._has_long_steps):
-            with TaskPool(SerialExecutor()) as local_pool:
-                later = self._each(local_pool, later, self._probe, self._take_probe, end_alone)
-        with self._pool(len(self._left)) as pool:
-            self._each(pool, later, self._probe, self._take_probe)
-            self._each(pool, self._promising_first(), self._solve, self._take_solved)
+            with Scheduler(SerialExecutor()) as here:
+                later = self._each(here, later, self._probe, self._take_probe, end_alone)
+        with Scheduler(self._executor(len(self._left))) as scheduler:
+            self._each(scheduler, later, self._probe, self._take_probe)
+            self._each(scheduler, self._promising_first(), self._solve, self._take_solved)
 
     def report(self) -> PriceReport:
         """Return what is known of all prices."""
@@ -273,56 +282,54 @@ class _PriceRun:
         rows = {number: list(self._stated[number].rows) for number in self._left}
         return sorted(self._left, key=lambda number: -float(excess[rows[number]].max()))
 
-    def _pool(self, n_tasks: int) -> TaskPool:
+    def _executor(self, n_tasks: int) -> TaskExecutor:
         n_workers = max(1, min(self._parameters.workers, n_tasks))
-        self._is_here = n_workers == 1 and not self._has_long_steps
+        self._is_here = n_workers == 1 and not self._has_long_steps and self._workers is None
         if self._is_here:
-            return TaskPool(SerialExecutor())
-        return TaskPool(LocalProcesses(n_workers, WarmUp(self._parameters.bounding)))
+            return SerialExecutor()
+        return self._workers or LocalProcesses(n_workers, WarmUp(self._parameters.bounding))
 
     def _each(
         self,
-        pool: TaskPool,
+        scheduler: Scheduler,
         numbers: Sequence[int],
-        submit: Callable[[TaskPool, int, float], None],
+        task: Callable[[int, float], Task],
         take: Callable[[int, Any], None],
         end: float = math.inf,
     ) -> list[int]:
-        """Submit a task for each number, and take what comes of it.
+        """Do a task for each number, and take what comes of it.
 
-        end : on the clock; nothing is submitted afterwards
+        end : on the clock; nothing is begun afterwards
 
         Returns
         -------
-        the numbers of the tasks that were not submitted.
+        the numbers whose tasks were not begun.
         """
-        waiting = list(numbers)[::-1]
-        while waiting or pool.n_under_way:
-            while waiting and pool.n_free > 0 and (seconds := self._for_next(end)) > 0:
-                submit(pool, waiting.pop(), seconds)
-            for completion in pool.wait(PAUSE):
-                if not completion.lost:
-                    take(completion.key, completion.value)
-            if self._clock.stop.is_set() or self._clock.is_overdue:
+        waiting, clock = list(numbers)[::-1], self._clock
+
+        def next_task() -> Task | None:
+            if not waiting or clock.seconds > end or (seconds := clock.for_next) <= 0:
+                return None
+            return task(waiting.pop(), seconds)
+
+        while not (clock.stop.is_set() or clock.is_overdue):
+            if (tasks := scheduler.round(next_task, PAUSE)) is None:
                 break
-            if not pool.n_under_way and self._for_next(end) <= 0:
-                break
+            for ended in tasks:
+                if not ended.is_lost:
+                    take(ended.key, ended.value)
         return waiting[::-1]
 
-    def _for_next(self, end: float) -> float:
-        """Return the seconds for the next task, <= 0 if there is to be none."""
-        return self._clock.for_next if self._clock.seconds <= end else 0.0
-
-    def _probe(self, pool: TaskPool, number: int, seconds: float) -> None:
+    def _probe(self, number: int, seconds: float) -> Task:
         statement, bounds = self._stated[number], self._probes_bounds
-        pool.submit(number, probe, self._instance, statement, self._upper, seconds, bounds)
+        return Task(number, probe, (self._instance, statement, self._upper, seconds, bounds))
 
-    def _solve(self, pool: TaskPool, number: int, seconds: float) -> None:
+    def _solve(self, number: int, seconds: float) -> Task:
         parameters = replace(self._parameters, workers=1, time_limit=seconds)
         # Other processes do not receive an interrupt: they are ended.
         stop = self._clock.stop if self._is_here else None
         instance = without(self._instance, self._stated[number])
-        pool.submit(number, solve_from, instance, parameters, self._partition.labels, stop)
+        return Task(number, solve_from, (instance, parameters, self._partition.labels, stop))
 
     def _take_probe(self, number: int, found: PriceProbe) -> None:
         if found.proof is not None:

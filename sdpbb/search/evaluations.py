@@ -1,16 +1,18 @@
-"""Scheduler of node evaluations: hands out time slices, and enforces the limits of the run."""
+"""Evaluations of nodes: the tree as a source of tasks, and the limits of the run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.executors.scheduler import Task
 from sdpbb.result import Termination
 from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.limits import Budget, Limits
-from sdpbb.search.node import Node, NodeResult
+from sdpbb.search.node import NodeResult
 from sdpbb.search.reporting import Reporter
 from sdpbb.search.state import Search
 from sdpbb.search.workforce import Workforce
@@ -27,7 +29,7 @@ GRACE = 0.5
 
 
 class Evaluations:
-    """Scheduler of node evaluations.
+    """Evaluations of nodes in slices of time, within the limits of the run.
 
     Attributes
     ----------
@@ -47,7 +49,36 @@ class Evaluations:
         # In this process: when a task has last looked at the limits, and its longest step.
         self._looked_at, self._longest_step = 0.0, 0.0
 
-    def begin_round(self, search: Search) -> None:
+    @property
+    def seconds(self) -> float:
+        """Seconds of the run until now."""
+        return self._limits.seconds
+
+    def rounds(self, search: Search) -> Iterator[list[tuple[int, NodeResult | None]]]:
+        """Evaluate nodes while there are some and no limit is reached.
+
+        Each round begins nodes while a worker is free, and waits for a moment. Yield its results
+        with the numbers of their nodes: None for a node that two workers have died of.
+        """
+        next_task = partial(self._next_task, search)
+        while True:
+            self._look_at_limits(search)
+            if self._is_to_end:
+                return
+            try:
+                tasks = self._workforce.round(next_task, LOOK)
+            except MemoryError:
+                # Nobody knows whose it was. All nodes that are running stay as they are.
+                self.limit, tasks = Termination.MEMORY_LIMIT, []
+            if tasks is None:
+                return
+            if tasks and self._workforce.works_here:
+                self._note_step()
+                self._workforce.record_step_time(self._longest_step)
+            self._numbers -= {task.key for task in tasks}
+            yield [(task.key, task.value) for task in tasks]
+
+    def _look_at_limits(self, search: Search) -> None:
         """Look at the limits, and choose the processes that evaluate the next nodes."""
         tree, n_nodes, seconds = search.tree, search.statistics.n_nodes, self._limits.seconds
         if self.limit is None and tree.n_open:
@@ -57,36 +88,31 @@ class Evaluations:
         if self._urgent_since is None and self._limits.urgent() is not None:
             self._urgent_since = self._limits.seconds
         if self.limit is None:
-            self._workforce.choose_pool(tree.n_due + tree.n_waiting, n_nodes, seconds)
+            self._workforce.choose_scheduler(tree.n_due + tree.n_waiting, n_nodes, seconds)
 
     @property
-    def seconds(self) -> float:
-        """Seconds of the run until now."""
-        return self._limits.seconds
+    def _is_to_end(self) -> bool:
+        """True if no node is under way and none will be, or those that are must be abandoned."""
+        if self.limit is Termination.MEMORY_LIMIT or (self.limit and not self._numbers):
+            return True
+        since = self._urgent_since
+        return since is not None and self._limits.seconds >= since + GRACE
 
-    @property
-    def may_begin(self) -> bool:
-        """True if a worker is free, and no limit has been reached."""
-        return self.limit is None and self._workforce.pool.n_free > 0
-
-    def begin(self, node: Node, search: Search) -> None:
-        """Have a node evaluated for a slice of time."""
+    def _next_task(self, search: Search) -> Task | None:
+        """Return a slice of the next node; None if there is none, or a limit has been reached."""
+        if self.limit is not None or (node := search.tree.select()) is None:
+            return None
         self._numbers.add(node.number)
         self._looked_at, self._longest_step = self._limits.seconds, 0.0
-        budget = self._budget(search)
-        self._workforce.pool.submit(
-            node.number, evaluate, node, search.tree.upper, self._context, budget
-        )
-        # In this process it is done by now.
-        self._note_step()
-        self._workforce.record_step_time(self._longest_step)
+        arguments = (node, search.tree.upper, self._context, self._budget(search))
+        return Task(node.number, evaluate, arguments)
 
     def _budget(self, search: Search) -> Budget:
-        seconds = self._limits.seconds
+        seconds, tree = self._limits.seconds, search.tree
         slice_ = min(LONGEST_SLICE, max(SHORTEST_SLICE, SLICE_SHARE * seconds))
         left = self._limits.time_limit - seconds
-        cores = self._workforce.cores_of_a_task(1 + search.tree.n_due + search.tree.n_waiting)
-        if not self._workforce.works_locally:
+        cores = self._workforce.cores_of_a_task(len(self._numbers) + tree.n_due + tree.n_waiting)
+        if not self._workforce.works_here:
             return Budget(slice_, left, cores=cores)
 
         def is_cancelled() -> bool:
@@ -106,31 +132,6 @@ class Evaluations:
         now = self._limits.seconds
         self._longest_step = max(self._longest_step, now - self._looked_at)
         self._looked_at = now
-
-    @property
-    def have_ended(self) -> bool:
-        """True if nothing is under way and nothing will be, or what is must be abandoned."""
-        if not self._numbers and (self.limit is not None or not self._workforce.is_starting):
-            return True
-        if self.limit is Termination.MEMORY_LIMIT:
-            return True
-        since = self._urgent_since
-        return since is not None and self._limits.seconds >= since + GRACE
-
-    def completed(self) -> Iterator[tuple[int, NodeResult | None]]:
-        """Wait a moment for results; yield them with the numbers of their nodes.
-
-        The result is None for a node that two workers have died of.
-        """
-        try:
-            completions = self._workforce.wait(LOOK)
-        except MemoryError:
-            # Nobody knows whose it was. All nodes that are running stay as they are.
-            self.limit = Termination.MEMORY_LIMIT
-            return
-        for completion in completions:
-            self._numbers.remove(completion.key)
-            yield completion.key, None if completion.lost else completion.value
 
     def shutdown(self) -> None:
         """End all processes at once; evaluations under way are abandoned."""

@@ -11,7 +11,7 @@ from sdpbb.search.state import Search
 def branch_and_bound(search: Search, evaluations: Evaluations, watch: Watch) -> Termination | None:
     """Search best-first by branch and bound (PC-SOS-SDP, Algorithm 3), asynchronously.
 
-    While no limit is reached and a worker is free:
+    While no limit is reached and a worker is free (`Evaluations.rounds`):
 
     1. Select the open node with the least bound, or one whose evaluation is to go on.
     2. Evaluate it: bound, cut, and look for clusterings (`sdpbb.search.evaluate`).
@@ -29,13 +29,8 @@ def branch_and_bound(search: Search, evaluations: Evaluations, watch: Watch) -> 
     tree = search.tree
     try:
         watch.began(search)
-        while True:
-            evaluations.begin_round(search)
-            while evaluations.may_begin and (node := tree.select()) is not None:  # 1
-                evaluations.begin(node, search)  # 2
-            if evaluations.have_ended:
-                break
-            for number, result in evaluations.completed():
+        for results in evaluations.rounds(search):  # 1, 2
+            for number, result in results:
                 if result is None:  # two workers have died of it
                     search.lose(number, evaluations.seconds)
                     watch.lost(search, number)

@@ -1,9 +1,12 @@
-"""Worker processes of a run: this process first, others when they pay off."""
+"""Workers of a run: this process first, others when they pay off."""
 
 from __future__ import annotations
 
-from sdpbb.executors.pool import Completion, TaskPool
-from sdpbb.search.processes import RunProcesses
+from collections.abc import Callable
+
+from sdpbb.executors.executor import TaskExecutor
+from sdpbb.executors.scheduler import Scheduler, Task, TaskSource
+from sdpbb.executors.serial import SerialExecutor
 
 # Most runs end before another process has begun, which takes it a second. One less than wanted are
 # started after the first number of seconds, on cores that are idle; the last, which competes with
@@ -15,39 +18,70 @@ LONGEST_STEP = 1.0
 
 
 class Workforce:
-    """Worker processes of a run, and the switch to them from this process.
+    """Workers of a run, and the switch to them from this process.
 
     - several, when the tree has work for two;
     - at least one, when a step takes so long that the limits of the run could not be kept here.
 
+    A context manager, which ends the workers.
+
     Attributes
     ----------
-    pool : of the processes that get the tasks now
+    here : scheduler of this process
+    scheduler : the one that has the tasks now: `here`, or that of the workers
+    n_cores : of this machine that all processes may use together
+    is_given : whether the workers are those of somebody else's executor, with memory of their own
     """
 
     def __init__(
         self,
-        processes: RunProcesses,
-        has_long_steps: bool = False,
-        root_uses_cores: bool = False,
+        make_executor: Callable[[int], TaskExecutor],
+        n_workers: int,
+        is_given: bool = False,
     ) -> None:
         """
         Parameters
         ----------
-        processes : of the run
-        has_long_steps : whether steps are known to take long
-        root_uses_cores : whether the first node uses several cores, where there are some
+        make_executor : makes an executor with so many workers; a given one has its own number
+        n_workers : of this machine, where each may use a core
+        is_given : whether the executor is somebody else's
         """
-        self.pool: TaskPool = processes.local_pool
-        self._processes = processes
-        self._has_long_steps = has_long_steps
-        self._root_uses_cores = root_uses_cores and processes.n_cores > 1
+        self.here = self.scheduler = Scheduler(SerialExecutor())
+        self.n_cores = n_workers
+        self.is_given = is_given
+        self._make_executor = make_executor
+        self._n_workers = n_workers
+        self._workers: Scheduler | None = None
         self._n_started = 0
+        self._has_long_steps = self._root_uses_cores = False
+
+    def __enter__(self) -> Workforce:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
 
     @property
-    def works_locally(self) -> bool:
+    def workers(self) -> Scheduler:
+        """Scheduler of the workers, made when it is first used."""
+        if self._workers is None:
+            self._workers = Scheduler(self._make_executor(self._n_workers))
+        return self._workers
+
+    @property
+    def has_several_workers(self) -> bool:
+        """True if the workers can do more than one task at a time."""
+        return self.is_given or self._n_workers > 1
+
+    @property
+    def n_at_once(self) -> int:
+        """Tasks that are done at the same time."""
+        return self.workers.n_workers if self.has_several_workers else 1
+
+    @property
+    def works_here(self) -> bool:
         """True while tasks are done by this process, and their caller waits."""
-        return self.pool is self._processes.local_pool
+        return self.scheduler is self.here
 
     @property
     def avoids_long_steps(self) -> bool:
@@ -55,74 +89,89 @@ class Workforce:
 
         Another process takes over next.
         """
-        return self.works_locally and self._has_long_steps
+        return self.works_here and self._has_long_steps
 
-    def cores_of_a_task(self, n_ready: int) -> int:
-        """Return how many cores a task may use that is about to begin.
+    def cores_of_a_task(self, n_tasks: int, most_tasks: int | None = None) -> int:
+        """Return how many cores a task may use.
 
-        n_ready : tasks that could begin now, this one among them
+        n_tasks : that are under way or could begin now, this one among them
+        most_tasks : at the same time, which the memory holds; None: any number
         """
-        n_tasks = max(1, min(self.pool.n_workers, self.pool.n_under_way + n_ready))
-        return max(1, self._processes.n_cores // n_tasks)
+        n_at_once = min(self.scheduler.n_workers, n_tasks, most_tasks or n_tasks)
+        return max(1, self.n_cores // max(1, n_at_once))
 
-    @property
-    def is_starting(self) -> bool:
-        """True while tasks go to processes some of which have not begun yet."""
-        return not self.works_locally and any(key < 0 for key in self.pool.keys)
+    def allow_workers(self, most: int) -> None:
+        """Have at most so many workers of this machine from now on, as memory holds no more."""
+        if most < self._n_workers:
+            self._n_workers = most
+            self.shutdown()
+
+    def choose_for_subsets(self, have_long_steps: bool) -> None:
+        """Have subsets bounded by workers if there are several, or if steps take long."""
+        self.scheduler = self.workers if have_long_steps or self.has_several_workers else self.here
+
+    def begin_tree(self, has_long_steps: bool, root_uses_cores: bool) -> None:
+        """Begin with nodes of a tree, in this process.
+
+        has_long_steps : whether steps are known to take long
+        root_uses_cores : whether the first node uses several cores, where there are some
+        """
+        self.scheduler = self.here
+        self._has_long_steps = has_long_steps
+        self._root_uses_cores = root_uses_cores and self.n_cores > 1
 
     def record_step_time(self, seconds: float) -> None:
         """Record the longest time between two looks at the limits in a task of this process."""
-        self._has_long_steps = self._has_long_steps or (
-            self.works_locally and seconds > LONGEST_STEP
-        )
+        self._has_long_steps = self._has_long_steps or (self.works_here and seconds > LONGEST_STEP)
 
-    def choose_pool(self, n_due: int, n_nodes: int, seconds: float) -> None:
-        """Start other processes when it is time to, and go over to them when it is.
+    def choose_scheduler(self, n_due: int, n_nodes: int, seconds: float) -> None:
+        """Start workers when it is time to, and go over to them when it is.
 
         n_due : tasks that could be done at the same time
         n_nodes, seconds : of the run until now
         """
-        if self.works_locally and self._has_long_steps:
-            self._switch_for_long_steps()
-        elif self.works_locally and self._processes.has_several_workers:
+        if self.works_here and self._has_long_steps:
+            # At the second call: a process takes a second to begin, and this one has heuristics to
+            # run meanwhile.
+            if self._n_started:
+                self.scheduler = self.workers
+            self.start_workers(1)
+        elif self.works_here and self.has_several_workers:
             self._switch_for_a_tree(n_due, n_nodes, seconds)
 
-    def _switch_for_long_steps(self) -> None:
-        """Go over to a process once one has begun, at the second call.
-
-        A process takes a second to begin, and this one has heuristics to run.
-        """
-        if self._n_started:
-            self.pool = self._processes.worker_pool
-        self._start_workers(1)
-
     def _switch_for_a_tree(self, n_due: int, n_nodes: int, seconds: float) -> None:
-        """Go over to the processes once all have begun and there is work for two."""
+        """Go over to the workers once all have begun and there is work for two."""
         grown = n_nodes >= ALONE_NODES and n_due > 1
         early = seconds < ALONE or self._root_uses_cores
         if not grown and early:
             return
         everybody = grown or seconds >= ALONE_LAST
-        worker_pool = self._processes.worker_pool
-        self._start_workers(worker_pool.n_workers - (0 if everybody else 1))
-        worker_pool.wait(0.0)
-        if n_due > 1 and everybody and not worker_pool.n_under_way:
-            self.pool = worker_pool
+        have_begun = self.start_workers(self.workers.n_workers - (0 if everybody else 1))
+        if n_due > 1 and everybody and have_begun:
+            self.scheduler = self.workers
 
-    def _start_workers(self, n: int) -> None:
-        """Start the first n workers; they have begun when these tasks are done."""
-        worker_pool = self._processes.worker_pool
-        while self._n_started < n and worker_pool.n_free:
+    def start_workers(self, n: int) -> bool:
+        """Start the first n workers, which takes a second; return whether they have begun."""
+
+        def next_start() -> Task | None:
+            if self._n_started >= n:
+                return None
             self._n_started += 1
-            worker_pool.submit(-self._n_started, _start_worker)
+            return Task(-self._n_started, _start_worker)
 
-    def wait(self, seconds: float) -> list[Completion]:
-        """Return the tasks completed; waits so long at most where others work."""
-        return [completion for completion in self.pool.wait(seconds) if completion.key >= 0]
+        self.workers.round(next_start, 0.0)
+        return not self.workers.keys
+
+    def round(self, next_task: TaskSource, seconds: float) -> list[Task] | None:
+        """Begin tasks and wait for some, as `Scheduler.round` does."""
+        tasks = self.scheduler.round(next_task, seconds)
+        return tasks and [task for task in tasks if task.key >= 0]
 
     def shutdown(self) -> None:
         """End all workers at once; tasks under way are lost."""
-        self._processes.shutdown()
+        if self._workers is not None:
+            self._workers.shutdown()
+        self._workers, self._n_started = None, 0
 
 
 def _start_worker() -> None:

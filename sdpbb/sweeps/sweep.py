@@ -9,20 +9,25 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any, Unpack
 
 from heuristics.measures import adjusted_rand_index, silhouette
 from sdpbb.backends.milp import require_integer_solver
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.executors.pool import Completion, Ending, TaskPool
+from sdpbb.executors.clusters import workers_beyond
+from sdpbb.executors.executor import TaskExecutor
 from sdpbb.executors.processes import LocalProcesses
+from sdpbb.executors.scheduler import Scheduler, Task
+from sdpbb.executors.serial import SerialExecutor
 from sdpbb.files import FilePath, shown_path
 from sdpbb.interruption import interruptible
 from sdpbb.kernels import WarmUp
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.size_limits import OF_ONE_K
+from sdpbb.refusals import check_executor
 from sdpbb.result import Result, bound_below
 from sdpbb.search.events import Observer, ignore
 from sdpbb.solve_arguments import SolveArguments, stated_run
@@ -49,6 +54,7 @@ def sweep(
     observer: Observer = ignore,
     on_entry: Callable[[SweepEntry, int], None] | None = None,
     interrupt: threading.Event | None = None,
+    executor: Executor | None = None,
     **arguments: Unpack[SolveArguments],
 ) -> SweepReport:
     """Solve an instance for each number of clusters, and prove each optimum.
@@ -74,6 +80,8 @@ def sweep(
     observer : receives the events of runs, where they are one after the other
     on_entry : is called with each entry as it comes, and with the number of k still to come
     interrupt : set it to end the sweep; what is known until then is reported
+    executor : any `concurrent.futures.Executor`, each worker of which solves one k at a time;
+        otherwise as for `solve`. Files of the folder are written where the workers are
     arguments : single parameters, and of points what makes an `Instance` of them, as for `solve`
 
     Raises
@@ -84,8 +92,8 @@ def sweep(
         As `solve` does; if a k is above the number of points, if sizes are listed, which are for
         one k alone, or if the folder cannot be used.
     ParameterError
-        As `solve` does; and if there are no ks, if time_limit_each is not above 0, if there is a
-        Dask cluster, or if certificates or resume are asked for without a folder.
+        As `solve` does; and if there are no ks, if time_limit_each is not above 0, or if
+        certificates or resume are asked for without a folder.
     ArchiveError
         If a checkpoint in the folder is damaged, or of another version.
     Interrupted
@@ -101,17 +109,21 @@ def sweep(
         raise InstanceError(
             f"k = {wanted[-1]}; expected at most {instance.n_points}, the number of points"
         )
-    _check(instance, parameters, time_limit_each, folder, resume, certificates)
+    _check(instance, time_limit_each, folder, resume, certificates)
     require_integer_solver(parameters.search.milp_solver)
+    check_executor(executor, parameters)
     files = None if folder is None else open_folder(folder, resume)
-    tasks = [_task(instance, k, parameters, files, certificates) for k in wanted]
+    alone = replace(parameters, dask=None, mpi=False)
+    tasks = [_task(instance, k, alone, files, certificates) for k in wanted]
     for task in tasks:
         if resume and task.checkpoint is not None and os.path.exists(task.checkpoint):
             check_checkpoint(task.checkpoint, task.instance, parameters, certificates)
 
     def report(stop: threading.Event) -> SweepReport:
-        run = _SweepRun(tasks, parameters, time_limit_each, stop, observer, on_entry)
-        run.work()
+        warm_up = WarmUp(parameters.bounding)
+        with workers_beyond(executor, parameters.dask, parameters.mpi, warm_up) as workers:
+            run = _SweepRun(tasks, parameters, time_limit_each, workers, stop, observer, on_entry)
+            run.work()
         found = run.report(instance)
         if files is not None:
             _write(files, found)
@@ -135,7 +147,6 @@ def _integers(ks: Iterable[int]) -> list[int]:
 
 def _check(
     instance: Instance,
-    parameters: SolverParameters,
     time_limit_each: float,
     folder: FilePath | None,
     resume: bool,
@@ -145,8 +156,6 @@ def _check(
         raise InstanceError(OF_ONE_K)
     if not time_limit_each > 0:
         raise ParameterError(f"time_limit_each = {time_limit_each}: expected seconds > 0")
-    if parameters.dask is not None:
-        raise ParameterError(f"dask = {parameters.dask}: expected None; workers are local here")
     for name, value in (("resume", resume), ("certificates", certificates)):
         if value and folder is None:
             raise ParameterError(f"{name} = True: expected a folder for the files of the sweep")
@@ -185,15 +194,18 @@ class _SweepRun:
         tasks: list[SweepTask],
         parameters: SolverParameters,
         time_limit_each: float,
+        workers: TaskExecutor | None,
         stop: threading.Event,
         observer: Observer,
         on_entry: Callable[[SweepEntry, int], None] | None,
     ) -> None:
         self._tasks = {task.instance.k: task for task in tasks}
         self._limit, self._each = parameters.time_limit, time_limit_each
-        self._bounding = parameters.bounding
+        self._bounding, self._workers = parameters.bounding, workers
         self._n_at_once = min(parameters.workers, len(tasks))
         self._workers_each = parameters.workers // self._n_at_once
+        self._is_here = self._n_at_once == 1 and workers is None
+        self._waiting = sorted(self._tasks, reverse=True)
         self._stop, self._observer, self._on_entry = stop, observer, on_entry
         self._started = time.perf_counter()
         self._found: dict[int, SweepOutcome] = {}
@@ -209,29 +221,29 @@ class _SweepRun:
 
     def work(self) -> None:
         """Run every k that there is time for."""
-        waiting = sorted(self._tasks, reverse=True)
-        if self._n_at_once == 1:
-            while waiting and (seconds := self._for_next) > 0:
-                k = waiting.pop()
-                self._take(k, solve_one(self._begun(k, seconds), self._stop, self._observer))
-            return
-        with self._pool() as pool:
-            is_stopping = False
-            while pool.n_under_way or (waiting and not is_stopping and self._for_next > 0):
-                if self._stop.is_set() and not is_stopping:
-                    is_stopping = True
-                    pool.interrupt()
-                while not is_stopping and waiting and pool.n_free and (s := self._for_next) > 0:
-                    k = waiting.pop()
-                    pool.submit(k, solve_one, self._begun(k, s), seconds=s)
-                for completion in pool.wait(PAUSE):
-                    self._take(completion.key, _outcome(completion))
+        with Scheduler(self._executor()) as scheduler:
+            while (tasks := scheduler.round(self._next_task, PAUSE)) is not None:
+                for task in tasks:
+                    self._take(task.key, _outcome(task))
+                if self._stop.is_set():
+                    scheduler.interrupt()
 
-    def _pool(self) -> TaskPool:
-        executor = LocalProcesses(
-            self._n_at_once, WarmUp(self._bounding), first_alone=True, grace=GRACE
-        )
-        return TaskPool(executor)
+    def _executor(self) -> TaskExecutor:
+        if self._workers is not None:
+            return self._workers
+        if self._is_here:
+            return SerialExecutor()
+        warm_up = WarmUp(self._bounding)
+        return LocalProcesses(self._n_at_once, warm_up, first_alone=True, grace=GRACE)
+
+    def _next_task(self) -> Task | None:
+        """Return the run of the next k; None if there is none, or no time for it."""
+        if not self._waiting or (seconds := self._for_next) <= 0:
+            return None
+        k = self._waiting.pop()
+        # In other processes interrupts are those of the worker, and nobody observes.
+        here = (self._stop, self._observer) if self._is_here else ()
+        return Task(k, solve_one, (self._begun(k, seconds), *here), seconds)
 
     def _begun(self, k: int, seconds: float) -> SweepTask:
         """Return the task of k with its limit, and a clustering of the nearest k to begin with."""
@@ -292,13 +304,13 @@ def _hand_down(bounds: dict[int, float | None]) -> None:
             bounds[k] = least
 
 
-def _outcome(completion: Completion) -> SweepOutcome:
-    if completion.ending is Ending.DONE:
-        value: SweepOutcome = completion.value
-        return value
-    if completion.ending is Ending.OVERDUE:
+def _outcome(task: Task) -> SweepOutcome:
+    if task.is_overdue:
         return SweepOutcome(None, "did not stop after its time limit, and was killed")
-    return SweepOutcome(None, f"its worker process {completion.reasons[-1]}")
+    if task.is_lost:
+        return SweepOutcome(None, f"its worker process {task.deaths[-1]}")
+    value: SweepOutcome = task.value
+    return value
 
 
 def _entry(task: SweepTask, outcome: SweepOutcome, lower_bound: float | None) -> SweepEntry:

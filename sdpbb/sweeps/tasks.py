@@ -106,4 +106,5 @@ def without_limits(parameters: SolverParameters) -> SolverParameters:
         memory_limit=plain.memory_limit,
         workers=plain.workers,
         dask=plain.dask,
+        mpi=plain.mpi,
     )

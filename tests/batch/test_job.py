@@ -88,7 +88,7 @@ def test_every_parameter_of_the_engine_is_a_key_but_those_of_processes():
         for declaration, value in declared_values(SolverParameters())
         if not isinstance(value, Parameters)
     }
-    assert engine == paths - {"workers", "dask"}
+    assert engine == paths - {"workers", "dask", "mpi"}
 
 
 def test_the_digests_of_earlier_versions_are_kept(tmp_path):

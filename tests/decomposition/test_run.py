@@ -1,6 +1,5 @@
 """Runs that begin with subsets: limits, interrupts, checkpoints, workers and reports."""
 
-import math
 import os
 import signal
 import threading
@@ -14,7 +13,6 @@ from sdpbb.bounds.hybrid.bounding import HybridBounding
 from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.checkpoint import read_checkpoint
-from sdpbb.decomposition.level import SubsetProcesses
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.errors import BackendFailure
 from sdpbb.parameters import SolverParameters
@@ -283,15 +281,3 @@ def test_an_end_that_no_bound_shows_is_told():
     )
     result = solve(Instance(points, 5, must_link=[(1, 2)]), parameters)
     assert result.status in (SolutionStatus.OPTIMAL, SolutionStatus.FEASIBLE)
-
-
-def test_a_subset_that_is_bounded_alone_for_its_memory_has_all_cores():
-    class Pool:
-        n_workers, n_free = 4, 3
-
-    alone = SubsetProcesses(Pool(), n_cores=4, most_tasks=1)
-    assert (alone.n_free(0), alone.n_free(1)) == (1, 0)
-    assert alone.budget(0.0, math.inf, math.inf, 1).cores == 4
-    several = replace(alone, most_tasks=2)
-    assert several.n_free(1) == 1
-    assert several.budget(0.0, math.inf, math.inf, 2).cores == 2

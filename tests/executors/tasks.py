@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import sys
 import time
@@ -134,8 +135,9 @@ def die_while_answering(marker, n_bytes):
     if not Path(marker).exists():
         Path(marker).touch()
 
-        def send_half(kind, payload):
-            worker._channel.write(worker._HEADER.pack(kind, len(payload)) + payload[: n_bytes // 2])
+        def send_half(kind, content):
+            message = pickle.dumps((kind, content), protocol=pickle.HIGHEST_PROTOCOL)
+            worker._channel.write(message[: n_bytes // 2])
             worker._channel.flush()
             die()
 

@@ -14,12 +14,12 @@ import pytest
 
 from sdpbb.errors import BackendFailure
 from sdpbb.executors import processes
-from sdpbb.executors.executor import TaskDropped, WorkerDied
-from sdpbb.executors.pool import Completion, Ending, TaskPool
+from sdpbb.executors.executor import WorkerDied
 from sdpbb.executors.processes import LocalProcesses
-from sdpbb.executors.worker import GREETING, LOST_PARENT, Kind, pack, read_frame, write_frame
+from sdpbb.executors.worker import GREETING, LOST_PARENT, Kind, pack, receive, send
 from sdpbb.kernels import WarmUp
 from tests.executors import tasks
+from tests.executors.pool import Completion, Ending, TaskPool
 from tests.warm import workers_below
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,14 +116,6 @@ def test_workers_start_with_their_first_task_and_stay(pool):
     assert first == second
 
 
-def test_workers_can_be_started_before_their_first_task(pool):
-    pool.start()
-    started = workers()
-    assert len(started) == 2
-    pool.start()
-    assert workers() == started
-
-
 def test_more_tasks_than_workers_wait_in_the_executor():
     executor = LocalProcesses(1)
     futures = [executor.submit(partial(tasks.square, x)) for x in range(5)]
@@ -138,8 +130,7 @@ def test_what_waits_behind_a_task_that_kills_is_not_to_blame():
     killing = executor.submit(partial(tasks.die_after, 0.2))
     behind = executor.submit(partial(tasks.square, 2))
     assert isinstance(killing.exception(30), WorkerDied)
-    assert isinstance(behind.exception(30), TaskDropped)
-    assert executor.submit(partial(tasks.square, 3)).result(30) == 9
+    assert behind.result(30) == 4
     executor.kill()
 
 
@@ -185,6 +176,7 @@ def test_a_worker_leaves_interrupts_to_its_parent(pool):
 
 def test_a_worker_that_is_not_up_yet_leaves_signals_to_its_parent(pool):
     pool.submit(0, tasks.pid)
+    assert eventually(workers)
     (worker,) = workers()
     while not pool.wait(0.001):
         worker.send_signal(signal.SIGINT)
@@ -194,7 +186,7 @@ def test_a_worker_that_is_not_up_yet_leaves_signals_to_its_parent(pool):
 
 FIRST_WORKERS = """
 import os, signal
-from sdpbb.executors.pool import TaskPool
+from tests.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from tests.executors import tasks
 
@@ -297,7 +289,7 @@ def test_errors_are_raised_with_the_traceback_of_the_worker(pool):
 
 def test_what_cannot_be_sent_is_an_error_not_a_death(pool):
     with pytest.raises(Exception, match="pickle"):
-        pool.submit(0, lambda: None)
+        pool.submit(0, len, threading.Lock())
     pool.submit(1, len, tasks.Unreadable())
     with pytest.raises(TypeError):
         pool.wait()
@@ -376,12 +368,12 @@ def test_errors_that_cannot_be_sent_are_told(pool):
 
 def test_a_value_for_which_there_is_no_memory_is_an_error(pool, monkeypatch):
     def read(stream):
-        frame = read_frame(stream)
-        if frame is not None and frame[0] is Kind.VALUE:
+        message = receive(stream)
+        if message is not None and message[0] is Kind.VALUE:
             raise MemoryError("no room for the value")
-        return frame
+        return message
 
-    monkeypatch.setattr(processes, "read_frame", read)
+    monkeypatch.setattr(processes, "receive", read)
     pool.submit(0, tasks.square, 2)
     with pytest.raises(MemoryError, match="no room"):
         pool.wait(60)
@@ -415,7 +407,7 @@ def test_a_task_without_a_limit_may_take_as_long_as_it_likes(pool):
 def test_time_in_which_everything_was_stopped_does_not_count(monkeypatch):
     """As after Ctrl-Z and fg."""
     monkeypatch.setattr(processes, "LONG_PAUSE", 1.0)
-    monkeypatch.setattr("sdpbb.executors.pool.CHECK_SECONDS", 0.1)
+    monkeypatch.setattr("sdpbb.executors.scheduler.CHECK_SECONDS", 0.1)
     with TaskPool(LocalProcesses(1)) as pool:
         pool.submit(0, tasks.square, 3)
         pool.wait()
@@ -517,7 +509,8 @@ def test_what_the_system_refuses_a_worker_is_told(monkeypatch, pool, place, erro
     before = n_open()
     monkeypatch.setattr(f"sdpbb.executors.processes.{place}", refuse)
     with pytest.raises(BackendFailure) as caught:
-        pool.submit(0, tasks.square, 1)
+        run_all(pool, [(tasks.square, 1)])
+    pool.shutdown()
     monkeypatch.undo()
     assert (n_open(), workers(), pool.keys) == (before, [], [])
     assert str(caught.value) == (
@@ -526,14 +519,14 @@ def test_what_the_system_refuses_a_worker_is_told(monkeypatch, pool, place, erro
     )
 
 
-def test_a_torn_frame_is_the_end_of_the_parent():
+def test_a_torn_message_is_the_end_of_the_parent():
     command = [sys.executable, "-c", processes._PROGRAM, json.dumps(sys.path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
         try:
-            write_frame(worker.stdin, Kind.WARM_UP, pack((None, float("inf"))))
+            send(worker.stdin, Kind.WARM_UP, pack(None))
             assert worker.stdout.readline() == GREETING
-            assert read_frame(worker.stdout) == (Kind.READY, b"")
-            worker.stdin.write(b"\2\7")
+            assert receive(worker.stdout) == (Kind.READY, b"")
+            worker.stdin.write(b"\x80\5\x95")
             worker.stdin.close()
             assert worker.wait(timeout=60) == LOST_PARENT
         finally:
@@ -545,11 +538,12 @@ def test_a_program_needs_no_main_guard_and_no_file_of_its_folder_is_in_the_way(t
     program = tmp_path / "bin" / "program.py"
     program.parent.mkdir()
     program.write_text(
-        "from sdpbb.executors.pool import TaskPool\n"
         "from sdpbb.executors.processes import LocalProcesses\n"
-        "with TaskPool(LocalProcesses(1)) as pool:\n"
-        "    pool.submit(0, abs, -1)\n"
-        "    print(pool.wait()[0].value)\n"
+        "from sdpbb.executors.scheduler import Scheduler, Task, source_of\n"
+        "def least(x):\n"
+        "    return min(x)\n"
+        "with Scheduler(LocalProcesses(1)) as scheduler:\n"
+        "    print(scheduler.round(source_of(Task(0, least, ([2, 1],))))[0].value)\n"
     )
     done = subprocess.run(
         [sys.executable, program],
@@ -564,7 +558,7 @@ def test_a_program_needs_no_main_guard_and_no_file_of_its_folder_is_in_the_way(t
 
 COORDINATOR = """
 import sys
-from sdpbb.executors.pool import TaskPool
+from tests.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from tests.executors import tasks
 

@@ -1,8 +1,8 @@
 import pytest
 
-from sdpbb.executors.pool import Completion, TaskPool
 from sdpbb.executors.serial import SerialExecutor
 from tests.executors import tasks
+from tests.executors.pool import Completion, TaskPool
 
 
 def run_one_after_the_other():

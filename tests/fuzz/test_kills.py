@@ -105,13 +105,13 @@ os.replace = stepping(os.replace)
 
 
 def go_over_at_once(workforce, n_due, n_nodes, seconds):
-    if workforce.works_locally and workforce._processes.has_several_workers:
-        workforce.pool = workforce._processes.worker_pool
+    if workforce.works_here and workforce.has_several_workers:
+        workforce.scheduler = workforce.workers
 
 
 sdpbb.checkpoint.INTERVAL, sdpbb.checkpoint.SHARE = 0.0, 1.0
 sdpbb.search.evaluations.SHORTEST_SLICE = 0.05
-sdpbb.search.workforce.Workforce.choose_pool = go_over_at_once
+sdpbb.search.workforce.Workforce.choose_scheduler = go_over_at_once
 main()
 """
 KILLED = -9

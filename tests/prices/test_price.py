@@ -312,8 +312,8 @@ def test_the_time_limit_for_each_is_above_zero(limit):
 
 
 def test_a_cluster_is_refused():
-    with pytest.raises(ParameterError, match=r"^dask = tcp://here:1: expected None"):
-        constraint_prices(two_groups(), parameters=SolverParameters(dask="tcp://here:1"))
+    with pytest.raises(ParameterError, match=r"^executor = int: expected a concurrent"):
+        constraint_prices(two_groups(), executor=1)
 
 
 def test_constraints_of_another_instance_are_refused():

@@ -1,6 +1,7 @@
 import json
 import math
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -248,7 +249,12 @@ def test_several_at_a_time(tmp_path):
         ([2], {"time_limit_each": 0.0}, "time_limit_each = 0.0: expected seconds > 0"),
         ([2], {"resume": True}, "resume = True: expected a folder"),
         ([2], {"certificates": True}, "certificates = True: expected a folder"),
-        ([2], {"parameters": sdpbb.SolverParameters(dask="tcp://a:1")}, "dask = tcp://a:1: expec"),
+        ([2], {"executor": 1}, "executor = int: expected a concurrent.futures.Executor"),
+        (
+            [2],
+            {"executor": ThreadPoolExecutor(1), "workers": 2},
+            "executor = ThreadPoolE",
+        ),
     ],
 )
 def test_requests_that_are_refused(ks, named, message):

@@ -1,4 +1,4 @@
-"""The rules of the pool, with an executor whose workers die on command."""
+"""The rules of the scheduler, with an executor whose workers die on command."""
 
 import math
 from concurrent.futures import Future
@@ -7,7 +7,8 @@ import pytest
 
 from sdpbb.errors import BackendFailure
 from sdpbb.executors.executor import TaskDropped, TaskExecutor, TaskOverdue, WorkerDied
-from sdpbb.executors.pool import Completion, Ending, TaskPool
+from sdpbb.executors.scheduler import Scheduler, Task, source_of
+from tests.executors.pool import Completion, Ending, TaskPool
 
 DIED, DROPPED = WorkerDied("died"), TaskDropped("dropped by the test")
 
@@ -19,6 +20,7 @@ class Puppet(TaskExecutor):
         self.n = n_workers
         self.under_way, self.seconds = {}, {}
         self.n_checks = 0
+        self.can_interrupt = True
 
     @property
     def n_workers(self):
@@ -44,6 +46,7 @@ class Puppet(TaskExecutor):
 
     def interrupt(self):
         self.is_interrupted = True
+        return self.can_interrupt
 
     def kill(self):
         self.under_way.clear()
@@ -73,13 +76,10 @@ def test_no_more_tasks_than_workers():
     assert pool.n_free == 1
     pool.submit(2, print, "c")
     assert pool.n_free == 0
-    with pytest.raises(RuntimeError, match="does not accept tasks now"):
-        pool.submit(3, print, "d")
+    assert pool.round(lambda: pytest.fail("no worker is free"), 0.0) == []
     executor.end("a", 1)
     pool.wait()
     assert (pool.n_free, pool.n_under_way) == (1, 2)
-    with pytest.raises(RuntimeError, match="under way already"):
-        pool.submit(2, print, "e")
 
 
 def test_a_suspect_runs_alone():
@@ -114,7 +114,6 @@ def test_suspects_run_one_at_a_time_and_only_those_that_kill_again_are_lost():
         Completion(2, 3, reasons=("died",)),
     ]
     assert [completion.lost for completion in completions] == [False, True, False]
-    assert [completion.attempts for completion in completions] == [2, 2, 2]
     assert (pool.n_free, pool.n_deaths) == (3, 4)
 
 
@@ -157,37 +156,44 @@ def test_a_dropped_task_waits_for_a_suspect_that_runs_alone():
     assert set(executor.under_way) == {"b"}
 
 
-def test_suspects_can_wait_for_what_is_still_to_be_submitted():
+def test_suspects_can_wait_for_what_the_source_still_has():
     told = []
-    pool, executor = pool_with(
-        n_workers=1,
+    executor = Puppet(1)
+    scheduler = Scheduler(
+        executor,
         suspects_last=True,
         on_start=lambda key, attempt: told.append((key, attempt)),
         on_death=lambda key, reason: told.append((key, reason)),
     )
-    pool.submit(0, print, "a")
+
+    def ended(tasks):
+        return [Completion.of(task) for task in tasks]
+
+    source = source_of(*(Task(key, print, (name,)) for key, name in enumerate("abc")))
+    assert scheduler.round(source, 0.0) == []
     executor.end("a", DIED)
-    assert pool.wait() == []  # the caller's turn
+    assert scheduler.round(source, 0.0) == []
     for key, name in ((1, "b"), (2, "c")):
-        assert (pool.n_free, pool.n_under_way) == (1, 1)
-        pool.submit(key, print, name)
+        assert scheduler.round(source, 0.0) == []
+        assert list(executor.under_way) == [name]
         executor.end(name, key)
-        assert pool.wait() == [Completion(key, key)]
-    assert not executor.under_way
-    assert pool.wait(0) == []  # nothing was submitted before
-    assert (set(executor.under_way), pool.n_free) == ({"a"}, 0)
+        assert ended(scheduler.round(source, 0.0)) == [Completion(key, key)]
+    assert scheduler.round(source, 0.0) == []
     executor.end("a", 1)
-    assert pool.wait() == [Completion(0, 1, reasons=("died",))]
+    assert ended(scheduler.round(source, 0.0)) == [Completion(0, 1, reasons=("died",))]
+    assert scheduler.round(source, 0.0) is None
     assert told == [(0, 1), (0, "died"), (1, 1), (2, 1), (0, 2)]
 
 
 def test_dropped_tasks_start_before_suspects_that_wait_for_the_last():
-    pool, executor = pool_with("a", "b", suspects_last=True)
+    executor = Puppet()
+    scheduler = Scheduler(executor, suspects_last=True)
+    source = source_of(Task(0, print, ("a",)), Task(1, print, ("b",)))
+    scheduler.round(source, 0.0)
     executor.end("a", DIED)
     executor.end("b", DROPPED)
-    assert pool.wait(0) == []
-    assert pool.n_free == 2  # the third worker is for what was dropped
-    assert pool.wait(0) == []
+    for _ in range(2):
+        assert scheduler.round(source, 0.0) == []
     assert set(executor.under_way) == {"b"}
 
 
@@ -212,6 +218,15 @@ def test_after_an_interrupt_only_values_come_back():
     assert (pool.wait(), pool.n_under_way, executor.under_way) == ([], 0, {})
 
 
+def test_nobody_waits_for_what_cannot_be_interrupted():
+    pool, executor = pool_with("a", "b")
+    executor.can_interrupt = False
+    pool.interrupt()
+    pool.interrupt()
+    assert pool.round(lambda: pytest.fail("nothing is begun"), 60.0) is None
+    assert all(future.cancelled() for future in executor.under_way.values())
+
+
 def test_an_executor_that_only_drops_tasks_is_given_up():
     pool, executor = pool_with("a")
     for _ in range(2):
@@ -233,7 +248,7 @@ def test_an_error_costs_no_other_task_its_completion():
 
 
 def test_without_workers_one_task_can_wait_to_be_told_so(monkeypatch):
-    monkeypatch.setattr("sdpbb.executors.pool.CHECK_SECONDS", 0.01)
+    monkeypatch.setattr("sdpbb.executors.scheduler.CHECK_SECONDS", 0.01)
     pool, _ = pool_with(n_workers=0)
     assert pool.n_free == 1
     pool.submit(0, print, "a")
@@ -242,7 +257,7 @@ def test_without_workers_one_task_can_wait_to_be_told_so(monkeypatch):
 
 
 def test_a_timeout_holds_while_workers_are_checked(monkeypatch):
-    monkeypatch.setattr("sdpbb.executors.pool.CHECK_SECONDS", 0.01)
+    monkeypatch.setattr("sdpbb.executors.scheduler.CHECK_SECONDS", 0.01)
     pool, executor = pool_with("a")
     assert pool.wait(0.05) == []
     assert 1 <= executor.n_checks <= 6

@@ -1,0 +1,70 @@
+"""Workers of a run: no more of them, and no earlier, than they are called for."""
+
+from sdpbb.executors.serial import SerialExecutor
+from sdpbb.search.workforce import Workforce
+
+
+class Workers(SerialExecutor):
+    """So many workers, in name only."""
+
+    def __init__(self, n_workers):
+        self._n_workers = n_workers
+        self.is_alive = True
+
+    @property
+    def n_workers(self):
+        return self._n_workers
+
+    def kill(self):
+        self.is_alive = False
+
+
+def recorded(n_workers, is_given=False):
+    """A workforce, and the executors that they have made so far."""
+    made = []
+
+    def make(most):
+        made.append(Workers(most))
+        return made[-1]
+
+    return Workforce(make, n_workers, is_given), made
+
+
+def test_workers_begin_when_they_are_called_for_and_end_with_the_run():
+    workforce, made = recorded(3)
+    with workforce:
+        assert workforce.has_several_workers
+        assert workforce.n_cores == 3
+        assert workforce.here.n_workers == 1
+        assert made == []
+        assert workforce.workers is workforce.workers
+        assert [executor.n_workers for executor in made] == [3]
+        assert made[0].is_alive
+    assert not made[0].is_alive
+
+
+def test_fewer_workers_are_other_ones():
+    workforce, made = recorded(3)
+    workforce.allow_workers(5)
+    first = workforce.workers
+    workforce.allow_workers(3)
+    assert workforce.workers is first
+    workforce.allow_workers(1)
+    assert not made[0].is_alive
+    assert not workforce.has_several_workers
+    assert workforce.n_cores == 3  # that the one may use
+    assert workforce.workers.n_workers == 1
+
+
+def test_a_given_executor_has_several_workers_whatever_is_asked_for():
+    assert recorded(1, is_given=True)[0].has_several_workers
+    assert not recorded(1)[0].has_several_workers
+
+
+def test_tasks_share_the_cores():
+    workforce, _ = recorded(4)
+    assert workforce.cores_of_a_task(9) == 4  # this process does one at a time
+    workforce.choose_for_subsets(False)
+    assert not workforce.works_here
+    assert [workforce.cores_of_a_task(n) for n in (1, 2, 3, 9)] == [4, 2, 1, 1]
+    assert [workforce.cores_of_a_task(9, most_tasks=most) for most in (1, 2)] == [4, 2]
