@@ -40,7 +40,9 @@ PARAMETERS = ColgenParameters(MasterParameters(max_columns_per_block=4))
 
 def centre_of(scheme: str, contraction: Contraction) -> DualValues | None:
     """Dual values to begin from, with which the scheme is chosen."""
-    return None if scheme == "smoothing" else DualValues(np.ones(contraction.n_blocks), 0.5)
+    price = contraction.total / contraction.n_blocks
+    equal = np.full(contraction.n_blocks, price)
+    return None if scheme == "smoothing" else DualValues(equal, 0.5 * price)
 
 
 def finished(generation: Generation, cutoff: float = math.inf) -> Step:
