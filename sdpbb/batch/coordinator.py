@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -109,7 +109,6 @@ def run_batch(
     observer : is told how it goes (`sdpbb.batch.events`)
     interrupt : set it, from a signal handler or another thread, to end the batch with rows for what
         is running then, which do not settle their jobs
-
     executor : any `concurrent.futures.Executor`, each worker of which solves one instance at a
         time; otherwise as for `sdpbb.solve`. Workers read the files of the jobs, and jobs keep
         their time limits themselves: one that does not is not killed
@@ -130,7 +129,7 @@ def run_batch(
     parameters = parameters or BatchParameters()
     listed = read_manifest(jobs) if isinstance(jobs, (str, os.PathLike)) else list(jobs)
     _check_names(listed)
-    check_executor(executor, replace(SolverParameters(), workers=parameters.workers))
+    check_executor(executor, SolverParameters(workers=parameters.workers))
     with open_folder(os.fspath(folder), parameters.resume) as batch_folder:
         return interruptible(
             interrupt,

@@ -82,8 +82,8 @@ def read_manifest(
     ----------
     path : a file whose name ends in `.toml` or `.csv`
     overrides : parameters of the runs, by key, that take precedence over those of the manifest
-    parameters : of the runs, those that neither states; not their workers, dask and
-        mpi, as an instance takes one process
+    parameters : of the runs, those that neither states; not their workers, dask and mpi, as an
+        instance takes one process
 
     Raises
     ------

@@ -28,7 +28,7 @@ OF_EVERY_RUN = (
     "sdp_solver",
     "milp_solver",
 )
-"""Parameters that are options of a single run, and of those of a batch."""
+"""Parameters that are options of a single run, of a sweep, and of a batch."""
 
 
 @grouped

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
@@ -13,6 +14,7 @@ from sdpbb.cli import options
 from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, epilog, fail, meanings, one_line_errors
 from sdpbb.cli.help import command
 from sdpbb.cli.inputs import InstanceOptions, labels_of
+from sdpbb.cli.streams import say
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import output_problem, shown_path
 
@@ -137,11 +139,14 @@ def matrix(
             raise ParameterError(f"time_limit = {time_limit}: expected more than 0 seconds")
         instance = inputs.read(data)
         chosen = labels_of(instance, labels, column, inputs)
+        from sdpbb.jit import clock_stopped_by_compiler
         from sdpbb.plots.relaxation import solved_relaxation
         from sdpbb.problem import Infeasibility
 
         limit = math.inf if time_limit is None else time_limit
-        solved = solved_relaxation(instance, chosen, limit)
+        told = partial(say, "Compiling kernels: once per machine and version")
+        with clock_stopped_by_compiler(told):
+            solved = solved_relaxation(instance, chosen, limit)
         if solved is None:
             message = "the time was too short to find a clustering or a proof that none exists"
             fail(ExitCode.LIMIT_WITHOUT_CLUSTERING, message)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from sdpbb.cli import options
-from sdpbb.cli.engine import EngineFile, engine_options, solver_parameters
+from sdpbb.cli.engine import OF_EVERY_RUN, EngineFile, engine_options, solver_parameters
 from sdpbb.cli.exits import ExitCode, interrupted, meanings, one_line_errors
 from sdpbb.cli.help import command
 from sdpbb.cli.inputs import InstanceOptions
@@ -41,16 +41,7 @@ EXITS = meanings(
 MOST = 10_000
 
 
-@engine_options(
-    "gap",
-    "time_limit",
-    "node_limit",
-    "memory_limit",
-    "seed",
-    "bounding",
-    "sdp_solver",
-    "milp_solver",
-)
+@engine_options(*OF_EVERY_RUN)
 class SweepEngine(EngineFile):
     """Parameters of the runs; the limit of time is for the whole sweep."""
 

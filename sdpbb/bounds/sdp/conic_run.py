@@ -92,11 +92,14 @@ class ConicRun(AdmmRun):
     def _along(self, ray: DualPoint, cutoff: float) -> DualPoint:
         """Return the best dual values along a direction, from the present ones."""
         best = start = self.dual_point()
+        bound = safe_bound(self.relaxation, best)
         largest = max(np.abs(ray.N).max(initial=0.0), ray.multipliers.max(initial=0.0))
         for step in STEPS if largest > 0.0 else ():
             tried = _sum(start, ray.scaled(step / float(largest)))
-            best = max(best, tried, key=lambda dual: safe_bound(self.relaxation, dual))
-            if safe_bound(self.relaxation, best).value >= cutoff:
+            of_tried = safe_bound(self.relaxation, tried)
+            if of_tried > bound:
+                best, bound = tried, of_tried
+            if bound.value >= cutoff:
                 break
         return best
 
