@@ -54,3 +54,18 @@ class TaskPool(Scheduler):
                 self._start(task)
             if done or done is None or time.monotonic() >= deadline:
                 return [Completion.of(task) for task in done or []]
+
+
+def run_all(pool, calls):
+    """What came of (function, *args): values by key, keys of lost tasks."""
+    todo = list(enumerate(calls))[::-1]
+    values, lost = {}, set()
+    while todo or pool.n_under_way:
+        while todo and pool.n_free:
+            key, (function, *args) = todo.pop()
+            pool.submit(key, function, *args)
+        for completion in pool.wait(60):
+            values[completion.key] = completion.value
+            if completion.lost:
+                lost.add(completion.key)
+    return values, lost

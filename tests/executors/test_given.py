@@ -28,7 +28,7 @@ from sdpbb.problem.formats import write_points
 from sdpbb.result import SolutionStatus
 from sdpbb.solver import solve
 from tests.executors import tasks
-from tests.executors.pool import Completion, TaskPool
+from tests.executors.pool import Completion, TaskPool, run_all
 from tests.trees import CHOICE, HASTY, SMALL, SMALL_OPTIMUM, go_over_at_once
 
 distributed = pytest.importorskip("distributed")
@@ -108,20 +108,6 @@ def joined(cluster, warm_up=None, patience_seconds=BUSY):
             taken = GivenExecutor(executor, warm_up, name=name, patience_seconds=patience_seconds)
             with TaskPool(taken) as pool:
                 yield pool
-
-
-def run_all(pool, calls):
-    todo = list(enumerate(calls))[::-1]
-    values, lost = {}, set()
-    while todo or pool.n_under_way:
-        while todo and pool.n_free:
-            key, (function, *args) = todo.pop()
-            pool.submit(key, function, *args)
-        for completion in pool.wait(60):
-            values[completion.key] = completion.value
-            if completion.lost:
-                lost.add(completion.key)
-    return values, lost
 
 
 def test_tasks_run_in_the_workers_of_the_cluster(pool, tmp_path):

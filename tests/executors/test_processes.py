@@ -19,7 +19,7 @@ from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.worker import GREETING, LOST_PARENT, Kind, pack, receive, send
 from sdpbb.kernels import WarmUp
 from tests.executors import tasks
-from tests.executors.pool import Completion, Ending, TaskPool
+from tests.executors.pool import Completion, Ending, TaskPool, run_all
 from tests.warm import workers_below
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,21 +35,6 @@ pytestmark = [
 def pool():
     with TaskPool(LocalProcesses(2)) as pool:
         yield pool
-
-
-def run_all(pool, calls):
-    """What came of (function, *args): values by key, keys of lost tasks."""
-    todo = list(enumerate(calls))[::-1]
-    values, lost = {}, set()
-    while todo or pool.n_under_way:
-        while todo and pool.n_free:
-            key, (function, *args) = todo.pop()
-            pool.submit(key, function, *args)
-        for completion in pool.wait(60):
-            values[completion.key] = completion.value
-            if completion.lost:
-                lost.add(completion.key)
-    return values, lost
 
 
 def workers():

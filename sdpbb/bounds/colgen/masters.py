@@ -52,7 +52,7 @@ def resumed_master(
     members = state.columns.members()  # different ones, as they were added
     pool = Columns(members, cluster_costs(contraction, members))
     if isinstance(state, InteriorState):
-        return InteriorMaster(contraction, pool, parameters.master, state)
+        return InteriorMaster(contraction, pool, state)
     assert isinstance(state, MasterState)
     covers = contraction.is_monotone
     return Master(pool, contraction.k, parameters.master, state, covers)

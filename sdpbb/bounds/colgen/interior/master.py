@@ -75,7 +75,6 @@ class InteriorMaster(MasterProgramme):
         self,
         contraction: Contraction,
         columns: Columns,
-        parameters: MasterParameters,
         state: InteriorState,
     ) -> None:
         self.columns, self.k, self.state = columns, contraction.k, state
@@ -99,7 +98,7 @@ class InteriorMaster(MasterProgramme):
         """Begin with columns of which the first n_fixed hold a cover, and dual values."""
         limit = float(parameters.max_columns_per_block * contraction.n_blocks)
         state = InteriorState(columns.packed(), limit, n_fixed, prices, sigma)
-        return cls(contraction, columns, parameters, state)
+        return cls(contraction, columns, state)
 
     @property
     def phase(self) -> Phase:
