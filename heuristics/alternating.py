@@ -44,7 +44,7 @@ from heuristics.result import Stop
 from heuristics.sizes.pairwise import SizedPairwiseAssignment
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind
-from sdpbb.time_left import OutOfTime, TimeLeft, at_most, no_limit
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most, no_limit
 
 # A decrease of less than this share of the objective is rounding, and none.
 LEAST_DECREASE = 1e-12

@@ -9,8 +9,8 @@ from heuristics.assignment import AssignmentParameters
 from heuristics.assignment.parameters import SOLVER_HELP
 from heuristics.block_distances import Distance, PenaltyRule
 from heuristics.method import Heuristic
-from sdpbb.backends import IntegerSolver
-from sdpbb.declaration import parameter
+from sdpbb.runtime.backends import IntegerSolver
+from sdpbb.runtime.declaration import parameter
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

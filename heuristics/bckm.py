@@ -17,14 +17,14 @@ from heuristics.method import (
     contract_and_colour,
 )
 from heuristics.result import Stop
-from sdpbb.backends.linear import LinearModel, LinearStatus
-from sdpbb.backends.milp import load
-from sdpbb.backends.programme import MilpStatus
-from sdpbb.declaration import parameter
 from sdpbb.errors import ParameterError
-from sdpbb.packing import assignment_rows, size_bounds, size_rows
 from sdpbb.problem import Contraction, Infeasibility, Instance
-from sdpbb.time_left import OutOfTime
+from sdpbb.problem.packing import assignment_rows, size_bounds, size_rows
+from sdpbb.runtime.backends.linear import LinearModel, LinearStatus
+from sdpbb.runtime.backends.milp import load
+from sdpbb.runtime.backends.programme import MilpStatus
+from sdpbb.runtime.declaration import parameter
+from sdpbb.runtime.time_left import OutOfTime
 
 # How far from 0 and 1 the entries of a binary vertex may be: ten times what HiGHS allows its rows.
 BINARY = 1e-6

@@ -18,13 +18,13 @@ from heuristics.registry import check_method
 from heuristics.registry import method as method_of_name
 from heuristics.result import HeuristicResult, Stop
 from heuristics.sizes.search import SizedSearch
-from sdpbb.declaration import parameter
 from sdpbb.errors import BackendFailure
-from sdpbb.executors.processes import LocalProcesses
-from sdpbb.executors.scheduler import Scheduler, Task
-from sdpbb.executors.serial import SerialExecutor
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.problem.equal_points import join_equal_points
+from sdpbb.runtime.declaration import parameter
+from sdpbb.runtime.executors.processes import LocalProcesses
+from sdpbb.runtime.executors.scheduler import Scheduler, Task
+from sdpbb.runtime.executors.serial import SerialExecutor
 
 # How often the clock is looked at while other processes work.
 POLL_SECONDS = 0.1

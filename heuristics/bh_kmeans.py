@@ -16,10 +16,10 @@ from heuristics.assignment import pair_graph
 from heuristics.block_distances import BlockDistances
 from heuristics.kmeans import unconstrained
 from heuristics.method import RunClock, SearchResult, Soft
-from sdpbb.declaration import parameter
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Infeasibility, Instance, SoftPairs
 from sdpbb.problem.graph import distinct_edges
+from sdpbb.runtime.declaration import parameter
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -17,7 +17,7 @@ from heuristics.candidates import (
     sum_of_squared_distances,
 )
 from sdpbb.problem import Contraction
-from sdpbb.time_left import TimeLeft, no_limit
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 Distance = Literal["squared", "euclidean"]
 """Distance from a block to a centre."""

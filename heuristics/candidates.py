@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.arrays import Integers, Reals
-from sdpbb.jit import njit
-from sdpbb.time_left import WORK, TimeLeft, check_time, chunks, no_limit
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
+from sdpbb.runtime.time_left import WORK, TimeLeft, check_time, chunks, no_limit
 
 # Up to here a k-d tree over the centres is faster than all distances; beyond, it visits most of
 # them.

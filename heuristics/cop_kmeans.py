@@ -17,12 +17,12 @@ from heuristics.kmeans_steps import cluster_means
 from heuristics.method import Heuristic, RunClock, SearchResult
 from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
-from sdpbb.arrays import Integers, Reals
-from sdpbb.declaration import parameter
-from sdpbb.jit import njit
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.graph import distinct_edges
-from sdpbb.time_left import OutOfTime, check_time, chunks
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.declaration import parameter
+from sdpbb.runtime.jit import njit
+from sdpbb.runtime.time_left import OutOfTime, check_time, chunks
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -15,9 +15,9 @@ from heuristics.kmeans_steps import KMeansLabels, alternate_kmeans, cluster_mean
 from heuristics.local_search import LocalSearch
 from heuristics.parameters import MultiStartParameters
 from sdpbb.errors import ParameterError
-from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility
-from sdpbb.time_left import TimeLeft, check_time, no_limit, with_stop
+from sdpbb.problem.feasibility import find_feasible
+from sdpbb.runtime.time_left import TimeLeft, check_time, no_limit, with_stop
 
 # A hasty descent is left if so many steps, each as good as its last one, would not take it to the
 # goal; and goes from k-means to local search, which ends sooner from there, where a step saves less

@@ -12,10 +12,10 @@ from heuristics.assignment.feasible_labels import mend
 from heuristics.assignment.potts import Potts
 from heuristics.kmeans_steps import alternate_kmeans, cluster_means, nearest_labels
 from heuristics.starts import kmeans_plus_plus
-from sdpbb.feasibility import find_feasible, use_every_colour
-from sdpbb.packing import packed_greedily
 from sdpbb.problem import Contraction, Infeasibility
-from sdpbb.time_left import OutOfTime, TimeLeft
+from sdpbb.problem.feasibility import find_feasible, use_every_colour
+from sdpbb.problem.packing import packed_greedily
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft
 
 # Rows of an integer programme that takes some seconds to presolve.
 LARGE_PROGRAMME = 100_000

@@ -16,7 +16,7 @@ from heuristics.parameters import MultiStartParameters
 from heuristics.recombination import recombine
 from heuristics.starts import with_one_elsewhere
 from sdpbb.problem import Contraction
-from sdpbb.time_left import OutOfTime, TimeLeft, check_time, with_stop
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, with_stop
 
 IN_CORESET = MultiStartParameters(n_starts=5, n_relocations=0, swap_effort=0.02, local_search=False)
 # Relocations in coresets end when so many, one after the other, have saved less than that.

@@ -20,7 +20,7 @@ from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from heuristics.sizes.exchanges import SWAP_BLOCKS
 from heuristics.sizes.search import SizedSearch
 from sdpbb.problem import Contraction
-from sdpbb.time_left import TimeLeft
+from sdpbb.runtime.time_left import TimeLeft
 
 # Blocks times clusters from which on the search before the bound is a long one where sizes are
 # limited: 2,000 points in the plane in 20 clusters are bounded for 100 s. Among more blocks than

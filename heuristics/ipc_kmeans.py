@@ -18,10 +18,10 @@ from heuristics.parameters import MultiStartParameters
 from heuristics.result import Stop
 from heuristics.sizes.kmeans import SizedKMeans
 from heuristics.starts import from_affinity, kmeans_plus_plus, truncated_means
-from sdpbb.declaration import parameter
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
-from sdpbb.time_left import OutOfTime, TimeLeft
+from sdpbb.runtime.declaration import parameter
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

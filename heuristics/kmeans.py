@@ -14,9 +14,9 @@ from heuristics.kmeans_steps import alternate_kmeans, nearest_labels
 from heuristics.method import Heuristic, RunClock, SearchResult, Soft
 from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
-from sdpbb.declaration import parameter
 from sdpbb.problem import Contraction, Instance
-from sdpbb.time_left import OutOfTime
+from sdpbb.runtime.declaration import parameter
+from sdpbb.runtime.time_left import OutOfTime
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

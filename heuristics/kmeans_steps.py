@@ -9,11 +9,11 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.arrays import Integers, Reals
-from sdpbb.jit import njit
 from sdpbb.problem import Contraction
 from sdpbb.problem.graph import by_first_occurrence
-from sdpbb.time_left import OutOfTime, TimeLeft, chunks, no_limit
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, chunks, no_limit
 
 
 def nearest_labels(

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from heuristics.first_clustering import first_clustering
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop, describe
-from sdpbb.backends.milp import require_integer_solver
-from sdpbb.declaration import Parameters, parameter
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.stated import InstanceArguments, instance_of
-from sdpbb.time_left import RUN_CLOCK, OutOfTime
+from sdpbb.runtime.backends.milp import require_integer_solver
+from sdpbb.runtime.declaration import Parameters, parameter
+from sdpbb.runtime.time_left import RUN_CLOCK, OutOfTime
 
 
 class Soft(Enum):
@@ -82,7 +82,7 @@ class Heuristic(Parameters, ABC):
 
     A method is a subclass with a `name`, a `soft`, a `keeps_sizes`, a `keeps_weights`, and a
     `search`; its parameters are fields of the dataclass, declared by
-    `sdpbb.declaration.parameter`, and the first line of its documentation is what
+    `sdpbb.runtime.declaration.parameter`, and the first line of its documentation is what
     `sdpbb heuristic --list` shows.
     """
 
@@ -147,7 +147,7 @@ class Heuristic(Parameters, ABC):
         clock = RunClock(self.time_limit, stop)
         rng = np.random.default_rng(seed)
         try:
-            from sdpbb.jit import clock_stopped_by_compiler  # imports the compiler
+            from sdpbb.runtime.jit import clock_stopped_by_compiler  # imports the compiler
 
             with clock_stopped_by_compiler():
                 found = self.search(instance, rng, clock)

@@ -32,7 +32,7 @@ from heuristics.starts import (
     truncated_means,
 )
 from sdpbb.problem import Contraction
-from sdpbb.time_left import OutOfTime, TimeLeft, check_time
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time
 
 # Of the effort of the search over swaps of centres, what all starts together have before the best.
 BEFORE_THE_BEST = 0.4
@@ -57,7 +57,7 @@ class MultiStart:
 
         Parameters
         ----------
-        contraction : must have a clustering (see `sdpbb.feasibility.find_feasible`)
+        contraction : must have a clustering (see `sdpbb.problem.feasibility.find_feasible`)
         rng : the only source of randomness
         affinity : (m, m) approximate solution Z of the semidefinite relaxation, with Z e = 1, or
             None. With it the starts are k-means on the rows of its rank-k truncation times the

@@ -20,9 +20,9 @@ from heuristics.method import (
     SearchResult,
     Soft,
 )
-from sdpbb.declaration import parameter
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
+from sdpbb.runtime.declaration import parameter
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

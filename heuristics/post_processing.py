@@ -13,11 +13,11 @@ from heuristics.assignment.parameters import SOLVER_HELP
 from heuristics.kmeans import best_kmeans, unconstrained
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.result import Stop
-from sdpbb.backends import IntegerSolver
-from sdpbb.declaration import parameter
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
-from sdpbb.time_left import OutOfTime
+from sdpbb.runtime.backends import IntegerSolver
+from sdpbb.runtime.declaration import parameter
+from sdpbb.runtime.time_left import OutOfTime
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,10 +9,10 @@ from scipy.spatial.distance import cdist
 
 from heuristics.assignment import PairGraph, PairwiseAssignment
 from heuristics.sizes.flow_kernels import sized_labels
-from sdpbb.backends.milp import solve_binary_programme
-from sdpbb.backends.programme import BinaryProgramme
-from sdpbb.packing import clique_cover
 from sdpbb.problem.graph import connected_components, distinct_edges
+from sdpbb.problem.packing import clique_cover
+from sdpbb.runtime.backends.milp import solve_binary_programme
+from sdpbb.runtime.backends.programme import BinaryProgramme
 
 
 def cheapest_clusters(

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sdpbb.declaration import Declaration, own_declarations
 from sdpbb.errors import ParameterError
+from sdpbb.runtime.declaration import Declaration, own_declarations
 
 if TYPE_CHECKING:
     from heuristics.method import Heuristic

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.markup import card
 from sdpbb.problem import Infeasibility, Instance, Partition
+from sdpbb.runtime.markup import card
 
 
 class HeuristicStatus(Enum):

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from heuristics.kmeans_steps import cluster_means, cluster_sums, nearest_labels
-from sdpbb.arrays import Integers, Reals
-from sdpbb.jit import njit
 from sdpbb.problem import Contraction
-from sdpbb.time_left import TimeLeft, check_time, chunks, no_limit
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
+from sdpbb.runtime.time_left import TimeLeft, check_time, chunks, no_limit
 
 # scikit-learn's k-means++ and KMeans take about 2 and 3.5 ms for each call at these sizes, for the
 # checks around them: more than the rest of a start together. The loops here take 0.1 to 0.2 ms.

@@ -347,7 +347,7 @@ def draw_profile(path: Path, rows: list[Row], reference: dict) -> bool:
 
 def write_report(path: Path, rows: list[Row], reference: dict) -> None:
     """Write the report to path, and the rows and the picture beside it."""
-    from sdpbb.files import write_atomically
+    from sdpbb.runtime.files import write_atomically
 
     picture = path.with_suffix(".png")
     drawn = draw_profile(picture, rows, reference)

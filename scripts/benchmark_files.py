@@ -111,7 +111,7 @@ def parts(folder: Path) -> dict[str, Callable[[], Part]]:
         return lambda: problem.contract(given)
 
     def colouring(kind: str) -> Part:
-        from sdpbb.feasibility import find_feasible
+        from sdpbb.problem.feasibility import find_feasible
 
         contraction: Any = problem.contract(instance(kind))
         return lambda: find_feasible(contraction)

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_blobs
 
 import sdpbb
-from sdpbb.arrays import Integers, Reals
-from sdpbb.jit import njit
 from sdpbb.problem import Instance, Partition
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
 
 FIELDS = (
     *("case", "n", "k", "least", "most", "method", "seed", "starts", "objective", "of_starts"),

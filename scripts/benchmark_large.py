@@ -21,11 +21,11 @@ from cases import PUBLISHED, ROOT, gap_at, run_each
 from sklearn.datasets import load_breast_cancer, load_digits
 
 import sdpbb
-from sdpbb.report import ProgressTable
+from sdpbb.run.report import ProgressTable
 from sdpbb.search.events import all_of
 
 if TYPE_CHECKING:
-    from sdpbb.traces.trace import ProgressPoint
+    from sdpbb.search.traces.trace import ProgressPoint
 
 LABELLED = {"breast_cancer": load_breast_cancer, "digits": load_digits}
 CLUSTERS = {"abalone": 3, "facebook": 3}

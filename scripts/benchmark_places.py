@@ -20,7 +20,7 @@ from sklearn.datasets import load_sample_image
 from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.places.run import PlaceRun, exercise
 from sdpbb.problem import Contraction
-from sdpbb.time_left import at_most, no_limit
+from sdpbb.runtime.time_left import at_most, no_limit
 
 Weighted = tuple[NDArray[np.float64], NDArray[np.float64]]
 

@@ -30,7 +30,7 @@ import sdpbb
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import MultiStartParameters
 from sdpbb.problem import Contraction, contract
-from sdpbb.queries.suggest import suggest_queries
+from sdpbb.questions.queries.suggest import suggest_queries
 
 # Points of each class; the rows of the sets are sorted by class.
 CLASSES = {

@@ -24,8 +24,8 @@ from cases import PUBLISHED, ROOT, gap_at, run_each
 from numpy.typing import NDArray
 
 import sdpbb
-from sdpbb.executors.memory import resident_mebibytes
-from sdpbb.report import ProgressTable
+from sdpbb.run.report import ProgressTable
+from sdpbb.runtime.executors.memory import resident_mebibytes
 from sdpbb.search.events import all_of
 
 # Clouds in 10 dimensions, of 10,000 to 1,000,000 points.

@@ -50,8 +50,8 @@ from benchmark_places import clouds
 from numpy.typing import NDArray
 
 import sdpbb
-from sdpbb.kernels import compile_method
 from sdpbb.problem import Instance, Partition
+from sdpbb.run.kernels import compile_method
 
 PROOF_FIELDS = (
     *("suite", "name", "set", "workers", "n", "k", "least", "most", "sizes", "status"),

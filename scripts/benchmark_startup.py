@@ -30,8 +30,8 @@ PARTS = {
     "numpy": ("-c", "import numpy"),
     "numba": ("-c", "import numba"),
     "help": ("-m", "sdpbb", "solve", "--help"),
-    "imports": ("-c", "import sdpbb.solver"),
-    "kernels": ("-c", "from sdpbb.kernels import WarmUp; WarmUp('sdp')()"),
+    "imports": ("-c", "import sdpbb.run.solver"),
+    "kernels": ("-c", "from sdpbb.run.kernels import WarmUp; WarmUp('sdp')()"),
     "solve": SOLVE,
 }
 """Arguments of Python; each part from "imports" on includes those before."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sdpbb.traces.trace import ProgressPoint
+from sdpbb.search.traces.trace import ProgressPoint
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLISHED = ROOT.parent / "shared" / "data" / "avoc"

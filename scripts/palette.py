@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sdpbb
-from sdpbb.report import ProgressTable
+from sdpbb.run.report import ProgressTable
 
 ROOT = Path(__file__).resolve().parents[1]
 

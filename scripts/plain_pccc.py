@@ -13,11 +13,11 @@ from heuristics.kmeans_steps import cluster_means
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
-from sdpbb.backends.milp import load
-from sdpbb.backends.programme import BinaryProgramme, MilpStatus
-from sdpbb.colouring.graph import sparse_graph
-from sdpbb.colouring.programme import colouring_programme
 from sdpbb.problem import Contraction, Infeasibility, Instance
+from sdpbb.problem.colouring.graph import sparse_graph
+from sdpbb.problem.colouring.programme import colouring_programme
+from sdpbb.runtime.backends.milp import load
+from sdpbb.runtime.backends.programme import BinaryProgramme, MilpStatus
 
 
 class PlainPCCC(Heuristic):

@@ -29,8 +29,8 @@ from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.cuts.stars import StarCuts
 from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
-from sdpbb.kernels import WarmUp
 from sdpbb.problem import Contraction, contract
+from sdpbb.run.kernels import WarmUp
 
 CORES = (2, 8, 16)
 SEPARATION = ("triangles", "stars")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import sdpbb
-from sdpbb.files import write_atomically
+from sdpbb.runtime.files import write_atomically
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 GAP = 1e-8

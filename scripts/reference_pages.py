@@ -31,7 +31,7 @@ from reference_objects import described, described_module
 import sdpbb
 
 if TYPE_CHECKING:
-    from sdpbb.declaration import Declaration
+    from sdpbb.runtime.declaration import Declaration
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
@@ -82,7 +82,7 @@ def _part(found: re.Match[str]) -> str:
 
 def _help_text(command: str) -> str:
     """Return what a command prints with `--help`, on a terminal of 88 columns."""
-    from sdpbb.cli import main
+    from sdpbb.app.cli import main
 
     arguments = ["sdpbb", *command.split(), "--help"]
     environment = {"COLUMNS": "88", "NO_COLOR": "1", "TERM": "dumb"}
@@ -110,8 +110,8 @@ def _parameters(heuristic: str) -> str:
 
 def _engine_parameters() -> str:
     """Return a section for each component, with a table of its parameters."""
-    from sdpbb.declaration import Parameters, declarations
-    from sdpbb.parameters import SolverParameters
+    from sdpbb.run.parameters import SolverParameters
+    from sdpbb.runtime.declaration import Parameters, declarations
 
     lines = [_HEAD]
     for each in declarations(SolverParameters):

@@ -21,7 +21,7 @@ venv="${VENV:-.venv-test}"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # Kernels are compiled once, rather than by each of the processes.
 "$venv/bin/python" -c "
-from sdpbb.kernels import WarmUp
+from sdpbb.run.kernels import WarmUp
 for bounding in 'hybrid', 'sdp', 'colgen':
     WarmUp(bounding)()
 "

@@ -14,18 +14,17 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from sdpbb.cache_folder import ensure_cache_folder
-from sdpbb.version import installed_version
+from sdpbb.runtime.cache_folder import ensure_cache_folder
+from sdpbb.runtime.version import installed_version
 
 TYPE_CHECKING = False  # the typing module takes longer to import than all that is imported here
 if TYPE_CHECKING:
     from typing import Any
 
     from heuristics.result import HeuristicResult
-    from sdpbb.batch import BatchParameters, BatchResult, run_batch
+    from sdpbb.app.estimator import ExactConstrainedKMeans
     from sdpbb.bounds.sdp.model import RelaxationModel, relaxation
     from sdpbb.checker.verdict import CertificateVerdict
-    from sdpbb.constraint_checks import check_constraints
     from sdpbb.errors import (
         ArchiveError,
         BackendFailure,
@@ -37,19 +36,7 @@ if TYPE_CHECKING:
         ParameterError,
         SdpbbError,
     )
-    from sdpbb.estimator import ExactConstrainedKMeans
-    from sdpbb.explanation.conflict import Conflict
-    from sdpbb.explanation.explain import explain_infeasibility
-    from sdpbb.explanation.report import ConstraintReport
-    from sdpbb.explanation.statements import Statement
-    from sdpbb.gaps.gap import optimality_gap
-    from sdpbb.gaps.report import GapReport, LabelVerdict
-    from sdpbb.html_report import write_html_report
-    from sdpbb.interruption import Interrupted
-    from sdpbb.methods import heuristic
-    from sdpbb.parameters import SolverParameters
-    from sdpbb.prices.prices import constraint_prices, stated_constraints
-    from sdpbb.prices.report import Price, PriceReport
+    from sdpbb.plots.pages import write_html_report
     from sdpbb.problem import (
         AllOf,
         AnyOf,
@@ -62,18 +49,31 @@ if TYPE_CHECKING:
         Partition,
         SoftCannotLinks,
     )
+    from sdpbb.problem.conflict import Conflict
     from sdpbb.problem.formats import read_instance
+    from sdpbb.problem.statements import Statement
     from sdpbb.problem.violations import Violation
-    from sdpbb.queries.report import Query, QueryReport
-    from sdpbb.queries.suggest import suggest_queries
-    from sdpbb.report import ProgressTable
-    from sdpbb.result import Result, SolutionStatus, Termination
-    from sdpbb.solver import resume, solve
-    from sdpbb.sweeps.report import SweepEntry, SweepReport
-    from sdpbb.sweeps.sweep import sweep
-    from sdpbb.traces.file import read_trace
-    from sdpbb.traces.trace import Trace
-    from sdpbb.verification import verify_certificate
+    from sdpbb.questions.batch import BatchParameters, BatchResult, run_batch
+    from sdpbb.questions.constraint_checks import check_constraints
+    from sdpbb.questions.gaps.gap import optimality_gap
+    from sdpbb.questions.gaps.report import GapReport, LabelVerdict
+    from sdpbb.questions.prices.prices import constraint_prices, stated_constraints
+    from sdpbb.questions.prices.report import Price, PriceReport
+    from sdpbb.questions.queries.report import Query, QueryReport
+    from sdpbb.questions.queries.suggest import suggest_queries
+    from sdpbb.questions.sweeps.report import SweepEntry, SweepReport
+    from sdpbb.questions.sweeps.sweep import sweep
+    from sdpbb.run.explanation.explain import explain_infeasibility
+    from sdpbb.run.explanation.report import ConstraintReport
+    from sdpbb.run.methods import heuristic
+    from sdpbb.run.parameters import SolverParameters
+    from sdpbb.run.report import ProgressTable
+    from sdpbb.run.solver import resume, solve
+    from sdpbb.run.verification import verify_certificate
+    from sdpbb.runtime.interruption import Interrupted
+    from sdpbb.search.result import Result, SolutionStatus, Termination
+    from sdpbb.search.traces.file import read_trace
+    from sdpbb.search.traces.trace import Trace
 
     __version__: str
 
@@ -86,61 +86,61 @@ _HOME = {
     "ArchiveError": "sdpbb.errors",
     "BackendFailure": "sdpbb.errors",
     "BackendUnavailable": "sdpbb.errors",
-    "BatchParameters": "sdpbb.batch",
-    "BatchResult": "sdpbb.batch",
+    "BatchParameters": "sdpbb.questions.batch",
+    "BatchResult": "sdpbb.questions.batch",
     "CertificateError": "sdpbb.errors",
     "CertificateVerdict": "sdpbb.checker.verdict",
     "ClusterConstraint": "sdpbb.problem",
-    "Conflict": "sdpbb.explanation.conflict",
-    "ConstraintReport": "sdpbb.explanation.report",
-    "ExactConstrainedKMeans": "sdpbb.estimator",
+    "Conflict": "sdpbb.problem.conflict",
+    "ConstraintReport": "sdpbb.run.explanation.report",
+    "ExactConstrainedKMeans": "sdpbb.app.estimator",
     "FileInUse": "sdpbb.errors",
-    "GapReport": "sdpbb.gaps.report",
+    "GapReport": "sdpbb.questions.gaps.report",
     "HeuristicResult": "heuristics.result",
     "Instance": "sdpbb.problem",
     "InstanceError": "sdpbb.errors",
     "InstanceWarning": "sdpbb.errors",
-    "Interrupted": "sdpbb.interruption",
-    "LabelVerdict": "sdpbb.gaps.report",
+    "Interrupted": "sdpbb.runtime.interruption",
+    "LabelVerdict": "sdpbb.questions.gaps.report",
     "MaximumDiameter": "sdpbb.problem",
     "MaximumOverlap": "sdpbb.problem",
     "MaximumSize": "sdpbb.problem",
     "MinimumDifference": "sdpbb.problem",
     "ParameterError": "sdpbb.errors",
     "Partition": "sdpbb.problem",
-    "Price": "sdpbb.prices.report",
-    "PriceReport": "sdpbb.prices.report",
-    "ProgressTable": "sdpbb.report",
-    "Query": "sdpbb.queries.report",
-    "QueryReport": "sdpbb.queries.report",
+    "Price": "sdpbb.questions.prices.report",
+    "PriceReport": "sdpbb.questions.prices.report",
+    "ProgressTable": "sdpbb.run.report",
+    "Query": "sdpbb.questions.queries.report",
+    "QueryReport": "sdpbb.questions.queries.report",
     "RelaxationModel": "sdpbb.bounds.sdp.model",
-    "Result": "sdpbb.result",
+    "Result": "sdpbb.search.result",
     "SdpbbError": "sdpbb.errors",
     "SoftCannotLinks": "sdpbb.problem",
-    "SolutionStatus": "sdpbb.result",
-    "SolverParameters": "sdpbb.parameters",
-    "Statement": "sdpbb.explanation.statements",
-    "SweepEntry": "sdpbb.sweeps.report",
-    "SweepReport": "sdpbb.sweeps.report",
-    "Termination": "sdpbb.result",
-    "Trace": "sdpbb.traces.trace",
+    "SolutionStatus": "sdpbb.search.result",
+    "SolverParameters": "sdpbb.run.parameters",
+    "Statement": "sdpbb.problem.statements",
+    "SweepEntry": "sdpbb.questions.sweeps.report",
+    "SweepReport": "sdpbb.questions.sweeps.report",
+    "Termination": "sdpbb.search.result",
+    "Trace": "sdpbb.search.traces.trace",
     "Violation": "sdpbb.problem.violations",
-    "check_constraints": "sdpbb.constraint_checks",
-    "constraint_prices": "sdpbb.prices.prices",
-    "explain_infeasibility": "sdpbb.explanation.explain",
-    "heuristic": "sdpbb.methods",
-    "optimality_gap": "sdpbb.gaps.gap",
+    "check_constraints": "sdpbb.questions.constraint_checks",
+    "constraint_prices": "sdpbb.questions.prices.prices",
+    "explain_infeasibility": "sdpbb.run.explanation.explain",
+    "heuristic": "sdpbb.run.methods",
+    "optimality_gap": "sdpbb.questions.gaps.gap",
     "read_instance": "sdpbb.problem.formats",
-    "read_trace": "sdpbb.traces.file",
+    "read_trace": "sdpbb.search.traces.file",
     "relaxation": "sdpbb.bounds.sdp.model",
-    "resume": "sdpbb.solver",
-    "run_batch": "sdpbb.batch",
-    "solve": "sdpbb.solver",
-    "stated_constraints": "sdpbb.prices.prices",
-    "suggest_queries": "sdpbb.queries.suggest",
-    "sweep": "sdpbb.sweeps.sweep",
-    "verify_certificate": "sdpbb.verification",
-    "write_html_report": "sdpbb.html_report",
+    "resume": "sdpbb.run.solver",
+    "run_batch": "sdpbb.questions.batch",
+    "solve": "sdpbb.run.solver",
+    "stated_constraints": "sdpbb.questions.prices.prices",
+    "suggest_queries": "sdpbb.questions.queries.suggest",
+    "sweep": "sdpbb.questions.sweeps.sweep",
+    "verify_certificate": "sdpbb.run.verification",
+    "write_html_report": "sdpbb.plots.pages",
 }
 
 _PACKAGES = ("checker", "constraint_sets", "datasets")

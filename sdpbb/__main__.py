@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 
-from sdpbb.interruption import leave_on_signal
+from sdpbb.runtime.interruption import leave_on_signal
 
 
 def main() -> None:
     """Run the command `sdpbb`: the console entry point."""
     leave_on_signal()
     _open_missing_streams()
-    from sdpbb import cli
+    from sdpbb.app import cli
 
     cli.main()
 

@@ -47,7 +47,7 @@ def warm_workers(request):
             if not request.config.getoption("--fast"):
                 path_of_warm()  # before the test: its time limits do not wait for it
             patch.setattr(
-                "sdpbb.executors.processes._start_process",
+                "sdpbb.runtime.executors.processes._start_process",
                 lambda errors: WarmProcess(path_of_warm(), errors),
             )
         yield
@@ -56,7 +56,7 @@ def warm_workers(request):
 @pytest.fixture
 def run(monkeypatch, capsys) -> Callable[..., tuple[int, str, str]]:
     """Run the command in this process: its exit status, standard output and standard error."""
-    from sdpbb.cli import main
+    from sdpbb.app.cli import main
 
     def run(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["sdpbb", *map(str, arguments)])

@@ -25,12 +25,12 @@ from hypothesis.extra import numpy as hnp
 
 import sdpbb
 from sdpbb import Instance, SolverParameters, files
-from sdpbb.archive import file as archive_file
-from sdpbb.archive.file import check_header, read_archive, write_archive
-from sdpbb.archive.stored import TYPES, fields, full_name, stored
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.checker import container
 from sdpbb.errors import ArchiveError, InstanceError
+from sdpbb.runtime.archive import file as archive_file
+from sdpbb.runtime.archive.file import check_header, read_archive, write_archive
+from sdpbb.runtime.archive.stored import TYPES, fields, full_name, stored
 from tests.examples import examples
 
 VERSION = sdpbb.__version__
@@ -622,7 +622,7 @@ def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_a_killed_writer_leaves_a_whole_file(tmp_path):
     script = (
-        "import sys, numpy as np; from sdpbb.archive.file import write_archive\n"
+        "import sys, numpy as np; from sdpbb.runtime.archive.file import write_archive\n"
         "for i in range(10**9):\n"
         "    write_archive(sys.argv[1], [i, np.full(10**6, i)])\n"
     )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sdpbb import cache_folder
-from sdpbb.cache_folder import VARIABLE, ensure_cache_folder
+from sdpbb.runtime import cache_folder
+from sdpbb.runtime.cache_folder import VARIABLE, ensure_cache_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -13,27 +13,27 @@ import pytest
 
 import sdpbb
 from sdpbb import __version__
-from sdpbb.archive.file import write_archive
-from sdpbb.archive.stored import has_own_state
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.checker import container
-from sdpbb.checkpoint import (
+from sdpbb.errors import ArchiveError
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance
+from sdpbb.run.checkpoint import (
     CheckpointWriter,
     SavedRun,
     read_checkpoint,
     write_checkpoint,
 )
-from sdpbb.errors import ArchiveError
-from sdpbb.parameters import SolverParameters
-from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance
-from sdpbb.result import SolutionStatus
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import solve
+from sdpbb.runtime.archive.file import write_archive
+from sdpbb.runtime.archive.stored import has_own_state
 from sdpbb.search.events import CheckpointFailed
 from sdpbb.search.node import Node
 from sdpbb.search.parameters import SearchParameters
+from sdpbb.search.result import SolutionStatus
 from sdpbb.search.state import Search
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
-from sdpbb.solver import solve
 from tests.trees import CHOICE, HASTY, LONG, SMALL, go_over_at_once
 
 TINY = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)], name="tiny")
@@ -56,9 +56,9 @@ def busy(tmp_path_factory):
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", 0.0)
-        patch.setattr("sdpbb.checkpoint.INTERVAL", 0.0)
-        patch.setattr("sdpbb.checkpoint.SHARE", 1.0)
-        patch.setattr("sdpbb.checkpoint.write_checkpoint", write)
+        patch.setattr("sdpbb.run.checkpoint.INTERVAL", 0.0)
+        patch.setattr("sdpbb.run.checkpoint.SHARE", 1.0)
+        patch.setattr("sdpbb.run.checkpoint.write_checkpoint", write)
         result = solve(SMALL, parameters, checkpoint=path)
     assert result.status is SolutionStatus.OPTIMAL
     return states
@@ -87,7 +87,7 @@ def test_a_new_process_knows_all_that_a_checkpoint_may_hold(tmp_path):
     }
     assert "sdpbb.bounds.sdp.admm_run" in registering
     script = (
-        "import sys; from sdpbb.checkpoint import read_checkpoint\n"
+        "import sys; from sdpbb.run.checkpoint import read_checkpoint\n"
         "read_checkpoint(sys.argv[1]); print(*sys.modules)"
     )
     write_checkpoint(tmp_path / "run", SavedRun(TINY, HASTY))
@@ -138,11 +138,11 @@ def test_every_clustering_is_in_a_node(workers, monkeypatch, tmp_path):
     """Also in those that workers are at: none is closed yet, so none may be missing."""
     monkeypatch.setattr(CHOICE, go_over_at_once)
     monkeypatch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", 0.0)
-    monkeypatch.setattr("sdpbb.checkpoint.INTERVAL", 0.0)
-    monkeypatch.setattr("sdpbb.checkpoint.SHARE", 1.0)
+    monkeypatch.setattr("sdpbb.run.checkpoint.INTERVAL", 0.0)
+    monkeypatch.setattr("sdpbb.run.checkpoint.SHARE", 1.0)
     states = []
     monkeypatch.setattr(
-        "sdpbb.checkpoint.write_checkpoint",
+        "sdpbb.run.checkpoint.write_checkpoint",
         lambda path, run: states.append(run.search.tree.__getstate__()),
     )
     parameters = dataclasses.replace(LONG, workers=workers, gap=1e-9)
@@ -183,8 +183,8 @@ class Clock:
         self.writing = 0.0
         self.error = None
         self.written = []
-        monkeypatch.setattr("sdpbb.checkpoint.time.perf_counter", lambda: self.now)
-        monkeypatch.setattr("sdpbb.checkpoint.write_checkpoint", self.write)
+        monkeypatch.setattr("sdpbb.run.checkpoint.time.perf_counter", lambda: self.now)
+        monkeypatch.setattr("sdpbb.run.checkpoint.write_checkpoint", self.write)
 
     def write(self, path, checkpoint):
         self.now += self.writing
@@ -257,7 +257,7 @@ def test_other_errors_are_not_hidden(save, clock):
 
 @pytest.mark.long
 def test_a_folder_that_vanishes_does_not_end_the_run(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdpbb.checkpoint.INTERVAL", 0.0)
+    monkeypatch.setattr("sdpbb.run.checkpoint.INTERVAL", 0.0)
     monkeypatch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", 0.0)
     folder, events = tmp_path / "folder", []
     folder.mkdir()
@@ -330,7 +330,7 @@ def test_what_is_no_checkpoint_is_told(good, tmp_path):
 
 def test_other_versions_are_refused(good, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("sdpbb.archive.file.installed_version", lambda: "0.0.9")
+        patch.setattr("sdpbb.runtime.archive.file.installed_version", lambda: "0.0.9")
         write_checkpoint(good, SavedRun(TINY, HASTY))
     assert reason(good) == (
         f"written by sdpbb 0.0.9; this is {__version__} (sdpbb 0.0.9 can resume it)"

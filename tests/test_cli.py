@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 
 from sdpbb import __version__, cli
-from sdpbb.cli import ExitCode, exit_code, main
-from sdpbb.cli.app import EXITS, application
-from sdpbb.cli.options import usable_cores
-from sdpbb.cli.running import LABELS_HINT
+from sdpbb.app.cli import ExitCode, exit_code, main
+from sdpbb.app.cli.app import EXITS, application
+from sdpbb.app.cli.options import usable_cores
+from sdpbb.app.cli.running import LABELS_HINT
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Instance, MaximumOverlap, MaximumSize, Origin
 from sdpbb.problem.formats import write_points
-from sdpbb.result import Result, SolutionStatus, Termination
 from sdpbb.search.events import CheckpointFailed, Finished
 from sdpbb.search.parameters import SearchParameters
+from sdpbb.search.result import Result, SolutionStatus, Termination
 from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_POINTS
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 
@@ -66,7 +66,7 @@ def engine(monkeypatch):
             return self.result
 
     engine = Engine()
-    monkeypatch.setattr("sdpbb.solver.solve", engine)
+    monkeypatch.setattr("sdpbb.run.solver.solve", engine)
     return engine
 
 
@@ -289,8 +289,8 @@ def test_processes_here_and_a_cluster_are_a_usage_error(run, engine, data):
 def test_a_cluster_that_is_not_there_is_a_backend_that_fails(run, data, monkeypatch):
     """Told before the work begins."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr("sdpbb.executors.clusters.CONNECT_SECONDS", 0.2)
-    monkeypatch.setattr("sdpbb.run.contract", None)
+    monkeypatch.setattr("sdpbb.runtime.executors.clusters.CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("sdpbb.run.run.contract", None)
     status, out, err = run("solve", data, "--dask", "tcp://127.0.0.1:9")
     assert (status, out) == (ExitCode.BACKEND_FAILURE, "")
     assert err.startswith("error: the Dask scheduler at tcp://127.0.0.1:9 cannot be reached (")
@@ -494,7 +494,7 @@ def test_a_failure_to_write_is_told(run, engine, data, tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sdpbb.cli.outputs.write_atomically", full)
+    monkeypatch.setattr("sdpbb.app.cli.outputs.write_atomically", full)
     status, out, err = run("solve", data, "--json", tmp_path / "out.json")
     assert status == ExitCode.BAD_INPUT
     assert "Sum of squares" in out
@@ -507,7 +507,7 @@ def test_one_output_that_fails_does_not_cost_the_other(run, engine, data, tmp_pa
     def full(path, text):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sdpbb.cli.outputs.write_atomically", full)
+    monkeypatch.setattr("sdpbb.app.cli.outputs.write_atomically", full)
     status, out, _ = run("solve", data, "--json", tmp_path / "out.json", "--labels", "-", "--quiet")
     assert (status, out) == (ExitCode.BAD_INPUT, "0\n1\n1\n")
 
@@ -544,9 +544,9 @@ def test_an_interrupt_outside_of_the_engine(run, data, monkeypatch):
 FAKE_ENGINE = """
 import sys, time
 import numpy
-import sdpbb.solver
-from sdpbb.cli import main
-from sdpbb.result import Result, SolutionStatus, Statistics, Termination
+import sdpbb.run.solver
+from sdpbb.app.cli import main
+from sdpbb.search.result import Result, SolutionStatus, Statistics, Termination
 from sdpbb.search.events import Finished, Progress
 from sdpbb.problem import Partition
 
@@ -567,7 +567,7 @@ def solve(instance, parameters, observer, interrupt, checkpoint, certificate=Non
     observer(Finished(result))
     return result
 
-sdpbb.solver.solve = solve
+sdpbb.run.solver.solve = solve
 sys.argv[0] = "sdpbb"
 main()
 """
@@ -653,7 +653,7 @@ def test_ctrl_c_twice_leaves_at_once(start, data, tmp_path):
 
 COMPILED_CODE = """
 import collections, itertools, threading
-from sdpbb.interruption import finish_on_signal
+from sdpbb.runtime.interruption import finish_on_signal
 
 with finish_on_signal(threading.Event()):
     print("running", flush=True)
@@ -712,7 +712,7 @@ def test_a_full_disk_does_not_cost_the_result(data, tmp_path):
 
 
 def test_closed_streams_do_not_cost_the_result(data, tmp_path):
-    script = FAKE_ENGINE.replace("sdpbb.cli", "sdpbb.__main__").format(steps=3, stubborn=False)
+    script = FAKE_ENGINE.replace("sdpbb.app.cli", "sdpbb.__main__").format(steps=3, stubborn=False)
     done = in_shell(script, "solve", data, "--json", tmp_path / "out.json", redirect=">&- 2>&- <&-")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert json.loads((tmp_path / "out.json").read_text())["status"] == "optimal"

@@ -16,12 +16,12 @@ import numpy as np
 import psutil
 import pytest
 
-from sdpbb import cli
-from sdpbb.batch import BatchResult
-from sdpbb.cli import ExitCode
-from sdpbb.cli.batch import EXITS, batch_exit_code
+from sdpbb.app import cli
+from sdpbb.app.cli import ExitCode
+from sdpbb.app.cli.batch import EXITS, batch_exit_code
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import Constraints, write_constraints, write_points
+from sdpbb.questions.batch import BatchResult
 from tests.batch.rows import failed, infeasible, interrupted, limited, row
 from tests.enumeration import optimum
 
@@ -136,7 +136,7 @@ def test_workers_that_the_system_refuses_are_told(folder, run, monkeypatch):
     def refuse(*args, **kwargs):
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
-    monkeypatch.setattr("sdpbb.executors.processes._start_process", refuse)
+    monkeypatch.setattr("sdpbb.runtime.executors.processes._start_process", refuse)
     code, text, error = run(folder / "m.toml", "--out", folder / "out", "--quiet")
     assert (code, text) == (ExitCode.BACKEND_FAILURE, "")
     assert error.startswith(
@@ -201,7 +201,7 @@ def test_no_engine_is_imported_before_the_manifest_is_read(folder):
     script = (
         "import sys\n"
         f"sys.argv = ['sdpbb', 'batch', {str(folder / 'none.toml')!r}, '--out', 'x']\n"
-        "from sdpbb.cli import main\n"
+        "from sdpbb.app.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "print(sorted({'numba', 'sklearn', 'rich.live'} & set(sys.modules)))\n"
     )

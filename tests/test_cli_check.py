@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sdpbb.cli import ExitCode
-from sdpbb.colouring.exact import Colourability
-from sdpbb.explanation import check
-from sdpbb.explanation.explain import Diagnosis
+from sdpbb.app.cli import ExitCode
+from sdpbb.problem.colouring.exact import Colourability
 from sdpbb.problem.formats import write_points
+from sdpbb.run.explanation import check
+from sdpbb.run.explanation.explain import Diagnosis
 from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_POINTS
 
 

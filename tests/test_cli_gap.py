@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sdpbb.cli import ExitCode
-from sdpbb.cli.exits import EXIT_CODES
-from sdpbb.cli.gap import EXITS
-from sdpbb.gaps.report import LabelVerdict
+from sdpbb.app.cli import ExitCode
+from sdpbb.app.cli.exits import EXIT_CODES
+from sdpbb.app.cli.gap import EXITS
 from sdpbb.problem.formats import read_labels, write_points
+from sdpbb.questions.gaps.report import LabelVerdict
 from tests.problem.bad_files import BAD_LABELS
 
 ROOT = Path(__file__).parents[1]

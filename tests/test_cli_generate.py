@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sdpbb.cli import ExitCode
-from sdpbb.cli.generate import EXITS
+from sdpbb.app.cli import ExitCode
+from sdpbb.app.cli.generate import EXITS
 from sdpbb.constraint_sets.drawing import Drawing
 from sdpbb.problem.formats import CONSTRAINT_FORMATS, read_constraints
-from sdpbb.values import counted
+from sdpbb.runtime.values import counted
 
 LABELS = np.repeat([0, 1, 2], 10)
 

@@ -16,12 +16,12 @@ import pytest
 from heuristics.method import Heuristic, RunClock, SearchResult, Soft
 from heuristics.registry import METHODS
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop
-from sdpbb.cli import ExitCode
-from sdpbb.cli.heuristic import EXITS, heuristic_exit_code
-from sdpbb.declaration import parameter
+from sdpbb.app.cli import ExitCode
+from sdpbb.app.cli.heuristic import EXITS, heuristic_exit_code
 from sdpbb.errors import BackendFailure, BackendUnavailable, InstanceError, ParameterError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition
 from sdpbb.problem.formats import read_instance, write_points
+from sdpbb.runtime.declaration import parameter
 from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_LABELS, BAD_POINTS
 
 ROOT = Path(__file__).parents[1]
@@ -170,7 +170,7 @@ def test_a_method_at_work_is_told_now_and_then(run, fake, data, monkeypatch):
         time.sleep(0.2)
         return self.found
 
-    monkeypatch.setattr("sdpbb.cli.heuristic.SILENCE", 0.02)
+    monkeypatch.setattr("sdpbb.app.cli.heuristic.SILENCE", 0.02)
     monkeypatch.setattr(fake, "search", search)
     _, out, _ = run("fake", data)
     assert "\nWorking              0 s\n" in out

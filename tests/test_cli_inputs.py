@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sdpbb.cli.app import COMMANDS, application
-from sdpbb.cli.inputs import InstanceOptions, labels_of, warnings_as_lines
+from sdpbb.app.cli.app import COMMANDS, application
+from sdpbb.app.cli.inputs import InstanceOptions, labels_of, warnings_as_lines
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 
 CSV = "id,x,class\na,0,u\nb,1,u\nc,5,v\nd,9,v\n"

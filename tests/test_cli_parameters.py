@@ -6,9 +6,9 @@ import tomllib
 
 import pytest
 
-from sdpbb.cli.engine import solver_parameters
+from sdpbb.app.cli.engine import solver_parameters
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.parameters import SolverParameters
+from sdpbb.run.parameters import SolverParameters
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_options_take_precedence_over_the_file(file):
 
 
 def test_all_cores_are_used_unless_something_else_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdpbb.cli.engine.usable_cores", lambda: 7)
+    monkeypatch.setattr("sdpbb.app.cli.engine.usable_cores", lambda: 7)
     path = tmp_path / "parameters.toml"
     path.write_text("gap = 0.5\n")
     assert solver_parameters(str(path)).workers == 7

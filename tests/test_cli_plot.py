@@ -6,12 +6,12 @@ import sys
 import numpy as np
 import pytest
 
-from sdpbb.cli import ExitCode
+from sdpbb.app.cli import ExitCode
 from sdpbb.problem.formats import write_points
-from sdpbb.result import Result
 from sdpbb.search.events import Finished, NodeEnd, NodeLeft
-from sdpbb.traces.file import read_trace
-from sdpbb.traces.trace import Trace
+from sdpbb.search.result import Result
+from sdpbb.search.traces.file import read_trace
+from sdpbb.search.traces.trace import Trace
 from tests.plots.test_bounds import TRACE
 from tests.plots.test_profile import CSV
 from tests.plots.test_tree import FIVE
@@ -240,7 +240,7 @@ def test_a_page_that_cannot_be_drawn_is_refused_before_the_run(
 
 
 def test_commands_start_without_matplotlib():
-    code = "import sys, sdpbb.cli; assert not {'matplotlib', 'numba'} & set(sys.modules)"
+    code = "import sys, sdpbb.app.cli; assert not {'matplotlib', 'numba'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -262,7 +262,7 @@ def engine(monkeypatch):
             return result
 
     engine = Engine()
-    monkeypatch.setattr("sdpbb.solver.solve", engine)
+    monkeypatch.setattr("sdpbb.run.solver.solve", engine)
     return engine
 
 
@@ -339,7 +339,7 @@ def test_a_page_that_fails_costs_no_other_output(run, files, engine, monkeypatch
     def fail(*arguments):
         raise RuntimeError("no\nink")
 
-    monkeypatch.setattr("sdpbb.html_report.html_report", fail)
+    monkeypatch.setattr("sdpbb.plots.pages.html_report", fail)
     arguments = ["--json", "r.json", "--labels", "l.txt", "--trace", "t.json", "--report", "r.html"]
     status, _, err = run("solve", "points.txt", "-q", *arguments)
     assert status == ExitCode.INTERNAL_ERROR
@@ -352,7 +352,7 @@ def test_a_page_that_fails_costs_no_other_output(run, files, engine, monkeypatch
 
 def test_a_run_without_pictures_is_not_watched(run, files, engine, monkeypatch):
     made = []
-    monkeypatch.setattr("sdpbb.traces.trace.Trace", lambda: made.append(1) or Trace())
+    monkeypatch.setattr("sdpbb.search.traces.trace.Trace", lambda: made.append(1) or Trace())
     assert run("solve", "points.txt", "-q")[0] == 0
     assert not made
     assert run("solve", "points.txt", "-q", "--trace", "t.json")[0] == 0

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sdpbb.cli import ExitCode
-from sdpbb.prices import tasks as price_tasks
+from sdpbb.app.cli import ExitCode
 from sdpbb.problem.formats import write_points
+from sdpbb.questions.prices import tasks as price_tasks
 
 CONSTRAINTS = "ML 0 3\nML 10 14\n# wrong\nML 5 15\nCL 0 12\nCL 3 12\nCL 1 17\nCL 7 8\n"
 

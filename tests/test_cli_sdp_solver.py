@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
+from sdpbb.app.cli import ExitCode, main
 from sdpbb.bounds.sdp.conic_run import ConicRun
-from sdpbb.cli import ExitCode, main
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
 from tests.enumeration import optimum

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sdpbb.cli import ExitCode
+from sdpbb.app.cli import ExitCode
 from sdpbb.problem.formats import read_instance, write_points
 
 

@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from sdpbb.cli import ExitCode
+from sdpbb.app.cli import ExitCode
 from sdpbb.problem.formats import write_points
 
 
@@ -96,7 +96,7 @@ def test_a_sweep_that_is_none(tmp_path, data, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     import sys
 
-    from sdpbb.cli import main
+    from sdpbb.app.cli import main
 
     (tmp_path / "s.json").write_text("[]")
     monkeypatch.setattr(

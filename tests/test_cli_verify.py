@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sdpbb.app.cli import ExitCode
+from sdpbb.app.cli.verify import EXITS
 from sdpbb.checker.evidence.scatter import scatter_bound
 from sdpbb.checker.geometry import Geometry
-from sdpbb.cli import ExitCode
-from sdpbb.cli.verify import EXITS
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
 from tests.checker.building import Built, built
@@ -260,7 +260,7 @@ def test_neither_the_solver_nor_a_compiler_is_loaded(files):
     certificate, points, constraints = map(str, files)
     program = (
         "import sys\n"
-        "from sdpbb.cli import main\n"
+        "from sdpbb.app.cli import main\n"
         f"sys.argv = ['sdpbb', 'verify', {certificate!r}, '--data', {points!r}, "
         f"'--constraints', {constraints!r}]\n"
         "try:\n    main()\n"
@@ -272,4 +272,4 @@ def test_neither_the_solver_nor_a_compiler_is_loaded(files):
     )
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "sdpbb.checker.verify" in loaded
-    assert not loaded & {"numba", "sdpbb.solver", "sdpbb.bounds", "highspy", "scipy"}
+    assert not loaded & {"numba", "sdpbb.run.solver", "sdpbb.bounds", "highspy", "scipy"}

@@ -7,12 +7,12 @@ import sys
 import numba
 import pytest
 
-from sdpbb import kernels
 from sdpbb.bounds.sdp.admm_kernels import dual_sweeps
 from sdpbb.errors import BackendFailure
-from sdpbb.executors.serial import SerialExecutor
-from sdpbb.jit import clock_stopped_by_compiler
-from sdpbb.time_left import RUN_CLOCK, Clock
+from sdpbb.run import kernels
+from sdpbb.runtime.executors.serial import SerialExecutor
+from sdpbb.runtime.jit import clock_stopped_by_compiler
+from sdpbb.runtime.time_left import RUN_CLOCK, Clock
 
 
 @pytest.fixture
@@ -105,8 +105,8 @@ KERNEL = """
 from typing import NamedTuple
 import numpy as np
 from sdpbb.errors import BackendFailure
-from sdpbb.executors.serial import SerialExecutor
-from sdpbb.jit import njit
+from sdpbb.runtime.executors.serial import SerialExecutor
+from sdpbb.runtime.jit import njit
 
 class {name}(NamedTuple):
     value: int
@@ -153,7 +153,7 @@ def test_a_cache_that_cannot_be_read_is_compiled_anew(monkeypatch, tmp_path, cha
 
 
 def test_the_clock_of_runs_stands_still_while_a_run_compiles(monkeypatch):
-    monkeypatch.setattr("sdpbb.time_left.perf_counter", itertools.count().__next__)
+    monkeypatch.setattr("sdpbb.runtime.time_left.perf_counter", itertools.count().__next__)
     readings = []
 
     def compiled():
@@ -173,7 +173,7 @@ def test_the_clock_of_runs_stands_still_while_a_run_compiles(monkeypatch):
 
 
 def test_a_clock_goes_on_when_nobody_stops_it_any_more(monkeypatch):
-    monkeypatch.setattr("sdpbb.time_left.perf_counter", itertools.count(10).__next__)
+    monkeypatch.setattr("sdpbb.runtime.time_left.perf_counter", itertools.count(10).__next__)
     clock = Clock()
     assert [clock(), clock()] == [10, 11]
     with clock.stopped():  # at 12

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.cores import in_pieces, row_pieces, using_cores
 from sdpbb.problem import Instance, contract
+from sdpbb.runtime.cores import in_pieces, row_pieces, using_cores
 
 
 @given(st.integers(1, 2000), st.booleans())
@@ -66,7 +66,7 @@ def test_an_error_of_a_piece_is_raised(bad):
 
 @pytest.mark.long
 def test_a_bound_is_the_same_with_any_number_of_cores(monkeypatch):
-    monkeypatch.setattr("sdpbb.cores.LEAST_WORK", 0.0)
+    monkeypatch.setattr("sdpbb.runtime.cores.LEAST_WORK", 0.0)
     rng = np.random.default_rng(0)
     contraction = contract(Instance(rng.normal(size=(300, 3)), 5, cannot_link=[(0, 1), (2, 3)]))
     bounds = []

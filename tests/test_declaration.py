@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.declaration import (
+from sdpbb.errors import ParameterError
+from sdpbb.runtime.declaration import (
     LARGEST_INTEGER,
     Parameters,
     declarations,
@@ -18,7 +19,6 @@ from sdpbb.declaration import (
     parameter,
     value_text,
 )
-from sdpbb.errors import ParameterError
 
 HUGE = 10**5000
 SHORT = {"ids": lambda value: getattr(value, "__name__", value_text(value)[:40])}

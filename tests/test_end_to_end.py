@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from sdpbb import SolverParameters, read_instance, solve, verify_certificate
-from sdpbb.checkpoint import read_checkpoint
-from sdpbb.cli import ExitCode, main
+from sdpbb.app.cli import ExitCode, main
 from sdpbb.problem.formats import write_points
-from sdpbb.result import SolutionStatus
+from sdpbb.run.checkpoint import read_checkpoint
+from sdpbb.search.result import SolutionStatus
 
 ROOT = Path(__file__).resolve().parents[1]
 INSTANCES = ROOT / "instances"

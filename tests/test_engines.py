@@ -31,8 +31,8 @@ from sdpbb.problem import (
     SoftCannotLinks,
     contract,
 )
-from sdpbb.result import Result, SolutionStatus, Termination
-from sdpbb.solver import resume
+from sdpbb.run.solver import resume
+from sdpbb.search.result import Result, SolutionStatus, Termination
 from tests.constrained import KINDS, ForbiddenSets, constrained_instance
 from tests.enumeration import optimum, random_instance, sums_of_squares
 from tests.examples import examples

@@ -15,10 +15,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sdpbb
+from sdpbb.app.estimator import ExactConstrainedKMeans, NoClusteringFound
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
-from sdpbb.estimator import ExactConstrainedKMeans, NoClusteringFound
 from sdpbb.problem import Infeasibility, InfeasibilityKind, MaximumSize, Partition
-from sdpbb.result import Result, Termination
+from sdpbb.search.result import Result, Termination
 from tests.enumeration import optimum, random_instance
 from tests.examples import examples
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
@@ -177,7 +177,9 @@ def ends_as(monkeypatch):
 
     def ends_as(**fields):
         result = Result(**fields)
-        monkeypatch.setattr("sdpbb.estimator.constrained_kmeans.solve", lambda *arguments: result)
+        monkeypatch.setattr(
+            "sdpbb.app.estimator.constrained_kmeans.solve", lambda *arguments: result
+        )
 
     return ends_as
 
@@ -196,7 +198,7 @@ def test_interrupts(monkeypatch):
         def solve(*arguments):
             raise sdpbb.Interrupted("", Result(**fields))
 
-        monkeypatch.setattr("sdpbb.estimator.constrained_kmeans.solve", solve)
+        monkeypatch.setattr("sdpbb.app.estimator.constrained_kmeans.solve", solve)
 
     model = ExactConstrainedKMeans(2)
     ends_by_ctrl_c(**UNKNOWN | {"termination": Termination.INTERRUPTED})

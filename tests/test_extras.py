@@ -1,4 +1,4 @@
-from sdpbb.extras import install_command, requirements
+from sdpbb.runtime.extras import install_command, requirements
 
 
 def test_commands_name_packages_that_an_index_has():

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from sdpbb import files
-from sdpbb.files import output_problem, replacement, shown_path, write_atomically
+from sdpbb.runtime import files
+from sdpbb.runtime.files import output_problem, replacement, shown_path, write_atomically
 
 
 def test_writes_what_it_is_given(tmp_path):
@@ -124,9 +124,7 @@ def test_the_file_behind_an_open_stream_is_not_replaced(tmp_path):
     (tmp_path / "log").write_text("")
     with open(tmp_path / "log", "w") as stream:
         assert "open stream" in output_problem(f"/dev/fd/{stream.fileno()}")
-    script = (
-        "import sys; from sdpbb.files import output_problem; print(output_problem(sys.argv[1]))"
-    )
+    script = "import sys; from sdpbb.runtime.files import output_problem; print(output_problem(sys.argv[1]))"
     (tmp_path / "link").symlink_to("/dev/stdout")
     for name in ("/dev/stdout", tmp_path / "log", tmp_path / "link"):
         with open(tmp_path / "log", "w") as stream:

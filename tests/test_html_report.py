@@ -11,30 +11,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.errors import InstanceNote
-from sdpbb.gaps.gap import optimality_gap
-from sdpbb.gaps.page import gap_page
-from sdpbb.html_report import html_report, write_html_report
-from sdpbb.html_report.batch import batch_report
-from sdpbb.html_report.run import gap_text
-from sdpbb.html_report.style import CSS
-from sdpbb.html_report.sweep import sweep_report
-from sdpbb.html_report.tight import tight_constraints
-from sdpbb.html_report.zoom import SCRIPT
-from sdpbb.markup import Markup, element, markup
-from sdpbb.parameters import SolverParameters
 from sdpbb.plots.clusters import look_of
+from sdpbb.plots.pages import html_report, write_html_report
+from sdpbb.plots.pages.batch import batch_report
+from sdpbb.plots.pages.run import gap_text
+from sdpbb.plots.pages.style import CSS
+from sdpbb.plots.pages.sweep import sweep_report
+from sdpbb.plots.pages.tight import tight_constraints
+from sdpbb.plots.pages.zoom import SCRIPT
 from sdpbb.plots.style import RED
 from sdpbb.problem import Instance, MaximumDiameter, MaximumOverlap, MaximumSize, Origin, Partition
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.scaling import Scaling
-from sdpbb.result import Result, SolutionStatus
-from sdpbb.solver import solve
-from sdpbb.sweeps.report import NOTE
-from sdpbb.sweeps.sweep import sweep
-from sdpbb.traces.trace import Trace
-from sdpbb.values import percent_up, rounded_down, shortened
+from sdpbb.questions.gaps.gap import optimality_gap
+from sdpbb.questions.gaps.page import gap_page
+from sdpbb.questions.sweeps.report import NOTE
+from sdpbb.questions.sweeps.sweep import sweep
+from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import solve
+from sdpbb.runtime.markup import Markup, element, markup
+from sdpbb.runtime.values import percent_up, rounded_down, shortened
+from sdpbb.search.result import Result, SolutionStatus
+from sdpbb.search.traces.trace import Trace
 from tests import browser
 from tests.examples import examples
 from tests.test_result import FEASIBLE, OPTIMAL, UNKNOWN
@@ -348,7 +348,7 @@ def test_a_run_without_a_course_has_no_picture_of_it():
 
 @pytest.mark.long
 def test_large_trees_are_counted_and_not_drawn(monkeypatch):
-    monkeypatch.setattr("sdpbb.html_report.sections.MOST_NODES", 5)
+    monkeypatch.setattr("sdpbb.plots.pages.sections.MOST_NODES", 5)
     trace = Trace()
     result = solve(SMALL, BRANCHING, observer=trace)
     page = checked(html_report(SMALL, result, trace))
@@ -357,7 +357,7 @@ def test_large_trees_are_counted_and_not_drawn(monkeypatch):
 
 
 def test_many_clusters_are_cut_off_with_a_note(monkeypatch):
-    monkeypatch.setattr("sdpbb.html_report.clusters.MOST_CLUSTERS", 1)
+    monkeypatch.setattr("sdpbb.plots.pages.clusters.MOST_CLUSTERS", 1)
     text = checked(html_report(INSTANCE, Result(**OPTIMAL))).text
     assert "1 more are left out." in text
 

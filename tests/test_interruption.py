@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.batch.events import JobEnded
-from sdpbb.batch.job import Job
-from sdpbb.interruption import interrupt_on_ctrl_c
 from sdpbb.problem.formats import write_points
-from sdpbb.result import Termination
+from sdpbb.questions.batch.events import JobEnded
+from sdpbb.questions.batch.job import Job
+from sdpbb.runtime.interruption import interrupt_on_ctrl_c
 from sdpbb.search.events import Finished, Started
+from sdpbb.search.result import Termination
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = """
@@ -223,7 +223,7 @@ def test_ctrl_c_ends_the_loop_of_a_program():
         process.kill()
     assert out == ""
     assert err.splitlines()[-1].startswith(
-        "sdpbb.interruption.Interrupted: the attribute `result` holds"
+        "sdpbb.runtime.interruption.Interrupted: the attribute `result` holds"
     )
     assert process.returncode != 0
 

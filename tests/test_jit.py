@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numba.core.caching import FunctionCache
 
-from sdpbb import jit, kernel_cache
+from sdpbb.runtime import jit, kernel_cache
 
 MODULE = "kernels_of_a_test"
 SOURCE = """
 import numpy as np
-from sdpbb.jit import njit
+from sdpbb.runtime.jit import njit
 
 @njit(cache=True)
 def doubled(values):

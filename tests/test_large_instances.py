@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from sdpbb.bounds.places.parameters import PlaceParameters
-from sdpbb.decomposition.parameters import DecompositionParameters
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import InfeasibilityKind, Instance
-from sdpbb.result import SolutionStatus
+from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import solve
 from sdpbb.search.events import MemoryShort, SubsetsChosen
-from sdpbb.solver import solve
+from sdpbb.search.result import SolutionStatus
 
 PARAMETERS = SolverParameters(gap=0.02, places=PlaceParameters(time_share=0.0, most=2))
 CENTRES = 20.0 * np.random.default_rng(1).normal(size=(5, 3))

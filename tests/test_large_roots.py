@@ -21,9 +21,9 @@ from sdpbb.bounds.sdp.cuts import SeparationParameters
 from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.safe_bound import safe_bound
-from sdpbb.cores import LARGE, using_cores
 from sdpbb.problem import Contraction, contract
-from sdpbb.result import SolutionStatus
+from sdpbb.runtime.cores import LARGE, using_cores
+from sdpbb.search.result import SolutionStatus
 from tests.examples import examples
 from tests.oracles.large_roots import LargeRoot, exact_cost, random_large_root
 

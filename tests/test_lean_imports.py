@@ -43,12 +43,12 @@ except SystemExit:
         "cvxpy",
         "highspy",
         "psutil",
-        "sdpbb.archive.file",
+        "sdpbb.runtime.archive.file",
         "sdpbb.bounds.certified",
         "sdpbb.bounds.colgen.bounding",
-        "sdpbb.certificates.writer",
-        "sdpbb.explanation.conflict",
-        "sdpbb.traces.trace",
+        "sdpbb.run.certificates.writer",
+        "sdpbb.problem.conflict",
+        "sdpbb.search.traces.trace",
     )
     printed(script)  # compiles what is not cached
     loaded = printed(script)
@@ -60,9 +60,9 @@ except SystemExit:
 def test_what_was_left_out_can_be_imported_afterwards():
     script = """
 import gc, json, sys
-from sdpbb.lean_imports import lean_imports
+from sdpbb.runtime.lean_imports import lean_imports
 with lean_imports():
-    import sdpbb.solver
+    import sdpbb.run.solver
     assert not gc.isenabled()
 import numpy, cffi, yaml
 assert gc.isenabled()

@@ -11,20 +11,20 @@ import numpy as np
 import psutil
 import pytest
 
+from sdpbb.app.cli import ExitCode, main
 from sdpbb.bounds.registry import bounding_method
-from sdpbb.checkpoint import read_checkpoint
-from sdpbb.cli import ExitCode, main
-from sdpbb.executors.memory import resident_mebibytes
-from sdpbb.executors.scheduler import Scheduler
-from sdpbb.memory_plan import SENT, WORKER, MemoryPlan, memory_plan
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, contract
 from sdpbb.problem.formats import write_points
-from sdpbb.result import SolutionStatus, Termination
+from sdpbb.run.checkpoint import read_checkpoint
+from sdpbb.run.memory_plan import SENT, WORKER, MemoryPlan, memory_plan
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import resume, solve
+from sdpbb.runtime.executors.memory import resident_mebibytes
+from sdpbb.runtime.executors.scheduler import Scheduler
 from sdpbb.search.evaluate import evaluate
 from sdpbb.search.events import MemoryShort, Progress
 from sdpbb.search.limits import Limits, Sampled
-from sdpbb.solver import resume, solve
+from sdpbb.search.result import SolutionStatus, Termination
 from tests.trees import (
     CHOICE,
     HASTY,
@@ -119,7 +119,7 @@ def test_memory_limit_within_the_tree(workers, monkeypatch, tmp_path):
         if isinstance(event, Progress):
             told.append(event)
 
-    monkeypatch.setattr("sdpbb.run.Sampled", lambda measure, seconds: occupied)
+    monkeypatch.setattr("sdpbb.run.run.Sampled", lambda measure, seconds: occupied)
     asked = replace(HASTY, workers=workers, memory_limit=500.0)
     result = solve(SMALL, asked, observer, checkpoint=path)
     assert_stopped(result, SMALL, Termination.MEMORY_LIMIT)
@@ -263,8 +263,8 @@ def test_a_long_task_that_looks_at_the_limits_is_no_long_step(monkeypatch):
 def test_where_a_bound_does_not_fit_the_memory_it_is_said_and_clusterings_are_found(
     monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: 5.0)
-    monkeypatch.setattr("sdpbb.memory_plan.LITTLE", 0.0)
+    monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: 5.0)
+    monkeypatch.setattr("sdpbb.run.memory_plan.LITTLE", 0.0)
     told, path = [], tmp_path / "run"
     linked = replace(SMALL, must_link=np.array([[0, 1], [2, 3]]))
     result = solve(linked, HASTY, told.append, checkpoint=path)
@@ -281,8 +281,8 @@ def test_where_a_bound_does_not_fit_the_memory_it_is_said_and_clusterings_are_fo
 
 
 def test_without_a_bound_an_interrupt_is_told_as_one(monkeypatch):
-    monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: 5.0)
-    monkeypatch.setattr("sdpbb.memory_plan.LITTLE", 0.0)
+    monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: 5.0)
+    monkeypatch.setattr("sdpbb.run.memory_plan.LITTLE", 0.0)
     interrupt = threading.Event()
 
     def press(*arguments):
@@ -302,7 +302,7 @@ def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
     for n, k in ((700, 3), (700, 200)):
         contraction = contract(Instance(rng.normal(size=(n, 2)), k))
         for free in (0.0, 200.0, 400.0, 600.0, 1000.0, 3000.0, 1e6):
-            monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda free=free: free)
+            monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda free=free: free)
             plan = memory_plan(parameters, asked, contraction, is_resumed=False)
             if plan.is_without_bound:
                 continue
@@ -312,7 +312,7 @@ def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
             assert plan.parameters.workers * taken <= free
         assert plan.parameters == parameters
         # What has begun with one bounding goes on with it, or with none.
-        monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: 370.0)
+        monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: 370.0)
         resumed = memory_plan(parameters, asked, contraction, is_resumed=True)
         assert resumed.parameters.bounding == bounding
 
@@ -326,7 +326,7 @@ def test_no_more_workers_begin_than_fit_the_memory(monkeypatch):
 
     monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
     monkeypatch.setattr(
-        "sdpbb.bound_raising.memory_plan",
+        "sdpbb.run.bound_raising.memory_plan",
         lambda parameters, *_, is_resumed, is_local: MemoryPlan(
             replace(parameters, workers=2), 1.0, 1.0
         ),
@@ -344,7 +344,7 @@ def test_columns_alone_where_they_fit_and_both_bounds_do_not(monkeypatch):
         WORKER + (1.0 + SENT) * bounding_method(name).mebibytes(contraction)
         for name in ("hybrid", "colgen")
     )
-    monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: (hybrid + columns) / 2.0)
+    monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: (hybrid + columns) / 2.0)
     asked = bounding_method("hybrid")
     plan = memory_plan(SolverParameters(), asked, contraction, is_resumed=False)
     assert plan.parameters.bounding == "colgen"
@@ -356,8 +356,8 @@ def test_a_checkpoint_of_columns_alone_is_of_columns_alone(monkeypatch, tmp_path
     hybrid, columns = (
         bounding_method(name).mebibytes(contract(instance)) for name in ("hybrid", "colgen")
     )
-    monkeypatch.setattr("sdpbb.memory_plan.LITTLE", 0.0)
-    monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: (hybrid + columns) / 2.0)
+    monkeypatch.setattr("sdpbb.run.memory_plan.LITTLE", 0.0)
+    monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: (hybrid + columns) / 2.0)
     told = []
     result = solve(instance, SolverParameters(time_limit=1e-9), told.append, checkpoint=path)
     assert any(isinstance(event, MemoryShort) for event in told)

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.cli import ExitCode
+from sdpbb.app.cli import ExitCode
 from sdpbb.errors import ArchiveError, FileInUse, ParameterError
-from sdpbb.locks import only_writer
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem.formats import write_points
-from sdpbb.solver import resume, solve
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import resume, solve
+from sdpbb.runtime.locks import only_writer
 from tests.trees import HASTY, SMALL
 
 pytest.importorskip("fcntl")
 
 HOLDER = """
 import sys
-from sdpbb.locks import only_writer
+from sdpbb.runtime.locks import only_writer
 with only_writer(sys.argv[1], "run"):
     print("held", flush=True)
     sys.stdin.read()

@@ -7,8 +7,7 @@ import sys
 import pytest
 
 import sdpbb
-from sdpbb.logs import log
-from sdpbb.result import Result
+from sdpbb.run.logs import log
 from sdpbb.search.events import (
     CheckpointFailed,
     Compiling,
@@ -17,6 +16,7 @@ from sdpbb.search.events import (
     SubsetsChosen,
     WorkerLost,
 )
+from sdpbb.search.result import Result
 from tests.test_result import OPTIMAL
 
 POINTS = [[0.0], [0.1], [5.0], [5.1]]
@@ -68,8 +68,6 @@ def test_other_events_are_not_logged(caplog):
 
 
 def test_warnings_are_not_written_unless_asked_for():
-    script = (
-        "from sdpbb.logs import log\nfrom sdpbb.search.events import WorkerLost\nlog(WorkerLost(3))"
-    )
+    script = "from sdpbb.run.logs import log\nfrom sdpbb.search.events import WorkerLost\nlog(WorkerLost(3))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert done.stdout == done.stderr == b""

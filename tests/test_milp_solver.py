@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.backends.milp import integer_solver, load, using_integer_solver
-from sdpbb.cli import ExitCode, main
-from sdpbb.decomposition.parameters import DecompositionParameters
-from sdpbb.parameters import SearchParameters
+from sdpbb.app.cli import ExitCode, main
+from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.parameters import SearchParameters
+from sdpbb.runtime.backends.milp import integer_solver, load, using_integer_solver
 from sdpbb.search import evaluate
 from tests.backends.test_milp import programme
 
 
 def test_a_block_names_the_solver_of_programmes_that_name_none(monkeypatch):
     asked = []
-    monkeypatch.setattr("sdpbb.backends.gurobi.GurobiModel", asked.append)
+    monkeypatch.setattr("sdpbb.runtime.backends.gurobi.GurobiModel", asked.append)
     one = programme([1], [], [], [])
     with using_integer_solver("gurobi"):
         with using_integer_solver("auto"):  # as outside
@@ -57,7 +57,7 @@ def test_one_that_is_not_installed_is_told_before_anything_is_computed(
     pairs = tmp_path / "pairs.txt"
     pairs.write_text("CL 0 1\n")
     for command in ("solve", "sweep", "price"):
-        monkeypatch.setattr("sdpbb.run._Run.result", lambda run: pytest.fail("a run has begun"))
+        monkeypatch.setattr("sdpbb.run.run._Run.result", lambda run: pytest.fail("a run has begun"))
         clusters = ["-k", "2"] if command != "sweep" else ["-k", "2-3"]
         given = [command, str(points), *clusters, "--milp-solver", "gurobi"]
         given += ["--constraints", str(pairs)]

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from sdpbb.cli import ExitCode
+from sdpbb.app.cli import ExitCode
 from sdpbb.errors import BackendUnavailable
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
@@ -46,7 +46,11 @@ def no_computing(monkeypatch):
     def fail(*_arguments, **_named):
         raise AssertionError("something is computed")
 
-    for name in ("sdpbb.run._Run", "sdpbb.batch.run_batch", "heuristics.method.first_clustering"):
+    for name in (
+        "sdpbb.run.run._Run",
+        "sdpbb.questions.batch.run_batch",
+        "heuristics.method.first_clustering",
+    ):
         monkeypatch.setattr(name, fail)
 
 
@@ -68,7 +72,7 @@ def test_a_missing_package_is_told_before_anything_is_computed(
 
 
 def test_python_is_told_the_extra(monkeypatch):
-    from sdpbb.html_report import html_report
+    from sdpbb.plots.pages import html_report
 
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     instance = Instance([[0.0], [1.0]], k=2)

@@ -6,7 +6,14 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import sdpbb
-from sdpbb.notebook import FIRST, LAST, NotebookStream, announcement, in_notebook, progress_table
+from sdpbb.run.notebook import (
+    FIRST,
+    LAST,
+    NotebookStream,
+    announcement,
+    in_notebook,
+    progress_table,
+)
 from sdpbb.search.events import Compiling, ignore
 
 POINTS = [[0.0], [0.1], [5.0], [5.1]]

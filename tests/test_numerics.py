@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sdpbb import Instance, SolverParameters, solve
-from sdpbb.result import Result, SolutionStatus
+from sdpbb.search.result import Result, SolutionStatus
 from tests.enumeration import random_instance
 from tests.oracles.exact import Exact, least_cost
 

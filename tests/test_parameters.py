@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.parameters import MultiStartParameters
-from sdpbb.batch import BatchParameters
 from sdpbb.bounds.colgen.parameters import (
     CentreParameters,
     EnumerationParameters,
@@ -27,9 +26,10 @@ from sdpbb.bounds.sdp.parameters import (
     SdpParameters,
     SpectrumParameters,
 )
-from sdpbb.declaration import declarations, own_declarations, value_text
 from sdpbb.errors import ParameterError
-from sdpbb.parameters import SolverParameters
+from sdpbb.questions.batch import BatchParameters
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.runtime.declaration import declarations, own_declarations, value_text
 from sdpbb.search.parameters import SearchParameters
 
 HUGE = 10**5000

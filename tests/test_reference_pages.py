@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sdpbb
-from sdpbb.cli.app import COMMANDS
+from sdpbb.app.cli.app import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.checkpoint import SavedRun, read_checkpoint, write_checkpoint
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import (
     AllOf,
@@ -19,7 +18,8 @@ from sdpbb.problem import (
     MinimumDifference,
     SoftCannotLinks,
 )
-from sdpbb.refusals import check_compatibility
+from sdpbb.run.checkpoint import SavedRun, read_checkpoint, write_checkpoint
+from sdpbb.run.refusals import check_compatibility
 
 POINTS = np.random.default_rng(0).normal(size=(8, 2))
 

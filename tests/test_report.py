@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.report import (
+from sdpbb.run.report import (
     HEADING,
     LEGEND,
     SIZES_OF_SUBSETS,
@@ -19,7 +19,7 @@ from sdpbb.report import (
     result_json,
     summary,
 )
-from sdpbb.result import Result, SolutionStatus, Statistics, Termination
+from sdpbb.runtime.values import rounded_down
 from sdpbb.search.events import (
     CheckpointFailed,
     Compiling,
@@ -31,7 +31,7 @@ from sdpbb.search.events import (
     SubsetsChosen,
     WorkerLost,
 )
-from sdpbb.values import rounded_down
+from sdpbb.search.result import Result, SolutionStatus, Statistics, Termination
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 
 STARTED = Started("iris", 150, 4, 3, 19, 18, 131, 17)

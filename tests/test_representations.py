@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.batch.outcome import BatchResult
-from sdpbb.explanation.check import constraint_report
-from sdpbb.markup import markup
 from sdpbb.problem import Origin
-from sdpbb.result import Result
-from sdpbb.sweeps.report import SweepEntry
+from sdpbb.questions.batch.outcome import BatchResult
+from sdpbb.questions.sweeps.report import SweepEntry
+from sdpbb.run.explanation.check import constraint_report
+from sdpbb.runtime.markup import markup
+from sdpbb.search.result import Result
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 
 NAME = "<script>alert(1)</script>"

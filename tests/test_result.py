@@ -8,8 +8,8 @@ import pytest
 from sdpbb.errors import BackendUnavailable
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Origin, Partition
 from sdpbb.problem.scaling import standardization
-from sdpbb.result import Result, SolutionStatus, Statistics, Termination, relative_gap
-from sdpbb.solver import solve
+from sdpbb.run.solver import solve
+from sdpbb.search.result import Result, SolutionStatus, Statistics, Termination, relative_gap
 
 PARTITION = Partition(np.array([0, 1, 1]))
 PROOF = Infeasibility(InfeasibilityKind.CLIQUE, (0, 1, 2))

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.checkpoint import SavedRun, read_checkpoint, write_checkpoint
-from sdpbb.cli import ExitCode, main
+from sdpbb.app.cli import ExitCode, main
 from sdpbb.errors import BackendFailure, ParameterError
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
-from sdpbb.report import ProgressTable
-from sdpbb.result import SolutionStatus, Termination
+from sdpbb.run.checkpoint import SavedRun, read_checkpoint, write_checkpoint
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.report import ProgressTable
+from sdpbb.run.solver import _with_changes, resume, solve
 from sdpbb.search.events import Progress, Resumed, Started
-from sdpbb.solver import _with_changes, resume, solve
+from sdpbb.search.result import SolutionStatus, Termination
 from tests.enumeration import optimum, random_instance
 from tests.graphs import cycle, mycielski
 from tests.trees import (
@@ -91,7 +91,7 @@ def test_a_proof_of_infeasibility_is_reported_again(path, monkeypatch):
     instance = Instance(np.arange(11.0)[:, None], 3, cannot_link=np.argwhere(np.triu(graph)))
     result = solve(instance, checkpoint=path)
     assert result.status is SolutionStatus.INFEASIBLE
-    monkeypatch.setattr("sdpbb.run.first_clustering", None)  # not sought again
+    monkeypatch.setattr("sdpbb.run.run.first_clustering", None)  # not sought again
     again = resume(path)
     assert again.infeasibility == result.infeasibility
     assert again.statistics.n_blocks == 11
@@ -100,7 +100,7 @@ def test_a_proof_of_infeasibility_is_reported_again(path, monkeypatch):
 @pytest.mark.long
 def test_what_had_no_clustering_yet_is_begun_again(path):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sdpbb.run.first_clustering", lambda contraction, time_left: None)
+        patch.setattr("sdpbb.run.run.first_clustering", lambda contraction, time_left: None)
         result = solve(SMALL, replace(HASTY, time_limit=1.0), checkpoint=path)
     assert (result.status, result.termination) == (SolutionStatus.UNKNOWN, Termination.TIME_LIMIT)
     result = resume(path, time_limit=math.inf)
@@ -322,7 +322,7 @@ def test_options_of_resume_reach_the_engine(run, path, tmp_path, monkeypatch):
         calls.append((arguments[0], arguments[3], changes))
         raise ParameterError("time_limit = 0.0: expected seconds > 0")
 
-    monkeypatch.setattr("sdpbb.solver.resume", engine)
+    monkeypatch.setattr("sdpbb.run.solver.resume", engine)
     write_checkpoint(path, SavedRun(SMALL, HASTY))
     limits = ["--time-limit", 5, "--node-limit", 6, "--memory-limit", 7]
     others = ["--workers", 2, "--dask", "x", "--checkpoint", tmp_path / "new"]
@@ -373,7 +373,7 @@ def make_damaged(path):
 
 def make_of_another_version(path):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sdpbb.archive.file.installed_version", lambda: "9.9.9")
+        patch.setattr("sdpbb.runtime.archive.file.installed_version", lambda: "9.9.9")
         write_checkpoint(path, SavedRun(SMALL, HASTY))
     return f"written by sdpbb 9.9.9; this is {sdpbb.__version__} (sdpbb 9.9.9 can resume it)"
 
@@ -419,11 +419,11 @@ def test_the_log_says_where_a_run_goes_on(capsys):
 
 # The command, but with checkpoints as often as there is something to write.
 SCRIPT = """
-import sdpbb.checkpoint
+import sdpbb.run.checkpoint
 import sdpbb.search.evaluations
 import sdpbb.search.workforce
 from sdpbb.__main__ import main
-sdpbb.checkpoint.INTERVAL, sdpbb.checkpoint.SHARE = 0.0, 1.0
+sdpbb.run.checkpoint.INTERVAL, sdpbb.run.checkpoint.SHARE = 0.0, 1.0
 sdpbb.search.evaluations.SHORTEST_SLICE = 0.05
 
 

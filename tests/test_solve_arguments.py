@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.declaration import own_declarations
 from sdpbb.errors import InstanceError, InstanceNote, ParameterError
-from sdpbb.solve_arguments import SolveArguments, stated_run
+from sdpbb.run.solve_arguments import SolveArguments, stated_run
+from sdpbb.runtime.declaration import own_declarations
 
 POINTS = np.array([[0.0], [0.1], [5.0], [5.1]])
 INSTANCE = sdpbb.Instance(POINTS, 2)

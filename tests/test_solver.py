@@ -14,12 +14,12 @@ from heuristics.parameters import HeuristicSchedule
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.errors import ParameterError
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition, contract
-from sdpbb.result import SolutionStatus, Termination
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import solve
 from sdpbb.search.events import Finished, Progress, Started
 from sdpbb.search.parameters import SearchParameters
-from sdpbb.solver import solve
+from sdpbb.search.result import SolutionStatus, Termination
 from tests.enumeration import optimum, random_instance, sums_of_squares
 from tests.examples import examples
 
@@ -292,7 +292,7 @@ def test_differences_at_the_edge_of_precision():
 
 
 def test_no_verdict_on_feasibility_within_the_time_limit(hard, monkeypatch):
-    monkeypatch.setattr("sdpbb.run.first_clustering", lambda contraction, time_left: None)
+    monkeypatch.setattr("sdpbb.run.run.first_clustering", lambda contraction, time_left: None)
     result = solve(hard, SolverParameters(time_limit=5.0))
     assert (result.status, result.termination) == (
         SolutionStatus.UNKNOWN,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.errors import BackendUnavailable
-from sdpbb.values import finite_or_none, json_text, pandas_module, percent_up, rounded_down
+from sdpbb.runtime.values import finite_or_none, json_text, pandas_module, percent_up, rounded_down
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 17))

@@ -9,13 +9,13 @@ import pytest
 
 import sdpbb
 from heuristics.result import centres_of
-from sdpbb.archive.encoding import Decoder, Encoder
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.errors import ArchiveError, InstanceError
-from sdpbb.html_report.clusters import _within
 from sdpbb.plots import plot_clusters
+from sdpbb.plots.pages.clusters import _within
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.weights import weight_exponent
+from sdpbb.runtime.archive.encoding import Decoder, Encoder
 from tests.constrained import KINDS, constrained_instance
 from tests.enumeration import (
     clusterings,

@@ -20,18 +20,18 @@ import psutil
 import pytest
 
 from sdpbb import read_instance
+from sdpbb.app.cli import ExitCode
 from sdpbb.bounds.sdp.cuts import SeparationParameters
 from sdpbb.bounds.sdp.cuts.stars import StarCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.checkpoint import SavedRun, write_checkpoint
-from sdpbb.cli import ExitCode
-from sdpbb.executors.scheduler import Scheduler
-from sdpbb.parameters import SolverParameters
-from sdpbb.report import ProgressTable
-from sdpbb.result import SolutionStatus, Termination
+from sdpbb.run.checkpoint import SavedRun, write_checkpoint
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.report import ProgressTable
+from sdpbb.run.solver import solve
+from sdpbb.runtime.executors.scheduler import Scheduler
 from sdpbb.search.events import WorkerLost
 from sdpbb.search.parameters import SearchParameters
-from sdpbb.solver import solve
+from sdpbb.search.result import SolutionStatus, Termination
 from tests.enumeration import optimum, random_instance
 from tests.trees import (
     CHOICE,

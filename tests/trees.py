@@ -14,8 +14,8 @@ from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import BackendFailure
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
+from sdpbb.run.parameters import SolverParameters
 from sdpbb.search.parameters import SearchParameters
 
 PLAIN = SearchParameters(fixing=False)

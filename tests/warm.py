@@ -64,7 +64,7 @@ def shim(folder: Path, path: Path) -> None:
 
 
 class WarmProcess:
-    """A script with its arguments, or a worker in the place of sdpbb.executors.processes' own."""
+    """A script with its arguments, or a worker in the place of sdpbb.runtime.executors.processes' own."""
 
     def __init__(self, path: Path, errors, arguments=None):
         there = socket.socket(socket.AF_UNIX)
@@ -125,10 +125,10 @@ def workers_below(process: psutil.Process) -> list[psutil.Process]:
 
 def serve(path: str) -> None:
     """Import, say that all is ready, and answer."""
-    import sdpbb.solver  # noqa: F401
-    from sdpbb.cli.app import main  # noqa: F401
-    from sdpbb.executors import processes
-    from sdpbb.kernels import exercise_part, parts_of
+    import sdpbb.run.solver  # noqa: F401
+    from sdpbb.app.cli.app import main  # noqa: F401
+    from sdpbb.run.kernels import exercise_part, parts_of
+    from sdpbb.runtime.executors import processes
 
     with contextlib.suppress(ImportError):
         import matplotlib.pyplot  # noqa: F401
@@ -177,11 +177,11 @@ def answer(call, descriptors) -> None:
     os.environ.clear()
     os.environ.update(environment)
     if arguments is None:
-        from sdpbb.executors import worker
+        from sdpbb.runtime.executors import worker
 
         sys.path[:] = path
         worker.main()
-    from sdpbb.cli.app import main
+    from sdpbb.app.cli.app import main
 
     sys.stdin, sys.stdout, sys.stderr = (
         open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115

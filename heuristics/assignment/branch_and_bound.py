@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Neighbours
-from sdpbb.arrays import NONE, Integers, Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import NONE, Integers, Reals
+from sdpbb.runtime.jit import njit
 
 # Entries of costs looked at for one component: a few milliseconds.
 WORK = 2_000_000

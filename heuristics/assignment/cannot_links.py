@@ -31,9 +31,9 @@ from heuristics.assignment.potts import Potts, adjacency_lists
 from heuristics.assignment.tables import Tables, lay_out
 from heuristics.kmeans_steps import nearest_labels
 from sdpbb.errors import ParameterError
-from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility
-from sdpbb.time_left import TimeLeft, check_time, chunks, no_limit
+from sdpbb.problem.feasibility import find_feasible
+from sdpbb.runtime.time_left import TimeLeft, check_time, chunks, no_limit
 
 # Dynamic programming over all components together may take this many times the budget of one, and
 # this many times between two looks at the time.
@@ -47,7 +47,7 @@ class Assignment:
 
     Parameters
     ----------
-    contraction : must have a clustering (see `sdpbb.feasibility.find_feasible`)
+    contraction : must have a clustering (see `sdpbb.problem.feasibility.find_feasible`)
     table_budget : entries of dynamic programming allowed to one component; the components over it
         are searched, and those that are left then are integer programmes, solved by HiGHS
     time_limit : seconds allowed to integer programmes over all calls together, >= 0; each may take

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import adjacency_lists
-from sdpbb.arrays import Integers
-from sdpbb.jit import njit
 from sdpbb.problem.graph import connected_components
-from sdpbb.time_left import TimeLeft, check_time, no_limit
+from sdpbb.runtime.arrays import Integers
+from sdpbb.runtime.jit import njit
+from sdpbb.runtime.time_left import TimeLeft, check_time, no_limit
 
 # For so many blocks, all labellings are more than any table has entries.
 FEW_BLOCKS = 64

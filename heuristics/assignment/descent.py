@@ -22,9 +22,9 @@ from heuristics.assignment.tally import (
     relabel,
     tally_of,
 )
-from sdpbb.arrays import NONE, Booleans, Integers
-from sdpbb.jit import njit
-from sdpbb.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
+from sdpbb.runtime.arrays import NONE, Booleans, Integers
+from sdpbb.runtime.jit import njit
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
 # Moves of the tabu search over the objective without an improvement, at most: for each block, and
 # in all; and no more than about a second takes.

@@ -24,9 +24,9 @@ from heuristics.assignment.tally import (
     steps_of_relabelling,
     tally_of,
 )
-from sdpbb.arrays import NONE, Integers
-from sdpbb.jit import njit
-from sdpbb.time_left import OutOfTime, TimeLeft, chunks, no_limit
+from sdpbb.runtime.arrays import NONE, Integers
+from sdpbb.runtime.jit import njit
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, chunks, no_limit
 
 # Moves of the tabu search over broken pairs, at most: for each block, and at least.
 MOVES_PER_BLOCK, MOVES = 200, 200_000

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts
-from sdpbb.arrays import Integers, Reals
-from sdpbb.jit import njit
-from sdpbb.time_left import TimeLeft, check_time, no_limit
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
+from sdpbb.runtime.time_left import TimeLeft, check_time, no_limit
 
 
 def fill_by_objective(potts: Potts, labels: NDArray[np.int64], k: int) -> NDArray[np.int64]:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.arrays import Integers
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Integers
+from sdpbb.runtime.jit import njit
 
 
 class Network(NamedTuple):

@@ -22,10 +22,10 @@ from scipy.sparse import csr_array
 
 from heuristics.assignment.parameters import MAX_ROWS, ROWS_PER_SECOND
 from heuristics.assignment.potts import Potts
-from sdpbb.backends import IntegerSolver
-from sdpbb.backends.milp import BinaryModel, load
-from sdpbb.backends.programme import BinaryProgramme, MilpStatus
-from sdpbb.time_left import TimeLeft, no_limit
+from sdpbb.runtime.backends import IntegerSolver
+from sdpbb.runtime.backends.milp import BinaryModel, load
+from sdpbb.runtime.backends.programme import BinaryProgramme, MilpStatus
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 
 class ProgrammeSolution(NamedTuple):
@@ -49,7 +49,7 @@ class AssignmentProgramme:
     ----------
     potts : gives blocks, candidates and pairs with the signs of their weights; labels of infinite
         cost are left in, and forbidden by `minimise`
-    solver : as `sdpbb.backends.milp.load` has it
+    solver : as `sdpbb.runtime.backends.milp.load` has it
     """
 
     def __init__(self, potts: Potts, solver: IntegerSolver = "auto") -> None:

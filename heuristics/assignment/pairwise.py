@@ -12,7 +12,7 @@ from heuristics.assignment.parameters import AssignmentParameters
 from heuristics.assignment.potts import PairGraph, Potts
 from heuristics.assignment.potts_solver import Structure, minimise
 from sdpbb.errors import ParameterError
-from sdpbb.time_left import TimeLeft, at_most, no_limit
+from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sdpbb.backends import IntegerSolver
-from sdpbb.declaration import Parameters, parameter
+from sdpbb.runtime.backends import IntegerSolver
+from sdpbb.runtime.declaration import Parameters, parameter
 
 TABLE_BUDGET = 1_000_000
 """Entries of dynamic programming for one component, sum over its blocks of q^(|S|+1). At about

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.arrays import NONE, Integers, Reals
 from sdpbb.errors import ParameterError
-from sdpbb.jit import njit
 from sdpbb.problem import Contraction, Instance, SoftPairs
+from sdpbb.runtime.arrays import NONE, Integers, Reals
+from sdpbb.runtime.jit import njit
 
 
 class Neighbours(NamedTuple):

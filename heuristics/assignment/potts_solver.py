@@ -24,9 +24,9 @@ from heuristics.assignment.potts import Potts
 from heuristics.assignment.reduction import reduce_potts, without_dominated
 from heuristics.assignment.roof_duality import find_satisfying, roof_dual
 from heuristics.assignment.tables import lay_out
-from sdpbb.arrays import Booleans, Integers
-from sdpbb.jit import njit
-from sdpbb.time_left import TimeLeft, at_most, no_limit
+from sdpbb.runtime.arrays import Booleans, Integers
+from sdpbb.runtime.jit import njit
+from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
 
 # Dynamic programming over all components together may take this many times the budget of one.
 BUDGETS = 20

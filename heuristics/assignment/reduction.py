@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Links, Potts, cluster_of, place
-from sdpbb.arrays import NONE, Booleans, Integers, Reals
-from sdpbb.jit import njit
-from sdpbb.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
+from sdpbb.runtime.arrays import NONE, Booleans, Integers, Reals
+from sdpbb.runtime.jit import njit
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
 # Sweeps of dominance at most; few labels are left out after the first ones.
 DOMINANCE_SWEEPS = 20

@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 
 from heuristics.assignment.flow import Network, augment, network
 from heuristics.assignment.potts import Potts
-from sdpbb.arrays import Booleans, Integers
-from sdpbb.jit import njit
-from sdpbb.time_left import TimeLeft, no_limit
+from sdpbb.runtime.arrays import Booleans, Integers
+from sdpbb.runtime.jit import njit
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 # All finite coefficients together, after scaling to integers: flows are then exact, and what is
 # proven of the rounded coefficients is wrong by half a unit for each of them at most.

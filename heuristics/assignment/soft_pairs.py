@@ -9,7 +9,7 @@ from heuristics.assignment.pairwise import PairwiseAssignment
 from heuristics.assignment.parameters import AssignmentParameters
 from heuristics.assignment.potts import PairGraph
 from sdpbb.problem import Contraction
-from sdpbb.time_left import OutOfTime, TimeLeft, no_limit
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, no_limit
 
 # Seconds of one step for searches: most components of soft pairs need none.
 STEP_SECONDS = 0.2

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment.components import Narrow
-from sdpbb.arrays import Integers, Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
 
 
 class Tables(NamedTuple):

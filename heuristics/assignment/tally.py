@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Links, Potts, cluster_of, place
-from sdpbb.arrays import NONE, Integers
-from sdpbb.jit import njit
-from sdpbb.time_left import TimeLeft, chunks, no_limit
+from sdpbb.runtime.arrays import NONE, Integers
+from sdpbb.runtime.jit import njit
+from sdpbb.runtime.time_left import TimeLeft, chunks, no_limit
 
 # Steps of a tabu search between two looks at the time, about 0.1 s.
 LOOKS = 10_000_000

@@ -20,8 +20,8 @@ from heuristics.centre_swaps.state import (
     Trial,
 )
 from heuristics.centre_swaps.trials import swap
-from sdpbb.arrays import Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Reals
+from sdpbb.runtime.jit import njit
 
 # Random numbers in [0, 1) that a trial takes.
 DRAWS = 5

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from heuristics.centre_swaps.state import BlockData, Clusters, Journal
-from sdpbb.arrays import Integers, Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
 
 # Where a block leaves less than this share of the weight of its cluster behind, the centre is
 # computed anew: differences of nearly equal sums have lost too many digits.

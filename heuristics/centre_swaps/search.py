@@ -19,7 +19,7 @@ from heuristics.centre_swaps.state import (
 )
 from heuristics.local_search import MINIMUM_IMPROVEMENT
 from sdpbb.problem import Contraction
-from sdpbb.time_left import WORK, TimeLeft, chunks, no_limit
+from sdpbb.runtime.time_left import WORK, TimeLeft, chunks, no_limit
 
 # Centres near each centre that its blocks look at. In the plane about six have a border with it.
 NEAR = 12

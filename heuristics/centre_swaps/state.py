@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from heuristics.assignment.potts import adjacency_lists
 from heuristics.kmeans_steps import cluster_means
-from sdpbb.arrays import Integers, Reals
 from sdpbb.problem import Contraction
+from sdpbb.runtime.arrays import Integers, Reals
 
 # Entries of the counts of a search.
 TRIALS, LAST_KEPT, DISTANCES = range(3)

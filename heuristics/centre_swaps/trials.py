@@ -14,7 +14,7 @@ from heuristics.centre_swaps.state import (
     Rounds,
     Trial,
 )
-from sdpbb.jit import njit
+from sdpbb.runtime.jit import njit
 
 # A descent is left if so many rounds, each as good as its last one, would not take it to the goal.
 PATIENCE = 10.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from heuristics.local_search.state import change_of_exchange
-from sdpbb.arrays import NONE, ZERO, Integers, Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import NONE, ZERO, Integers, Reals
+from sdpbb.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.arrays import Booleans, Integers, Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Booleans, Integers, Reals
+from sdpbb.runtime.jit import njit
 
 # A move nearly improves where it costs less than this times what it saves: while means change but
 # little, no other will improve.

@@ -10,7 +10,7 @@ from heuristics.local_search.moves import move_blocks
 from heuristics.local_search.state import ClusterSums, LinkLists, SoftLists
 from heuristics.local_search.swaps import count_linked, swap_pairs
 from sdpbb.problem import Contraction
-from sdpbb.time_left import WORK, TimeLeft, no_limit
+from sdpbb.runtime.time_left import WORK, TimeLeft, no_limit
 
 # An exchange counts if it improves by more than this share of the total sum of squares: far above
 # the rounding of its change (about 1e-15 of the total), so that the descent terminates.

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.kmeans_steps import cluster_sums
-from sdpbb.arrays import Reals
-from sdpbb.jit import njit
 from sdpbb.problem import Contraction
+from sdpbb.runtime.arrays import Reals
+from sdpbb.runtime.jit import njit
 
 
 class LinkLists(NamedTuple):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from heuristics.local_search.state import change_of_exchange
-from sdpbb.arrays import Integers, Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from heuristics.kmeans_steps import nearest_labels
 from heuristics.sizes.flow_kernels import sized_labels
 from heuristics.sizes.repair_kernels import repaired_labels
-from sdpbb.arrays import Reals
-from sdpbb.backends import IntegerSolver
-from sdpbb.jit import njit
-from sdpbb.packing import Packing, packed_exactly, size_bounds
 from sdpbb.problem import Contraction
+from sdpbb.problem.packing import Packing, packed_exactly, size_bounds
 from sdpbb.problem.soft_blocks import SoftBlocks
-from sdpbb.time_left import TimeLeft, at_most, check_time
+from sdpbb.runtime.arrays import Reals
+from sdpbb.runtime.backends import IntegerSolver
+from sdpbb.runtime.jit import njit
+from sdpbb.runtime.time_left import TimeLeft, at_most, check_time
 
 # Blocks times clusters of integer programmes; and where a repair does, too, and many starts count.
 MOST_VARIABLES, FEW_VARIABLES = 50_000, 5_000
@@ -41,7 +41,7 @@ class SizedAssignment:
         """Prepare the step.
 
         seconds : for all integer programmes together
-        solver : of integer programmes, as `sdpbb.backends.milp.load` has it
+        solver : of integer programmes, as `sdpbb.runtime.backends.milp.load` has it
         is_exact : whether these are solved in the place of repairs wherever they are not too large
         """
         self._contraction = contraction

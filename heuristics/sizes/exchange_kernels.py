@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from heuristics.local_search.state import SoftLists
 from heuristics.sizes.shifts import Shifts, empty_shifts, find_all_shifts, renew_shifts
-from sdpbb.arrays import Booleans, Integers, Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Booleans, Integers, Reals
+from sdpbb.runtime.jit import njit
 
 
 class LimitedBlocks(NamedTuple):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heuristics.local_search.state import SoftLists
 from heuristics.sizes.exchange_kernels import LimitedBlocks, exchange
 from sdpbb.problem import Contraction
-from sdpbb.time_left import WORK
+from sdpbb.runtime.time_left import WORK
 
 # Blocks up to which pairs of them are swapped, and their coordinates times their squared number.
 SWAP_BLOCKS, SWAP_WORK = 2_000, 2_000_000_000

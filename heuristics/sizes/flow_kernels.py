@@ -23,8 +23,8 @@ from heuristics.sizes.shift_heaps import (
     shift_price,
     take_out,
 )
-from sdpbb.arrays import Booleans, Integers, Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Booleans, Integers, Reals
+from sdpbb.runtime.jit import njit
 
 # Part of the greatest cost up to which a saving is mere rounding.
 ROUNDING = 1e-12

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heuristics.kmeans_steps import KMeansLabels, alternate_kmeans, explained
 from heuristics.sizes.assignment import SizedAssignment
 from sdpbb.problem import Contraction
-from sdpbb.time_left import OutOfTime, TimeLeft
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft
 
 
 class SizedKMeans:

@@ -11,7 +11,7 @@ from heuristics.assignment import AssignmentParameters, AssignmentSolution, Pair
 from heuristics.sizes.assignment import SizedAssignment
 from sdpbb.problem import Contraction
 from sdpbb.problem.soft_blocks import SoftBlocks
-from sdpbb.time_left import TimeLeft, at_most, no_limit
+from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
 
 
 class SizedPairwiseAssignment:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.arrays import Integers, Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)

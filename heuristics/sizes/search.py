@@ -27,7 +27,7 @@ from heuristics.starts import (
 )
 from sdpbb.problem import Contraction
 from sdpbb.problem.graph import by_first_occurrence
-from sdpbb.time_left import OutOfTime, TimeLeft, check_time, with_stop
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, with_stop
 
 # Starts in a row that may find nothing better where each takes integer programmes: of 8 points, 15
 # of them took ten times as long as the bound of a node.

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.arrays import NONE, Integers, Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import NONE, Integers, Reals
+from sdpbb.runtime.jit import njit
 
 Links = NDArray[np.int32]
 

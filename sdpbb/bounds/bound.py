@@ -9,8 +9,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
-from sdpbb.time_left import TimeLeft, no_limit
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 
 @stored

@@ -12,7 +12,6 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import (
     BoundProgress,
     BoundRun,
@@ -31,7 +30,8 @@ from sdpbb.checker.rules import BlockRules, Rules, over_blocks
 from sdpbb.checker.size_rules import with_size_limits
 from sdpbb.checker.soft import CheckedSoftPairs
 from sdpbb.problem import Contraction, Instance
-from sdpbb.time_left import OutOfTime, TimeLeft, check_time, no_limit
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
 
 # Rounded dual values prove a little less than those of a run. So the run goes on until its bound
 # exceeds the cutoff by this part, which is little beside `LEAST_CERTIFIED_GAP`.

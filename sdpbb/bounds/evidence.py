@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sdpbb.archive.stored import stored
 from sdpbb.checker.cuts import FAMILIES, Cuts
 from sdpbb.checker.evidence import Enumerated, Evidence, Lagrangian, Semidefinite
+from sdpbb.runtime.archive.stored import stored
 
 __all__ = ["Cuts", "Enumerated", "Evidence", "Lagrangian", "Semidefinite"]
 

@@ -115,7 +115,7 @@ class _ColourSearch:
 
     The vertex with the fewest colours left is next. Of the colours that no vertex has yet only the
     first is tried, since they differ by name alone. The engine has a search of its own on purpose
-    (`sdpbb.colouring.exact`): the checker relies on none of its code.
+    (`sdpbb.problem.colouring.exact`): the checker relies on none of its code.
     """
 
     def __init__(self, neighbours: list[int], vertices: int, k: int, budget: _Budget) -> None:

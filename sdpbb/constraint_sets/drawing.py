@@ -10,7 +10,7 @@ import numpy as np
 from sdpbb.constraint_sets import procedures
 from sdpbb.errors import ParameterError
 from sdpbb.problem.files.constraints import Constraints
-from sdpbb.values import counted
+from sdpbb.runtime.values import counted
 
 
 @dataclass(frozen=True)

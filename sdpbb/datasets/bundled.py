@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import datasets as classic
 
-from sdpbb.declaration import did_you_mean
 from sdpbb.errors import InstanceError, InstanceNote
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import read_instance
-from sdpbb.values import pandas_module
+from sdpbb.runtime.declaration import did_you_mean
+from sdpbb.runtime.values import pandas_module
 
 if TYPE_CHECKING:
     import pandas as pd

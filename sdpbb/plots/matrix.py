@@ -28,7 +28,7 @@ def plot_matrix(affinity: ArrayLike, labels: ArrayLike, ax: Axes | None = None) 
 
     Parameters
     ----------
-    affinity : (m, m) symmetric and nonnegative (see `sdpbb.methods.RootRelaxation`)
+    affinity : (m, m) symmetric and nonnegative (see `sdpbb.run.methods.RootRelaxation`)
     labels : (m,) integers, the clusters to sort by
 
     Raises

@@ -45,8 +45,8 @@ def solved_relaxation(
         If there are constraints on clusters, beyond pairs, or too many blocks.
     """
     # The engine is imported here: what draws other pictures does without.
-    from sdpbb.feasibility import find_feasible
-    from sdpbb.methods import RootRelaxation, size_problem
+    from sdpbb.problem.feasibility import find_feasible
+    from sdpbb.run.methods import RootRelaxation, size_problem
 
     if instance.has_constraints_beyond_pairs:
         raise InstanceError(

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import FilePath, shown_path
 from sdpbb.plots.profile import SolvedRuns
 from sdpbb.problem.textfile import open_text, shown
+from sdpbb.runtime.files import FilePath, shown_path
 
 # Of runs that have an answer: the optimum, or that there is no clustering.
 SOLVED = ("optimal", "infeasible")

@@ -7,9 +7,9 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from sdpbb.errors import BackendUnavailable, ParameterError
-from sdpbb.extras import install_command
-from sdpbb.files import FilePath, replacement, shown_path
-from sdpbb.values import shortened
+from sdpbb.runtime.extras import install_command
+from sdpbb.runtime.files import FilePath, replacement, shown_path
+from sdpbb.runtime.values import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,7 +140,7 @@ def save(ax: Axes, path: FilePath) -> None:
     ParameterError
         For another ending.
     OSError
-        See `sdpbb.files.replacement`.
+        See `sdpbb.runtime.files.replacement`.
     """
     problem = format_problem(os.fspath(path))
     if problem:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.files import FilePath, shown_path
 from sdpbb.plots.style import (
     BLUE,
     GREEN,
@@ -23,6 +22,7 @@ from sdpbb.plots.style import (
     finish,
     require_matplotlib,
 )
+from sdpbb.runtime.files import FilePath, shown_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

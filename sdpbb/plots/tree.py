@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import ParameterError
-from sdpbb.files import shown_path
 from sdpbb.plots.style import (
     BLUE,
     INK,
@@ -22,9 +21,10 @@ from sdpbb.plots.style import (
     axes_or_new,
     finish,
 )
+from sdpbb.runtime.files import shown_path
+from sdpbb.runtime.values import rounded_down
 from sdpbb.search.events import NodeEnd
-from sdpbb.traces.trace import Trace
-from sdpbb.values import rounded_down
+from sdpbb.search.traces.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
 from sdpbb.problem.frames import is_frame
 from sdpbb.problem.integers import inexact_entries, inexact_integer_message, may_be_inexact
+from sdpbb.runtime.archive.stored import stored
 
 # Coordinates, and differences between them, whose squares and sums of squares are neither infinite
 # nor without digits.

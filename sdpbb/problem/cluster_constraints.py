@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
 from sdpbb.problem.budgets import PointBudget
 from sdpbb.problem.coordinates import pairs_farther_than
+from sdpbb.runtime.archive.stored import stored
 
 
 class ClusterConstraint(ABC):

@@ -252,7 +252,7 @@ def contract(
     for k = 2, k + 1 mutually cannot-linked blocks, fewer than k blocks, a block that violates a
     constraint on clusters, more in all blocks than the budgets of k clusters, or limits on sizes or
     weights that no k clusters are within, or not the blocks where each is a cluster. That a
-    Contraction is returned does not prove feasibility: see `sdpbb.feasibility`.
+    Contraction is returned does not prove feasibility: see `sdpbb.problem.feasibility`.
 
     Two blocks whose union violates a constraint on clusters are cannot-linked, as are points that
     one forbids to link. Constraints without a compiled form are asked about pairs of blocks only

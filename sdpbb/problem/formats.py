@@ -59,7 +59,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sdpbb.files import FilePath
 from sdpbb.problem.files.constraint_formats import (
     CONSTRAINT_FORMATS,
     constraints_text,
@@ -77,6 +76,7 @@ from sdpbb.problem.files.labels import (
 from sdpbb.problem.files.points import read_points, write_points
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.table import PointTable
+from sdpbb.runtime.files import FilePath
 
 __all__ = [
     "CONSTRAINT_FORMATS",

@@ -22,7 +22,7 @@ from sdpbb.problem.table import (
     hint_at_similar,
     quoted,
 )
-from sdpbb.values import is_missing
+from sdpbb.runtime.values import is_missing
 
 _FEATURES = (
     "numbers, or to leave the column out (drop), or to name the rows by it (index_column), or "

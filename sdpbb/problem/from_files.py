@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from sdpbb.files import FilePath
 from sdpbb.problem.files.long_reading import reading_file
 from sdpbb.problem.files.points import read_points
 from sdpbb.problem.sources import stated_in_file
 from sdpbb.problem.table import PointTable
+from sdpbb.runtime.files import FilePath
 
 
 class FromFiles:

@@ -8,10 +8,10 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import FilePath
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.sources import stated_in_file
+from sdpbb.runtime.files import FilePath
 
 
 class FromPoints:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from sdpbb.archive.stored import stored
 from sdpbb.problem.textfile import name_in_file
-from sdpbb.values import counted
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.values import counted
 
 
 @stored

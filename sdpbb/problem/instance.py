@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
-from sdpbb.markup import card
 from sdpbb.problem.checks import (
     SoftPairs,
     check_no_distances,
@@ -39,7 +37,9 @@ from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.size_limits import checked_size, checked_sizes
 from sdpbb.problem.weight_limits import checked_weight
 from sdpbb.problem.weights import in_mean_units
-from sdpbb.values import counted
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.markup import card
+from sdpbb.runtime.values import counted
 
 # Names of features that a notebook shows.
 SHOWN_NAMES = 8

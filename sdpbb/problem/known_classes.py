@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
 from sdpbb.problem.textfile import is_missing_word, is_number, shown
-from sdpbb.values import is_missing
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.values import is_missing
 
 # Classes that a message names.
 SHOWN = 6

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError, InstanceNote, ParameterError, warn_caller
 from sdpbb.problem.table import PointTable, quoted
 from sdpbb.problem.textfile import shown
-from sdpbb.values import counted
+from sdpbb.runtime.values import counted
 
 MISSING = ("drop-rows", "mean", "median")
 """What can be done about missing values."""

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
-from sdpbb.files import shown_path
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.scaling import Scaling
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.files import shown_path
 
 # At most so many, so that 64 bits hold a pair of row numbers as one.
 MAX_ROWS = 2**31

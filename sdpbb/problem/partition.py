@@ -14,7 +14,7 @@ from sdpbb.problem.cluster_constraints import is_allowed
 from sdpbb.problem.coordinates import members_of, sum_of_squares
 from sdpbb.problem.graph import by_first_occurrence
 from sdpbb.problem.instance import Instance
-from sdpbb.values import counted
+from sdpbb.runtime.values import counted
 
 # Clusters whose sizes are listed one by one in a line.
 LISTED = 10

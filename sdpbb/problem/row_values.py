@@ -9,7 +9,7 @@ from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.frames import merely_counts
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.table import quoted
-from sdpbb.values import counted
+from sdpbb.runtime.values import counted
 
 # Names that a message lists.
 SHOWN = 3

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
+from sdpbb.runtime.archive.stored import stored
 
 DOMINANT, LEAST_ROWS = 0.99, 5
 """Share of the variance from which on a column dominates, and rows from which on that is told."""

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
+from sdpbb.runtime.archive.stored import stored
 
 OF_ONE_K = (
     "sizes: they are for one number of clusters; expected min_size and max_size in a sweep (lines "

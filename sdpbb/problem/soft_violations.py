@@ -8,7 +8,7 @@ from typing import Any
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.partition import Partition
-from sdpbb.values import counted
+from sdpbb.runtime.values import counted
 
 Triple = tuple[int, int, float]
 

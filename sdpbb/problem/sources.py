@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
-from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.checks import (
     SoftPairs,
     checked_pairs,
@@ -28,6 +27,7 @@ from sdpbb.problem.frames import numbered
 from sdpbb.problem.size_limits import OF_ONE_K, checked_sizes
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import naming_file
+from sdpbb.runtime.files import FilePath, shown_path
 
 PAIRS = ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link")
 

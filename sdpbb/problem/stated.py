@@ -8,7 +8,6 @@ from typing import Any, TypedDict
 
 from numpy.typing import ArrayLike
 
-from sdpbb.declaration import did_you_mean
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.files.reading import Reading
@@ -16,6 +15,7 @@ from sdpbb.problem.instance import Instance
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.sources import stated_in_memory
 from sdpbb.problem.table import PointTable
+from sdpbb.runtime.declaration import did_you_mean
 
 _FIRST = "expected points (n, d), a data frame, or an sdpbb.Instance"
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.scaling import Scaling, standardization
 from sdpbb.problem.textfile import shown
-from sdpbb.values import is_missing
+from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.values import is_missing
 
 TABLES = "a CSV, Excel, Parquet or Feather file"
 """Files whose columns have names, for messages."""

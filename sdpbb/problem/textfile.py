@@ -16,7 +16,7 @@ from typing import TextIO
 from unicodedata import category
 
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.files import FilePath, name_problem, shown_path
+from sdpbb.runtime.files import FilePath, name_problem, shown_path
 
 # What NumPy's reader takes for a number, so that both readings of a file agree. No part of it can
 # match the same digits in two ways: thousands of them would take seconds.

@@ -15,7 +15,7 @@ from sdpbb.problem.cluster_constraints import is_allowed
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.partition import Partition
 from sdpbb.problem.textfile import name_in_file
-from sdpbb.values import counted, plain_number
+from sdpbb.runtime.values import counted, plain_number
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.backends.milp import using_integer_solver
 from sdpbb.bounds.bound import BoundProgress, BoundRun, ProvenBound
 from sdpbb.bounds.method import BoundingMethod
-from sdpbb.cores import using_cores
-from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition
+from sdpbb.problem.feasibility import find_feasible
+from sdpbb.runtime.backends.milp import using_integer_solver
+from sdpbb.runtime.cores import using_cores
 from sdpbb.search.branching import branching_pair
 from sdpbb.search.contractions import (
     bounded_contraction,

@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.executors.scheduler import Task
-from sdpbb.result import Termination
+from sdpbb.runtime.executors.scheduler import Task
 from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.limits import Budget, Limits
 from sdpbb.search.node import NodeResult
 from sdpbb.search.reporting import Reporter
+from sdpbb.search.result import Termination
 from sdpbb.search.state import Search
 from sdpbb.search.workforce import Workforce
 

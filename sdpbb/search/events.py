@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from sdpbb.problem import Instance, Origin
-from sdpbb.result import Result
+from sdpbb.search.result import Result
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.result import Termination
-from sdpbb.time_left import RUN_CLOCK
+from sdpbb.runtime.time_left import RUN_CLOCK
+from sdpbb.search.result import Termination
 
 
 class Sampled:

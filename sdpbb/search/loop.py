@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sdpbb.result import Termination
 from sdpbb.search.evaluations import Evaluations
 from sdpbb.search.reporting import Watch
+from sdpbb.search.result import Termination
 from sdpbb.search.state import Search
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.problem.graph import by_first_occurrence
+from sdpbb.runtime.archive.stored import stored
 
 Pair = tuple[int, int]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sdpbb.archive.stored import stored
-from sdpbb.backends import IntegerSolver
-from sdpbb.declaration import Parameters, parameter
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.backends import IntegerSolver
+from sdpbb.runtime.declaration import Parameters, parameter
 
 
 @stored

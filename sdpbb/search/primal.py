@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.problem import Contraction
-from sdpbb.time_left import TimeLeft
+from sdpbb.runtime.time_left import TimeLeft
 
 
 class PrimalHeuristic(Protocol):

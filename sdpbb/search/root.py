@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.problem import Contraction
-from sdpbb.result import Termination
 from sdpbb.search.evaluate import BEFORE_SHARE, NO_CLUSTERING, EvaluationContext, evaluate
 from sdpbb.search.limits import Budget, Limits
 from sdpbb.search.node import Node, NodeResult, NodeStatus
 from sdpbb.search.reporting import Reporter, Watch
+from sdpbb.search.result import Termination
 from sdpbb.search.state import Search
 
 # Of the time that is left to a run, the part that heuristics may take before the first bound; up to

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sdpbb.archive.stored import stored
+from sdpbb.runtime.archive.stored import stored
 from sdpbb.search.events import NodeEnd
 from sdpbb.search.node import NodeResult, NodeStatus, Pair
 from sdpbb.search.tree import Tree

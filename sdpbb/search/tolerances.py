@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.result import PRECISION
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.search.result import PRECISION
 
 
 @stored

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.result import relative_gap
+from sdpbb.runtime.archive.stored import stored
 from sdpbb.search.events import Branched, NodeEnd, NodeEvent, NodeLeft
 from sdpbb.search.node import Fixings, Node, NodeResult, NodeStatus, Pair
+from sdpbb.search.result import relative_gap
 from sdpbb.search.tolerances import Tolerances
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sdpbb.executors.executor import TaskExecutor
-from sdpbb.executors.scheduler import Scheduler, Task, TaskSource
-from sdpbb.executors.serial import SerialExecutor
+from sdpbb.runtime.executors.executor import TaskExecutor
+from sdpbb.runtime.executors.scheduler import Scheduler, Task, TaskSource
+from sdpbb.runtime.executors.serial import SerialExecutor
 
 # Most runs end before another process has begun, which takes it a second. One less than wanted are
 # started after the first number of seconds, on cores that are idle; the last, which competes with

@@ -6,8 +6,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from sdpbb.backends.conic import conic_solvers, require, solve
 from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.runtime.backends.conic import conic_solvers, require, solve
 
 
 def problem() -> cp.Problem:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csc_array
 
-from sdpbb.backends.growing import Basis, GrowingModel
+from sdpbb.runtime.backends.growing import Basis, GrowingModel
 from tests.examples import examples
 
 SIMPLEX = ("primal", "dual")

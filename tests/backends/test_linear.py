@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from sdpbb.backends.linear import LinearModel, LinearStatus
-from sdpbb.backends.programme import BinaryProgramme
 from sdpbb.errors import ParameterError
+from sdpbb.runtime.backends.linear import LinearModel, LinearStatus
+from sdpbb.runtime.backends.programme import BinaryProgramme
 from tests.examples import examples
 
 
@@ -92,8 +92,8 @@ def test_beside_other_users_of_the_threads_of_highs():
     script = """
 import highspy, numpy as np
 from scipy.sparse import csr_array
-from sdpbb.backends.linear import LinearModel
-from sdpbb.backends.programme import BinaryProgramme
+from sdpbb.runtime.backends.linear import LinearModel
+from sdpbb.runtime.backends.programme import BinaryProgramme
 other = highspy.Highs()
 other.setOptionValue("output_flag", False)
 other.setOptionValue("threads", 2)

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from sdpbb.backends.highs import HighsModel
-from sdpbb.backends.milp import load, solve_binary_programme
-from sdpbb.backends.programme import BinaryProgramme, MilpStatus, checked_solution
-from sdpbb.colouring.programme import colouring_programme
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
+from sdpbb.problem.colouring.programme import colouring_programme
+from sdpbb.runtime.backends.highs import HighsModel
+from sdpbb.runtime.backends.milp import load, solve_binary_programme
+from sdpbb.runtime.backends.programme import BinaryProgramme, MilpStatus, checked_solution
 from tests.examples import examples
 from tests.graphs import random_graph
 
@@ -106,8 +106,8 @@ def test_highs_beside_other_users_of_its_threads():
     script = """
 import highspy, numpy as np
 from scipy.sparse import csr_array
-from sdpbb.backends.milp import solve_binary_programme
-from sdpbb.backends.programme import BinaryProgramme
+from sdpbb.runtime.backends.milp import solve_binary_programme
+from sdpbb.runtime.backends.programme import BinaryProgramme
 other = highspy.Highs()
 other.setOptionValue("output_flag", False)
 other.setOptionValue("threads", 2)
@@ -188,7 +188,7 @@ class UnlicensedModel:
 
 
 def test_highs_takes_over_where_a_licence_ends(monkeypatch, caplog):
-    monkeypatch.setattr("sdpbb.backends.gurobi.GurobiModel", UnlicensedModel)
+    monkeypatch.setattr("sdpbb.runtime.backends.gurobi.GurobiModel", UnlicensedModel)
     caplog.set_level("INFO", "sdpbb")
     for seed in range(5):
         given = random_programme(seed)

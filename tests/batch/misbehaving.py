@@ -1,4 +1,4 @@
-"""Stands in for `sdpbb.batch.evaluation`: the name of a job's data says what it does."""
+"""Stands in for `sdpbb.questions.batch.evaluation`: the name of a job's data says what it does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from sdpbb.executors import worker
+from sdpbb.runtime.executors import worker
 
 RESULT = {
     "status": "optimal",
@@ -42,7 +42,7 @@ INFEASIBLE = RESULT | {
 
 def prepare(boundings):
     """Import what jobs need, which must not count towards their time."""
-    import sdpbb.batch.evaluation  # noqa: F401
+    import sdpbb.questions.batch.evaluation  # noqa: F401
 
 
 def prepare_slowly(bounding):

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from sdpbb import files
-from sdpbb.batch import BatchParameters, Job, run_batch
-from sdpbb.batch.errors import BatchError
-from sdpbb.batch.events import (
+from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.questions.batch import BatchParameters, Job, run_batch
+from sdpbb.questions.batch.errors import BatchError
+from sdpbb.questions.batch.events import (
     AtWork,
     BatchEnded,
     BatchStarted,
@@ -22,9 +22,9 @@ from sdpbb.batch.events import (
     JobStarted,
     Stopping,
 )
-from sdpbb.batch.results_file import ResultsFile
-from sdpbb.batch.row import RowStatus
-from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.questions.batch.results_file import ResultsFile
+from sdpbb.questions.batch.row import RowStatus
+from sdpbb.runtime import files
 from sdpbb.search.events import Compiling
 from tests.batch import misbehaving
 
@@ -33,8 +33,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are ended by
 
 @pytest.fixture(autouse=True)
 def without_engine(monkeypatch):
-    monkeypatch.setattr("sdpbb.batch.coordinator.prepare", misbehaving.prepare)
-    monkeypatch.setattr("sdpbb.batch.coordinator.evaluate", misbehaving.evaluate)
+    monkeypatch.setattr("sdpbb.questions.batch.coordinator.prepare", misbehaving.prepare)
+    monkeypatch.setattr("sdpbb.questions.batch.coordinator.evaluate", misbehaving.evaluate)
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_whatever_happens_to_one_is_a_row(run, tmp_path):
 def test_it_is_told_that_a_worker_compiles(run, monkeypatch):
     _, events = run("fine")
     assert Compiling() not in events
-    monkeypatch.setattr("sdpbb.batch.coordinator.prepare", misbehaving.prepare_slowly)
+    monkeypatch.setattr("sdpbb.questions.batch.coordinator.prepare", misbehaving.prepare_slowly)
     _, events = run("fine", resume=True, gap=0.5)
     assert events.count(Compiling()) == 1
 
@@ -195,7 +195,7 @@ def test_resume_of_nothing_begins(run):
 def test_nothing_to_do_starts_no_worker(run, monkeypatch, tmp_path):
     run("fine")
     (tmp_path / "out" / "summary.txt").unlink()
-    monkeypatch.setattr("sdpbb.batch.coordinator.LocalProcesses", None)
+    monkeypatch.setattr("sdpbb.questions.batch.coordinator.LocalProcesses", None)
     result, _ = run("fine", resume=True)
     assert result.succeeded
     assert (tmp_path / "out" / "summary.txt").exists()
@@ -226,7 +226,7 @@ def test_without_labels(tmp_path):
 
 
 def test_it_is_told_that_work_goes_on(run, monkeypatch):
-    monkeypatch.setattr("sdpbb.batch.coordinator.SILENCE", 0.2)
+    monkeypatch.setattr("sdpbb.questions.batch.coordinator.SILENCE", 0.2)
     _, events = run("fine", "hang", time_limit=0.5, grace=1.0)
     (first, *_) = (event for event in events if isinstance(event, AtWork) and event.n_done)
     assert (first.n_running, first.n_done, first.n_jobs) == (1, 1, 2)
@@ -298,14 +298,14 @@ def test_files_that_cannot_be_written_are_named(run, monkeypatch, name, tmp_path
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(path, text)
 
-    monkeypatch.setattr("sdpbb.batch.folder.write_atomically", full)
+    monkeypatch.setattr("sdpbb.questions.batch.folder.write_atomically", full)
     with pytest.raises(BatchError) as caught:
         run("fine")
     assert str(caught.value).endswith(
         f"{name}: could not be written (No space left on device); the rows in results.jsonl are "
         "safe: resume with --resume"
     )
-    monkeypatch.setattr("sdpbb.batch.folder.write_atomically", real)
+    monkeypatch.setattr("sdpbb.questions.batch.folder.write_atomically", real)
     result, _ = run("fine", resume=True)
     assert result.succeeded
 
@@ -328,10 +328,10 @@ def test_folders_that_cannot_be_used(run, tmp_path, monkeypatch):
 
 
 def test_workers_that_cannot_start_end_the_batch(run, monkeypatch, tmp_path):
-    monkeypatch.setattr("sdpbb.batch.coordinator.prepare", misbehaving.fail)
+    monkeypatch.setattr("sdpbb.questions.batch.coordinator.prepare", misbehaving.fail)
     with pytest.raises(BackendFailure, match="cannot start: ModuleNotFoundError: No module named"):
         run("fine")
-    monkeypatch.setattr("sdpbb.batch.coordinator.prepare", misbehaving.prepare)
+    monkeypatch.setattr("sdpbb.questions.batch.coordinator.prepare", misbehaving.prepare)
     assert run("fine")[0].succeeded  # there are no results that --resume would be needed for
 
 

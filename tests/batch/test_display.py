@@ -3,8 +3,8 @@ import io
 import pytest
 from rich.console import Console
 
-from sdpbb.batch.display import COMPILING, LiveDisplay, PlainLines, clock, header
-from sdpbb.batch.events import (
+from sdpbb.questions.batch.display import COMPILING, LiveDisplay, PlainLines, clock, header
+from sdpbb.questions.batch.events import (
     AtWork,
     BatchEnded,
     BatchStarted,
@@ -13,8 +13,8 @@ from sdpbb.batch.events import (
     JobStarted,
     Stopping,
 )
-from sdpbb.batch.outcome import BatchResult
-from sdpbb.batch.summary import short_line, summary
+from sdpbb.questions.batch.outcome import BatchResult
+from sdpbb.questions.batch.summary import short_line, summary
 from sdpbb.search.events import Compiling
 from tests.batch.rows import failed, limited, row
 
@@ -59,7 +59,7 @@ def test_clock(seconds, text):
 def now(monkeypatch):
     """Seconds that pass when they are told to."""
     time = [100.0]
-    monkeypatch.setattr("sdpbb.batch.display.time.monotonic", lambda: time[0])
+    monkeypatch.setattr("sdpbb.questions.batch.display.time.monotonic", lambda: time[0])
     return time
 
 

@@ -6,13 +6,13 @@ import warnings
 import numpy as np
 import pytest
 
-from sdpbb.batch.evaluation import evaluate
-from sdpbb.batch.job import Job
 from sdpbb.errors import BackendFailure, BackendUnavailable, InstanceWarning
-from sdpbb.executors import worker
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import Constraints, read_instance, write_constraints, write_points
 from sdpbb.problem.partition import Partition
+from sdpbb.questions.batch.evaluation import evaluate
+from sdpbb.questions.batch.job import Job
+from sdpbb.runtime.executors import worker
 from tests.enumeration import optimum
 
 POINTS = np.array([[0.0], [1.0], [1.5], [4.0], [5.0], [5.2]])
@@ -103,7 +103,7 @@ def test_what_fails_says_so(run, monkeypatch, error, message):
     def solve(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr("sdpbb.solver.solve", solve)
+    monkeypatch.setattr("sdpbb.run.solver.solve", solve)
     value, _ = run()
     assert value == {"status": "failed", "message": message, "labels": None}
 

@@ -3,10 +3,10 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from sdpbb.batch.job import KEYS, LONGEST_NAME, Job, ReadingOptions
-from sdpbb.declaration import Parameters, declared_values
 from sdpbb.errors import ParameterError
-from sdpbb.parameters import SHORT_NAMES, SolverParameters
+from sdpbb.questions.batch.job import KEYS, LONGEST_NAME, Job, ReadingOptions
+from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
+from sdpbb.runtime.declaration import Parameters, declared_values
 
 
 @pytest.fixture

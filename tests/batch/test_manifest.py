@@ -2,11 +2,11 @@ import os
 
 import pytest
 
-from sdpbb.batch.errors import BatchError
-from sdpbb.batch.job import Job
-from sdpbb.batch.manifest import read_manifest
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.parameters import SolverParameters
+from sdpbb.questions.batch.errors import BatchError
+from sdpbb.questions.batch.job import Job
+from sdpbb.questions.batch.manifest import read_manifest
+from sdpbb.run.parameters import SolverParameters
 
 TOML = """
 [defaults]

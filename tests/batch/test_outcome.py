@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.batch.outcome import BatchResult, Means, shifted_geometric_mean
-from sdpbb.batch.row import RowStatus
-from sdpbb.batch.summary import MEANINGS, short_line, summary
+from sdpbb.questions.batch.outcome import BatchResult, Means, shifted_geometric_mean
+from sdpbb.questions.batch.row import RowStatus
+from sdpbb.questions.batch.summary import MEANINGS, short_line, summary
 from tests.batch.rows import failed, infeasible, limited, row
 
 ALL = BatchResult(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.batch.errors import BatchError
-from sdpbb.batch.results_file import open_results
+from sdpbb.questions.batch.errors import BatchError
+from sdpbb.questions.batch.results_file import open_results
 from tests.batch.rows import failed, infeasible, limited, row
 
 ROWS = [row(name="a"), infeasible(name="b"), failed(name="c", message="ä\n")]

@@ -3,9 +3,9 @@ from dataclasses import fields
 
 import pytest
 
-from sdpbb.batch.job import Job
-from sdpbb.batch.row import ANSWERS, COLUMNS, STOPPED, Row, RowStatus
-from sdpbb.result import SolutionStatus
+from sdpbb.questions.batch.job import Job
+from sdpbb.questions.batch.row import ANSWERS, COLUMNS, STOPPED, Row, RowStatus
+from sdpbb.search.result import SolutionStatus
 from tests.batch.rows import failed, infeasible, interrupted, limited, row
 
 JOB = Job("a.txt", "a")

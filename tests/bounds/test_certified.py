@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.archive.file import read_archive, write_archive
 from sdpbb.bounds import certified
 from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.colgen.bounding import ColgenBounding
@@ -15,6 +14,7 @@ from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.checker.evidence import Enumerated, Lagrangian
 from sdpbb.problem import Instance, contract
 from sdpbb.problem.contraction import Contraction
+from sdpbb.runtime.archive.file import read_archive, write_archive
 from tests.enumeration import optimum
 
 INNER = {"sdp": SdpBounding, "colgen": ColgenBounding, "hybrid": HybridBounding}

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.multi_start import MultiStart
-from sdpbb.archive.file import read_archive, write_archive
 from sdpbb.bounds.colgen.parameters import (
     CentreParameters,
     ColgenParameters,
@@ -25,10 +24,11 @@ from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import BackendFailure, ParameterError
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.result import SolutionStatus
-from sdpbb.solver import solve
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import solve
+from sdpbb.runtime.archive.file import read_archive, write_archive
+from sdpbb.search.result import SolutionStatus
 from tests.bounds.colgen.test_bounding import (
     ENGINES,
     INFEASIBLE,

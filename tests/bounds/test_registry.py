@@ -7,8 +7,8 @@ from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import BOUNDING_METHODS, Bounding, bounding_method
 from sdpbb.bounds.sdp.bounding import MOST_CONIC, SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.kernels import PLACES
-from sdpbb.parameters import SolverParameters
+from sdpbb.run.kernels import PLACES
+from sdpbb.run.parameters import SolverParameters
 
 CONIC = SolverParameters(sdp=SdpParameters(solver="clarabel"))
 

@@ -17,7 +17,7 @@ from sdpbb.checker import container
 from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.verify import verify
 from sdpbb.errors import ParameterError
-from sdpbb.parameters import SolverParameters
+from sdpbb.run.parameters import SolverParameters
 from sdpbb.search.events import CertificateWritten, Finished
 from tests.enumeration import optimum
 from tests.examples import examples
@@ -247,7 +247,7 @@ def test_a_disk_that_is_full_costs_nobody_the_result(tmp_path, monkeypatch):
     def full(path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sdpbb.certificates.writer.replacement", full)
+    monkeypatch.setattr("sdpbb.run.certificates.writer.replacement", full)
     told = []
     with pytest.raises(sdpbb.CertificateError, match=r"proof: could not be written .No space") as e:
         sdpbb.solve(branching_instance(), None, told.append, certificate=tmp_path / "proof")
@@ -256,7 +256,7 @@ def test_a_disk_that_is_full_costs_nobody_the_result(tmp_path, monkeypatch):
 
 
 def test_whatever_goes_wrong_costs_nobody_the_result(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdpbb.certificates.writer.document_and_arrays", None)
+    monkeypatch.setattr("sdpbb.run.certificates.writer.document_and_arrays", None)
     with pytest.raises(sdpbb.CertificateError, match="not callable") as error:
         sdpbb.solve(branching_instance(), certificate=tmp_path / "proof")
     assert error.value.result.status.value == "optimal"

@@ -16,7 +16,6 @@ from sdpbb.bounds.colgen.parameters import (
     GenerationParameters,
 )
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.certificates.replay import propagated
 from sdpbb.checker import command, container, digests
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.certificate import Certificate
@@ -24,10 +23,11 @@ from sdpbb.checker.reading import read_constraints
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import broken_by, over_blocks
 from sdpbb.errors import ParameterError
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, contract
 from sdpbb.problem.cluster_rules import CheckedConstraints, cluster_rules
-from sdpbb.verification import verdict_on
+from sdpbb.run.certificates.replay import propagated
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.verification import verdict_on
 from tests.certificates.test_certificates import WEAK
 from tests.checker.corrupted import assert_rejected_or_true
 from tests.constrained import (

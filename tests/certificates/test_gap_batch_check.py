@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.batch import BatchParameters, Job, run_batch
-from sdpbb.cli import ExitCode
+from sdpbb.app.cli import ExitCode
 from sdpbb.errors import CertificateError, ParameterError
 from sdpbb.problem.formats import write_points
+from sdpbb.questions.batch import BatchParameters, Job, run_batch
 from tests.certificates.test_constrained import random_instance
 from tests.constrained import ForbiddenSets
 from tests.enumeration import clusterings, feasible_clusterings, optimum
@@ -59,7 +59,7 @@ def test_a_check_without_a_proof_in_time_keeps_its_report(tmp_path, monkeypatch)
     instance = sdpbb.Instance(POINTS, 2, cluster_constraints=[sdpbb.MaximumSize(4)])
     feasible = sdpbb.Instance(POINTS, 2)
     monkeypatch.setattr(
-        "sdpbb.constraint_checks.solve_and_certify",
+        "sdpbb.questions.constraint_checks.solve_and_certify",
         lambda *_, **__: sdpbb.solve(feasible, sdpbb.SolverParameters(node_limit=1)),
     )
     with pytest.raises(CertificateError, match=r"proof: not written, as no proof .* 60 s") as error:
@@ -81,7 +81,7 @@ def test_a_full_disk_costs_nobody_the_report_of_a_gap(tmp_path, monkeypatch):
     def full(path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sdpbb.certificates.writer.replacement", full)
+    monkeypatch.setattr("sdpbb.run.certificates.writer.replacement", full)
     with pytest.raises(CertificateError, match=r"could not be written .No space") as error:
         sdpbb.optimality_gap(POINTS, np.arange(9) % 2, certificate=tmp_path / "proof")
     assert error.value.result.lower_bound > 0.0
@@ -124,9 +124,9 @@ def test_a_batch_leaves_a_certificate_for_each_result(files):
 
 
 def test_a_certificate_that_is_not_written_is_told_in_the_row(files, monkeypatch):
-    from sdpbb.batch.evaluation import evaluate
+    from sdpbb.questions.batch.evaluation import evaluate
 
-    monkeypatch.setattr("sdpbb.certificates.writer.document_and_arrays", None)
+    monkeypatch.setattr("sdpbb.run.certificates.writer.document_and_arrays", None)
     job = Job(str(files / "points.txt"), "a", constraints=str(files / "size.txt"))
     value = evaluate(job, str(files / "a.cert"))
     assert (value["status"], value["certificate"]) == ("optimal", False)

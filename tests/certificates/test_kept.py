@@ -11,7 +11,7 @@ import pytest
 
 import sdpbb
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.decomposition.parameters import DecompositionParameters
+from sdpbb.run.decomposition.parameters import DecompositionParameters
 
 KEPT = Path(__file__).with_name("kept")
 SDP = sdpbb.SolverParameters(bounding="sdp", sdp=SdpParameters(max_iterations=20))

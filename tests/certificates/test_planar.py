@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.parameters import SolverParameters
+from sdpbb.run.parameters import SolverParameters
 from tests.enumeration import optimum
 from tests.examples import examples
 

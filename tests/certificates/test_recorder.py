@@ -6,8 +6,8 @@ import numpy as np
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.certified import FixingProof
-from sdpbb.certificates.proof_values import values
-from sdpbb.certificates.recorder import ProofRecorder
+from sdpbb.run.certificates.proof_values import values
+from sdpbb.run.certificates.recorder import ProofRecorder
 
 BLOCKS = np.arange(4)
 

@@ -14,13 +14,13 @@ from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.digests import of_rules
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.subsets import Subsets
-from sdpbb.checkpoint import read_checkpoint
-from sdpbb.decomposition.restriction import Restriction
 from sdpbb.errors import CertificateError, ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.cluster_rules import CheckedConstraints, foreign_constraints
-from sdpbb.solver import resume, solve
-from sdpbb.verification import verdict_on, verify_certificate
+from sdpbb.run.checkpoint import read_checkpoint
+from sdpbb.run.decomposition.restriction import Restriction
+from sdpbb.run.solver import resume, solve
+from sdpbb.run.verification import verdict_on, verify_certificate
 from tests.checker.corrupted import resealed
 from tests.decomposition.test_bound import PARAMETERS as TINY
 from tests.decomposition.test_bound import random_any
@@ -167,7 +167,7 @@ def test_what_is_stated_of_the_points_of_a_subset_is_what_the_checker_sees():
 
 
 def test_evidence_that_has_no_place_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdpbb.decomposition.memory.LARGEST_FILE", 1e-3)
+    monkeypatch.setattr("sdpbb.run.decomposition.memory.LARGEST_FILE", 1e-3)
     monkeypatch.setattr("sdpbb.search.root.evaluate", None)  # before anything is looked for
     with pytest.raises(ParameterError, match="the proof takes"):
         solve(CLOUDS, PARAMETERS, certificate=tmp_path / "proof")

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sdpbb.archive.file import CHECKPOINT
 from sdpbb.checker import container, digests
 from sdpbb.checker.container import CERTIFICATE, pack, unpack
 from sdpbb.checker.rejection import Rejected
+from sdpbb.runtime.archive.file import CHECKPOINT
 from tests.checker.corrupted import MAGIC, resealed
 from tests.examples import examples
 

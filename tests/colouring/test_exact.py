@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from sdpbb.colouring.exact import Colourability, colour_exactly, find_clique
-from sdpbb.colouring.graph import components, induced, k_core
+from sdpbb.problem.colouring.exact import Colourability, colour_exactly, find_clique
+from sdpbb.problem.colouring.graph import components, induced, k_core
 from tests.examples import examples
 from tests.graphs import complete, cycle, mycielski, proper, proper_colourings, random_graph
 

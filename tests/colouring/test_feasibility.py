@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from sdpbb.backends.programme import MilpSolution, MilpStatus
-from sdpbb.colouring import decide
-from sdpbb.colouring.decide import ColouringLimits
-from sdpbb.colouring.exact import Colourability
-from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
+from sdpbb.problem.colouring import decide
+from sdpbb.problem.colouring.decide import ColouringLimits
+from sdpbb.problem.colouring.exact import Colourability
+from sdpbb.problem.feasibility import find_feasible
+from sdpbb.runtime.backends.programme import MilpSolution, MilpStatus
 from tests.examples import examples
 from tests.graphs import (
     clusterings,

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.decomposition.bounds import SubsetBounds, restricted_costs
-from sdpbb.decomposition.dealing import subset_tree
-from sdpbb.decomposition.parameters import DecompositionParameters
-from sdpbb.decomposition.restriction import Restriction
-from sdpbb.decomposition.subsets import SubsetTree, subsets_at
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
-from sdpbb.result import SolutionStatus
-from sdpbb.solver import solve
+from sdpbb.run.decomposition.bounds import SubsetBounds, restricted_costs
+from sdpbb.run.decomposition.dealing import subset_tree
+from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.decomposition.restriction import Restriction
+from sdpbb.run.decomposition.subsets import SubsetTree, subsets_at
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import solve
+from sdpbb.search.result import SolutionStatus
 from tests.constrained import KINDS, constrained_instance
 from tests.enumeration import (
     clusterings,

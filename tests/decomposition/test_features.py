@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from sdpbb.decomposition.bounds import restricted_costs
-from sdpbb.decomposition.dealing import subset_tree
-from sdpbb.decomposition.features import features
-from sdpbb.decomposition.subsets import SubsetTree
 from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.run.decomposition.bounds import restricted_costs
+from sdpbb.run.decomposition.dealing import subset_tree
+from sdpbb.run.decomposition.features import features
+from sdpbb.run.decomposition.subsets import SubsetTree
 
 
 def contracted(points: np.ndarray, k: int, must_link=()) -> Contraction:

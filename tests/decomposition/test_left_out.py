@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdpbb.decomposition.bounds import SubsetBounds
-from sdpbb.decomposition.left_out import left_out
-from sdpbb.decomposition.parameters import DecompositionParameters
-from sdpbb.decomposition.subsets import SubsetTree
-from sdpbb.html_report import html_report
-from sdpbb.parameters import SolverParameters
+from sdpbb.plots.pages import html_report
 from sdpbb.problem import Instance
-from sdpbb.report import summary
-from sdpbb.solver import solve
+from sdpbb.run.decomposition.bounds import SubsetBounds
+from sdpbb.run.decomposition.left_out import left_out
+from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.decomposition.subsets import SubsetTree
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.report import summary
+from sdpbb.run.solver import solve
 
 POINTS = np.random.default_rng(0).normal(size=(8, 2))
 LEAST = "bounds of subsets ignore minimum sizes, minimum weights and listed sizes"

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from sdpbb.bounds.places.parameters import PlaceParameters
-from sdpbb.decomposition.parameters import DecompositionParameters
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
-from sdpbb.result import SolutionStatus, Termination
+from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import solve
 from sdpbb.search.events import Progress, SubsetsChosen
-from sdpbb.solver import solve
+from sdpbb.search.result import SolutionStatus, Termination
 
 PARAMETERS = SolverParameters(
     gap=2e-3,

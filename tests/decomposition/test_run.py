@@ -12,15 +12,15 @@ import sdpbb
 from sdpbb.bounds.hybrid.bounding import HybridBounding
 from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.registry import BOUNDING_METHODS
-from sdpbb.checkpoint import read_checkpoint
-from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.errors import BackendFailure
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
-from sdpbb.report import ProgressTable
-from sdpbb.result import SolutionStatus, Termination
+from sdpbb.run.checkpoint import read_checkpoint
+from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.report import ProgressTable
+from sdpbb.run.solver import resume, solve
 from sdpbb.search.events import MemoryShort, Progress, SubsetLost, SubsetsBounded, SubsetsChosen
-from sdpbb.solver import resume, solve
+from sdpbb.search.result import SolutionStatus, Termination
 
 SUBSETS = DecompositionParameters(smallest=30)
 PARAMETERS = SolverParameters(bounding="decomposition", decomposition=SUBSETS, gap=1e-3)
@@ -147,7 +147,7 @@ def test_a_run_goes_on_from_a_checkpoint(tmp_path):
 
 
 def test_subsets_bound_what_does_not_fit_the_memory(monkeypatch):
-    monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: 160.0)
+    monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: 160.0)
     monkeypatch.setattr(
         HybridBounding, "mebibytes", lambda self, contraction: 2.0 * contraction.n_blocks
     )
@@ -260,7 +260,7 @@ def test_a_failure_leaves_a_checkpoint(tmp_path, monkeypatch):
 
 
 def test_halves_are_bounded_where_the_whole_does_not_fit(monkeypatch):
-    monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: 300.0)
+    monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: 300.0)
     monkeypatch.setattr(
         HybridBounding, "mebibytes", lambda self, contraction: 2.0 * contraction.n_blocks
     )

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from sdpbb.decomposition.bounds import SubsetBounds
-from sdpbb.decomposition.schedule import next_level, predicted_seconds
-from sdpbb.decomposition.subsets import SubsetTree
+from sdpbb.run.decomposition.bounds import SubsetBounds
+from sdpbb.run.decomposition.schedule import next_level, predicted_seconds
+from sdpbb.run.decomposition.subsets import SubsetTree
 
 DEPTH = 6
 

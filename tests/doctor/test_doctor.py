@@ -4,11 +4,11 @@ import sys
 import numpy as np
 import pytest
 
-from sdpbb.cli import ExitCode
-from sdpbb.doctor import installation, installation_facts, self_test
-from sdpbb.doctor import self_test as self_test_module
-from sdpbb.doctor.self_test import SelfCheck
-from sdpbb.version import installed_version
+from sdpbb.app.cli import ExitCode
+from sdpbb.app.doctor import installation, installation_facts, self_test
+from sdpbb.app.doctor import self_test as self_test_module
+from sdpbb.app.doctor.self_test import SelfCheck
+from sdpbb.runtime.version import installed_version
 
 
 def named(facts):
@@ -53,14 +53,14 @@ def test_the_self_test_passes():
 
 
 def test_a_wrong_answer_is_a_problem(monkeypatch):
-    from sdpbb.doctor.self_test import solve
+    from sdpbb.app.doctor.self_test import solve
 
     def worse(instance, parameters, **named):
         found = solve(instance, parameters, **named)
         object.__setattr__(found, "objective", 1.1 * (found.objective or 0.0) + 1.0)
         return found
 
-    module = __import__("sdpbb.doctor.self_test", fromlist=["solve"])
+    module = __import__("sdpbb.app.doctor.self_test", fromlist=["solve"])
     monkeypatch.setattr(module, "solve", worse)
     first = next(self_test_module())
     assert first.problem.startswith("found ")
@@ -70,7 +70,7 @@ def test_what_a_check_raises_is_a_problem(monkeypatch):
     def fail(*_arguments, **_named):
         raise OSError("no\nroom")
 
-    module = __import__("sdpbb.doctor.self_test", fromlist=["solve"])
+    module = __import__("sdpbb.app.doctor.self_test", fromlist=["solve"])
     monkeypatch.setattr(module, "solve", fail)
     assert [check.problem for check in self_test_module()] == ["OSError: no room"] * 4
 
@@ -86,10 +86,10 @@ def test_command(run, tmp_path):
 
 
 def test_command_with_a_failing_check(run, monkeypatch):
-    import sdpbb.doctor
+    import sdpbb.app.doctor
 
     failed = SelfCheck("arithmetic", 0.1, "found 1, expected 2")
-    monkeypatch.setattr(sdpbb.doctor, "self_test", lambda: iter([failed]))
+    monkeypatch.setattr(sdpbb.app.doctor, "self_test", lambda: iter([failed]))
     code, out, _ = run("doctor")
     assert code == ExitCode.UNANSWERED
     assert " ! arithmetic  (0.1 s)" in out

@@ -5,7 +5,7 @@ import time
 from collections import namedtuple
 from enum import Enum
 
-from sdpbb.executors.scheduler import Scheduler, Task, source_of
+from sdpbb.runtime.executors.scheduler import Scheduler, Task, source_of
 
 Ending = Enum("Ending", ["DONE", "LOST", "OVERDUE"])
 

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from sdpbb.executors import worker
+from sdpbb.runtime.executors import worker
 
 
 class Unreadable:

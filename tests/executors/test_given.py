@@ -15,18 +15,18 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import sdpbb
-from sdpbb.batch import Job, run_batch
-from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
-from sdpbb.executors import clusters, given
-from sdpbb.executors.clusters import dask_executor
-from sdpbb.executors.given import GivenExecutor
-from sdpbb.executors.scheduler import Scheduler
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
-from sdpbb.result import SolutionStatus
-from sdpbb.solver import solve
+from sdpbb.questions.batch import Job, run_batch
+from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import solve
+from sdpbb.runtime.executors import clusters, given
+from sdpbb.runtime.executors.clusters import dask_executor
+from sdpbb.runtime.executors.given import GivenExecutor
+from sdpbb.runtime.executors.scheduler import Scheduler
+from sdpbb.search.result import SolutionStatus
 from tests.executors import tasks
 from tests.executors.pool import Completion, TaskPool, run_all
 from tests.trees import CHOICE, HASTY, SMALL, SMALL_OPTIMUM, go_over_at_once
@@ -392,10 +392,10 @@ def without_nanny(address):
 COORDINATOR = """
 import os, signal, sys
 from sdpbb.errors import BackendFailure
-from sdpbb.executors.clusters import dask_executor
-from sdpbb.executors.given import GivenExecutor
-from sdpbb.result import SolutionStatus
-from sdpbb.solver import solve
+from sdpbb.runtime.executors.clusters import dask_executor
+from sdpbb.runtime.executors.given import GivenExecutor
+from sdpbb.search.result import SolutionStatus
+from sdpbb.run.solver import solve
 from tests.executors import tasks
 from tests.executors.pool import TaskPool
 from tests.trees import CHOICE, HASTY, SMALL, SMALL_OPTIMUM, go_over_at_once

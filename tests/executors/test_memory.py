@@ -4,7 +4,7 @@ import sys
 import psutil
 import pytest
 
-from sdpbb.executors.memory import resident_mebibytes
+from sdpbb.runtime.executors.memory import resident_mebibytes
 
 GRANDCHILD = """
 import sys

@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from sdpbb.errors import BackendFailure
-from sdpbb.executors import processes
-from sdpbb.executors.executor import WorkerDied
-from sdpbb.executors.processes import LocalProcesses
-from sdpbb.executors.worker import GREETING, LOST_PARENT, Kind, pack, receive, send
-from sdpbb.kernels import WarmUp
+from sdpbb.run.kernels import WarmUp
+from sdpbb.runtime.executors import processes
+from sdpbb.runtime.executors.executor import WorkerDied
+from sdpbb.runtime.executors.processes import LocalProcesses
+from sdpbb.runtime.executors.worker import GREETING, LOST_PARENT, Kind, pack, receive, send
 from tests.executors import tasks
 from tests.executors.pool import Completion, Ending, TaskPool, run_all
 from tests.warm import workers_below
@@ -172,7 +172,7 @@ def test_a_worker_that_is_not_up_yet_leaves_signals_to_its_parent(pool):
 FIRST_WORKERS = """
 import os, signal
 from tests.executors.pool import TaskPool
-from sdpbb.executors.processes import LocalProcesses
+from sdpbb.runtime.executors.processes import LocalProcesses
 from tests.executors import tasks
 
 # Not SIG_IGN, which others inherit.
@@ -392,7 +392,7 @@ def test_a_task_without_a_limit_may_take_as_long_as_it_likes(pool):
 def test_time_in_which_everything_was_stopped_does_not_count(monkeypatch):
     """As after Ctrl-Z and fg."""
     monkeypatch.setattr(processes, "LONG_PAUSE", 1.0)
-    monkeypatch.setattr("sdpbb.executors.scheduler.CHECK_SECONDS", 0.1)
+    monkeypatch.setattr("sdpbb.runtime.executors.scheduler.CHECK_SECONDS", 0.1)
     with TaskPool(LocalProcesses(1)) as pool:
         pool.submit(0, tasks.square, 3)
         pool.wait()
@@ -492,7 +492,7 @@ def test_what_the_system_refuses_a_worker_is_told(monkeypatch, pool, place, erro
         return len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
 
     before = n_open()
-    monkeypatch.setattr(f"sdpbb.executors.processes.{place}", refuse)
+    monkeypatch.setattr(f"sdpbb.runtime.executors.processes.{place}", refuse)
     with pytest.raises(BackendFailure) as caught:
         run_all(pool, [(tasks.square, 1)])
     pool.shutdown()
@@ -523,8 +523,8 @@ def test_a_program_needs_no_main_guard_and_no_file_of_its_folder_is_in_the_way(t
     program = tmp_path / "bin" / "program.py"
     program.parent.mkdir()
     program.write_text(
-        "from sdpbb.executors.processes import LocalProcesses\n"
-        "from sdpbb.executors.scheduler import Scheduler, Task, source_of\n"
+        "from sdpbb.runtime.executors.processes import LocalProcesses\n"
+        "from sdpbb.runtime.executors.scheduler import Scheduler, Task, source_of\n"
         "def least(x):\n"
         "    return min(x)\n"
         "with Scheduler(LocalProcesses(1)) as scheduler:\n"
@@ -544,7 +544,7 @@ def test_a_program_needs_no_main_guard_and_no_file_of_its_folder_is_in_the_way(t
 COORDINATOR = """
 import sys
 from tests.executors.pool import TaskPool
-from sdpbb.executors.processes import LocalProcesses
+from sdpbb.runtime.executors.processes import LocalProcesses
 from tests.executors import tasks
 
 pool = TaskPool(LocalProcesses(2))

@@ -6,8 +6,8 @@ from concurrent.futures import Future
 import pytest
 
 from sdpbb.errors import BackendFailure
-from sdpbb.executors.executor import TaskDropped, TaskExecutor, TaskOverdue, WorkerDied
-from sdpbb.executors.scheduler import Scheduler, Task, source_of
+from sdpbb.runtime.executors.executor import TaskDropped, TaskExecutor, TaskOverdue, WorkerDied
+from sdpbb.runtime.executors.scheduler import Scheduler, Task, source_of
 from tests.executors.pool import Completion, Ending, TaskPool
 
 DIED, DROPPED = WorkerDied("died"), TaskDropped("dropped by the test")
@@ -248,7 +248,7 @@ def test_an_error_costs_no_other_task_its_completion():
 
 
 def test_without_workers_one_task_can_wait_to_be_told_so(monkeypatch):
-    monkeypatch.setattr("sdpbb.executors.scheduler.CHECK_SECONDS", 0.01)
+    monkeypatch.setattr("sdpbb.runtime.executors.scheduler.CHECK_SECONDS", 0.01)
     pool, _ = pool_with(n_workers=0)
     assert pool.n_free == 1
     pool.submit(0, print, "a")
@@ -257,7 +257,7 @@ def test_without_workers_one_task_can_wait_to_be_told_so(monkeypatch):
 
 
 def test_a_timeout_holds_while_workers_are_checked(monkeypatch):
-    monkeypatch.setattr("sdpbb.executors.scheduler.CHECK_SECONDS", 0.01)
+    monkeypatch.setattr("sdpbb.runtime.executors.scheduler.CHECK_SECONDS", 0.01)
     pool, executor = pool_with("a")
     assert pool.wait(0.05) == []
     assert 1 <= executor.n_checks <= 6

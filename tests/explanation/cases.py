@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from sdpbb.explanation.statements import Statement
 from sdpbb.problem import Instance
+from sdpbb.problem.statements import Statement
 from tests.constrained import KINDS, constrained_instance, some_pairs
 from tests.enumeration import feasible_clusterings, random_instance
 

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.colouring.exact import Colourability
 from sdpbb.errors import ParameterError
-from sdpbb.explanation import check, suspicions
-from sdpbb.explanation.check import constraint_report
-from sdpbb.explanation.explain import Diagnosis
-from sdpbb.explanation.implications import redundant
-from sdpbb.explanation.oracle import Deadline
 from sdpbb.problem import Instance, MaximumDiameter
+from sdpbb.problem.colouring.exact import Colourability
+from sdpbb.run.explanation import check, suspicions
+from sdpbb.run.explanation.check import constraint_report
+from sdpbb.run.explanation.explain import Diagnosis
+from sdpbb.run.explanation.implications import redundant
+from sdpbb.run.explanation.oracle import Deadline
 from tests.enumeration import feasible_clusterings
 from tests.examples import examples
 from tests.explanation.cases import can_hold, contradictory, only

@@ -4,15 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb import conclusion
-from sdpbb.backends.programme import MilpSolution, MilpStatus
-from sdpbb.colouring import decide
-from sdpbb.colouring.exact import Colourability
 from sdpbb.errors import BackendFailure, ParameterError
-from sdpbb.explanation import explain, oracle
-from sdpbb.explanation.explain import Diagnosis, diagnose, explain_infeasibility
-from sdpbb.explanation.oracle import Deadline, Oracle, minimal_subset
-from sdpbb.explanation.statements import Catalogue
 from sdpbb.problem import (
     AllOf,
     InfeasibilityKind,
@@ -21,6 +13,14 @@ from sdpbb.problem import (
     MaximumSize,
     MinimumDifference,
 )
+from sdpbb.problem.colouring import decide
+from sdpbb.problem.colouring.exact import Colourability
+from sdpbb.problem.statements import Catalogue
+from sdpbb.run import conclusion
+from sdpbb.run.explanation import explain, oracle
+from sdpbb.run.explanation.explain import Diagnosis, diagnose, explain_infeasibility
+from sdpbb.run.explanation.oracle import Deadline, Oracle, minimal_subset
+from sdpbb.runtime.backends.programme import MilpSolution, MilpStatus
 from tests.examples import examples
 from tests.explanation.cases import can_hold, contradictory, only
 from tests.graphs import cycle, mycielski
@@ -297,7 +297,7 @@ def test_solve_has_no_conflict_for_a_feasible_instance():
 
 def test_a_refuted_proof_is_no_result(monkeypatch):
     monkeypatch.setattr(
-        "sdpbb.explanation.explain.diagnose", lambda *arguments: Diagnosis(Colourability.YES)
+        "sdpbb.run.explanation.explain.diagnose", lambda *arguments: Diagnosis(Colourability.YES)
     )
     with pytest.raises(BackendFailure, match="contradicted by a clustering that has been found"):
         sdpbb.solve(Instance(points(4), 3, [(0, 1)], [(0, 1)]))
@@ -310,7 +310,7 @@ def test_little_time_is_left_for_saying_why(monkeypatch):
         asked.append(time_limit)
         return Diagnosis(Colourability.UNKNOWN)
 
-    monkeypatch.setattr("sdpbb.explanation.explain.diagnose", remember)
+    monkeypatch.setattr("sdpbb.run.explanation.explain.diagnose", remember)
     instance = Instance(points(4), 3, [(0, 1)], [(0, 1)])
     assert sdpbb.solve(instance).conflict is None
     assert sdpbb.solve(instance, sdpbb.SolverParameters(time_limit=1e-3)).conflict is None

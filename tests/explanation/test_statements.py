@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 from sdpbb.errors import InstanceNote
-from sdpbb.explanation.explain import explain_infeasibility
-from sdpbb.explanation.statements import Catalogue, StatementKind
 from sdpbb.problem import (
     AllOf,
     Instance,
@@ -17,6 +15,8 @@ from sdpbb.problem import (
     SoftCannotLinks,
 )
 from sdpbb.problem.formats import read_instance
+from sdpbb.problem.statements import Catalogue, StatementKind
+from sdpbb.run.explanation.explain import explain_infeasibility
 
 POINTS = "4 1\n0\n1\n5\n9\n"
 

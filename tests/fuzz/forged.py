@@ -23,7 +23,7 @@ from sdpbb.checker.cuts.pentagons import Pentagons
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.verdict import CertificateVerdict
 from sdpbb.problem import Instance
-from sdpbb.verification import verdict_on
+from sdpbb.run.verification import verdict_on
 
 Arrays = list[np.ndarray]
 Forgery = Callable[[np.random.Generator, dict[str, Any], Arrays], str | None]

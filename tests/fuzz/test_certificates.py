@@ -19,11 +19,11 @@ from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.container import unpack
 from sdpbb.checker.rejection import Rejected
-from sdpbb.decomposition.parameters import DecompositionParameters
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
 from sdpbb.problem.cluster_rules import CheckedConstraints, foreign_constraints
-from sdpbb.verification import verdict_on, verify_certificate
+from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.verification import verdict_on, verify_certificate
 from tests.checker.building import built
 from tests.checker.building import random_instance as plain_instance
 from tests.decomposition.test_bound import random_any

@@ -16,8 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.batch.job import Job
-from sdpbb.checkpoint import SavedRun, read_checkpoint, write_checkpoint
 from sdpbb.errors import InstanceWarning
 from sdpbb.problem import Partition
 from sdpbb.problem.formats import (
@@ -27,8 +25,10 @@ from sdpbb.problem.formats import (
     write_constraints,
     write_points,
 )
-from sdpbb.solver import solve
-from sdpbb.verification import verify_certificate
+from sdpbb.questions.batch.job import Job
+from sdpbb.run.checkpoint import SavedRun, read_checkpoint, write_checkpoint
+from sdpbb.run.solver import solve
+from sdpbb.run.verification import verify_certificate
 from tests.enumeration import optimum, random_instance
 from tests.examples import examples
 from tests.trees import HASTY, SMALLER
@@ -46,9 +46,9 @@ SCRIPT = """
 import os
 import signal
 
-import sdpbb.batch.results_file as results_file
-import sdpbb.checkpoint
-import sdpbb.files
+import sdpbb.questions.batch.results_file as results_file
+import sdpbb.run.checkpoint
+import sdpbb.runtime.files
 import sdpbb.search.evaluations
 import sdpbb.search.workforce
 from sdpbb.__main__ import main
@@ -96,8 +96,8 @@ def stepping(function):
     return stepped
 
 
-create, opened = sdpbb.files._create, results_file.ResultsFile.__init__
-sdpbb.files._create = lambda *arguments: Dying(create(*arguments))
+create, opened = sdpbb.runtime.files._create, results_file.ResultsFile.__init__
+sdpbb.runtime.files._create = lambda *arguments: Dying(create(*arguments))
 results_file.ResultsFile.__init__ = lambda self, path, file, *rest: opened(
     self, path, Dying(file), *rest
 )
@@ -109,7 +109,7 @@ def go_over_at_once(workforce, n_due, n_nodes, seconds):
         workforce.scheduler = workforce.workers
 
 
-sdpbb.checkpoint.INTERVAL, sdpbb.checkpoint.SHARE = 0.0, 1.0
+sdpbb.run.checkpoint.INTERVAL, sdpbb.run.checkpoint.SHARE = 0.0, 1.0
 sdpbb.search.evaluations.SHORTEST_SLICE = 0.05
 sdpbb.search.workforce.Workforce.choose_scheduler = go_over_at_once
 main()

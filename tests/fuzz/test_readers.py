@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.batch.manifest import read_manifest
-from sdpbb.batch.results_file import open_results
-from sdpbb.checkpoint import read_checkpoint
 from sdpbb.errors import InstanceError, InstanceWarning, SdpbbError
 from sdpbb.plots.results_table import read_solved_runs
 from sdpbb.problem.formats import CONSTRAINT_FORMATS as FORMATS
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
-from sdpbb.traces.file import read_trace
+from sdpbb.questions.batch.manifest import read_manifest
+from sdpbb.questions.batch.results_file import open_results
+from sdpbb.run.checkpoint import read_checkpoint
+from sdpbb.search.traces.file import read_trace
 from tests.fuzz import valid_files as files
 from tests.fuzz.mutations import mutate, reseal
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.problem import Instance, Partition
-from sdpbb.queries.standing import NoClusteringToAskAbout
+from sdpbb.questions.queries.standing import NoClusteringToAskAbout
 from tests.enumeration import feasible_clusterings, random_instance
 from tests.examples import examples
 from tests.queries.test_suggest import implied, known_answers

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.places.run import PlaceRun
-from sdpbb.decomposition.parameters import DecompositionParameters
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
-from sdpbb.result import Result
-from sdpbb.solver import solve
-from sdpbb.verification import verify_certificate
+from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import solve
+from sdpbb.run.verification import verify_certificate
+from sdpbb.search.result import Result
 from tests.enumeration import optimum, random_instance
 from tests.examples import examples
 from tests.fuzz.lines import cheapest_on_line, random_line

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import InstanceError, InstanceNote, ParameterError
-from sdpbb.gaps.gap import optimality_gap
-from sdpbb.gaps.report import GapReport, LabelVerdict
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, MaximumSize, Partition
 from sdpbb.problem.violations import Violation
-from sdpbb.result import Result, SolutionStatus, Termination
+from sdpbb.questions.gaps.gap import optimality_gap
+from sdpbb.questions.gaps.report import GapReport, LabelVerdict
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import solve
 from sdpbb.search.events import Compiling, Finished, Progress, Started
-from sdpbb.solver import solve
+from sdpbb.search.result import Result, SolutionStatus, Termination
 from tests.enumeration import (
     clusterings,
     feasible_clusterings,

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.errors import InstanceError
-from sdpbb.gaps.labelling import label_numbers
 from sdpbb.problem import Origin, PairLines
+from sdpbb.questions.gaps.labelling import label_numbers
 
 # Labels of -1 are noted, which tests/problem/test_wrong_turns.py looks at.
 pytestmark = pytest.mark.filterwarnings("ignore:labels.* are -1:sdpbb.errors.InstanceNote")

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from sdpbb.gaps.gap import optimality_gap
-from sdpbb.gaps.page import MOST_CLUSTERS, MOST_VIOLATIONS, gap_page
 from sdpbb.problem import Instance, MaximumSize
-from sdpbb.traces.trace import Trace
-from sdpbb.values import percent_up, rounded_down
+from sdpbb.questions.gaps.gap import optimality_gap
+from sdpbb.questions.gaps.page import MOST_CLUSTERS, MOST_VIOLATIONS, gap_page
+from sdpbb.runtime.values import percent_up, rounded_down
+from sdpbb.search.traces.trace import Trace
 from tests import browser
 from tests.test_html_report import BAD, checked, n_drawings
 

@@ -11,7 +11,7 @@ from heuristics.assignment.integer_programme import AssignmentProgramme, Program
 from heuristics.assignment.potts import adjacency_lists
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, contract
-from sdpbb.time_left import OutOfTime
+from sdpbb.runtime.time_left import OutOfTime
 from tests.examples import examples
 from tests.graphs import (
     clusterings,

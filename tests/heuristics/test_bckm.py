@@ -15,10 +15,10 @@ from heuristics.bckm import (
 from heuristics.kmeans import best_kmeans
 from heuristics.method import RunClock
 from heuristics.result import HeuristicStatus, Stop
-from sdpbb.backends.linear import LinearModel, LinearStatus
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.packing import assignment_rows, clique_cover, size_rows
 from sdpbb.problem import InfeasibilityKind, Instance, contract
+from sdpbb.problem.packing import assignment_rows, clique_cover, size_rows
+from sdpbb.runtime.backends.linear import LinearModel, LinearStatus
 from tests.enumeration import feasible_clusterings, optimum, random_instance, sums_of_squares
 from tests.examples import examples
 from tests.graphs import complete, contraction_of, cycle, mycielski, random_graph

@@ -9,8 +9,8 @@ from heuristics.centre_swaps.moves import undo
 from heuristics.centre_swaps.search import CentreSwaps
 from heuristics.centre_swaps.state import TRIALS, BlockData, Clusters, Rounds, Trial
 from heuristics.centre_swaps.trials import swap
-from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility, Instance, contract
+from sdpbb.problem.feasibility import find_feasible
 from tests.enumeration import clusterings
 from tests.examples import examples
 from tests.graphs import contraction_of, proper, random_graph

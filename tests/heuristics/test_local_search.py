@@ -7,8 +7,8 @@ from heuristics.local_search import LocalSearch
 from heuristics.local_search import search as local_search
 from heuristics.local_search.chains import change_by_chain, kempe_chain, relabel
 from heuristics.local_search.state import ClusterSums, LinkLists
-from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility
+from sdpbb.problem.feasibility import find_feasible
 from tests.examples import examples
 from tests.graphs import contraction_of, proper, random_graph
 from tests.heuristics.looks import Countdown

@@ -11,8 +11,8 @@ import heuristics
 from heuristics import MultiStart, MultiStartParameters, coresets
 from heuristics.descent import Descent
 from sdpbb.errors import ParameterError
-from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility, Instance, Partition, contract
+from sdpbb.problem.feasibility import find_feasible
 from tests.examples import examples
 from tests.graphs import clusterings, complete, contraction_of, cycle, proper, random_graph
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.recombination import recombine
-from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility
+from sdpbb.problem.feasibility import find_feasible
 from tests.examples import examples
 from tests.graphs import contraction_of, proper, random_graph
 

@@ -10,10 +10,10 @@ from heuristics import MultiStart, MultiStartParameters, coresets
 from heuristics.descent import Descent
 from heuristics.registry import METHODS
 from heuristics.result import HeuristicStatus, Stop
-from sdpbb import time_left
-from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Instance, contract
-from sdpbb.time_left import OutOfTime, at_most, check_time, chunks, no_limit, with_stop
+from sdpbb.problem.feasibility import find_feasible
+from sdpbb.runtime import time_left
+from sdpbb.runtime.time_left import OutOfTime, at_most, check_time, chunks, no_limit, with_stop
 from tests.heuristics.looks import Countdown
 
 # Methods that look at hard constraints only as a price, or not at all.

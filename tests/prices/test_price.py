@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.parameters import SolverParameters
-from sdpbb.prices import prices as price_module
-from sdpbb.prices.prices import constraint_prices, stated_constraints
-from sdpbb.prices.report import COLUMNS, Price, PriceProof, PriceReport
-from sdpbb.prices.tasks import SolvedWithout, probe, without
 from sdpbb.problem import Instance, MaximumSize
 from sdpbb.problem.formats import read_instance
-from sdpbb.result import SolutionStatus, Termination
+from sdpbb.questions.prices import prices as price_module
+from sdpbb.questions.prices.prices import constraint_prices, stated_constraints
+from sdpbb.questions.prices.report import COLUMNS, Price, PriceProof, PriceReport
+from sdpbb.questions.prices.tasks import SolvedWithout, probe, without
+from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.search.result import SolutionStatus, Termination
 from tests.enumeration import optimum, random_instance
 from tests.examples import examples
 from tests.soft.instances import least_cost, random_soft_instance
@@ -98,7 +98,7 @@ def test_where_runs_begin_with_subsets_no_price_rests_on_a_bound_of_all_blocks(m
     instance, known = two_groups(), {}
     for price in constraint_prices(instance, parameters=EXACT).prices:
         known[price.statement] = price
-    monkeypatch.setattr("sdpbb.prices.tasks._costs_at_least", pytest.fail)
+    monkeypatch.setattr("sdpbb.questions.prices.tasks._costs_at_least", pytest.fail)
     for price in constraint_prices(instance, parameters=parameters).prices:
         before = known[price.statement]
         assert price.lower == pytest.approx(before.lower, abs=1e-9)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.cli.options import ConstraintsFileFormat
+from sdpbb.app.cli.options import ConstraintsFileFormat
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 from sdpbb.problem import (
     MaximumOverlap,

@@ -7,8 +7,8 @@ import sdpbb
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Contraction, Instance, MaximumSize, contract
 from sdpbb.problem.equal_points import equal_points, join_equal_points
-from sdpbb.result import SolutionStatus
 from sdpbb.search.events import Started
+from sdpbb.search.result import SolutionStatus
 from tests.enumeration import optimum
 from tests.examples import examples
 
@@ -141,10 +141,10 @@ def test_the_checker_proves_that_points_may_be_joined(tmp_path, monkeypatch):
         changed = Instance(instance.points, 3, **change)
         with monkeypatch.context() as patch:
             patch.setattr(
-                "sdpbb.certificates.writer.equal_points", lambda _, pairs=pairs: np.array(pairs)
+                "sdpbb.run.certificates.writer.equal_points", lambda _, pairs=pairs: np.array(pairs)
             )
             patch.setattr(
-                "sdpbb.run.join_equal_points",
+                "sdpbb.run.run.join_equal_points",
                 lambda given, pairs=pairs: Instance(
                     given.points, given.k, pairs, given.cannot_link
                 ),

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sdpbb.batch.evaluation import evaluate
-from sdpbb.batch.job import Job
 from sdpbb.errors import InstanceError
-from sdpbb.executors.memory import within_free_memory
 from sdpbb.problem.files import long_reading
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
+from sdpbb.questions.batch.evaluation import evaluate
+from sdpbb.questions.batch.job import Job
+from sdpbb.runtime.executors.memory import within_free_memory
 
 HOUSE = (10**9, 10**6)  # 8 PB of floats
 
@@ -42,7 +42,7 @@ def free(monkeypatch):
     """Set the free memory, in MiB, that reading finds."""
 
     def set_free(mebibytes: float) -> None:
-        monkeypatch.setattr("sdpbb.executors.memory.free_mebibytes", lambda: mebibytes)
+        monkeypatch.setattr("sdpbb.runtime.executors.memory.free_mebibytes", lambda: mebibytes)
         monkeypatch.setattr(long_reading, "free_mebibytes", lambda: mebibytes)
 
     return set_free

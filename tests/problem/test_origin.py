@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
-from sdpbb.explanation.statements import place_of_pair
 from sdpbb.problem import Instance, Origin, PairLines
 from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.statements import place_of_pair
 
 LINE = np.array([[0.0], [1.0], [5.0], [9.0]])
 

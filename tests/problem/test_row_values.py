@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance, Origin
 from sdpbb.problem.row_values import in_row_order
-from sdpbb.queries.suggest import suggest_queries
-from sdpbb.solver import solve
+from sdpbb.questions.queries.suggest import suggest_queries
+from sdpbb.run.solver import solve
 
 pandas = pytest.importorskip("pandas")
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.batch.job import ReadingOptions
-from sdpbb.cli.inputs import InstanceOptions
+from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.errors import InstanceError
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.textfile import shown
+from sdpbb.questions.batch.job import ReadingOptions
 from tests.examples import examples
 
 LINE = np.array([[0.0], [1.0], [5.0], [7.0]])

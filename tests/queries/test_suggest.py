@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.problem import Instance, Partition
-from sdpbb.queries import standing
-from sdpbb.queries.memberships import MEMBERSHIPS, possible
-from sdpbb.queries.scores import density, information
-from sdpbb.queries.standing import NoClusteringToAskAbout, standing_of
-from sdpbb.queries.strategy import QueryKind
-from sdpbb.queries.suggest import suggest_queries
+from sdpbb.questions.queries import standing
+from sdpbb.questions.queries.memberships import MEMBERSHIPS, possible
+from sdpbb.questions.queries.scores import density, information
+from sdpbb.questions.queries.standing import NoClusteringToAskAbout, standing_of
+from sdpbb.questions.queries.strategy import QueryKind
+from sdpbb.questions.queries.suggest import suggest_queries
 from tests.enumeration import feasible_clusterings
 from tests.examples import examples
 

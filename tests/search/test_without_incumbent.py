@@ -13,7 +13,6 @@ from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
 from sdpbb.bounds.method import BoundingMethod
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import (
     AllOf,
     ClusterConstraint,
@@ -26,16 +25,17 @@ from sdpbb.problem import (
     SoftCannotLinks,
     contract,
 )
-from sdpbb.report import ProgressTable, summary
-from sdpbb.result import SolutionStatus, Termination
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.report import ProgressTable, summary
+from sdpbb.run.solver import resume, solve
 from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.events import Progress
 from sdpbb.search.loop import branch_and_bound
 from sdpbb.search.node import Fixings, Node, NodeStatus
 from sdpbb.search.parameters import SearchParameters
+from sdpbb.search.result import SolutionStatus, Termination
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
-from sdpbb.solver import resume, solve
 from tests.enumeration import clusterings, optimum, sums_of_squares
 from tests.examples import examples
 from tests.trees import CHOICE, go_over_at_once
@@ -201,7 +201,7 @@ def test_an_exhausted_tree_is_a_proof(monkeypatch, bounding):
         limits.append(branch_and_bound(*arguments))
         return limits[-1]
 
-    monkeypatch.setattr("sdpbb.bound_raising.branch_and_bound", search)
+    monkeypatch.setattr("sdpbb.run.bound_raising.branch_and_bound", search)
     events = []
     result = solve(IMPOSSIBLE, COLGEN, events.append)
     assert limits == [None]

@@ -11,8 +11,8 @@ from heuristics.result import HeuristicStatus
 from heuristics.sizes import assignment
 from heuristics.sizes.pairwise import SizedPairwiseAssignment
 from sdpbb.errors import InstanceError
-from sdpbb.packing import size_bounds
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition, contract
+from sdpbb.problem.packing import size_bounds
 from tests.enumeration import feasible_clusterings
 from tests.sizes.instances import sized_instance
 from tests.sizes.weighted_instances import weighted_instance

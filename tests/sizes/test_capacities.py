@@ -23,7 +23,7 @@ from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import CheckedSizes
 from sdpbb.checker.splits import least_splits, most_filled
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.result import SolutionStatus
+from sdpbb.search.result import SolutionStatus
 from tests.enumeration import clustering_matrix, feasible_clusterings
 from tests.sizes.instances import sized_instance
 from tests.sizes.weighted_instances import weighted_instance

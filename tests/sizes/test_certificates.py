@@ -12,7 +12,7 @@ from sdpbb.checker.sizes import CheckedSizes
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance
 from sdpbb.problem.size_limits import SizeLimits
-from sdpbb.result import SolutionStatus
+from sdpbb.search.result import SolutionStatus
 from tests.enumeration import optimum
 from tests.sizes.instances import sized_instance
 

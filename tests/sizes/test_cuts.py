@@ -18,7 +18,7 @@ from sdpbb.checker.cuts.size_pairs import difference_down
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import CheckedSizes
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.result import SolutionStatus
+from sdpbb.search.result import SolutionStatus
 from tests.enumeration import clustering_matrix, feasible_clusterings
 from tests.sizes.instances import sized_instance
 

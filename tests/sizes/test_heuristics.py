@@ -11,9 +11,9 @@ from heuristics.parameters import MultiStartParameters
 from heuristics.result import HeuristicStatus
 from heuristics.sizes.search import SizedSearch
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Instance, Partition, contract
-from sdpbb.time_left import no_limit
+from sdpbb.problem.feasibility import find_feasible
+from sdpbb.runtime.time_left import no_limit
 from tests.enumeration import feasible_clusterings
 from tests.sizes.instances import sized_instance
 

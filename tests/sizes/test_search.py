@@ -11,10 +11,10 @@ from heuristics.parameters import MultiStartParameters
 from heuristics.sizes.exchanges import least_saving
 from heuristics.sizes.flow_kernels import sized_labels
 from heuristics.sizes.search import SizedSearch
-from sdpbb.feasibility import find_feasible
-from sdpbb.packing import packed_exactly, packed_greedily, size_bounds
 from sdpbb.problem import Infeasibility, Instance, contract
-from sdpbb.time_left import no_limit
+from sdpbb.problem.feasibility import find_feasible
+from sdpbb.problem.packing import packed_exactly, packed_greedily, size_bounds
+from sdpbb.runtime.time_left import no_limit
 from tests.enumeration import feasible_clusterings
 from tests.sizes.instances import sized_instance
 from tests.soft.instances import random_mixture, weighted_mixture

@@ -5,7 +5,7 @@ import pytest
 
 import sdpbb
 from sdpbb.problem import Instance, Partition
-from sdpbb.result import SolutionStatus
+from sdpbb.search.result import SolutionStatus
 from tests.enumeration import optimum
 from tests.sizes.instances import sized_instance
 

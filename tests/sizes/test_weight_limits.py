@@ -24,15 +24,15 @@ from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import CheckedSizes, StatedWeights
 from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
 from sdpbb.checker.weight_units import WeightUnits
-from sdpbb.decomposition.parameters import DecompositionParameters
-from sdpbb.decomposition.restriction import Restriction
 from sdpbb.errors import CertificateError, InstanceError
-from sdpbb.packing import packed_exactly, packed_greedily
-from sdpbb.packing.greedy import _dealt
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.formats import read_constraints, write_constraints
-from sdpbb.result import SolutionStatus
+from sdpbb.problem.packing import packed_exactly, packed_greedily
+from sdpbb.problem.packing.greedy import _dealt
+from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.decomposition.restriction import Restriction
+from sdpbb.search.result import SolutionStatus
 from tests.enumeration import (
     clustering_matrix,
     clusterings,

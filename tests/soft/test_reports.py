@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.report import summary
+from sdpbb.run.report import summary
 
 POINTS = np.array([[0.0], [0.1], [10.0], [10.1]])
 HEAVY = {"soft_must_link": [(0, 2, 1.0), (0, 1, 2.0)], "soft_cannot_link": [(2, 3, 0.5)]}

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.problem import Instance, Partition, SoftPairs
+from sdpbb.run.decomposition.parameters import DecompositionParameters
 from tests.examples import examples
 from tests.soft.instances import least_cost, random_mixture, random_soft_instance
 

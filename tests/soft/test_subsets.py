@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.checker.subsets import Subsets
-from sdpbb.decomposition.dealing import subset_tree
-from sdpbb.decomposition.restriction import Restriction
-from sdpbb.decomposition.subsets import subsets_at
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.cluster_rules import CheckedConstraints, checked_soft_pairs
+from sdpbb.run.decomposition.dealing import subset_tree
+from sdpbb.run.decomposition.restriction import Restriction
+from sdpbb.run.decomposition.subsets import subsets_at
 from tests.decomposition.test_bound import PARAMETERS, random_tree
 from tests.examples import examples
 from tests.soft.instances import least_cost, random_soft_instance

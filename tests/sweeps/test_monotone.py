@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.conclusion import of_search
 from sdpbb.problem import ClusterConstraint, Instance, MaximumSize, Partition
 from sdpbb.problem.constraint_forms import ConstraintForms
 from sdpbb.problem.graph import connected_components
-from sdpbb.result import bound_below
+from sdpbb.run.conclusion import of_search
 from sdpbb.search.node import Node
+from sdpbb.search.result import bound_below
 from sdpbb.search.state import Search
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree

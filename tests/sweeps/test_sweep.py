@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.errors import ArchiveError, InstanceError, ParameterError
 from sdpbb.problem import Instance, Partition
-from sdpbb.result import SolutionStatus
-from sdpbb.sweeps import sweep as sweep_module
-from sdpbb.sweeps.neighbours import clustering_from
-from sdpbb.sweeps.report import COLUMNS
-from sdpbb.sweeps.tasks import SweepOutcome
+from sdpbb.questions.sweeps import sweep as sweep_module
+from sdpbb.questions.sweeps.neighbours import clustering_from
+from sdpbb.questions.sweeps.report import COLUMNS
+from sdpbb.questions.sweeps.tasks import SweepOutcome
+from sdpbb.search.result import SolutionStatus
 from tests.enumeration import optimum, random_instance, weighted
 from tests.examples import examples
 

@@ -10,9 +10,9 @@ import pytest
 import sdpbb
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.errors import InstanceError
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import InfeasibilityKind, Instance, Origin
-from sdpbb.result import Result, SolutionStatus, Termination
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import resume, solve
 from sdpbb.search.events import (
     Branched,
     Compiling,
@@ -28,11 +28,11 @@ from sdpbb.search.events import (
     all_of,
 )
 from sdpbb.search.node import Fixings, Node
+from sdpbb.search.result import Result, SolutionStatus, Termination
 from sdpbb.search.tolerances import Tolerances
+from sdpbb.search.traces.file import read_trace
+from sdpbb.search.traces.trace import MOST_POINTS, Trace, TracedLevel, TracedNode
 from sdpbb.search.tree import Tree, with_fixings
-from sdpbb.solver import resume, solve
-from sdpbb.traces.file import read_trace
-from sdpbb.traces.trace import MOST_POINTS, Trace, TracedLevel, TracedNode
 from tests.test_engines import HIDDEN
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 from tests.trees import HASTY, SMALL

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
 from sdpbb.bounds.colgen.columns import Columns, allowed
 from sdpbb.bounds.colgen.effort import is_easy_to_price, pricing_mebibytes
@@ -24,7 +23,8 @@ from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState
 from sdpbb.problem import Contraction
-from sdpbb.time_left import TimeLeft, no_limit
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 
 @stored

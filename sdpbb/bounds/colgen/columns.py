@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.archive.stored import stored
 from sdpbb.problem import Contraction
+from sdpbb.runtime.archive.stored import stored
 
 Membership = NDArray[np.bool_]
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns
 from sdpbb.bounds.colgen.parameters import EnumerationParameters
@@ -25,6 +24,7 @@ from sdpbb.bounds.colgen.safe_bound import lagrangian_bound
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.evidence import Enumerated, Lagrangian
 from sdpbb.problem import Contraction
+from sdpbb.runtime.archive.stored import stored
 
 # What a proof claims of the bound is less by this part.
 ROUNDING = 1e-11

@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, eye_array, hstack, vstack
 
-from sdpbb.archive.stored import stored
-from sdpbb.backends.growing import Basis, GrowingModel, Vertex
 from sdpbb.bounds.colgen.columns import Columns
 from sdpbb.bounds.colgen.master_programme import (
     GROWTH,
@@ -23,6 +21,8 @@ from sdpbb.bounds.colgen.master_programme import (
 )
 from sdpbb.bounds.colgen.parameters import MasterParameters
 from sdpbb.errors import BackendFailure
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.backends.growing import Basis, GrowingModel, Vertex
 
 # Of rows and reduced costs, in units of the programme. 1e-10 is the smallest that HiGHS accepts.
 _TOLERANCE = 1e-9

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns
+from sdpbb.runtime.archive.stored import stored
 
 # Share of the columns that remains after a deletion, and the factor by which their largest number
 # grows with each, so that they are not deleted and generated for ever.

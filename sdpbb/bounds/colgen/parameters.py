@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sdpbb.archive.stored import stored
-from sdpbb.declaration import Parameters, parameter
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.declaration import Parameters, parameter
 
 
 @stored

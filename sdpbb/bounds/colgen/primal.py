@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns
 from sdpbb.bounds.colgen.master_programme import MasterSolution, Phase
 from sdpbb.bounds.colgen.parameters import GenerationParameters
 from sdpbb.bounds.colgen.rounding import Labels, labels_of_cheapest_cover, round_to_clustering
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.problem import Contraction
+from sdpbb.runtime.archive.stored import stored
 
 # Values of a solution that miss whole numbers by less are whole.
 _WHOLE = 1e-6

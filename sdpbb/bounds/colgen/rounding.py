@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.backends.milp import integer_solver, solve_binary_programme
-from sdpbb.backends.programme import BinaryProgramme
 from sdpbb.bounds.colgen.columns import Columns, Membership
 from sdpbb.problem import Contraction
+from sdpbb.runtime.backends.milp import integer_solver, solve_binary_programme
+from sdpbb.runtime.backends.programme import BinaryProgramme
 
 Labels = NDArray[np.intp]
 

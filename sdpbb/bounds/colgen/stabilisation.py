@@ -14,8 +14,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.master_programme import MasterSolution, Penalty
+from sdpbb.runtime.archive.stored import stored
 
 # Smoothing: the first weight of the best prices, the step by which it rises, as a share of its
 # distance to 1, or falls, and the largest. First weights of 0.2 and 0.8, and steps half and twice

@@ -14,7 +14,7 @@ from sdpbb.bounds.hybrid.methods import HybridMethods, is_small
 from sdpbb.bounds.hybrid.state import HybridState, HybridWarmStart
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun
 from sdpbb.problem import Contraction
-from sdpbb.time_left import TimeLeft, no_limit
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 # Columns and places are imported where they begin: most runs need neither.
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from sdpbb.bounds.hybrid.stages import STAGES, RelaxationStage, Stage
 from sdpbb.bounds.hybrid.state import HybridState, HybridWarmStart
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
-from sdpbb.time_left import TimeLeft, no_limit
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 
 class HybridRun:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from sdpbb.bounds.bound import BoundProgress
 from sdpbb.bounds.hybrid.parts import HybridParts
-from sdpbb.time_left import TimeLeft
+from sdpbb.runtime.time_left import TimeLeft
 
 
 class Stage(Protocol):

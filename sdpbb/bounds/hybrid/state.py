@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.places.state import PlaceState, PlaceWarmStart
 from sdpbb.bounds.sdp.relaxation_run import RelaxationState, SdpWarmStart
+from sdpbb.runtime.archive.stored import stored
 
 # Columns are imported by the stages that use them: most runs need none.
 if TYPE_CHECKING:

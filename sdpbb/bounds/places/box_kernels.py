@@ -25,10 +25,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sdpbb.arrays import Integers, Reals
 from sdpbb.bounds.places.conflict_kernels import lost_in_box
 from sdpbb.bounds.places.limit_kernels import AmountLimits, limit_at, rate_of
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
 
 # Most boxes that wait. Each step halves one, so that none of them is wider than 2^-90 of the first.
 DEPTH = 300

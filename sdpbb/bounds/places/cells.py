@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from sdpbb.time_left import TimeLeft, check_time
+from sdpbb.runtime.time_left import TimeLeft, check_time
 
 # Points between two looks at the time.
 _ROWS = 50_000

@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.arrays import Integers, Reals
 from sdpbb.bounds.places.limit_kernels import AmountLimits, Rates, rate_at
 from sdpbb.bounds.places.value_kernels import Floats, Pieces
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)

@@ -31,7 +31,7 @@ from sdpbb.bounds.places.value_kernels import (
     add_values,
     fill_prices,
 )
-from sdpbb.time_left import TimeLeft, check_time
+from sdpbb.runtime.time_left import TimeLeft, check_time
 
 # Pairs of a point and a place between two looks at the time.
 _PAIRS = 100_000_000

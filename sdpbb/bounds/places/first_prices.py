@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.places.cells import cells_of, means_of, spread
 from sdpbb.bounds.places.dual import PlaceDual
 from sdpbb.bounds.places.problem import PlaceProblem
-from sdpbb.time_left import TimeLeft
+from sdpbb.runtime.time_left import TimeLeft
 
 # Sharpness of the maximum, and steps, for prices of cells.
 _ASCENTS = ((30.0, 300), (100.0, 300), (300.0, 300), (1000.0, 200), (3000.0, 100))

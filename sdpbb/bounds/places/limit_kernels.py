@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdpbb.arrays import Integers, Reals
 from sdpbb.bounds.places.value_kernels import PIECE, Floats, Pieces, is_near
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
 
 
 class AmountLimits(NamedTuple):

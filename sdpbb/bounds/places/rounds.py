@@ -26,7 +26,7 @@ from sdpbb.bounds.places.problem import PlaceProblem, price_bound
 from sdpbb.bounds.places.search import PlaceSearch
 from sdpbb.bounds.places.state import PlaceState
 from sdpbb.problem import Contraction
-from sdpbb.time_left import TimeLeft, check_time
+from sdpbb.runtime.time_left import TimeLeft, check_time
 
 # Sharpness of the smoothed maximum, and steps: of the first round that raises prices, and of those
 # that follow by their last sharpness.

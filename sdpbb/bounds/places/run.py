@@ -31,7 +31,7 @@ from sdpbb.bounds.places.problem import PlaceProblem
 from sdpbb.bounds.places.rounds import FIRST_SHARPNESS, PlaceRound, PlaceRounds
 from sdpbb.bounds.places.state import PlaceState, PlaceWarmStart
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.time_left import OutOfTime, TimeLeft, no_limit
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, no_limit
 
 # Rounds end where the best that prices over the places looked at promise is no more than this part
 # of what is left; or so many rounds together have gained no more than this part of it.

@@ -14,7 +14,7 @@ from sdpbb.bounds.places.box_kernels import (
     search_boxes,
 )
 from sdpbb.bounds.places.problem import PlaceProblem
-from sdpbb.time_left import WORK, TimeLeft, check_time
+from sdpbb.runtime.time_left import WORK, TimeLeft, check_time
 
 _EPS = float(np.finfo(np.float64).eps)
 # After so many boxes for each point the tolerance is four times as large, and again after as many

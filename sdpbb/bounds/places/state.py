@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.evidence import Lagrangian
 from sdpbb.problem import Contraction
+from sdpbb.runtime.archive.stored import stored
 
 
 @stored

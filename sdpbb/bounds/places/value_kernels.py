@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.arrays import Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Reals
+from sdpbb.runtime.jit import njit
 
 Floats = NDArray[np.float32] | NDArray[np.float64]
 

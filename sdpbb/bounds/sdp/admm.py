@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.admm_kernels import (
     dual_sweeps,
     mirror,
@@ -22,7 +21,8 @@ from sdpbb.bounds.sdp.parameters import AdmmParameters, SpectrumParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.bounds.sdp.spectrum import SpectralProjector, SpectrumState
-from sdpbb.cores import in_pieces, pass_pieces
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.cores import in_pieces, pass_pieces
 
 
 @stored

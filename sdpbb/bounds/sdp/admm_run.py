@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import BoundProgress, ProvenBound
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
 from sdpbb.bounds.sdp.clustering_dual import clustering_affinity, clustering_dual
@@ -15,9 +14,10 @@ from sdpbb.bounds.sdp.cuts import separate
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
 from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint
-from sdpbb.cores import LARGE
 from sdpbb.problem import Contraction
-from sdpbb.time_left import RUN_CLOCK, TimeLeft, no_limit
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.cores import LARGE
+from sdpbb.runtime.time_left import RUN_CLOCK, TimeLeft, no_limit
 
 # An iteration and a bound are taken to last this many times as long as the longest before.
 LATE = 1.5

@@ -14,7 +14,7 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation_run import SdpWarmStart
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.problem import Contraction
-from sdpbb.time_left import TimeLeft, no_limit
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 # Entries of Z below this part of the diagonal are taken for zero before cuts are separated: an
 # interior-point method returns no zeros, and separation is fast where there are many.

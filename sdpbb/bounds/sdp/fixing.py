@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.arrays import Booleans, Reals
 from sdpbb.bounds.bound import Pairs, ProvenBound
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, nonnegative_part
-from sdpbb.jit import njit
 from sdpbb.problem import Contraction
+from sdpbb.runtime.arrays import Booleans, Reals
+from sdpbb.runtime.jit import njit
 
 _EPS = float(np.finfo(np.float64).eps)
 

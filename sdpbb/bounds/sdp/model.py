@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sdpbb.backends import conic
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
@@ -21,7 +20,8 @@ from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.errors import BackendFailure, InstanceError, ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.instance import check_instance
-from sdpbb.values import counted
+from sdpbb.runtime.backends import conic
+from sdpbb.runtime.values import counted
 
 
 class RelaxationModel:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts import SeparationParameters
-from sdpbb.declaration import Parameters, parameter
 from sdpbb.errors import ParameterError
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.declaration import Parameters, parameter
 
 
 @stored
@@ -193,7 +193,7 @@ class SdpParameters(Parameters):
 
     def check_combination(self) -> None:
         if self.solver != "admm":
-            from sdpbb.backends.conic import require
+            from sdpbb.runtime.backends.conic import require
 
             require(self.solver, "admm")
         if self.max_iterations < self.bound_period:

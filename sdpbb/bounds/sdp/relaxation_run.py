@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import (
     BoundProgress,
     PairFixings,
@@ -19,7 +18,8 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.problem import Contraction
-from sdpbb.time_left import TimeLeft, no_limit
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 
 @stored

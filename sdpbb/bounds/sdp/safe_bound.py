@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
@@ -20,7 +19,8 @@ from sdpbb.bounds.sdp.safe_bound_kernels import (
     write_dual_matrix,
     write_nonnegative_part,
 )
-from sdpbb.cores import in_pieces, pass_pieces
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.cores import in_pieces, pass_pieces
 
 _EPS = float(np.finfo(np.float64).eps)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.arrays import Booleans, Integers, Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Booleans, Integers, Reals
+from sdpbb.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
 
-from sdpbb.archive.stored import stored
-from sdpbb.arrays import Reals
 from sdpbb.bounds.sdp.parameters import SpectrumParameters
-from sdpbb.cores import LARGE, in_pieces, row_pieces
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.arrays import Reals
+from sdpbb.runtime.cores import LARGE, in_pieces, row_pieces
 
 
 def simplex_threshold(values: NDArray[np.float64], total: float, cap: float) -> float:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import TextIO
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
-from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.files.separated import (
     FirstLine,
@@ -23,6 +22,7 @@ from sdpbb.problem.files.separated import (
 from sdpbb.problem.missing import CORRECTION
 from sdpbb.problem.table import check_columns, checked_names, without_columns
 from sdpbb.problem.textfile import is_integer, is_missing_word, is_number, shown, without_comment
+from sdpbb.runtime.files import FilePath, shown_path
 
 MISSING_FIRST_LINE = "; is the line n d k missing?"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError, warn_caller
-from sdpbb.files import FilePath, shown_path, write_atomically
 from sdpbb.problem.files import (
     constraints_cccg,
     constraints_csv,
@@ -18,6 +17,7 @@ from sdpbb.problem.files.long_reading import reading_file
 from sdpbb.problem.files.records import is_table
 from sdpbb.problem.files.rows import Rows, warn_of_one_based
 from sdpbb.problem.textfile import encoding_beside, open_text, shown, without_comment
+from sdpbb.runtime.files import FilePath, shown_path, write_atomically
 
 CONSTRAINT_FORMATS: dict[str, ConstraintFormat] = {
     one.name: one

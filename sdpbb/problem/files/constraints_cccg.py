@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.files.constraints import (
     ConstraintFormat,
     Constraints,
@@ -20,6 +19,7 @@ from sdpbb.problem.files.constraints import (
 )
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import chunks, columns, is_number, open_text, shown, without_comment
+from sdpbb.runtime.files import FilePath, shown_path
 
 _LINKS = ("1", "-1")
 

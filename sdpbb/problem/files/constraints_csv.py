@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.files.constraints import (
     ConstraintFormat,
     Constraints,
@@ -22,6 +21,7 @@ from sdpbb.problem.files.records import Records, read_records
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.files.separated import CANDIDATES, fields_of, number_in
 from sdpbb.problem.textfile import is_integer, shown
+from sdpbb.runtime.files import FilePath, shown_path
 
 KIND_COLUMNS = ("type", "value", "kind", "link", "constraint", "label", "relation")
 WEIGHT_COLUMNS = ("weight", "w", "cost", "penalty")

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import ClusterConstraint, MaximumSize
 from sdpbb.problem.files import constraints_csv
@@ -33,6 +32,7 @@ from sdpbb.problem.textfile import (
     shown,
     without_comment,
 )
+from sdpbb.runtime.files import FilePath, shown_path
 
 # What `sdpbb suggest` writes in the place of an answer.
 UNANSWERED = "??"

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.files.constraints import ConstraintFormat, Constraints, check_pairs_only
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import is_number, open_text, shown, without_comment
+from sdpbb.runtime.files import FilePath, shown_path
 
 # For which a matrix is written: 200 MB of text.
 MAX_POINTS = 10_000

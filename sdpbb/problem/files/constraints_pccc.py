@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.files.constraints import ConstraintFormat, Constraints, check_pairs_only
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import CHUNK, open_text, shown
+from sdpbb.runtime.files import FilePath, shown_path
 
 _PAIRS = ("ml", "cl", "sml", "scl")
 _CONFIDENCES = ("sml_proba", "scl_proba")

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
-from sdpbb.files import shown_path
 from sdpbb.problem.files.records import Records
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.table import hint_at_similar
 from sdpbb.problem.textfile import is_integer, is_missing_word, is_number, shown
-from sdpbb.values import counted
+from sdpbb.runtime.files import shown_path
+from sdpbb.runtime.values import counted
 
 
 class LabelColumn(NamedTuple):

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import FilePath, shown_path, write_atomically
 from sdpbb.problem.files import points_npz
 from sdpbb.problem.files.label_columns import label_column
 from sdpbb.problem.files.long_reading import reading_file
@@ -24,6 +23,7 @@ from sdpbb.problem.origin import Origin
 from sdpbb.problem.row_values import note_noise
 from sdpbb.problem.table import TABLES
 from sdpbb.problem.textfile import encoding_beside, file_suffix, is_number, shown
+from sdpbb.runtime.files import FilePath, shown_path, write_atomically
 
 
 def read_labels(

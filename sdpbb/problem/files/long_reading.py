@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from time import perf_counter
 
 from sdpbb.errors import InstanceError
-from sdpbb.executors.memory import USABLE, free_mebibytes
-from sdpbb.files import FilePath, shown_path
+from sdpbb.runtime.executors.memory import USABLE, free_mebibytes
+from sdpbb.runtime.files import FilePath, shown_path
 
 LOGGER = logging.getLogger("sdpbb.reading")
 """Log of files whose reading takes long, at level INFO."""

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
-from sdpbb.files import FilePath, replacement, shown_path
 from sdpbb.problem.files import (
     points_excel,
     points_npy,
@@ -22,6 +21,7 @@ from sdpbb.problem.files.suspicions import notes_on
 from sdpbb.problem.preparation import prepared
 from sdpbb.problem.table import TABLES, PointTable
 from sdpbb.problem.textfile import CHUNK, file_suffix
+from sdpbb.runtime.files import FilePath, replacement, shown_path
 
 PointReader = Callable[[FilePath, Reading], PointTable]
 """Of a path and the options of reading it: see `read_points`. Missing values may be nan."""

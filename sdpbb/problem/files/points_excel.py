@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Any, TextIO
 
 from sdpbb.errors import BackendUnavailable, InstanceError, InstanceNote, warn_caller
-from sdpbb.extras import install_command
-from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.files.points_text import read_opened
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import check_file, errors_as_one_line, shown
-from sdpbb.values import is_missing
+from sdpbb.runtime.extras import install_command
+from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.values import is_missing
 
 SUFFIXES = (".xlsx", ".xlsm")
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.files.points_npy import (
     HEADER_ERRORS,
     Header,
@@ -21,6 +20,7 @@ from sdpbb.problem.files.points_npy import (
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import errors_as_one_line, shown
+from sdpbb.runtime.files import FilePath, shown_path
 
 _ERRORS = (*HEADER_ERRORS, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 

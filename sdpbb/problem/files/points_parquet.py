@@ -6,8 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from sdpbb.errors import BackendUnavailable, InstanceNote, warn_caller
-from sdpbb.extras import install_command
-from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import table_of_frame
 from sdpbb.problem.table import PointTable, check_columns
@@ -18,7 +16,9 @@ from sdpbb.problem.textfile import (
     naming_file,
     shown,
 )
-from sdpbb.values import is_missing
+from sdpbb.runtime.extras import install_command
+from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.values import is_missing
 
 FEATHER = (".feather", ".arrow", ".ipc")
 SUFFIXES = (".parquet", ".pq", *FEATHER)

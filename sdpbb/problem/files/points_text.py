@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.files.columns import (
     FileLayout,
     advice_on_text,
@@ -31,7 +30,8 @@ from sdpbb.problem.integers import inexact_integer, inexact_integer_message, may
 from sdpbb.problem.missing import REMEDY
 from sdpbb.problem.table import PointTable, check_weight_column
 from sdpbb.problem.textfile import is_missing_word, open_text, shown
-from sdpbb.values import counted
+from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.values import counted
 
 Opened = Callable[[], AbstractContextManager[TextIO]]
 """The text of a file, opened."""

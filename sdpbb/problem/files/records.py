@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.files import points_excel, points_parquet
 from sdpbb.problem.files.columns import FileLayout
 from sdpbb.problem.files.separated import FirstLine, first_line
 from sdpbb.problem.textfile import chunks, file_suffix, open_text
+from sdpbb.runtime.files import FilePath, shown_path
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, InstanceWarning, warn_caller
-from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.table import hint_at_similar
 from sdpbb.problem.textfile import is_integer, shown
+from sdpbb.runtime.files import FilePath, shown_path
 
 # A file that leaves row 0 out is warned of when that is less likely than this.
 UNLIKELY = 0.01

@@ -12,7 +12,6 @@ from itertools import islice
 from typing import NamedTuple, TextIO
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.textfile import (
     file_suffix,
     is_integer,
@@ -20,6 +19,7 @@ from sdpbb.problem.textfile import (
     is_number,
     without_comment,
 )
+from sdpbb.runtime.files import FilePath, shown_path
 
 CSV_SUFFIXES = (".csv", ".tsv", ".tab")
 CANDIDATES = ",;\t|"

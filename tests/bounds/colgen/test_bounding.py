@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.archive.file import read_archive, write_archive
 from sdpbb.bounds.bound import BoundRun, ProvenBound
 from sdpbb.bounds.colgen.bounding import ColgenBounding, ColgenRun, known_columns
 from sdpbb.bounds.colgen.parameters import (
@@ -20,7 +19,6 @@ from sdpbb.bounds.colgen.parameters import (
     PricingParameters,
 )
 from sdpbb.bounds.method import BoundingMethod
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import (
     Contraction,
     Infeasibility,
@@ -29,8 +27,10 @@ from sdpbb.problem import (
     SoftCannotLinks,
     contract,
 )
-from sdpbb.result import SolutionStatus
-from sdpbb.solver import solve
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import solve
+from sdpbb.runtime.archive.file import read_archive, write_archive
+from sdpbb.search.result import SolutionStatus
 from tests.constrained import (
     ForbiddenSets,
     all_of,

@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import sdpbb.bounds.certified  # noqa: F401 - evidence can be stored
-from sdpbb.archive.file import read_archive, write_archive
 from sdpbb.bounds.colgen.columns import Columns, allowed
 from sdpbb.bounds.colgen.generation import Generation, Step, StepEvent
 from sdpbb.bounds.colgen.parameters import (
@@ -22,6 +21,7 @@ from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.cluster_constraints import MaximumSize, SoftCannotLinks
+from sdpbb.runtime.archive.file import read_archive, write_archive
 from tests.bounds.colgen.brute_force import (
     BruteForcePricer,
     all_columns,

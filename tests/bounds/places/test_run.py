@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.multi_start import MultiStart
-from sdpbb.archive.file import read_archive, write_archive
 from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.places.reach import is_within_reach
 from sdpbb.bounds.places.run import PlaceRun
@@ -19,11 +18,12 @@ from sdpbb.checker.geometry import Geometry
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import over_blocks
 from sdpbb.checker.size_rules import with_size_limits
-from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.cluster_rules import cluster_rules
-from sdpbb.solver import solve
-from sdpbb.time_left import no_limit
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import solve
+from sdpbb.runtime.archive.file import read_archive, write_archive
+from sdpbb.runtime.time_left import no_limit
 from tests.enumeration import feasible_clusterings, optimum, sums_of_squares
 
 SEEDS = st.integers(0, 2**32 - 1)

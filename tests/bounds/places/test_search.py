@@ -12,7 +12,7 @@ from sdpbb.bounds.places.dual import PlaceDual
 from sdpbb.bounds.places.limit_kernels import NO_LIMITS, AmountLimits
 from sdpbb.bounds.places.problem import PlaceProblem
 from sdpbb.bounds.places.search import PlaceSearch
-from sdpbb.time_left import OutOfTime, no_limit
+from sdpbb.runtime.time_left import OutOfTime, no_limit
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from heuristics import MultiStart
 from sdpbb import SolverParameters, solve
-from sdpbb.archive.file import read_archive, write_archive
-from sdpbb.backends import conic
+from sdpbb.app.cli.engine import solver_parameters
 from sdpbb.bounds.colgen.parameters import (
     CentreParameters,
     ColgenParameters,
@@ -23,12 +22,13 @@ from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.conic_run import ConicRun
 from sdpbb.bounds.sdp.parameters import ConicParameters, Patience, SdpParameters
 from sdpbb.bounds.sdp.safe_bound import safe_bound
-from sdpbb.checkpoint import read_checkpoint
-from sdpbb.cli.engine import solver_parameters
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.result import SolutionStatus, Termination
-from sdpbb.solver import resume
+from sdpbb.run.checkpoint import read_checkpoint
+from sdpbb.run.solver import resume
+from sdpbb.runtime.archive.file import read_archive, write_archive
+from sdpbb.runtime.backends import conic
+from sdpbb.search.result import SolutionStatus, Termination
 from tests.bounds.sdp.problems import small_problem, two_clusters
 from tests.enumeration import optimum, random_instance
 from tests.examples import examples

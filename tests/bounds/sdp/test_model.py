@@ -324,7 +324,7 @@ def test_the_smallest_instances(n, k):
 def test_runs_that_need_no_model_do_not_import_cvxpy():
     script = (
         "import sys, sdpbb\n"
-        "from sdpbb.cli import main\n"
+        "from sdpbb.app.cli import main\n"
         "sdpbb.SolverParameters(bounding='sdp').updated({'sdp.round_period': 5})\n"
         "points = [[0.0], [0.1], [5.0], [5.1], [7.0]]\n"
         "for bounding in ('sdp', 'colgen', 'hybrid'):\n"

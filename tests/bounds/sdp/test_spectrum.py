@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from sdpbb.bounds.sdp.parameters import SpectrumParameters
 from sdpbb.bounds.sdp.spectrum import SpectralProjector, SpectrumState, simplex_threshold
-from sdpbb.cores import LARGE, using_cores
+from sdpbb.runtime.cores import LARGE, using_cores
 
 
 def unit(rng: np.random.Generator, m: int) -> np.ndarray:
@@ -157,7 +157,7 @@ def test_an_eigenvalue_that_overflows_single_precision_is_filtered_in_double():
 
 @pytest.mark.parametrize("m", [20, 300])
 def test_the_number_of_cores_changes_no_bit(monkeypatch, m):
-    monkeypatch.setattr("sdpbb.cores.LEAST_WORK", 0.0)
+    monkeypatch.setattr("sdpbb.runtime.cores.LEAST_WORK", 0.0)
     results = []
     for n in (1, 2, 3):
         rng = np.random.default_rng(7)

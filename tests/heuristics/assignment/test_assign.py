@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from heuristics.assignment import AssignmentParameters, PairGraph, PairwiseAssignment
 from sdpbb.errors import ParameterError
-from sdpbb.time_left import at_most, no_limit
+from sdpbb.runtime.time_left import at_most, no_limit
 from tests.examples import examples
 from tests.heuristics.assignment.programmes import (
     minimum,

@@ -9,11 +9,11 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.master_programme import MasterProgrammeState
 from sdpbb.bounds.colgen.primal import PrimalState
 from sdpbb.bounds.colgen.stabilisation import DualValues, StabilisationState
+from sdpbb.runtime.archive.stored import stored
 
 
 @stored

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns, merged
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.problem import Contraction
+from sdpbb.runtime.archive.stored import stored
 
 
 @stored

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sdpbb.arrays import Integers, Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
 
 
 @njit(cache=True)

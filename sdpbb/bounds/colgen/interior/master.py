@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Columns, Membership, PackedColumns
 from sdpbb.bounds.colgen.interior.method import CoverProgramme, solve_cover
 from sdpbb.bounds.colgen.interior.repair import repaired
@@ -25,6 +24,7 @@ from sdpbb.bounds.colgen.parameters import MasterParameters
 from sdpbb.bounds.colgen.pricing.problem import principal_coordinates
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
+from sdpbb.runtime.archive.stored import stored
 
 # Of x, less counts as nothing.
 _NOTHING = 1e-3

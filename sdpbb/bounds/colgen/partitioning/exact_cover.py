@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.arrays import Booleans, Integers, Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Booleans, Integers, Reals
+from sdpbb.runtime.jit import njit
 
 
 def as_words(sets: csr_array) -> NDArray[np.uint64]:

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 
-from sdpbb.backends.growing import Basis, GrowingModel
-from sdpbb.backends.milp import integer_solver, solve_binary_programme
-from sdpbb.backends.programme import BinaryProgramme
 from sdpbb.bounds.colgen.partitioning.exact_cover import reduced_costs
 from sdpbb.errors import BackendFailure
+from sdpbb.runtime.backends.growing import Basis, GrowingModel
+from sdpbb.runtime.backends.milp import integer_solver, solve_binary_programme
+from sdpbb.runtime.backends.programme import BinaryProgramme
 
 # Of the linear programme, whose costs are at most LARGEST: its tolerances are absolute. What is
 # missing of a row, or too much, costs more than any partition; prices are at most as high.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Membership
 from sdpbb.bounds.colgen.parameters import PricingParameters
 from sdpbb.bounds.colgen.pricing.climbing import local_minima
@@ -21,6 +20,7 @@ from sdpbb.bounds.colgen.pricing.regional_search import (
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch, ClusterSearchState
 from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
 from sdpbb.problem import Contraction
+from sdpbb.runtime.archive.stored import stored
 
 # Whole numbers below are floats.
 _LARGEST_WHOLE = 2.0**53

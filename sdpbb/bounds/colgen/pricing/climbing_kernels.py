@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.arrays import NONE, Booleans, Integers, Reals
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays, inner
 from sdpbb.bounds.colgen.pricing.set_kernels import consumption, fits
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import NONE, Booleans, Integers, Reals
+from sdpbb.runtime.jit import njit
 
 # Rounds of choosing the blocks whose price is worth the way to the mean, and of single moves.
 ROUNDS = 30

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdpbb.arrays import NONE, Booleans, Integers, Reals
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays, inner
 from sdpbb.bounds.colgen.pricing.whole_kernels import is_allowed
+from sdpbb.runtime.arrays import NONE, Booleans, Integers, Reals
 
 # Exchanges made from one set; pairs of a block inside and one outside beyond which none are looked
 # at: they take a second for all sets of 50 of 150 blocks.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.arrays import Reals
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays, Scratch, Stack, inner
 from sdpbb.bounds.colgen.pricing.set_kernels import all_fit
+from sdpbb.runtime.arrays import Reals
 
 # Intervals that the distance of the means is cut into, and how often they are narrowed.
 INTERVALS, NARROWINGS, WORTHWHILE = 12, 3, 0.7

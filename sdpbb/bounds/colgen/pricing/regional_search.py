@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Membership
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch, ClusterSearchState
 from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
+from sdpbb.runtime.archive.stored import stored
 
 
 @stored

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Membership
 from sdpbb.bounds.colgen.pricing import search_kernels as kernels
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 from sdpbb.bounds.colgen.pricing.search_values import NOTHING, Scratch, Stack
 from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
+from sdpbb.runtime.archive.stored import stored
 
 # Sets that a search hands over at once.
 ROOM = 1000

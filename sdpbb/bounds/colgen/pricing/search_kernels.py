@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.arrays import NONE, Booleans, Integers, Reals
 from sdpbb.bounds.colgen.pricing.place_kernels import in_and_out, measure, narrowed, reduced
 from sdpbb.bounds.colgen.pricing.search_values import (
     NOTHING,
@@ -22,7 +21,8 @@ from sdpbb.bounds.colgen.pricing.whole_kernels import (
     lift,
     may_be_all,
 )
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import NONE, Booleans, Integers, Reals
+from sdpbb.runtime.jit import njit
 
 # Entries of the counters.
 DEPTH, FRESH, NODES, FOUND = 0, 1, 2, 3

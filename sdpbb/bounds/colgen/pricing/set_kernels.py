@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.arrays import Booleans, Reals
 from sdpbb.bounds.colgen.pricing.search_values import NOTHING, PricingArrays, Stack, inner
+from sdpbb.runtime.arrays import Booleans, Reals
 
 
 @inner

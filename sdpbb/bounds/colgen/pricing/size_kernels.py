@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.arrays import Reals
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays, Scratch, Stack, inner
+from sdpbb.runtime.arrays import Reals
 
 # Multipliers tried for the number of points.
 MULTIPLIERS = 8

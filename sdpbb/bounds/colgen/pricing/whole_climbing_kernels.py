@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.arrays import Booleans, Integers, Reals
 from sdpbb.bounds.colgen.pricing.exchange_kernels import exchanged
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays, inner
 from sdpbb.bounds.colgen.pricing.set_kernels import consumption, fits
 from sdpbb.bounds.colgen.pricing.whole_kernels import is_allowed
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Booleans, Integers, Reals
+from sdpbb.runtime.jit import njit
 
 # Places that a set is chosen around, one after the other.
 ROUNDS = 20

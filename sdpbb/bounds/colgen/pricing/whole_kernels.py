@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.arrays import Reals
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays, Scratch, Stack, inner
 from sdpbb.bounds.colgen.pricing.set_kernels import tied
+from sdpbb.runtime.arrays import Reals
 
 # Multipliers tried for the number of points.
 MULTIPLIERS = 12

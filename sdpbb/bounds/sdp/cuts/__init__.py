@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts
 from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityCliqueCuts
 from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
@@ -28,7 +27,8 @@ from sdpbb.bounds.sdp.cuts.sizes import SizeCuts
 from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms
 from sdpbb.bounds.sdp.cuts.stars import StarCuts
 from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
-from sdpbb.declaration import Parameters, parameter
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.declaration import Parameters, parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.capacities import split_sets, spread_rows, spread_sets
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
@@ -29,7 +28,8 @@ from sdpbb.checker.cuts.capacities import PointCapacities, SetMeasure, WeightCap
 from sdpbb.checker.cuts.capacity_cliques import PointCapacityCliques, WeightCapacityCliques
 from sdpbb.checker.cuts.family import CheckedCuts
 from sdpbb.checker.splits import most_filled
-from sdpbb.declaration import parameter
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation

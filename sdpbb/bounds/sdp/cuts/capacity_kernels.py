@@ -15,8 +15,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.arrays import Booleans, Integers, Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Booleans, Integers, Reals
+from sdpbb.runtime.jit import njit
 
 # Moves of one block by which a set is improved. Most sets take less than 20.
 _MOVES = 200

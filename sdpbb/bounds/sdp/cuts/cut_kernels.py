@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.arrays import Integers, Reals
-from sdpbb.jit import njit
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
 
 
 @njit(cache=True)

@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.checker import cuts as checker_cuts
 from sdpbb.checker.cuts.family import CheckedCuts
 from sdpbb.checker.cuts.stars import Stars
+from sdpbb.runtime.archive.stored import stored
 
 
 @stored

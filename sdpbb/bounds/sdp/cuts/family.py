@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
-from sdpbb.cores import Range, row_pieces
-from sdpbb.declaration import Parameters, parameter
+from sdpbb.runtime.cores import Range, row_pieces
+from sdpbb.runtime.declaration import Parameters, parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
 from sdpbb.checker.cuts.listed_cliques import (
@@ -33,8 +32,9 @@ from sdpbb.checker.cuts.listed_cliques import (
     SmallestCliques,
     extreme_sizes,
 )
-from sdpbb.cores import in_pieces
-from sdpbb.declaration import parameter
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.cores import in_pieces
+from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation

@@ -32,15 +32,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.family import CheckedCuts
 from sdpbb.checker.cuts.point_rows import LeastPointRows, MostPointRows
 from sdpbb.checker.cuts.sizes import LeastPoints, ListedSizes, MostPoints
 from sdpbb.checker.weight_bounds import WeightBounds
-from sdpbb.declaration import parameter
 from sdpbb.problem.size_limits import SizeLimits
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation

@@ -34,12 +34,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker import cuts as checker_cuts
 from sdpbb.checker.cuts.soft_pairs import SoftCannotLinkTerms, SoftMustLinkTerms
-from sdpbb.declaration import parameter
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation

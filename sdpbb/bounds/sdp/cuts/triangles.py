@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import SampledCuts, ranges_of_centres
 from sdpbb.checker.cuts.stars import Stars
-from sdpbb.cores import in_pieces
-from sdpbb.declaration import parameter
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.cores import in_pieces
+from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation

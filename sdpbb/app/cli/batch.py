@@ -1,0 +1,183 @@
+"""The command `sdpbb batch`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+from sdpbb.app.cli import options
+from sdpbb.app.cli.engine import OF_EVERY_RUN, engine_options, read_parameters
+from sdpbb.app.cli.exits import ExitCode, interrupted, meanings, one_line_errors
+from sdpbb.app.cli.help import command
+from sdpbb.app.cli.outputs import JsonOutput
+from sdpbb.app.cli.streams import ForgivingStream
+from sdpbb.questions.batch.coordinator import BatchParameters
+from sdpbb.runtime.interruption import finish_on_signal
+from sdpbb.runtime.version import installed_version
+
+if TYPE_CHECKING:
+    from sdpbb.questions.batch import BatchResult, Job
+    from sdpbb.questions.batch.events import BatchObserver
+
+# An instance that is proven infeasible has its answer.
+EXITS = meanings(
+    {
+        ExitCode.OPTIMAL: "every instance is proven optimal within its gap, or proven infeasible",
+        ExitCode.UNANSWERED: "an instance failed: wrong files, a crash, or it was killed",
+        ExitCode.BAD_INPUT: "the manifest is wrong, or the results cannot be written",
+        ExitCode.LIMIT: "no instance failed, but a limit stopped at least one",
+        ExitCode.BACKEND_FAILURE: "the worker processes cannot start",
+    },
+    without=[ExitCode.LIMIT_WITHOUT_CLUSTERING, ExitCode.INFEASIBLE],
+)
+
+Manifest = Annotated[
+    str,
+    options.argument(
+        "MANIFEST",
+        help="The instances: TOML with [defaults] and a table [[instance]] for each, or CSV with "
+        "a heading. Keys: data, constraints (paths or patterns, relative to MANIFEST), name, k, "
+        "constraints_format, one_based, index_column, drop, weight_column, separator, decimal, "
+        "encoding, table, missing, standardize, known_classes, as_points, and any parameter that "
+        "'sdpbb parameters' prints: gap, time_limit, sdp.solver.",
+    ),
+]
+Folder = Annotated[
+    str,
+    options.option(
+        "--out",
+        metavar="DIR",
+        help="Folder for the results: results.jsonl (one row at the end of each instance), "
+        "results.csv, summary.txt, labels/NAME.csv, certificates/NAME.cert.",
+    ),
+]
+ParametersFile = Annotated[
+    str | None,
+    options.option(
+        "--parameters",
+        metavar="FILE",
+        help="TOML file with parameters for every instance, as 'sdpbb parameters --toml' prints "
+        "them; workers, dask and mpi are ignored. MANIFEST and other options take precedence.",
+    ),
+]
+
+
+@engine_options(*OF_EVERY_RUN)
+class JobOptions(options.StatedOptions):
+    """Parameters of the run of every instance."""
+
+
+@options.declared_options(BatchParameters, "workers", "resume", "grace", "labels", "certificates")
+class BatchOptions(options.StatedOptions):
+    """Parameters of the batch itself."""
+
+
+@options.grouped
+class BatchOutputs(JsonOutput):
+    """The result as JSON, and as a page."""
+
+    html: Annotated[
+        str | None,
+        options.option(
+            "--report",
+            metavar="OUT",
+            help="Write an HTML report on the batch: proofs over time, and each instance. Needs "
+            "matplotlib (the extra 'plot').",
+        ),
+    ] = None
+
+    def check_kinds(self) -> None:
+        if self.html is not None:
+            from sdpbb.plots.style import require_matplotlib
+
+            require_matplotlib()
+
+    def pages(self, result: BatchResult) -> list[tuple[str, Callable[[], str]]]:
+        """Return the page asked for, and a function that makes its text."""
+        if self.html is None:
+            return []
+        from sdpbb.plots.pages.batch import batch_report
+
+        rows = [row.to_dict() for row in result.rows]
+        made = partial(batch_report, rows, result.n_jobs, result.wall_seconds, installed_version())
+        return [(self.html, made)]
+
+
+def batch(
+    manifest: Manifest,
+    /,
+    *,
+    out: Folder,
+    own: BatchOptions = BatchOptions(),
+    engine: JobOptions = JobOptions(),
+    parameters_file: ParametersFile = None,
+    outputs: BatchOutputs = BatchOutputs(),
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> ExitCode:
+    """Solve every instance of MANIFEST, each in isolation.
+
+    A wrong file, a crash or a time limit becomes a row of the results; the batch continues.
+
+    --gap, the limits, --seed, --bounding and --sdp-solver apply to every instance, and take
+    precedence over MANIFEST.
+    """
+    with one_line_errors(debug):
+        from sdpbb.questions.batch import read_manifest
+        from sdpbb.questions.batch.folder import FILES
+
+        parameters = BatchParameters(**{"workers": options.usable_cores(), **own.stated()})
+        results = [os.path.join(out, name) for name in FILES]
+        outputs.check([manifest, parameters_file, *results])
+        base = None if parameters_file is None else read_parameters(parameters_file)[0]
+        jobs = read_manifest(manifest, engine.stated(), base)
+        return _run(jobs, out, parameters, outputs, quiet)
+
+
+def _run(
+    jobs: list[Job], folder: str, parameters: BatchParameters, outputs: BatchOutputs, quiet: bool
+) -> ExitCode:
+    """Run, show and write what comes of it; the exit status."""
+    from sdpbb.questions.batch import run_batch
+
+    interrupt = threading.Event()
+    with finish_on_signal(interrupt), _observer(outputs, quiet) as observer:
+        result = run_batch(jobs, folder, parameters, observer, interrupt)
+        outputs.write(result, None, quiet, outputs.pages(result))
+    return batch_exit_code(result)
+
+
+@contextmanager
+def _observer(outputs: BatchOutputs, quiet: bool) -> Iterator[BatchObserver]:
+    from sdpbb.questions.batch.display import LiveDisplay, PlainLines
+    from sdpbb.questions.batch.events import ignore
+
+    stream = sys.stderr if outputs.use_stdout else sys.stdout
+    if quiet:
+        yield ignore
+    elif stream.isatty() and os.environ.get("TERM") != "dumb":
+        from rich.console import Console
+
+        with LiveDisplay(Console(file=stream), installed_version()) as display:
+            yield display
+    else:
+        # A reader who leaves does not end the batch: its results are in files.
+        name = "stderr" if outputs.use_stdout else "stdout"
+        yield PlainLines(ForgivingStream(name, None), installed_version())
+
+
+def batch_exit_code(result: BatchResult) -> ExitCode:
+    """Return the exit status that tells a shell what came of a batch."""
+    if result.interrupted:
+        return interrupted()
+    if result.failed:
+        return ExitCode.UNANSWERED
+    return ExitCode.LIMIT if result.stopped else ExitCode.OPTIMAL
+
+
+app = command(batch, EXITS)

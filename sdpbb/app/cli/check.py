@@ -1,0 +1,108 @@
+"""The command `sdpbb check`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from sdpbb.app.cli import options
+from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
+from sdpbb.app.cli.help import command
+from sdpbb.app.cli.inputs import InstanceOptions
+from sdpbb.app.cli.outputs import CertifiedOutputs
+from sdpbb.app.cli.streams import say
+from sdpbb.errors import CertificateError
+from sdpbb.runtime.files import shown_path
+
+if TYPE_CHECKING:
+    from sdpbb.problem import Instance
+    from sdpbb.run.explanation.report import ConstraintReport
+
+EXITS = meanings(
+    {
+        ExitCode.FOUND: "a clustering satisfies the constraints",
+        ExitCode.LIMIT_WITHOUT_CLUSTERING: "found neither a feasible clustering nor a proof that "
+        "none exists",
+        ExitCode.BACKEND_FAILURE: "a solver failed",
+        **NOTHING_WRITTEN,
+    },
+    without=[ExitCode.LIMIT],
+)
+
+
+@options.grouped
+class CheckOutputs(CertifiedOutputs):
+    """Output files of a check."""
+
+    labels: options.Absent = None
+    certificate: Annotated[
+        str | None,
+        options.option(
+            metavar="OUT",
+            help="Write a proof that the constraints are contradictory, for 'sdpbb verify'. "
+            "Without a contradiction, no file is written.",
+        ),
+    ] = None
+
+
+def check(
+    data: options.Data,
+    /,
+    *,
+    inputs: InstanceOptions = InstanceOptions(),
+    time_limit: Annotated[
+        float, options.option(metavar="S", help="Stop after S seconds and report what is known.")
+    ] = 60.0,
+    outputs: CheckOutputs = CheckOutputs(),
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> ExitCode:
+    """Check whether the constraints are consistent, and what they imply, without optimising.
+
+    If they are contradictory, name a few constraints that already contradict each other. At least
+    one of these is wrong.
+    """
+    with one_line_errors(debug):
+        outputs.check([data, inputs.constraints])
+        instance = inputs.read(data, quiet)
+
+        report, problem = _report(instance, time_limit, outputs.certificate)
+        if not quiet:
+            outputs.tell(str(report))
+        outputs.write(report, None, quiet)
+        if problem is not None:
+            say(problem)
+    return _exit_code(report)
+
+
+def _report(
+    instance: Instance, time_limit: float, certificate: str | None
+) -> tuple[ConstraintReport, str | None]:
+    """The report, and why there is no certificate if one was asked for."""
+    from sdpbb.run.explanation.report import ConstraintReport
+
+    if certificate is None:
+        from sdpbb.run.explanation import check
+
+        return check.constraint_report(instance, time_limit), None
+
+    from sdpbb.questions.constraint_checks import check_constraints
+
+    try:
+        report = check_constraints(instance, time_limit, certificate)
+    except CertificateError as error:
+        if not isinstance(error.result, ConstraintReport):
+            raise
+        return error.result, str(error)
+    if report.is_feasible is False:
+        return report, None
+    can = "are consistent" if report.is_feasible else "may be consistent"
+    return report, f"{shown_path(certificate)}: not written, as the constraints {can}"
+
+
+def _exit_code(report: ConstraintReport) -> ExitCode:
+    if report.is_feasible is None:
+        return ExitCode.LIMIT_WITHOUT_CLUSTERING
+    return ExitCode.FOUND if report.is_feasible else ExitCode.INFEASIBLE
+
+
+app = command(check, EXITS)

@@ -1,0 +1,109 @@
+"""The command `sdpbb doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from sdpbb.app.cli import options
+from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
+from sdpbb.app.cli.help import command
+from sdpbb.app.cli.outputs import JsonOutput, Outputs
+
+if TYPE_CHECKING:
+    from sdpbb.app.doctor import Fact, SelfCheck
+
+EXITS = meanings(
+    {
+        ExitCode.FOUND: "nothing is wrong",
+        ExitCode.UNANSWERED: "something is wrong; the output says what",
+        **NOTHING_WRITTEN,
+    },
+    without=[
+        ExitCode.LIMIT,
+        ExitCode.LIMIT_WITHOUT_CLUSTERING,
+        ExitCode.INFEASIBLE,
+        ExitCode.BACKEND_FAILURE,
+    ],
+)
+
+
+class InstallationReport:
+    """Facts about the installation, and what came of the self-test."""
+
+    def __init__(self, facts: Sequence[Fact], checks: Sequence[SelfCheck]) -> None:
+        self.facts, self.checks = facts, checks
+
+    @property
+    def problems(self) -> list[str]:
+        """Problems, a line each."""
+        facts = [f"{fact.name}: {fact.problem}" for fact in self.facts if fact.problem]
+        return facts + [f"{check.name}: {check.problem}" for check in self.checks if check.problem]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values, ready for JSON."""
+        return {
+            "facts": [vars(fact) for fact in self.facts],
+            "self_test": [vars(check) for check in self.checks],
+            "problems": self.problems,
+        }
+
+
+def doctor(
+    *,
+    test: Annotated[
+        bool,
+        options.flag("--test", negative="--no-test", help="Run the self-test.", default="test"),
+    ] = True,
+    outputs: JsonOutput = JsonOutput(),
+    debug: options.Debug = False,
+) -> ExitCode:
+    """Report what this installation has and lacks, and test its proofs.
+
+    The self-test takes some seconds, after compiling its kernels once. It solves small instances
+    with known answers, by each bound, and verifies a certificate. Please add the output to bug
+    reports.
+    """
+    with one_line_errors(debug):
+        outputs.check([])
+        from sdpbb.app.doctor import installation_facts
+
+        facts = installation_facts()
+        log = Outputs(json=outputs.json)
+        _tell_facts(log, facts)
+        checks = _tested(log) if test else []
+        report = InstallationReport(facts, checks)
+        log.tell("\n" + "\n".join(report.problems or ["Nothing is wrong."]))
+        outputs.write(report, None, quiet=True)
+    return ExitCode.UNANSWERED if report.problems else ExitCode.FOUND
+
+
+def _tell_facts(log: Outputs, facts: Sequence[Fact]) -> None:
+    width = max(len(fact.name) for fact in facts)
+    group = ""
+    for fact in facts:
+        if fact.group != group:
+            log.tell(f"{fact.group}:")
+            group = fact.group
+        mark = "!" if fact.problem else " "
+        log.tell(f" {mark} {fact.name:<{width}}  {fact.value}")
+
+
+def _tested(log: Outputs) -> list[SelfCheck]:
+    """Run the self-test, a line for each check."""
+    from sdpbb.app.doctor import self_test
+    from sdpbb.runtime.jit import clock_stopped_by_compiler
+
+    def tell() -> None:
+        log.tell("  (compiling kernels, once per machine and version; up to a minute)")
+
+    log.tell("Self-test:")
+    checks = []
+    with clock_stopped_by_compiler(tell):
+        for check in self_test():
+            checks.append(check)
+            log.tell(f" {'!' if check.problem else ' '} {check.name}  ({check.seconds:.1f} s)")
+    return checks
+
+
+app = command(doctor, EXITS)

@@ -1,0 +1,82 @@
+"""Options of the engine, and its parameters from them and from a file."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sdpbb.app.cli.options import (
+    ParametersFile,
+    StatedOptions,
+    declared_options,
+    given,
+    grouped,
+    usable_cores,
+)
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
+
+engine_options = partial(declared_options, SolverParameters, short_names=SHORT_NAMES)
+"""Decorator of a class of options that state parameters of the engine, by name."""
+
+OF_EVERY_RUN = (
+    "gap",
+    "time_limit",
+    "node_limit",
+    "memory_limit",
+    "seed",
+    "bounding",
+    "sdp_solver",
+    "milp_solver",
+)
+"""Parameters that are options of a single run, of a sweep, and of a batch."""
+
+
+@grouped
+class EngineFile(StatedOptions):
+    """A file of parameters of the engine."""
+
+    file: ParametersFile = None
+
+
+@engine_options(*OF_EVERY_RUN, "fixing", "workers", "dask", "mpi")
+class EngineOptions(EngineFile):
+    """Parameters of a run of the engine."""
+
+
+def solver_parameters(file: str | None = None, **options: object) -> SolverParameters:
+    """Return the parameters of a run. Without workers, dask and mpi, all cores are used.
+
+    Parameters
+    ----------
+    file : in TOML; None for none
+    options : by name; None for those that are not given. They take precedence over the file
+
+    Raises
+    ------
+    InstanceError
+        If the file cannot be read, or is wrong.
+    ParameterError
+        If the value of an option is outside of its domain.
+    """
+    parameters, stated = SolverParameters(), frozenset[str]()
+    if file is not None:
+        parameters, stated = read_parameters(file)
+    changes = {SHORT_NAMES.get(name, name): value for name, value in given(**options).items()}
+    if "dask" in changes or changes.get("mpi"):
+        changes.setdefault("workers", 1)
+    elif "workers" not in changes and not stated & {"workers", "dask", "mpi"}:
+        changes["workers"] = usable_cores()
+    elif "workers" in changes:
+        changes |= {"dask": None, "mpi": False}
+    return parameters.updated(changes)
+
+
+def read_parameters(file: str) -> tuple[SolverParameters, frozenset[str]]:
+    """Return the parameters in a TOML file, and the names of those that it states itself.
+
+    Raises InstanceError if it cannot be read, or is wrong.
+    """
+    try:
+        return SolverParameters.load_stated(file)
+    except ParameterError as error:
+        raise InstanceError(str(error)) from None

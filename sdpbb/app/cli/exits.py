@@ -1,0 +1,172 @@
+"""Exit statuses of the commands, and errors as one line on standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Container, Iterator, Mapping
+from enum import IntEnum
+from typing import TYPE_CHECKING, NoReturn
+
+from sdpbb.app.cli.streams import say
+from sdpbb.errors import (
+    BackendFailure,
+    BackendUnavailable,
+    CertificateError,
+    FileInUse,
+    InstanceError,
+    ParameterError,
+    SdpbbError,
+)
+from sdpbb.runtime import interruption
+
+if TYPE_CHECKING:
+    from sdpbb.search.result import Result
+
+
+# In the environment, "1" stands for --debug.
+DEBUG = "SDPBB_DEBUG"
+
+
+class ExitCode(IntEnum):
+    """Exit status of a command."""
+
+    OPTIMAL = 0
+    FOUND = 0
+    UNANSWERED = 1
+    USAGE = 2
+    BAD_INPUT = 3
+    REJECTED = 4
+    LIMIT = 10
+    LIMIT_WITHOUT_CLUSTERING = 11
+    INFEASIBLE = 20
+    BACKEND_FAILURE = 69
+    INTERNAL_ERROR = 70
+    INTERRUPTED = interruption.INTERRUPTED
+    TERMINATED = interruption.TERMINATED
+
+
+EXIT_CODES: Mapping[ExitCode, str] = {
+    ExitCode.OPTIMAL: "proven optimal within the gap",
+    ExitCode.USAGE: "the command line is wrong, or a package that it needs is missing",
+    ExitCode.BAD_INPUT: "an input file is wrong, or an output file cannot be written",
+    ExitCode.LIMIT: "stopped at a limit; the clustering is not proven optimal",
+    ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit without a clustering",
+    ExitCode.INFEASIBLE: "proven that no clustering satisfies the constraints",
+    ExitCode.BACKEND_FAILURE: "a solver, the worker processes, the Dask cluster or MPI failed",
+    ExitCode.INTERNAL_ERROR: "internal error; --debug shows where",
+    ExitCode.INTERRUPTED: "interrupted: the best result is saved (second Ctrl-C: exit immediately)",
+    ExitCode.TERMINATED: "terminated (SIGTERM): the best result is saved",
+}
+"""Meanings of the exit statuses of `sdpbb solve`."""
+
+NOTHING_WRITTEN: Mapping[ExitCode, str] = {
+    ExitCode.INTERRUPTED: "interrupted: nothing is written",
+    ExitCode.TERMINATED: "terminated (SIGTERM): nothing is written",
+}
+"""Meanings for commands that write nothing before their end."""
+
+
+def meanings(
+    others: Mapping[ExitCode, str], without: Container[ExitCode] = ()
+) -> Mapping[ExitCode, str]:
+    """Return the meanings of a command's exit statuses.
+
+    They are `EXIT_CODES` with others in the place of theirs, less those that the command does not
+    have.
+    """
+    all_meanings = {**EXIT_CODES, **others}
+    return {code: all_meanings[code] for code in sorted(all_meanings) if code not in without}
+
+
+def epilog(meanings: Mapping[ExitCode, str]) -> str:
+    """Return the paragraph of a help text on exit statuses."""
+    return "Exit status:\n" + "\n".join(
+        f"  {code.value:>3}  {meaning}" for code, meaning in meanings.items()
+    )
+
+
+def interrupted() -> ExitCode:
+    """Return the exit status of a command that has finished early, as a signal asked it to."""
+    return ExitCode(interruption.exit_status())
+
+
+def exit_code(result: Result) -> ExitCode:
+    """Return the exit status that tells a shell what a result says."""
+    from sdpbb.search.result import SolutionStatus, Termination
+
+    match result.status:
+        case SolutionStatus.OPTIMAL:
+            return ExitCode.OPTIMAL
+        case SolutionStatus.INFEASIBLE:
+            return ExitCode.INFEASIBLE
+        case _ if result.termination is Termination.INTERRUPTED:
+            return interrupted()
+        case SolutionStatus.FEASIBLE:
+            return ExitCode.LIMIT
+        case SolutionStatus.UNKNOWN:
+            return ExitCode.LIMIT_WITHOUT_CLUSTERING
+
+
+@contextlib.contextmanager
+def one_line_errors(debug: bool = False) -> Iterator[None]:
+    """Turn exceptions into one line on standard error and an exit status.
+
+    debug : leave internal errors as they are, here and in processes that are started
+    """
+    if debug:
+        os.environ[DEBUG] = "1"
+    try:
+        yield
+    except FileInUse as error:
+        fail(ExitCode.BAD_INPUT, str(error).removeprefix("checkpoint = "))
+    except ParameterError as error:
+        fail(ExitCode.USAGE, of_option(error))
+    except InstanceError as error:
+        fail(ExitCode.BAD_INPUT, str(error))
+    except KeyboardInterrupt:
+        fail(ExitCode.INTERRUPTED, "interrupted")
+    except Exception as error:
+        detail = " ".join(str(error).split())
+        # The certificate of a run that has ended: a disk is full, say.
+        if isinstance(error, CertificateError) and isinstance(
+            error.__cause__, (OSError, MemoryError)
+        ):
+            fail(ExitCode.BAD_INPUT, detail)
+        if os.environ.get(DEBUG) == "1":
+            raise
+        if isinstance(error, BackendUnavailable) and error.extra:
+            fail(ExitCode.USAGE, detail)
+        if isinstance(error, (BackendFailure, BackendUnavailable)):
+            fail(ExitCode.BACKEND_FAILURE, detail)
+        kind = "" if isinstance(error, SdpbbError) else f"{type(error).__name__}: "
+        fail(
+            ExitCode.INTERNAL_ERROR,
+            f"internal error: {kind}{detail} (--debug shows where; please report it)",
+        )
+
+
+def of_option(error: SdpbbError, parameters: Container[str] = ()) -> str:
+    """Return a message on a parameter, `name = value: ...`, as one on an option.
+
+    It is the option of that name, or `--option name=value` for those in parameters. Other messages
+    are returned as they are.
+    """
+    message = str(error)
+    found = re.match(r"([a-z_]+) = ", message)
+    if found is None:
+        return message
+    name = found[1]
+    if name in parameters:
+        return f"--option {name}={message[found.end() :]}"
+    option = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
+    told = message[found.end() :]
+    return f"{option}: {told[6:]}" if told.startswith("True: ") else f"{option} {told}"
+
+
+def fail(code: ExitCode, message: str) -> NoReturn:
+    """End the process with an exit status and one line."""
+    say(f"error: {message}")
+    sys.exit(code)

@@ -1,0 +1,189 @@
+"""The command `sdpbb gap`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+from sdpbb.app.cli import options
+from sdpbb.app.cli.engine import EngineOptions, solver_parameters
+from sdpbb.app.cli.exits import ExitCode, exit_code, meanings, one_line_errors
+from sdpbb.app.cli.help import command
+from sdpbb.app.cli.inputs import InstanceOptions
+from sdpbb.app.cli.outputs import CertifiedOutputs
+from sdpbb.app.cli.running import import_engine, running
+from sdpbb.app.cli.streams import say
+from sdpbb.errors import CertificateError
+from sdpbb.runtime.files import shown_path
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sdpbb.problem import Instance
+    from sdpbb.questions.gaps.report import GapReport
+    from sdpbb.run.parameters import SolverParameters
+    from sdpbb.search.traces.trace import Trace
+
+# How good the labels are is said in words and figures, not by the exit status.
+EXITS = meanings(
+    {
+        ExitCode.OPTIMAL: "proven how far LABELS is from the best clustering",
+        ExitCode.LIMIT: "stopped at a limit: the gap is valid, the true one may be smaller",
+        ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit; found no clustering to compare "
+        "with",
+    }
+)
+
+
+@options.grouped
+class GapInputs(InstanceOptions):
+    """Options on the files of the instance; the labels may state k, too."""
+
+    k: Annotated[
+        int | None,
+        options.clusters("as stated in DATA, otherwise the number of clusters in LABELS"),
+    ] = None
+
+
+@options.grouped
+class GapOutputs(CertifiedOutputs):
+    """Output files; the labels may be those that are given."""
+
+    html: Annotated[
+        str | None,
+        options.option(
+            "--report",
+            metavar="OUT",
+            help="Write an HTML report on LABELS, with pictures. Needs matplotlib (the extra "
+            "'plot').",
+        ),
+    ] = None
+
+    def check_kinds(self) -> None:
+        super().check_kinds()
+        if self.html is not None:
+            from sdpbb.plots.style import require_matplotlib
+
+            require_matplotlib()
+
+    def pages(
+        self, instance: Instance, report: GapReport, trace: Trace | None
+    ) -> list[tuple[str, Callable[[], str]]]:
+        """Return the page that is asked for, and the function that makes its text."""
+        if self.html is None:
+            return []
+        from sdpbb.questions.gaps.page import gap_page
+
+        command = shlex.join(["sdpbb", *sys.argv[1:]])
+        return [(self.html, lambda: gap_page(instance, report, trace, command))]
+
+    labels: Annotated[
+        str | None,
+        options.option(
+            metavar="OUT",
+            help="Write the labels of the best clustering found (LABELS itself, if none is "
+            "better): 'id,cluster' to a .csv, otherwise one per line. '-' as for --json.",
+        ),
+    ] = None
+
+
+def gap(
+    data: options.Data,
+    given: Annotated[
+        str,
+        options.argument(
+            "LABELS",
+            help="Labels from any tool: one per line in the order of the points, or a table. -1 "
+            "is a cluster like any other.",
+        ),
+    ],
+    /,
+    *,
+    column: options.LabelsColumn = None,
+    inputs: GapInputs = GapInputs(),
+    engine: EngineOptions = EngineOptions(),
+    outputs: GapOutputs = GapOutputs(),
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> ExitCode:
+    """Prove how far the clustering LABELS of the points in DATA is from the best one.
+
+    If LABELS violates constraints, they are listed. There is no gap then, only the lower bound and
+    the best clustering that satisfies the constraints; a certificate is about these. The exit
+    status is 0 for every proven gap, whether LABELS is optimal or not.
+    """
+    with one_line_errors(debug):
+        # The engine is imported last: what is wrong with the input is told without the wait.
+        parameters = solver_parameters(**engine.stated())
+        outputs.check([data, inputs.constraints, given, engine.file])
+        instance, numbers = _read(data, inputs, given, column, quiet)
+        return _run(instance, numbers, parameters, outputs, quiet)
+
+
+def _read(
+    data: str, inputs: InstanceOptions, given: str, column: str | None, quiet: bool
+) -> tuple[Instance, NDArray[np.intp]]:
+    """The instance, and the labels (n,) of its points."""
+    points = inputs.points(data, quiet)
+    numbers = inputs.read_labels(given, column, len(points.points), points.origin(), quiet)
+    if inputs.k is None and points.k is None:
+        inputs = replace(inputs, k=int(numbers.max()) + 1)
+    return inputs.instance(data, points, quiet), numbers
+
+
+def _run(
+    instance: Instance,
+    numbers: NDArray[np.intp],
+    parameters: SolverParameters,
+    outputs: GapOutputs,
+    quiet: bool,
+) -> ExitCode:
+    """Run, report and write the result; return the exit status."""
+    import_engine()
+    from sdpbb.questions.gaps.gap import optimality_gap
+    from sdpbb.search.events import all_of
+
+    trace = None
+    if outputs.html is not None:
+        from sdpbb.search.traces.trace import Trace
+
+        trace = Trace()
+    failure: CertificateError | None = None
+    with running(outputs, quiet) as current:
+        progress = current.progress()
+        try:
+            report = optimality_gap(
+                instance,
+                numbers,
+                parameters=parameters,
+                observer=progress if trace is None else all_of(progress, trace),
+                interrupt=current.interrupt,
+                certificate=outputs.certificate,
+            )
+        except CertificateError as error:
+            failure, report = error, error.result
+        current.tell(f"\n{report}")
+        best = report.result.partition
+        labels = None if best is None else best.labels
+        pages = outputs.pages(instance, report, trace)
+        outputs.write(report, labels, quiet, pages, instance.origin)
+    if failure is not None:
+        raise failure
+    if outputs.certificate is not None and not report.is_comparable and not quiet:
+        say(f"{shown_path(outputs.certificate)}: {_subject(report)}")
+    return exit_code(report.result)
+
+
+def _subject(report: GapReport) -> str:
+    """Return the subject of a certificate that cannot be about the labels."""
+    why = "LABELS violate constraints" if report.violations else f"LABELS are not {report.k}"
+    found = report.result.partition is not None
+    about = "about the best clustering found" if found else "not about a clustering"
+    return f"the certificate is {about}, as {why}{'' if report.violations else ' clusters'}"
+
+
+app = command(gap, EXITS)

@@ -1,0 +1,111 @@
+"""Help texts: their layout, and commands that have them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cyclopts import App, Group
+
+from sdpbb.app.cli.exits import ExitCode, epilog
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpEntry, HelpPanel
+    from rich.console import Console, ConsoleOptions, RenderableType
+
+OPTIONS = Group("Options", sort_key=0)
+
+# Columns of the names of options; longer names have a line of their own.
+NAMES = 26
+
+
+class Layout:
+    """Layout of help texts: two columns, without frames and colours."""
+
+    def render_usage(self, console: Console, options: ConsoleOptions, usage: Any) -> None:
+        """Print the usage line."""
+        console.print(f"Usage: {str(usage).strip()}", markup=False, emoji=False, highlight=False)
+
+    def render_description(
+        self, console: Console, options: ConsoleOptions, description: RenderableType
+    ) -> None:
+        """Print the paragraphs on the command."""
+        from rich.padding import Padding
+
+        _write(console, _lines(console, Padding(description, (0, 0, 0, 2))))
+
+    def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+        """Print one group of arguments, options or commands."""
+        from rich.padding import Padding
+
+        rows = [(_names(entry), _description(entry)) for entry in panel.entries]
+        if not rows:
+            return
+        width = min(NAMES, max(len(names) for names, _ in rows))
+        lines = [f"{panel.title}:"]
+        for names, description in rows:
+            text = _lines(console, Padding(description, (0, 0, 0, width + 4)))
+            if len(names) > width:
+                lines.append(f"  {names}")
+            elif text:
+                text[0] = f"  {names:<{width}}  {text[0].strip()}"
+            lines += text
+        _write(console, lines)
+
+
+def command(function: Callable[..., Any], exits: Mapping[ExitCode, str]) -> App:
+    """Return the application of one command, called as its function.
+
+    exits : meanings of its exit statuses
+    """
+    return App(
+        function.__name__,
+        default_command=function,
+        help=_paragraphs(function),
+        help_epilogue=epilog(exits),
+        version_flags=[],
+        group_parameters=OPTIONS,
+    )
+
+
+def _lines(console: Console, content: RenderableType) -> list[str]:
+    """Return the lines that a console makes of something, without spaces at their ends."""
+    with console.capture() as captured:
+        console.print(content, markup=False, emoji=False, highlight=False)
+    return [line.rstrip() for line in captured.get().rstrip().splitlines()]
+
+
+def _write(console: Console, lines: list[str]) -> None:
+    """Print an empty line and these, as they are."""
+    console.out("\n".join(["", *lines]), highlight=False)
+
+
+def _paragraphs(function: Callable[..., Any]) -> str:
+    """Return the docstring of a function, a line for each paragraph."""
+    text = inspect.getdoc(function) or ""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+def _names(entry: HelpEntry) -> str:
+    """Return the names of an option with what follows them: -q, --quiet; --bounding <sdp|...>."""
+    if entry.positional_label:
+        return entry.positional_label
+    names = ", ".join([*entry.positive_shorts, *entry.positive_names])
+    if entry.negative_names:
+        names += f" / {', '.join(entry.negative_names)}"
+    value = f"<{'|'.join(entry.choices)}>" if entry.choices else entry.metavar
+    return f"{names} {value}" if value else names
+
+
+def _description(entry: HelpEntry) -> RenderableType:
+    """Return the help text of an entry, with whether it is required, or its default."""
+    from rich.text import Text
+
+    description: Any = entry.description
+    if entry.required:
+        description.append(Text("[required]"))
+    elif entry.default is not None:
+        description.append(Text(f"[default: {entry.default}]"))
+    shown: RenderableType = description
+    return shown

@@ -1,0 +1,244 @@
+"""The command `sdpbb heuristic`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from heuristics.registry import METHODS, check_method, check_parameters, method_parameters, summary
+from sdpbb.app.cli import options
+from sdpbb.app.cli.exits import ExitCode, interrupted, meanings, of_option, one_line_errors
+from sdpbb.app.cli.help import command
+from sdpbb.app.cli.inputs import InstanceOptions, labels_of
+from sdpbb.app.cli.outputs import Outputs
+from sdpbb.app.cli.running import import_engine, running
+from sdpbb.errors import ParameterError
+from sdpbb.runtime.version import installed_version
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from heuristics.result import HeuristicResult
+    from sdpbb.problem import Instance
+
+EXITS = meanings(
+    {
+        ExitCode.FOUND: "found a clustering; the output counts violated constraints",
+        ExitCode.LIMIT_WITHOUT_CLUSTERING: "found neither a clustering nor a proof that none "
+        "exists",
+        ExitCode.INFEASIBLE: "proven that no clustering satisfies the hard constraints",
+        ExitCode.BACKEND_FAILURE: "a solver failed or has no licence",
+    },
+    without=[ExitCode.LIMIT],  # heuristics prove no clustering optimal
+)
+
+# Seconds from one line to the next while a method is at work.
+SILENCE = 5.0
+
+
+def list_methods() -> None:
+    """Show the methods and exit."""
+    width = max(map(len, METHODS))
+    for name in METHODS:
+        print(f"{name:<{width}}  {summary(name)}")
+
+
+@options.grouped
+class WeightedInputs(InstanceOptions):
+    """Options on the files of an instance that may have soft constraints."""
+
+    constraints: Annotated[
+        str | None,
+        options.option(
+            metavar="FILE",
+            help="As for 'solve'. The weight w of soft constraints 'SML i j w' and 'SCL i j w' "
+            "defaults to 1; methods multiply it by their own price.",
+        ),
+    ] = None
+
+
+def heuristic(
+    method: Annotated[str, options.argument("NAME", help="The method; see --list.")],
+    data: options.Data,
+    /,
+    *,
+    inputs: WeightedInputs = WeightedInputs(),
+    seed: options.Seed = 0,
+    time_limit: Annotated[
+        float | None, options.option(metavar="S", help="Stop after S seconds of the whole run.")
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        options.repeated(
+            "--option",
+            "-o",
+            metavar="NAME=VALUE",
+            help="Set a parameter of the method, such as n_starts=10. May be repeated.",
+        ),
+    ] = None,
+    truth: Annotated[
+        str | None,
+        options.option(
+            metavar="FILE",
+            help="True labels, one per line or in a table: print the adjusted Rand index and the "
+            "normalised mutual information.",
+        ),
+    ] = None,
+    column: options.LabelsColumn = None,
+    silhouette: Annotated[
+        bool,
+        options.flag(
+            "--silhouette",
+            help="Print the mean silhouette (of a sample if there are more than 20,000 points).",
+        ),
+    ] = False,
+    outputs: Outputs = Outputs(),
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> ExitCode:
+    """Search for a clustering of the points in DATA, without a proof.
+
+    --list shows the published methods: which satisfy hard constraints, and which support soft ones.
+    docs/heuristics.md describes their parameters.
+    """
+    with one_line_errors(debug):
+        check_method(method)
+        if seed < 0:
+            raise ParameterError(f"seed = {seed}: expected an integer >= 0")
+        outputs.check([data, inputs.constraints, truth])
+        instance = inputs.read(data, quiet)
+        asked = Measures(labels_of(instance, truth, column, inputs), silhouette)
+        # The compiler is imported last: what is wrong with the input is told without the wait.
+        parameters = _parameters(method, option or [], time_limit)
+        return _run(method, parameters, instance, seed, asked, outputs, quiet)
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The measures to tell: those against the true labels (n,), if any; the silhouette."""
+
+    truth: NDArray[np.intp] | None
+    silhouette: bool
+
+    def of(self, instance: Instance, result: HeuristicResult) -> dict[str, float | None]:
+        """Return the measures of the clustering, if there is one."""
+        from heuristics import measures
+
+        values: dict[str, float | None] = {}
+        labels = result.labels
+        if labels is None:
+            return values
+        if self.truth is not None:
+            for measure in (measures.adjusted_rand_index, measures.normalised_mutual_information):
+                values[measure.__name__] = measure(self.truth, labels)
+        if self.silhouette:
+            values["silhouette"] = measures.silhouette(instance.points, labels, seed=result.seed)
+        return values
+
+
+def _parameters(method: str, given: list[str], time_limit: float | None) -> dict[str, Any]:
+    """Read the parameters of a method that are given as NAME=VALUE."""
+    known, values = method_parameters(method), dict[str, Any]()
+    for option in given:
+        name, equals, text = option.partition("=")
+        if not (name and equals):
+            raise ParameterError(f"--option {option!r}: expected NAME=VALUE")
+        check_parameters(method, name)
+        if name == "time_limit":
+            raise ParameterError(f"--option {option}: expected --time-limit instead")
+        if name in values:
+            raise ParameterError(f"--option {option}: {name} is given twice; expected it once")
+        with _errors_name_option({name}):
+            values[name] = known[name].from_text(text)
+    return values | options.given(time_limit=time_limit)
+
+
+def _run(
+    method: str,
+    parameters: Mapping[str, Any],
+    instance: Instance,
+    seed: int,
+    measures: Measures,
+    outputs: Outputs,
+    quiet: bool,
+) -> ExitCode:
+    """Run, report and write the result; return the exit status."""
+    from threadpoolctl import threadpool_limits
+
+    import_engine()
+    from sdpbb.app.cli.heuristic_report import HeuristicReport, header
+    from sdpbb.run.methods import heuristic
+
+    # One thread, as in `sdpbb.run.run`: the matrices are small.
+    with (
+        running(outputs, quiet) as current,
+        threadpool_limits(1),
+        _errors_name_option(parameters.keys() - {"time_limit"}),
+    ):
+        configured = heuristic(method, **parameters)
+        configured.check(instance)
+        current.tell(header(method, instance, installed_version()))
+        with _heartbeat(current.tell):
+            result = configured.run(instance, seed, current.interrupt.is_set)
+        report = HeuristicReport(
+            instance,
+            result,
+            measures.of(instance, result),
+            {name: known.default for name, known in method_parameters(method).items()}
+            | {**parameters},
+            installed_version(),
+        )
+        current.tell(report.summary())
+        outputs.write(report, result.labels, quiet, origin=instance.origin)
+    return heuristic_exit_code(result)
+
+
+@contextmanager
+def _heartbeat(tell: Callable[[str], None]) -> Iterator[None]:
+    """Write a line every few seconds within the block: a method is silent until its end."""
+    over, started = threading.Event(), time.perf_counter()
+
+    def tell_now_and_then() -> None:
+        while not over.wait(SILENCE):
+            tell(f"{'Working':<20} {time.perf_counter() - started:.0f} s")
+
+    thread = threading.Thread(target=tell_now_and_then, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@contextmanager
+def _errors_name_option(parameters: Container[str]) -> Iterator[None]:
+    """Make errors on a parameter errors on its option."""
+    try:
+        yield
+    except ParameterError as error:
+        raise ParameterError(of_option(error, parameters)) from None
+
+
+def heuristic_exit_code(result: HeuristicResult) -> ExitCode:
+    """Return the exit status that tells a shell what the result of a heuristic says."""
+    from heuristics.result import HeuristicStatus, Stop
+
+    match result.status:
+        case HeuristicStatus.INFEASIBLE:
+            return ExitCode.INFEASIBLE
+        case _ if result.stop is Stop.INTERRUPTED:
+            return interrupted()
+        case HeuristicStatus.FOUND:
+            return ExitCode.FOUND
+        case HeuristicStatus.NOT_FOUND:
+            return ExitCode.LIMIT_WITHOUT_CLUSTERING
+
+
+app = command(heuristic, EXITS)
+app.command(list_methods, name="--list")

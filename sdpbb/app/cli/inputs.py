@@ -1,0 +1,201 @@
+"""Input files of the commands."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from sdpbb.app.cli import options
+from sdpbb.app.cli.exits import of_option
+from sdpbb.app.cli.streams import say
+from sdpbb.errors import InstanceError, InstanceNote, InstanceWarning, ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sdpbb.problem import Instance
+    from sdpbb.problem.formats import Constraints, PointTable
+    from sdpbb.problem.origin import Origin
+
+
+@contextmanager
+def reading_files(quiet: bool) -> Iterator[None]:
+    """Context manager to read files in: within the free memory, with notes unless quiet.
+
+    The notes are on standard error, each on a line: those on what was read, and at once those on
+    files that take long.
+    """
+    from sdpbb.problem.files.long_reading import LOGGER
+    from sdpbb.runtime.executors.memory import within_free_memory
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(f"note: {record.getMessage()}")
+
+    lines, level = Lines(), LOGGER.level
+    if not quiet:
+        LOGGER.addHandler(lines)
+        LOGGER.setLevel(logging.INFO)
+    try:
+        with warnings_as_lines(quiet), within_free_memory():
+            yield
+    finally:
+        LOGGER.removeHandler(lines)
+        LOGGER.setLevel(level)
+
+
+@contextmanager
+def warnings_as_lines(quiet: bool = False) -> Iterator[None]:
+    """Warnings of this package on standard error, one line each; notes unless quiet."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", InstanceWarning)
+        yield
+    for warning in caught:
+        if issubclass(warning.category, InstanceNote):
+            if not quiet:
+                say(f"note: {warning.message}")
+        elif issubclass(warning.category, InstanceWarning):
+            say(f"warning: {warning.message}")
+        else:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+
+
+def labels_of(
+    instance: Instance, path: str | None, column: str | None, inputs: InstanceOptions
+) -> NDArray[np.intp] | None:
+    """Return the labels (n,) of the points of an instance in a file; None without a file.
+
+    column : of the file, if it is a table
+    """
+    if path is None:
+        if column is not None:
+            raise ParameterError(f"column = {column!r}: expected a file of labels with it")
+        return None
+    return inputs.read_labels(path, column, instance.n_points, instance.origin)
+
+
+def constraint_counts(constraints: Instance | Constraints) -> dict[str, int]:
+    """Return the numbers of constraints on pairs by kind."""
+    return {
+        "must-link": len(constraints.must_link),
+        "cannot-link": len(constraints.cannot_link),
+        "soft must-link": len(constraints.soft_must_link),
+        "soft cannot-link": len(constraints.soft_cannot_link),
+    }
+
+
+@options.grouped
+class InstanceOptions:
+    """Options on the files of an instance besides its data."""
+
+    k: options.Clusters = None
+    constraints: options.Constraints = None
+    constraints_format: options.ConstraintsFormat = None
+    one_based: options.OneBased = False
+    index_column: options.IndexColumn = None
+    drop: options.Drop = None
+    weight_column: options.WeightColumn = None
+    separator: options.Separator = None
+    decimal: options.Decimal = None
+    encoding: options.Encoding = None
+    table: options.Table = None
+    missing: options.Missing = None
+    standardize: options.Standardize = False
+    known_classes: options.KnownClasses = None
+    as_points: options.AsPoints = False
+
+    # Whether the instance is for several k, for which no sizes can be listed.
+    of_several_k = False
+
+    def read(self, data: str, quiet: bool = False) -> Instance:
+        """The instance.
+
+        quiet : no notes on what was taken for granted; warnings are told all the same
+
+        Errors are those of `points` and `instance`.
+        """
+        return self.instance(data, self.points(data, quiet), quiet)
+
+    def points(self, data: str, quiet: bool = False) -> PointTable:
+        """The points of the instance; quiet as for `read`.
+
+        Raises
+        ------
+        InstanceError, ParameterError, BackendUnavailable
+            As `instance`.
+        """
+        from sdpbb.problem.formats import read_points
+
+        if self.standardize and not quiet:
+            say("note: columns are standardized: costs and distances are in these units")
+        with reading_files(quiet):
+            return read_points(
+                data,
+                index_column=self.index_column,
+                drop=self.drop or (),
+                weight_column=self.weight_column,
+                separator=self.separator,
+                decimal=self.decimal,
+                encoding=self.encoding,
+                table=self.table,
+                missing=self.missing,
+                standardize=self.standardize,
+                known_classes=self.known_classes,
+                as_points=self.as_points,
+            )
+
+    def read_labels(
+        self,
+        path: str,
+        column: str | None,
+        n_points: int,
+        origin: Origin,
+        quiet: bool = False,
+    ) -> NDArray[np.intp]:
+        """The labels (n,) of points in a file, whose rows are called as the origin says.
+
+        quiet : as for `read`
+        """
+        from sdpbb.problem.formats import read_labels
+
+        with reading_files(quiet):
+            return read_labels(path, n_points, column, origin=origin, encoding=self.encoding)
+
+    def instance(self, data: str, points: PointTable, quiet: bool = False) -> Instance:
+        """The instance of points that were read; quiet as for `read`.
+
+        Raises
+        ------
+        InstanceError, ParameterError
+            On the files, and on the options that say how to read them.
+        BackendUnavailable
+            If a package that reads one of the files is not installed.
+
+        What is valid but probably not what was meant is told on standard error.
+        """
+        from sdpbb.problem import Instance
+
+        try:
+            with reading_files(quiet):
+                return Instance.from_table(
+                    points,
+                    self.k,
+                    self.constraints,
+                    constraints_format=self.constraints_format,
+                    one_based=self.one_based,
+                    encoding=self.encoding,
+                    data=data,
+                    of_several_k=self.of_several_k,
+                )
+        except InstanceError as error:
+            if self.k is None or not str(error).startswith("k = "):
+                raise
+            # Less than 1 is never right, more than n is wrong for these data.
+            kind = ParameterError if self.k < 1 else InstanceError
+            raise kind(of_option(error)) from None

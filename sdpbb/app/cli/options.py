@@ -1,0 +1,367 @@
+"""Arguments and options of the commands; None stands for an option that is not given."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_type_hints,
+)
+
+from cyclopts import Parameter
+
+from sdpbb.errors import ParameterError
+from sdpbb.runtime.declaration import Declaration, Parameters, declarations
+
+if TYPE_CHECKING:
+    from cyclopts import Token
+
+METAVARS = {"gap": "G", "dask": "ADDRESS", "grace": "S", "time_limit": "S", "memory_limit": "MIB"}
+"""Placeholders for the values of options; N for others."""
+
+Absent = Annotated[str | None, Parameter(parse=False)]
+"""Type of an option that a subclass takes away."""
+
+T = TypeVar("T")
+
+
+def argument(name: str, *, help: str) -> Parameter:
+    """Return the annotation of an argument, a name in capital letters."""
+    return Parameter(name=name, help=help, show_default=False)
+
+
+def option(
+    *names: str, metavar: str | None = None, help: str, default: str | None = None
+) -> Parameter:
+    """Return the annotation of an option with a value.
+
+    names : without any, that of the function's parameter
+    default : for the help text, where None stands for it
+    """
+    return Parameter(
+        name=names or None,
+        metavar=metavar,
+        help=help,
+        show_default=None if default is None else (lambda _: default),
+        converter=_read_value,
+        allow_leading_hyphen=True,
+    )
+
+
+def clusters(default: str) -> Parameter:
+    """Return the annotation of the option -k, with what holds without it."""
+    return option("-k", metavar="K", help="Number of clusters.", default=default)
+
+
+def repeated(*names: str, metavar: str, help: str) -> Parameter:
+    """Return the annotation of an option that is given once for each of its values."""
+    return Parameter(
+        name=names or None,
+        metavar=metavar,
+        help=help,
+        negative=(),
+        allow_leading_hyphen=True,
+    )
+
+
+def flag(
+    *names: str, negative: str | None = None, help: str, default: str | None = None
+) -> Parameter:
+    """Return the annotation of an option without a value, which may be repeated.
+
+    negative : the option that means the opposite, if there is one
+    """
+    return Parameter(
+        name=names or None,
+        negative=negative or (),
+        help=help,
+        show_default=False if default is None else (lambda _: default),
+        allow_repeating=True,
+    )
+
+
+@dataclass_transform(frozen_default=True)
+def grouped(options: type[T]) -> type[T]:
+    """Return a class as a frozen dataclass, whose fields are options of commands that take it."""
+    # Names of types mean what they mean here, also in classes of other modules derived from this.
+    types = get_type_hints(options, include_extras=True)
+    options.__annotations__ = {name: types[name] for name in options.__annotations__}
+    decorated: type[T] = Parameter(name="*")(dataclasses.dataclass(frozen=True)(options))
+    return decorated
+
+
+def declared_options(
+    kind: type[Parameters],
+    *names: str,
+    short_names: Mapping[str, str] = MappingProxyType({}),
+    with_defaults: bool = True,
+) -> Callable[[type[T]], type[T]]:
+    """Return a decorator that gives a subclass of `StatedOptions` an option for each parameter.
+
+    Type, choices, default and help are those of the parameter's declaration; values are checked
+    where an object of the kind is made.
+
+    names : of parameters
+    short_names : paths of the parameters that have other names here
+    with_defaults : whether help texts state the defaults
+    """
+    known = {declaration.path: declaration for declaration in declarations(kind)}
+
+    def decorate(options: type[T]) -> type[T]:
+        own: dict[str, Any] = {}
+        for name in names:
+            declaration = known[short_names.get(name, name)]
+            own[name] = Annotated[
+                declaration.annotation | None, _declared(name, declaration, with_defaults)
+            ]
+            setattr(options, name, None)
+        options.__annotations__ = own
+        return grouped(options)
+
+    return decorate
+
+
+class StatedOptions:
+    """Options that state parameters; base of classes with `declared_options`."""
+
+    def stated(self) -> dict[str, Any]:
+        """Return the values of the options that are given, by name."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        return given(**{field.name: getattr(self, field.name) for field in fields})
+
+
+def given(**options: object) -> dict[str, object]:
+    """Return the options that are not None, by name."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _declared(name: str, declaration: Declaration, with_default: bool) -> Parameter:
+    """Return the annotation of the option of a parameter."""
+    default: str | None = None
+    if name == "workers":
+        default = "number of cores"
+    elif declaration.default not in (None, math.inf):
+        default = str(declaration.default)
+    if bool in declaration.kinds:
+        word = name.replace("_", "-")
+        default = word if declaration.default else f"no-{word}"
+        shown = default if with_default else None
+        return flag(negative=f"--no-{word}", help=declaration.help, default=shown)
+    metavar = METAVARS.get(name, "N")
+    return option(metavar=metavar, help=declaration.help, default=default if with_default else None)
+
+
+def _read_value(kind: Any, tokens: Sequence[Token]) -> Any:
+    """Return the value of an option.
+
+    Raises
+    ------
+    ParameterError
+        If the text stands for no value of this type.
+    """
+    (token,) = tokens
+    choices = get_args(kind)
+    if choices and token.value in choices:
+        return token.value
+    if choices:
+        expected = f"one of {', '.join(map(repr, choices))}"
+    elif kind is str:
+        return token.value
+    else:
+        expected = "an integer" if kind is int else "a number"
+        with contextlib.suppress(ValueError):
+            if token.value.isascii():
+                return kind(re.sub(r"\.0*$", "", token.value) if kind is int else token.value)
+    raise ParameterError(f"{token.keyword} {token.value!r}: expected {expected}")
+
+
+Data = Annotated[
+    str,
+    argument(
+        "DATA",
+        help="Points: text with a first line 'n d k' or 'n d' and n rows of d numbers; CSV; "
+        "Excel (.xlsx); Parquet; Feather; or a NumPy array (.npy, .npz). Text may be gzipped "
+        "(.gz).",
+    ),
+]
+IndexColumn = Annotated[
+    str | None,
+    option(
+        metavar="NAME",
+        help="Column of DATA with the names of the rows, for messages and constraints.",
+    ),
+]
+WeightColumn = Annotated[
+    str | None,
+    option(
+        metavar="NAME",
+        help="Column of DATA with positive weights of the points: minimise the weighted sum of "
+        "squares.",
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    repeated(
+        metavar="NAME",
+        help="Ignore this column of DATA, such as a class. May be repeated. Without a heading, "
+        "columns are called 1, 2, ...",
+    ),
+]
+Separator = Annotated[
+    str | None,
+    option(
+        metavar="CHAR",
+        help="Field separator of CSV: a character, or comma, semicolon, tab, bar.",
+        default="as stated in DATA",
+    ),
+]
+Decimal = Annotated[
+    Literal[".", ","] | None,
+    option(help="Decimal separator in CSV.", default="as stated in DATA"),
+]
+Encoding = Annotated[
+    str | None,
+    option(
+        metavar="NAME",
+        help="Encoding of text files without a byte order mark, such as cp1252 (Excel), latin-1 "
+        "or utf-16.",
+        default="utf-8",
+    ),
+]
+Table = Annotated[
+    str | None,
+    option(
+        metavar="NAME",
+        help="Sheet of an Excel file, or array of an .npz file.",
+        default="the first sheet with cells, the only table",
+    ),
+]
+Missing = Annotated[
+    Literal["drop-rows", "mean", "median"] | None,
+    option(
+        help="Missing values: drop the rows, or fill in the mean or median of the column. "
+        "Otherwise they are an error.",
+        default="refuse them",
+    ),
+]
+Standardize = Annotated[
+    bool,
+    flag(
+        "--standardize",
+        help="Scale columns to mean zero and variance one. Costs are in scaled units, centers in "
+        "the units of DATA.",
+    ),
+]
+KnownClasses = Annotated[
+    str | None,
+    option(
+        metavar="FILE|COLUMN",
+        help="Known classes of the rows, in a file or a column of DATA; -1 or empty where unknown. "
+        "Rows of the same class share a cluster, rows of different classes do not.",
+    ),
+]
+AsPoints = Annotated[
+    bool,
+    flag(
+        "--as-points",
+        help="Cluster the rows of DATA even if it looks like a matrix of distances.",
+    ),
+]
+LabelsColumn = Annotated[
+    str | None,
+    option(
+        "--column",
+        metavar="NAME",
+        help="Column with the labels, in a table of labels. Without a heading: its number, "
+        "counted from 1.",
+        default="the only column besides names or numbers of rows",
+    ),
+]
+Clusters = Annotated[int | None, clusters("as stated in DATA")]
+Constraints = Annotated[
+    str | None,
+    option(
+        metavar="FILE",
+        help="Lines 'ML i j' and 'CL i j' with row numbers from 0, 'GAMMA x' (maximum diameter), "
+        "'DELTA x' (minimum separation); 'SML i j w' and 'SCL i j w', soft constraints that cost "
+        "w if violated. On single clusters: 'MINSIZE n', 'MAXSIZE n', 'SIZES n n ...', "
+        "'MINWEIGHT w', 'MAXWEIGHT w', 'OVERLAP l i j ...', 'DIFFERENCE l i j ...', 'SOFTCL l i "
+        "j i j ...'.",
+    ),
+]
+
+ConstraintsFileFormat = Literal["pc-sos-sdp", "cccg", "pccc", "matrix", "csv"]
+"""Formats of files of constraints: the names of `CONSTRAINT_FORMATS`."""
+
+ConstraintsFormat = Annotated[
+    ConstraintsFileFormat | None,
+    option(
+        default="detected",
+        help="The format of FILE: lines 'ML i j'; lines 'i j 1' and 'i j -1'; JSON with lists ml, "
+        "cl, sml, scl; a matrix of 1, -1 and 0; or CSV (Excel, ...) with a heading i,j,value or "
+        "type,i,j[,weight].",
+    ),
+]
+OneBased = Annotated[bool, flag("--one-based", help="Rows in FILE count from 1, not 0.")]
+Seed = Annotated[int, option(metavar="N", help="Seed of the random choices.")]
+ParametersFile = Annotated[
+    str | None,
+    option(
+        "--parameters",
+        metavar="FILE",
+        help="TOML file with parameters of the engine, as 'sdpbb parameters --toml' prints them. "
+        "Other options take precedence.",
+    ),
+]
+Checkpoint = Annotated[
+    str | None,
+    option(
+        metavar="FILE",
+        help="Save the state of the run to a new FILE every few seconds, for 'sdpbb resume'.",
+    ),
+]
+Certificate = Annotated[
+    str | None,
+    option(
+        metavar="OUT",
+        help="Write a proof of the result, which 'sdpbb verify' checks without the engine.",
+    ),
+]
+Json = Annotated[
+    str | None,
+    option(
+        metavar="OUT",
+        help="Write the result as JSON. '-' is standard output; the log then goes to standard "
+        "error.",
+    ),
+]
+Labels = Annotated[
+    str | None,
+    option(
+        metavar="OUT",
+        help="Write the labels of the clustering. A .csv has the names of the points and their "
+        "clusters, with the separator and encoding of DATA. Other files have one label per line. "
+        "'-' as for --json.",
+    ),
+]
+Quiet = Annotated[bool, flag("--quiet", "-q", help="Print errors and warnings only.")]
+Debug = Annotated[bool, flag("--debug", help="Show where an internal error happened.")]

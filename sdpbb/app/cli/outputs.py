@@ -1,0 +1,181 @@
+"""Output files of a command, and its log."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from sdpbb.app.cli import options
+from sdpbb.app.cli.exits import ExitCode, fail
+from sdpbb.app.cli.streams import ForgivingStream, discard, say
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.runtime.files import new_file_problem, output_problem, shown_path, write_atomically
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sdpbb.problem import Origin
+    from sdpbb.run.report import Reportable
+
+# What stands for standard output where a file to write is asked for.
+STDOUT = "-"
+
+
+@options.grouped
+class Outputs:
+    """The files to write, or STDOUT; None for those not asked for."""
+
+    json: options.Json = None
+    labels: options.Labels = None
+
+    @property
+    def paths(self) -> list[str]:
+        """The files asked for."""
+        own = (getattr(self, field.name) for field in dataclasses.fields(self))
+        return [path for path in own if path is not None]
+
+    @property
+    def use_stdout(self) -> bool:
+        """True if standard output is taken, so that the log must go elsewhere."""
+        return STDOUT in self.paths
+
+    def check(
+        self,
+        inputs: Iterable[str | None],
+        checkpoint: str | None = None,
+        resumed: str | None = None,
+    ) -> None:
+        """Refuse, before a long run, outputs that could not be written or would destroy something.
+
+        inputs : files that are read; None for those not asked for
+        resumed : the checkpoint of a run that goes on, which is written to as well without another
+        """
+        self.check_kinds()
+        taken = [path for path in (*inputs, resumed) if path is not None]
+        seen = {os.path.realpath(path): "an input" for path in taken}
+        for path in self.paths:
+            _register(path, seen)
+            _require(None if path == STDOUT else output_problem(path))
+        if checkpoint == STDOUT:
+            raise ParameterError(f"--checkpoint {STDOUT}: expected the name of a file")
+        if resumed is not None and (checkpoint is None or _is_same(checkpoint, resumed)):
+            _require(output_problem(resumed))
+        elif checkpoint is not None:
+            _register(checkpoint, seen)
+            _require(new_file_problem(checkpoint))
+
+    def check_kinds(self) -> None:
+        """Raise an error if one of the kinds of files asked for cannot be made."""
+
+    def log(self, interrupt: threading.Event) -> ForgivingStream:
+        """Return the stream for the log of a run.
+
+        It sets interrupt when nobody waits for the result: its reader is gone, and no file was
+        asked for.
+        """
+        return ForgivingStream(
+            "stderr" if self.use_stdout else "stdout", None if self.paths else interrupt
+        )
+
+    def tell(self, text: str) -> None:
+        """Write text to the log of a command that does not go on after it."""
+        log = self.log(threading.Event())
+        log.write(f"{text}\n")
+        log.flush()
+
+    def write(
+        self,
+        result: Reportable,
+        labels: NDArray[np.intp] | None,
+        quiet: bool,
+        others: Sequence[tuple[str, Callable[[], str | bytes]]] = (),
+        origin: Origin | None = None,
+    ) -> None:
+        """Write what there is, and end with one line if something cannot be.
+
+        labels : (n,), or None, of which a line is told unless quiet
+        others : further files, and what makes their content once the first ones are written
+        origin : what the user calls the points, for labels in a CSV file
+        """
+        from sdpbb.run.report import result_json
+
+        contents: list[tuple[str, Callable[[], str | bytes]]] = []
+        if self.json is not None:
+            contents.append((self.json, lambda: result_json(result)))
+        if self.labels is not None and labels is not None:
+            contents.append((self.labels, lambda: _labels(str(self.labels), labels, origin)))
+        problems = []
+        for path, content in [*contents, *others]:
+            try:
+                _write(path, content())
+            except OSError as error:  # the other one may still be written
+                name = "standard output" if path == STDOUT else shown_path(path)
+                problems.append(f"{name}: could not be written ({error.strerror or error})")
+        if problems:
+            fail(ExitCode.BAD_INPUT, "; ".join(problems))
+        if self.labels is not None and labels is None and not quiet:
+            say(f"no clustering found: {shown_path(self.labels)} was not written")
+
+
+@options.grouped
+class JsonOutput(Outputs):
+    """The result as JSON alone."""
+
+    labels: options.Absent = None
+
+
+@options.grouped
+class CertifiedOutputs(Outputs):
+    """`Outputs` and the path of a certificate, which the engine writes itself."""
+
+    certificate: options.Certificate = None
+
+    def check_kinds(self) -> None:
+        if self.certificate == STDOUT:
+            raise ParameterError(f"--certificate {STDOUT}: expected the name of a file")
+
+
+def _register(path: str, seen: dict[str, str]) -> None:
+    real = path if path == STDOUT else os.path.realpath(path)
+    if real in seen:
+        raise ParameterError(f"{shown_path(path)}: is {seen[real]} already; expected another file")
+    seen[real] = "an output"
+
+
+def _is_same(path: str, other: str) -> bool:
+    return os.path.realpath(path) == os.path.realpath(other)
+
+
+def _require(problem: str | None) -> None:
+    if problem:
+        raise InstanceError(problem)
+
+
+def _labels(path: str, labels: NDArray[np.intp], origin: Origin | None) -> str | bytes:
+    """Return the content of a file of labels: CSV with the names of the points, or one a line."""
+    from sdpbb.problem import Origin
+    from sdpbb.problem.formats import labels_file, labels_text
+    from sdpbb.search.result import row_ids
+
+    if not path.lower().endswith(".csv"):
+        return labels_text(labels)
+    origin = Origin() if origin is None else origin
+    return labels_file(labels, row_ids(origin, len(labels)), origin)
+
+
+def _write(path: str, content: str | bytes) -> None:
+    if path != STDOUT:
+        write_atomically(path, content)
+        return
+    assert isinstance(content, str)  # a table in the encoding of the data has a name in .csv
+    try:
+        sys.stdout.write(content)
+        sys.stdout.flush()
+    except OSError:
+        discard(sys.stdout)
+        raise

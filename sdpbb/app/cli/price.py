@@ -1,0 +1,202 @@
+"""The command `sdpbb price`."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from sdpbb.app.cli import options
+from sdpbb.app.cli.engine import EngineFile, engine_options, solver_parameters
+from sdpbb.app.cli.exits import ExitCode, exit_code, interrupted, meanings, one_line_errors
+from sdpbb.app.cli.help import command
+from sdpbb.app.cli.inputs import InstanceOptions
+from sdpbb.app.cli.outputs import Outputs
+from sdpbb.app.cli.running import import_engine, running
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.runtime.files import shown_path
+
+if TYPE_CHECKING:
+    from sdpbb.problem import Instance
+    from sdpbb.problem.statements import Statement
+    from sdpbb.questions.prices.report import Price, PriceReport
+
+EXITS = meanings(
+    {
+        ExitCode.OPTIMAL: "every price is known within the gap",
+        ExitCode.LIMIT: "stopped at a limit: some prices are less exact or missing",
+        ExitCode.BACKEND_FAILURE: "a solver or the worker processes failed",
+    }
+)
+
+# Constraints that the table shows.
+TOP = 20
+# Seconds between two lines that tell of a constraint that costs nothing.
+INTERVAL = 2.0
+# Lines that a range may stand for.
+MOST_LINES = 1_000_000
+
+
+@engine_options("gap", "time_limit", "seed", "bounding", "sdp_solver", "milp_solver")
+class PriceOptions(EngineFile):
+    """Parameters of the runs that find prices."""
+
+
+@options.grouped
+class PriceOutputs(Outputs):
+    """Output files, a table of the prices among them."""
+
+    labels: options.Absent = None
+    csv: Annotated[
+        str | None,
+        options.option(metavar="OUT", help="Write the prices as CSV; '-' as for --json."),
+    ] = None
+
+
+def price(
+    data: options.Data,
+    /,
+    *,
+    inputs: InstanceOptions = InstanceOptions(),
+    only: Annotated[
+        str | None,
+        options.option(
+            metavar="LINES",
+            default="all",
+            help="Price only the constraints on these lines of the file, such as 4,9,12-15 (in a "
+            "JSON file: ml[3],cl[0]).",
+        ),
+    ] = None,
+    top: Annotated[
+        int,
+        options.option(
+            metavar="N", help="Show the N most expensive constraints; --json and --csv hold all."
+        ),
+    ] = TOP,
+    engine: PriceOptions = PriceOptions(),
+    time_limit_each: Annotated[
+        float | None, options.option(metavar="S", help="Spend at most S seconds on a constraint.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        options.option(
+            metavar="N",
+            default="number of cores",
+            help="Number of constraints to price at the same time.",
+        ),
+    ] = None,
+    outputs: PriceOutputs = PriceOutputs(),
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> ExitCode:
+    """Compute what each must-link and cannot-link, hard or soft, costs.
+
+    The price of a constraint is the decrease of the optimum without it. The most expensive come
+    first; a wrong constraint is often among them. The instance is solved once, and again without
+    each constraint that the others do not imply. A soft constraint costs its weight if the optimal
+    clustering violates it, otherwise at most that.
+    """
+    with one_line_errors(debug):
+        if top < 0:
+            raise ParameterError(f"top = {top}: expected an integer >= 0")
+        parameters = solver_parameters(**engine.stated(), workers=workers)
+        outputs.check([data, inputs.constraints, engine.file])
+        instance = inputs.read(data, quiet)
+        n_hard = len(instance.must_link) + len(instance.cannot_link)
+        if n_hard == 0 and not instance.has_soft_constraints:
+            raise InstanceError(
+                f"{shown_path(inputs.constraints or data)}: no must-links or cannot-links, hard "
+                "or soft; only they have a price (give --constraints)"
+            )
+        chosen = None if only is None else _chosen(instance, only)
+        each = math.inf if time_limit_each is None else time_limit_each
+        return _run(_Asked(instance, chosen, parameters, each), outputs, top, quiet)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Constraints to be priced, and how."""
+
+    instance: Instance
+    constraints: list[Statement] | None
+    parameters: SolverParameters
+    time_limit_each: float
+
+
+def _chosen(instance: Instance, only: str) -> list[Statement]:
+    """The constraints of these places in the file."""
+    from sdpbb.questions.prices.prices import stated_constraints
+
+    stated = stated_constraints(instance)
+    file = shown_path(instance.origin.constraints_path)
+    chosen = []
+    for place in _places(only):
+        there = [s for s in stated if s.place in (f"{file}:{place}", f"{file}: {place}")]
+        if not there:
+            raise ParameterError(
+                f"only = {place}: no must-link or cannot-link "
+                f"there{f' in {file}' if file else ', as there is no file of constraints'}"
+            )
+        chosen += there
+    return chosen
+
+
+def _places(only: str) -> list[str]:
+    """The places one by one, of a list such as 4,9,12-15."""
+    places: list[str] = []
+    for part in only.split(","):
+        place = part.strip()
+        numbers = re.fullmatch(r"(\d+)-(\d+)", place)
+        if numbers is None:
+            places.append(place)
+            continue
+        first, last = int(numbers[1]), int(numbers[2])
+        if not 0 < last - first < MOST_LINES:
+            raise ParameterError(f"only = {place}: expected a first line and a later one")
+        places += map(str, range(first, last + 1))
+    return places
+
+
+def _run(asked: _Asked, outputs: PriceOutputs, top: int, quiet: bool) -> ExitCode:
+    """Run, report and write the result; return the exit status."""
+    import_engine()
+    from sdpbb.questions.prices.prices import constraint_prices
+
+    told = -math.inf
+
+    def on_price(price: Price, left: int) -> None:
+        nonlocal told
+        now = time.perf_counter()
+        # There are many that cost nothing, and they come fast.
+        if price.upper > 0 or left == 0 or now - told > INTERVAL:
+            told = now
+            current.tell(f"{price}; {left} to go")
+
+    with running(outputs, quiet) as current:
+        report = constraint_prices(
+            asked.instance,
+            asked.constraints,
+            asked.parameters,
+            time_limit_each=asked.time_limit_each,
+            observer=current.progress(),
+            on_price=on_price,
+            interrupt=current.interrupt,
+        )
+        current.tell(f"\n{report.table(top)}")
+        others = [] if outputs.csv is None else [(outputs.csv, report.to_csv)]
+        outputs.write(report, None, quiet, others)
+    return _exit_code(report)
+
+
+def _exit_code(report: PriceReport) -> ExitCode:
+    if report.interrupted:
+        return interrupted()
+    if report.result.objective is None:
+        return exit_code(report.result)
+    return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT
+
+
+app = command(price, EXITS)

@@ -1,0 +1,116 @@
+"""The command `sdpbb suggest`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from sdpbb.app.cli import options
+from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, fail, meanings, one_line_errors
+from sdpbb.app.cli.help import command
+from sdpbb.app.cli.inputs import InstanceOptions, labels_of
+from sdpbb.app.cli.outputs import Outputs
+from sdpbb.app.cli.running import import_engine
+
+if TYPE_CHECKING:
+    from sdpbb.questions.queries.report import QueryReport
+
+EXITS = meanings(
+    {
+        ExitCode.FOUND: "there are queries, or the constraints already imply every answer",
+        ExitCode.BACKEND_FAILURE: "a solver failed",
+        **NOTHING_WRITTEN,
+    },
+    without=[ExitCode.LIMIT, ExitCode.LIMIT_WITHOUT_CLUSTERING],
+)
+
+
+@options.grouped
+class SuggestOutputs(Outputs):
+    """Output files: a file of constraints to fill in, and tables."""
+
+    labels: options.Absent = None
+    out: Annotated[
+        str | None,
+        options.option(
+            metavar="FILE",
+            help="Write a file of constraints to fill in: lines '?? i j' with the reason; "
+            "replace ?? by ML or CL. '-' as for --json.",
+        ),
+    ] = None
+    csv: Annotated[
+        str | None,
+        options.option(metavar="OUT", help="Write the table as CSV; '-' as for --json."),
+    ] = None
+
+
+def suggest(
+    data: options.Data,
+    /,
+    *,
+    inputs: InstanceOptions = InstanceOptions(),
+    q: Annotated[
+        int, options.option("-q", "--queries", metavar="N", help="Number of pairs to ask about.")
+    ] = 10,
+    memberships: Annotated[
+        Literal["covariance", "cost", "relaxation"],
+        options.option(
+            help="How to estimate where a point may belong: by distances scaled to cluster "
+            "shapes, by the cost of moving it, or by the relaxation."
+        ),
+    ] = "covariance",
+    clustering: Annotated[
+        str | None,
+        options.option(
+            metavar="FILE",
+            default="from a quick search",
+            help="Labels of the clustering to ask about, such as a proven one, one per line.",
+        ),
+    ] = None,
+    column: options.LabelsColumn = None,
+    seed: options.Seed = 0,
+    time_limit: Annotated[
+        float | None,
+        options.option(metavar="S", help="Time limit of the search, and of the relaxation."),
+    ] = None,
+    outputs: SuggestOutputs = SuggestOutputs(),
+    quiet: Annotated[bool, options.flag("--quiet", help="Print errors and warnings only.")] = False,
+    debug: options.Debug = False,
+) -> ExitCode:
+    """Suggest the pairs to ask an expert about next: those whose answers help most.
+
+    Answers are must-links (ML) and cannot-links (CL) for the next run. Pairs whose answers follow
+    from the constraints, or from other suggested pairs, are left out.
+    """
+    with one_line_errors(debug):
+        outputs.check([data, inputs.constraints, clustering])
+        instance = inputs.read(data, quiet)
+        labels = labels_of(instance, clustering, column, inputs)
+        import_engine()
+        from sdpbb.questions.queries.standing import NoClusteringToAskAbout
+        from sdpbb.questions.queries.suggest import suggest_queries
+
+        try:
+            report = suggest_queries(
+                instance,
+                q,
+                memberships=memberships,
+                clustering=labels,
+                seed=seed,
+                time_limit=math.inf if time_limit is None else time_limit,
+            )
+        except NoClusteringToAskAbout as error:
+            fail(ExitCode.INFEASIBLE, str(error))
+        if not quiet:
+            outputs.tell(str(report))
+        _write(report, outputs, quiet)
+    return ExitCode.FOUND
+
+
+def _write(report: QueryReport, outputs: SuggestOutputs, quiet: bool) -> None:
+    texts = ((outputs.csv, report.to_csv), (outputs.out, report.form))
+    others = [(path, text) for path, text in texts if path is not None]
+    outputs.write(report, None, quiet, others)
+
+
+app = command(suggest, EXITS)

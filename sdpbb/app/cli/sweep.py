@@ -1,0 +1,241 @@
+"""The command `sdpbb sweep`."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from sdpbb.app.cli import options
+from sdpbb.app.cli.engine import OF_EVERY_RUN, EngineFile, engine_options, solver_parameters
+from sdpbb.app.cli.exits import ExitCode, interrupted, meanings, one_line_errors
+from sdpbb.app.cli.help import command
+from sdpbb.app.cli.inputs import InstanceOptions
+from sdpbb.app.cli.outputs import STDOUT, Outputs
+from sdpbb.app.cli.running import import_engine, running
+from sdpbb.errors import ParameterError
+from sdpbb.runtime.files import shown_path
+from sdpbb.runtime.version import installed_version
+
+if TYPE_CHECKING:
+    from sdpbb.questions.sweeps.report import SweepEntry, SweepReport
+
+EXITS = meanings(
+    {
+        ExitCode.OPTIMAL: "every k is proven: optimal within the gap, or infeasible",
+        ExitCode.UNANSWERED: "the run of a k failed",
+        ExitCode.LIMIT: "stopped at a limit: some k is not proven or not started",
+        ExitCode.BACKEND_FAILURE: "the worker processes cannot start",
+    },
+    without=[ExitCode.LIMIT_WITHOUT_CLUSTERING, ExitCode.INFEASIBLE],
+)
+# Numbers of clusters that a range may stand for.
+MOST = 10_000
+
+
+@engine_options(*OF_EVERY_RUN)
+class SweepEngine(EngineFile):
+    """Parameters of the runs; the limit of time is for the whole sweep."""
+
+
+@options.grouped
+class SweptInputs(InstanceOptions):
+    """Options on the files of the instance; its numbers of clusters are an option of their own."""
+
+    k: Annotated[int, Parameter(parse=False)] = 1
+    of_several_k = True
+
+
+@options.grouped
+class SweepOutputs(Outputs):
+    """Output files: tables, labels of every k, a picture."""
+
+    labels: Annotated[
+        str | None,
+        options.option(
+            metavar="OUT",
+            help="Write the labels of every k as CSV: a row for each point, a column for each k. "
+            "'-' as for --json.",
+        ),
+    ] = None
+    csv: Annotated[
+        str | None,
+        options.option(metavar="OUT", help="Write the table as CSV; '-' as for --json."),
+    ] = None
+    picture: Annotated[
+        str | None,
+        options.option(
+            metavar="OUT",
+            help="Draw costs with proven intervals, silhouettes, and the agreement with the "
+            "previous k, to a .png, .svg or .pdf. Needs matplotlib (the extra 'plot').",
+        ),
+    ] = None
+
+    html: Annotated[
+        str | None,
+        options.option(
+            "--report",
+            metavar="OUT",
+            help="Write an HTML report on the sweep, with the picture. Needs matplotlib (the "
+            "extra 'plot').",
+        ),
+    ] = None
+
+    def check_kinds(self) -> None:
+        if self.html is not None:
+            from sdpbb.plots.style import require_matplotlib
+
+            require_matplotlib()
+        if self.picture is None:
+            return
+        from sdpbb.plots.style import format_problem, require_matplotlib
+
+        if self.picture == STDOUT:
+            raise ParameterError(f"--picture {STDOUT}: expected the name of a file")
+        if problem := format_problem(self.picture):
+            raise ParameterError(f"--picture {problem}")
+        require_matplotlib()
+
+
+def sweep(
+    data: options.Data,
+    /,
+    *,
+    ks: Annotated[
+        str,
+        options.option("-k", metavar="KS", help="Numbers of clusters, such as 2-10 or 2,3,5-8."),
+    ],
+    inputs: SweptInputs = SweptInputs(),
+    engine: SweepEngine = SweepEngine(),
+    time_limit_each: Annotated[
+        float | None, options.option(metavar="S", help="Spend at most S seconds on a k.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        options.option(
+            metavar="N", default="number of cores", help="Number of runs at the same time."
+        ),
+    ] = None,
+    out: Annotated[
+        str | None,
+        options.option(
+            metavar="DIR",
+            help="Folder for tables (sweep.csv, sweep.json, labels.csv) and a checkpoint of each "
+            "k.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        options.flag(
+            help="Resume the sweep in the folder: proven k stay as they are, k stopped by a "
+            "limit continue."
+        ),
+    ] = False,
+    certificates: Annotated[
+        bool, options.flag(help="Write a proof of each k into the folder, for 'sdpbb verify'.")
+    ] = False,
+    outputs: SweepOutputs = SweepOutputs(),
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> ExitCode:
+    """Find and prove the best clustering of the points in DATA for several k.
+
+    Each run starts with the clustering of a neighbouring k. The table has the cost, its proven
+    lower bound, the decrease, the silhouette, and the adjusted Rand index (ARI) to the clustering
+    of the previous k.
+    """
+    with one_line_errors(debug):
+        wanted = numbers_of_clusters(ks)
+        parameters = solver_parameters(**engine.stated(), workers=workers)
+        outputs.check([data, inputs.constraints, engine.file])
+        points = inputs.points(data, quiet)
+        largest = replace(inputs, k=min(max(wanted), len(points.points)))
+        instance = largest.instance(data, points, quiet)
+        each = math.inf if time_limit_each is None else time_limit_each
+        import_engine()
+        from sdpbb.questions.sweeps.sweep import sweep as run
+
+        def on_entry(entry: SweepEntry, left: int) -> None:
+            current.tell(f"k = {entry.k}: {entry.message or entry.result}; {left} to go")
+
+        with running(outputs, quiet) as current:
+            report = run(
+                instance,
+                wanted,
+                parameters,
+                time_limit_each=each,
+                folder=out,
+                resume=resume,
+                certificates=certificates,
+                on_entry=on_entry,
+                interrupt=current.interrupt,
+            )
+            current.tell(f"\n{report}")
+            _write(report, instance.name, outputs, quiet)
+            if out is not None:
+                current.tell(f"Written to {shown_path(os.path.join(out, ''))}")
+        return _exit_code(report)
+
+
+def numbers_of_clusters(text: str) -> list[int]:
+    """Return the numbers in a list such as 2,3,5-8.
+
+    Raises
+    ------
+    ParameterError
+        For another text.
+    """
+    found: list[int] = []
+    for part in text.split(","):
+        limits = re.fullmatch(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", part)
+        first, last = (0, 0) if limits is None else (int(limits[1]), int(limits[2] or limits[1]))
+        if not 1 <= first <= last < first + MOST:
+            raise ParameterError(
+                f"-k {text!r}: expected numbers of clusters such as 2-10 or 2,3,5-8"
+            )
+        found += range(first, last + 1)
+    return found
+
+
+def _write(report: SweepReport, name: str, outputs: SweepOutputs, quiet: bool) -> None:
+    others: list[tuple[str, Callable[[], str | bytes]]] = []
+    if outputs.csv is not None:
+        others.append((outputs.csv, report.to_csv))
+    if outputs.labels == STDOUT:
+        others.append((STDOUT, report.labels_csv))
+    elif outputs.labels is not None:
+        from sdpbb.problem.files.labels import encoded
+
+        others.append((outputs.labels, lambda: encoded(report.labels_csv(), report.origin)))
+    if outputs.html is not None:
+        from sdpbb.plots.pages.sweep import sweep_report
+        from sdpbb.questions.sweeps.report import NOTE
+
+        command = shlex.join(["sdpbb", *sys.argv[1:]])
+        rows, left, version = report.to_rows(), report.left, installed_version()
+        page = partial(sweep_report, rows, name, NOTE, version, command, left)
+        others.append((outputs.html, page))
+    if outputs.picture is not None:
+        from sdpbb.plots import plot_sweep, save
+
+        save(plot_sweep(report.to_rows()), outputs.picture)
+    SweepOutputs(json=outputs.json).write(report, None, quiet, others)
+
+
+def _exit_code(report: SweepReport) -> ExitCode:
+    if report.interrupted:
+        return interrupted()
+    if any(entry.result is None for entry in report.entries):
+        return ExitCode.UNANSWERED
+    return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT
+
+
+app = command(sweep, EXITS)

@@ -1,0 +1,235 @@
+"""The command `sdpbb verify`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from io import BufferedReader
+from typing import TYPE_CHECKING, Annotated, Any
+
+from sdpbb.app.cli import options
+from sdpbb.app.cli.exits import ExitCode, meanings, one_line_errors
+from sdpbb.app.cli.help import command
+from sdpbb.app.cli.inputs import InstanceOptions, labels_of
+from sdpbb.app.cli.outputs import JsonOutput
+from sdpbb.app.cli.streams import say
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.runtime.files import shown_path
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sdpbb.checker.certificate import Certificate
+    from sdpbb.checker.verdict import CertificateVerdict
+    from sdpbb.problem import Instance
+
+EXITS = meanings(
+    {
+        ExitCode.OPTIMAL: "verified: the clustering is optimal within the gap",
+        ExitCode.REJECTED: "rejected: the certificate does not prove its claim about the instance",
+        ExitCode.LIMIT: "verified: a clustering that is not proven optimal, and a lower bound",
+        ExitCode.LIMIT_WITHOUT_CLUSTERING: "verified: a lower bound, without a clustering",
+        ExitCode.INFEASIBLE: "verified: no clustering satisfies the constraints",
+        ExitCode.INTERRUPTED: "interrupted: nothing is verified",
+        ExitCode.TERMINATED: "terminated (SIGTERM): nothing is verified",
+    },
+    without=[ExitCode.BACKEND_FAILURE],
+)
+
+AS_FOR_THE_RUN = " (--drop, --index-column, --missing and --standardize as for the run)"
+
+Data = Annotated[
+    str,
+    options.option("--data", metavar="DATA", help="The points, as for 'sdpbb solve'."),
+]
+Labels = Annotated[
+    str | None,
+    options.option(
+        metavar="FILE",
+        help="Labels, one per line: reject a certificate about another clustering.",
+    ),
+]
+Gap = Annotated[
+    float | None,
+    options.option(
+        metavar="G",
+        help="Report the clustering as optimal if its proven gap is at most G, otherwise as "
+        "feasible.",
+        default="as stated in the certificate",
+    ),
+]
+
+
+Workers = Annotated[
+    int,
+    options.option(
+        metavar="N",
+        help="Number of threads for a certificate about subsets; each checks one subset at a time.",
+    ),
+]
+
+
+@options.grouped
+class VerifyInputs(InstanceOptions):
+    """Options on the files of the instance; the certificate states k, too."""
+
+    k: Annotated[
+        int | None, options.clusters("as stated in DATA, otherwise in the certificate")
+    ] = None
+
+
+@dataclass(frozen=True)
+class _Rejection:
+    """Reason why a certificate was rejected, for the JSON."""
+
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"verified": False, "reason": self.reason}
+
+
+def verify(
+    file: Annotated[
+        str,
+        options.argument("FILE", help="The certificate to check."),
+    ],
+    /,
+    *,
+    data: Data,
+    inputs: VerifyInputs = VerifyInputs(),
+    labels: Labels = None,
+    column: options.LabelsColumn = None,
+    gap: Gap = None,
+    workers: Workers = 1,
+    outputs: JsonOutput = JsonOutput(),
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> ExitCode:
+    """Check a certificate that 'sdpbb solve --certificate' wrote.
+
+    The claim of the certificate about the instance is proven again, without the solver.
+    """
+    with one_line_errors(debug):
+        outputs.check([file, data, inputs.constraints, labels])
+        if gap is not None and not 0.0 <= gap < 1.0:
+            raise ParameterError(f"gap = {gap}: expected a number in [0, 1)")
+        if workers < 1:
+            raise ParameterError(f"workers = {workers}: expected 1 or more")
+
+        from sdpbb.checker.rejection import Rejected
+
+        try:
+            with _opened(file) as content:
+                verdict = _verdict(content, data, inputs, labels, column, workers, quiet)
+        except Rejected as error:
+            outputs.write(_Rejection(str(error)), None, quiet)
+            hint = _hint(str(error), inputs)
+            say(f"{shown_path(file)}: rejected: {error}{hint}")
+            sys.exit(ExitCode.REJECTED)
+        if gap is not None:
+            verdict = verdict.judged(gap)
+        if not quiet:
+            outputs.tell(str(verdict))
+        outputs.write(verdict, None, quiet)
+    return _exit_code(verdict)
+
+
+def _hint(reason: str, inputs: InstanceOptions) -> str:
+    """Options that may be missing where a certificate is about something else."""
+    if reason.startswith("is about other points"):
+        return AS_FOR_THE_RUN
+    if reason.startswith("is about other weights of points"):
+        return "" if inputs.weight_column else " (--weight-column as for the run)"
+    absent = [
+        option
+        for option, value in (
+            ("--constraints", inputs.constraints),
+            ("--known-classes", inputs.known_classes),
+        )
+        if value is None
+    ]
+    if reason.startswith("is about other ") and absent:
+        return f" ({' and '.join(absent)} as for the run)"
+    return ""
+
+
+def _opened(path: str) -> BufferedReader:
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise InstanceError(f"{shown_path(path)}: {error.strerror or error}") from None
+
+
+def _verdict(
+    file: BufferedReader,
+    data: str,
+    inputs: InstanceOptions,
+    labels: str | None,
+    column: str | None,
+    workers: int,
+    quiet: bool,
+) -> CertificateVerdict:
+    from sdpbb.checker.certificate import Certificate
+    from sdpbb.run.verification import verdict_on
+
+    certificate = Certificate.load(file)
+    instance = _instance(data, inputs, certificate, quiet)
+    expected = labels_of(instance, labels, column, inputs)
+    verdict = verdict_on(certificate, instance, workers)
+    if labels is not None and expected is not None:
+        _check_labels(shown_path(labels), expected, certificate)
+    return verdict
+
+
+def _check_labels(path: str, expected: NDArray[np.intp], certificate: Certificate) -> None:
+    """`Rejected` unless these are the clusters of a certificate that was verified; both are
+    numbered by their first points."""
+    from sdpbb.checker.rejection import Rejected
+
+    if certificate.labels is None:
+        raise Rejected(f"labels of {path}: the certificate is not about a clustering")
+    proven = certificate.labels.load()
+    different = (proven != expected).nonzero()[0]
+    if not len(different):
+        return
+    # Up to this point the numbers are the same: the lesser of its two is that of a point before.
+    point = int(different[0])
+    number = min(proven[point], expected[point])
+    other = int((proven == number).argmax())
+    raise Rejected(
+        f"labels of {path} are another clustering: only one of both has points {other} and "
+        f"{point} (from 0) in the same cluster"
+    )
+
+
+def _instance(
+    data: str, inputs: InstanceOptions, certificate: Certificate, quiet: bool
+) -> Instance:
+    """The instance, with the certificate's number of clusters where nothing else states one."""
+    from sdpbb.checker.rejection import Rejected
+
+    stated, points = None, inputs.points(data, quiet)
+    if inputs.k is None:
+        stated = points.k
+        # A certificate of more clusters than there are points is about other points.
+        inputs = replace(inputs, k=stated or min(certificate.k, len(points.points)))
+    instance = inputs.instance(data, points, quiet)
+    if stated is not None and stated != certificate.k:
+        raise Rejected(
+            f"is about k = {certificate.k}; k is {stated} in {shown_path(data)}: "
+            f"-k {certificate.k} is missing, or it is the certificate of another run"
+        )
+    return instance
+
+
+def _exit_code(verdict: CertificateVerdict) -> ExitCode:
+    return {
+        "optimal": ExitCode.OPTIMAL,
+        "feasible": ExitCode.LIMIT,
+        "infeasible": ExitCode.INFEASIBLE,
+        "unknown": ExitCode.LIMIT_WITHOUT_CLUSTERING,
+    }[verdict.status]
+
+
+app = command(verify, EXITS)

@@ -1,0 +1,344 @@
+"""`ExactConstrainedKMeans`: the engine as an estimator in scikit-learn's conventions."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from heuristics.prediction import cheapest_clusters
+from heuristics.result import centres_of
+from sdpbb.app.estimator.errors import (
+    InvalidInstance,
+    InvalidParameter,
+    as_value_errors,
+    without_clustering,
+)
+from sdpbb.app.estimator.inputs import (
+    features_of,
+    instance_of_fit,
+    pairs_of_rows,
+    partial_classes,
+)
+from sdpbb.bounds.registry import Bounding
+from sdpbb.errors import warn_caller
+from sdpbb.problem import ClusterConstraint, Instance
+from sdpbb.problem.checks import checked_weights
+from sdpbb.problem.frames import (
+    columns_of,
+    is_frame,
+)
+from sdpbb.problem.size_limits import checked_size
+from sdpbb.problem.table import check_columns
+from sdpbb.run.notebook import progress_table
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.report import stopped_by
+from sdpbb.run.solver import solve
+from sdpbb.runtime.interruption import Interrupted
+from sdpbb.runtime.values import percent_up
+from sdpbb.search.events import ignore
+from sdpbb.search.result import Result, SolutionStatus
+
+
+class ExactConstrainedKMeans(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Constrained k-means clustering, solved to proven optimality.
+
+    `fit` minimises the sum of squared distances of the points to the means of their clusters over
+    all clusterings into exactly `n_clusters` clusters that keep the constraints (see
+    `sdpbb.solve`). An optimum does not depend on chance; the seed only changes how it is found.
+
+    Parameters
+    ----------
+    n_clusters : number of clusters
+    min_size, max_size : limits on the number of points of every cluster; None for none
+    sizes : the numbers of points of the clusters, in any order; None where they are not given
+    min_weight, max_weight : limits on the weight of every cluster, the sum of the sample_weight of
+        its points; None for none
+    gap : stop when (inertia_ - lower_bound_) / inertia_ is at most this
+    time_limit : seconds; None for none. A fit that it ends has the best clustering found until
+        then, and warns (`ConvergenceWarning`)
+    bounding : where lower bounds come from: "sdp", "colgen" or "hybrid"
+    n_jobs : processes; None for one (unless in a `joblib.parallel_config` context), -1 for all
+        cores. With one, and without a time limit, fits are repeatable
+    random_state : seed of the random choices, a `RandomState`, or None for another one in each fit
+    index_column : the column of a data frame that names its rows and is no feature; None for none
+    absent_rows : what to do with pairs of names that a data frame lacks: "refuse" them, or "drop"
+        them, as cross-validation asks for, whose folds hold a part of the rows each
+    as_points : whether X may be a square symmetric table with a zero diagonal, which is refused
+        otherwise, as it looks like a matrix of distances
+    verbose : whether to print how the run goes
+
+    Attributes
+    ----------
+    labels_ : (n,) clusters 0 to n_clusters - 1 of the points, numbered by their first point
+    cluster_centers_ : (n_clusters, d) the means of the clusters, weighted if points are
+    inertia_ : the sum of squares of the clustering, weighted if points are, plus the weights of
+        violated soft constraints
+    lower_bound_ : proven: no clustering that keeps the constraints has less
+    gap_ : (inertia_ - lower_bound_) / inertia_
+    status_ : "optimal", proven within the gap; or "feasible", for a run that was stopped before
+    result_ : the whole result, a `sdpbb.Result`
+    n_features_in_, feature_names_in_ : as scikit-learn defines them, without index_column
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sdpbb import ExactConstrainedKMeans
+    >>> X = np.array([[0.0], [0.1], [5.0], [5.1]])
+    >>> model = ExactConstrainedKMeans(n_clusters=2).fit(X, cannot_link=[(0, 1)])
+    >>> model.labels_.tolist(), model.status_
+    ([0, 1, 1, 1], 'optimal')
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        min_size: int | None = None,
+        max_size: int | None = None,
+        sizes: Iterable[int] | None = None,
+        min_weight: float | None = None,
+        max_weight: float | None = None,
+        gap: float = 1e-4,
+        time_limit: float | None = None,
+        bounding: Bounding = "hybrid",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        index_column: str | None = None,
+        absent_rows: Literal["refuse", "drop"] = "refuse",
+        as_points: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.min_size = min_size
+        self.max_size = max_size
+        self.sizes = sizes
+        self.min_weight = min_weight
+        self.max_weight = max_weight
+        self.gap = gap
+        self.time_limit = time_limit
+        self.bounding = bounding
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.index_column = index_column
+        self.absent_rows = absent_rows
+        self.as_points = as_points
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        must_link: Iterable[Any] | None = None,
+        cannot_link: Iterable[Any] | None = None,
+        soft_must_link: Iterable[Any] | None = None,
+        soft_cannot_link: Iterable[Any] | None = None,
+        cluster_constraints: Iterable[ClusterConstraint] | None = None,
+        known_classes: Any = None,
+    ) -> ExactConstrainedKMeans:
+        """Find the best clustering of the points, and prove it.
+
+        Parameters
+        ----------
+        X : array (n, d), or a data frame of pandas or polars
+        y : classes of the rows, as known_classes, if some of them are unknown (-1, None, nan, "").
+            A y with a class for every row is ignored, with a warning
+        sample_weight : (n,) positive weights of the points; None for 1 each. The weighted sum of
+            squares is minimised
+        must_link, cannot_link : pairs of rows: of the names in index_column, if there is one; of
+            labels of the index, for a pandas frame; of row numbers from 0, otherwise. In a
+            `Pipeline` these are the rows of what the step before hands on, so of an array unless
+            `set_output` says otherwise
+        soft_must_link, soft_cannot_link : triples of two such rows and a weight >= 0, in squared
+            units of X, which is added to the sum of squares if the pair is violated
+        cluster_constraints : what every cluster has to keep; needs bounding "colgen" or "hybrid"
+        known_classes : (n,) classes of the rows, numbers or texts; -1, None, nan or "" where
+            unknown. Rows of the same class share a cluster, rows of different classes do not. In
+            cross-validation each fold takes its own
+
+        Raises
+        ------
+        InstanceError
+            (Also a ValueError.) On X and the constraints; also if no clustering keeps them, with
+            the proof.
+        ParameterError
+            (Also a ValueError.) On the parameters of the estimator.
+        NoClusteringFound
+            (Also a RuntimeError.) If the time limit came before any clustering.
+        Interrupted
+            (A KeyboardInterrupt.) After Ctrl-C. The attributes are set first, if there is a
+            clustering.
+        """
+        parameters = self._parameters()
+        if is_frame(X):
+            with as_value_errors():
+                chosen = [] if self.index_column is None else [("index_column", self.index_column)]
+                check_columns(columns_of(X), chosen)
+        points = validate_data(self, features_of(X, self.index_column), dtype=np.float64)
+        if self.n_clusters > len(points):
+            raise InvalidInstance(
+                f"n_samples={len(points)} should be >= n_clusters={self.n_clusters}"
+            )
+        given: dict[str, Any] = {
+            "k": int(self.n_clusters),
+            "must_link": must_link,
+            "cannot_link": cannot_link,
+            "soft_must_link": soft_must_link,
+            "soft_cannot_link": soft_cannot_link,
+            "cluster_constraints": cluster_constraints,
+            "min_size": self.min_size,
+            "max_size": self.max_size,
+            "sizes": self.sizes,
+            "min_weight": self.min_weight,
+            "max_weight": self.max_weight,
+            "weights": sample_weight,
+            "as_points": self.as_points,
+        }
+        with as_value_errors():
+            given["known_classes"] = partial_classes(X, len(points), y, known_classes)
+            instance = instance_of_fit(X, points, given, self.index_column, self.absent_rows)
+            observer = progress_table() if self.verbose else ignore
+            try:
+                result = solve(instance, parameters, observer)
+            except Interrupted as stopped:
+                if stopped.result.partition is not None:
+                    self._keep(stopped.result, instance)
+                raise
+        if result.partition is None:
+            raise without_clustering(result)
+        self._keep(result, instance)
+        if result.status is SolutionStatus.FEASIBLE:
+            warn_caller(
+                f"stopped by {stopped_by(result.termination)}; the clustering is not proven "
+                f"optimal (gap {percent_up(result.gap)})",
+                ConvergenceWarning,
+            )
+        return self
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        must_link: Iterable[Any] | None = None,
+        cannot_link: Iterable[Any] | None = None,
+        min_size: int | None = None,
+        max_size: int | None = None,
+    ) -> NDArray[np.intp]:
+        """Return the cluster of each point, (n,): without constraints that of the nearest centre.
+
+        With constraints among these points, their squared distances from the centres are the least
+        in sum of all labels that keep them. Those of the fit are not looked at: a limit on sizes
+        holds here if it is given here.
+
+        Parameters
+        ----------
+        X : array (n, d), or a data frame, with or without index_column
+        must_link, cannot_link : pairs of rows of X, as for `fit`
+        min_size, max_size : limits on how many of these points a cluster gets; None for none
+
+        Raises
+        ------
+        InstanceError
+            (Also a ValueError.) On X and the constraints; also if no labels keep them.
+        """
+        check_is_fitted(self)
+        points = validate_data(
+            self, features_of(X, self.index_column), dtype=np.float64, reset=False
+        )
+        if must_link is None and cannot_link is None and min_size is None and max_size is None:
+            nearest: NDArray[np.intp] = pairwise_distances_argmin(points, self.cluster_centers_)
+            return nearest.astype(np.intp)
+        with as_value_errors():
+            n = len(points)
+            together, apart = pairs_of_rows(X, n, self.index_column, must_link, cannot_link)
+            labels = cheapest_clusters(
+                points,
+                self.cluster_centers_,
+                together,
+                apart,
+                checked_size(min_size, "min_size"),
+                checked_size(max_size, "max_size"),
+            )
+        if labels is None:
+            raise InvalidInstance("no labels of these points satisfy the constraints")
+        return labels
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return the distances of points to the centres, (n, n_clusters).
+
+        X : array (n, d), or a data frame, with or without index_column
+        """
+        check_is_fitted(self)
+        points = validate_data(
+            self, features_of(X, self.index_column), dtype=np.float64, reset=False
+        )
+        return np.asarray(pairwise_distances(points, self.cluster_centers_))
+
+    def fit_transform(self, X: Any, y: Any = None, **named: Any) -> NDArray[np.float64]:
+        """Fit, and return the distances of the points to the centres; arguments as for `fit`."""
+        return self.fit(X, y, **named).transform(X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return minus the weighted sum of squared distances of points to their nearest centres.
+
+        y : ignored
+        """
+        squares = self.transform(X).min(axis=1) ** 2
+        with as_value_errors():
+            weights = checked_weights(sample_weight, squares[:, None])
+        return -float(squares.sum() if weights is None else weights @ squares)
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of columns of `transform`, as scikit-learn asks for it."""
+        return len(self.cluster_centers_)
+
+    def _parameters(self) -> SolverParameters:
+        k = self.n_clusters
+        if not _is_integer(k) or k < 1:
+            raise InvalidParameter(f"n_clusters = {k!r}: expected an integer >= 1")
+        if self.n_jobs is not None and (not _is_integer(self.n_jobs) or self.n_jobs == 0):
+            raise InvalidParameter(f"n_jobs = {self.n_jobs!r}: expected a nonzero integer or None")
+        seed = self.random_state
+        state = check_random_state(seed)
+        with as_value_errors():
+            return SolverParameters(
+                gap=self.gap,
+                time_limit=math.inf if self.time_limit is None else self.time_limit,
+                bounding=self.bounding,
+                workers=effective_n_jobs(self.n_jobs),
+                seed=seed if isinstance(seed, numbers.Integral) else state.randint(2**31 - 1),
+            )
+
+    def _keep(self, result: Result, instance: Instance) -> None:
+        assert result.partition is not None
+        self.labels_ = result.partition.labels.copy()
+        self.cluster_centers_ = centres_of(instance, self.labels_)
+        self.inertia_ = result.objective
+        self.lower_bound_ = result.lower_bound
+        self.gap_ = result.gap
+        self.status_ = result.status.value
+        self.result_ = result
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

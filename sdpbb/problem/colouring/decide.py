@@ -1,0 +1,124 @@
+"""Decision whether a graph has a colouring with k colours, by all means within limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from sdpbb.problem.colouring.exact import Colourability, colour_exactly
+from sdpbb.problem.colouring.graph import components, induced, k_core, neighbours
+from sdpbb.problem.colouring.greedy import greedy_clique, greedy_colouring
+from sdpbb.problem.colouring.programme import colouring_programme
+from sdpbb.runtime.backends.milp import solve_binary_programme
+from sdpbb.runtime.backends.programme import MilpStatus
+from sdpbb.runtime.time_left import TimeLeft, no_limit
+
+# HiGHS presolves so many rows in about a second, and looks at the clock afterwards only.
+ROWS_PER_SECOND = 20_000
+
+
+@dataclass(frozen=True)
+class ColouringLimits:
+    """Limits of the decision whether a graph has a colouring.
+
+    nodes : vertices coloured by branching in each component, before an integer programme is solved
+    time_left : seconds for integer programmes, asked before each; none is built that is too
+        large for HiGHS to presolve in that time
+    stop : asked while integer programmes are solved; when true they are given up
+    """
+
+    nodes: int = 0
+    time_left: TimeLeft = no_limit
+    stop: Callable[[], bool] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Colouring:
+    """Answer to whether a graph has a colouring with k colours.
+
+    labels : (m,) colours 0..k-1, for YES
+    vertices : for NO, (w,) vertices that cannot be coloured by themselves
+    is_clique : whether these are more than k that are all neighbours
+    is_exact : False where NO is the word of an integer programming solver in floating point
+    """
+
+    answer: Colourability
+    labels: NDArray[np.intp] | None = None
+    vertices: NDArray[np.intp] | None = None
+    is_clique: bool = False
+    is_exact: bool = True
+
+
+UNKNOWN = Colouring(Colourability.UNKNOWN)
+
+
+def decide(graph: csr_array, k: int, limits: ColouringLimits) -> Colouring:
+    """Decide whether a graph has a colouring with k colours.
+
+    A greedy colouring accepts. Otherwise each component of the k-core is decided (a vertex with
+    fewer than k neighbours can be coloured after all others): a greedy colouring accepts, a clique
+    of more than k vertices rejects, branching decides where it ends, and an integer programme.
+
+    Raises
+    ------
+    BackendFailure
+        If the integer programming solver fails.
+    """
+    labels = greedy_colouring(graph, k)
+    if labels is not None:
+        return Colouring(Colourability.YES, labels)
+    core, peeled = k_core(graph, k)
+    inner = induced(graph, core)
+    labels, is_known = np.full(graph.shape[0], -1, dtype=np.intp), True
+    for mine in components(inner):
+        found = _decide_component(induced(inner, mine), k, limits)
+        if found.vertices is not None:
+            return replace(found, vertices=core[mine[found.vertices]])
+        if found.labels is None:
+            is_known = False
+        else:
+            labels[core[mine]] = found.labels
+    if not is_known:
+        return UNKNOWN
+    for vertex in reversed(peeled):
+        taken = set(labels[neighbours(graph, vertex)].tolist())
+        labels[vertex] = next(colour for colour in range(k) if colour not in taken)
+    return Colouring(Colourability.YES, labels)
+
+
+def _decide_component(graph: csr_array, k: int, limits: ColouringLimits) -> Colouring:
+    labels = greedy_colouring(graph, k)
+    if labels is not None:
+        return Colouring(Colourability.YES, labels)
+    clique = greedy_clique(graph)
+    if len(clique) > k:
+        return Colouring(Colourability.NO, vertices=clique, is_clique=True)
+    answer, labels = colour_exactly(graph, k, limits.nodes)
+    if answer is Colourability.UNKNOWN:
+        return _ask_solver(graph, k, clique, limits)
+    vertices = np.arange(graph.shape[0]) if answer is Colourability.NO else None
+    return Colouring(answer, labels, vertices)
+
+
+def _ask_solver(
+    graph: csr_array, k: int, clique: NDArray[np.intp], limits: ColouringLimits
+) -> Colouring:
+    """Decide by an integer programme."""
+    m, seconds = graph.shape[0], limits.time_left()
+    if limits.stop is not None and limits.stop():
+        return UNKNOWN
+    if seconds <= 0.0 or m + graph.nnz // 2 * k > ROWS_PER_SECOND * seconds:
+        return UNKNOWN
+    programme = colouring_programme(graph, k, np.zeros((m, k)), fixed=clique)
+    programme = replace(programme, time_limit=None if seconds == math.inf else seconds)
+    solution = solve_binary_programme(programme, stop=limits.stop)
+    if solution.status is MilpStatus.INFEASIBLE:
+        return Colouring(Colourability.NO, vertices=np.arange(m), is_exact=False)
+    if solution.x is None:
+        return UNKNOWN
+    return Colouring(Colourability.YES, np.argmax(solution.x.reshape(-1, k), axis=1))

@@ -1,0 +1,156 @@
+"""Colourings and cliques of a graph by branching: exact where the search ends within a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from sdpbb.problem.colouring.graph import neighbours
+
+Fits = Callable[[Sequence[int]], bool]
+
+
+class Colourability(Enum):
+    """Answer of a limited search to whether something is possible."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+def colour_exactly(
+    graph: csr_array, k: int, budget: int, fits: Fits | None = None
+) -> tuple[Colourability, NDArray[np.intp] | None]:
+    """Look for a colouring of m vertices with at most k colours, by saturation (DSATUR).
+
+    The search backtracks.
+
+    Parameters
+    ----------
+    k : number of colours, k >= 1
+    budget : give up after so many vertices coloured, those coloured anew included
+    fits : whether vertices may all have the same colour, besides not being neighbours; must hold
+        for all subsets of a set that it holds for. None for no such condition
+
+    Returns
+    -------
+    YES and the colours (m,) of the vertices, which are 0, 1, ... by first use; NO, which is exact;
+    or UNKNOWN.
+
+    Source: D. Brélaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979).
+    """
+    return _ColourSearch(graph, k, fits).run(budget)
+
+
+class _ColourSearch:
+    """Depth-first search for a colouring, without recursion.
+
+    It holds the vertices in the order in which they were coloured, each with the colours that it
+    has not tried yet. The checker has a search of its own on purpose (`sdpbb.checker.colouring`).
+    """
+
+    def __init__(self, graph: csr_array, k: int, fits: Fits | None) -> None:
+        m = graph.shape[0]
+        self._graph, self._k, self._fits = graph, k, fits
+        self._colour = np.full(m, -1, np.intp)
+        # How many neighbours of a vertex have a colour.
+        self._seen = np.zeros((m, k), np.intp)
+        self._saturation = np.zeros(m, np.intp)
+        self._degree = np.diff(graph.indptr).astype(np.intp)
+        self._path: list[int] = []
+        self._left: list[list[int]] = []
+        self._used: list[int] = [0]  # colours in use before each vertex of the path, and now
+
+    def run(self, budget: int) -> tuple[Colourability, NDArray[np.intp] | None]:
+        if not len(self._colour):
+            return Colourability.YES, self._colour
+        self._enter()
+        while self._path:
+            vertex = self._path[-1]
+            if self._colour[vertex] >= 0:
+                self._uncolour(vertex)
+            if not self._left[-1]:
+                self._backtrack()
+                continue
+            if budget <= 0:
+                return Colourability.UNKNOWN, None
+            budget -= 1
+            self._give(vertex, self._left[-1].pop())
+            if len(self._path) == len(self._colour):
+                return Colourability.YES, self._colour
+            self._enter()
+        return Colourability.NO, None
+
+    def _enter(self) -> None:
+        """Go on to the vertex whose neighbours show the most colours."""
+        used = self._used[-1]
+        rank = self._saturation * (len(self._colour) + 1) + self._degree
+        rank[self._colour >= 0] = -1
+        vertex = int(np.argmax(rank))
+        # One colour that is not in use stands for all of them.
+        free = np.flatnonzero(self._seen[vertex, : min(used + 1, self._k)] == 0)
+        choices = [int(c) for c in free if c >= used or self._may_join(vertex, int(c))]
+        if self._fits is not None and not self._fits([vertex]):
+            choices = []
+        self._path.append(vertex)
+        self._left.append(choices[::-1])
+        self._used.append(used)
+
+    def _backtrack(self) -> None:
+        """Go back to the vertex before."""
+        self._path.pop()
+        self._left.pop()
+        self._used.pop()
+
+    def _may_join(self, vertex: int, colour: int) -> bool:
+        if self._fits is None:
+            return True
+        return self._fits([*np.flatnonzero(self._colour == colour).tolist(), vertex])
+
+    def _give(self, vertex: int, colour: int) -> None:
+        self._colour[vertex] = colour
+        self._used[-1] = max(self._used[-2], colour + 1)
+        around = neighbours(self._graph, vertex)
+        self._saturation[around] += self._seen[around, colour] == 0
+        self._seen[around, colour] += 1
+
+    def _uncolour(self, vertex: int) -> None:
+        colour = self._colour[vertex]
+        self._colour[vertex] = -1
+        around = neighbours(self._graph, vertex)
+        self._seen[around, colour] -= 1
+        self._saturation[around] -= self._seen[around, colour] == 0
+
+
+def find_clique(graph: csr_array, order: int, budget: int) -> list[int] | None:
+    """Return a clique of so many vertices.
+
+    None if there is none or the budget of candidates looked at is spent.
+    """
+    adjacent = [set(neighbours(graph, v).tolist()) for v in range(graph.shape[0])]
+    # Sparse vertices first: they have the fewest candidates, and are out of the way afterwards.
+    by_degree = sorted(range(len(adjacent)), key=lambda v: (len(adjacent[v]), v))
+    rank = {v: position for position, v in enumerate(by_degree)}
+
+    def larger(clique: list[int], candidates: set[int]) -> Iterator[tuple[list[int], set[int]]]:
+        """Yield the cliques with one of the candidates more, and the candidates that are left."""
+        for v in sorted(candidates, key=lambda u: rank[u]):
+            yield [*clique, v], {u for u in candidates & adjacent[v] if rank[u] > rank[v]}
+
+    stack = [larger([], set(by_degree))]
+    while stack and budget > 0:
+        found = next(stack[-1], None)
+        if found is None:
+            stack.pop()
+            continue
+        clique, candidates = found
+        budget -= 1 + len(candidates)
+        if len(clique) == order:
+            return clique
+        if len(clique) + len(candidates) >= order:
+            stack.append(larger(clique, candidates))
+    return None

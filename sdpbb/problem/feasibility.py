@@ -1,0 +1,108 @@
+"""Feasibility: k-colourability of the cannot-link graph over blocks, within limits on clusters.
+
+These are limits on their sizes and weights.
+
+Source: PC-SOS-SDP, section 3.3, for colourability.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.problem.colouring.decide import ColouringLimits, decide
+from sdpbb.problem.colouring.graph import sparse_graph
+from sdpbb.problem.contraction import Contraction
+from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
+from sdpbb.problem.packing import packed_exactly, packed_greedily
+
+# Blocks times clusters up to which integer programmes pack blocks where sizes have no minimum: one
+# of 30,000, of 300 points with a maximum diameter, did not end in two minutes.
+FEW_VARIABLES = 2_000
+
+
+def find_feasible(
+    contraction: Contraction,
+    time_limit: float | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> NDArray[np.intp] | Infeasibility | None:
+    """Find a clustering of the blocks into exactly k clusters that keeps cannot-links and sizes.
+
+    Clusterings are the proper colourings of the cannot-link graph that use all k colours (problem
+    (11) of PC-SOS-SDP). As m >= k, any proper colouring with fewer colours becomes one by giving
+    unused colours to blocks that share theirs; so the answer is that of k-colourability
+    (`sdpbb.problem.colouring.decide`). Where there are limits on sizes or weights, a colouring with these
+    is looked for greedily, then by an integer programme (`sdpbb.problem.packing`). Other constraints on
+    clusters are left aside.
+
+    Parameters
+    ----------
+    time_limit : seconds, > 0, for integer programmes, or None. With a limit, none is solved that is
+        too large for HiGHS to presolve in the time left
+    stop : asked while integer programmes are solved; when true they are given up
+
+    Returns
+    -------
+    labels (m,), or the Infeasibility: CLIQUE or NOT_COLOURABLE, with the first points of the
+    blocks that cannot be coloured, or SIZES; None if integer programmes took too long or were
+    stopped, so that nothing is known.
+
+    Raises
+    ------
+    BackendFailure
+        If the integer programming solver fails.
+    """
+    end = math.inf if time_limit is None else time.perf_counter() + time_limit
+    limits = ColouringLimits(time_left=lambda: end - time.perf_counter(), stop=stop)
+    graph = sparse_graph(contraction.n_blocks, contraction.cannot_link)
+    found = decide(graph, contraction.k, limits)
+    if found.vertices is not None:
+        clique, other = InfeasibilityKind.CLIQUE, InfeasibilityKind.NOT_COLOURABLE
+        points = contraction.representatives[found.vertices]
+        return Infeasibility(clique if found.is_clique else other, tuple(points.tolist()))
+    if not contraction.has_limits:
+        return None if found.labels is None else use_every_colour(found.labels, contraction.k)
+    return _packed(contraction, found.labels, limits)
+
+
+def _packed(
+    contraction: Contraction, colouring: NDArray[np.intp] | None, limits: ColouringLimits
+) -> NDArray[np.intp] | Infeasibility | None:
+    """Return labels (m,) that keep cannot-links and sizes, or the Infeasibility, or None.
+
+    colouring : that keeps the cannot-links, None where none was found in time. It is returned as it
+        is where clusters have no minimum and an integer programme would be large: a search can
+        begin with a clustering of other sizes, and bounds know of the maximum
+    """
+    if colouring is not None:
+        packed = packed_greedily(contraction, colouring)
+        if packed is not None:
+            return packed
+    limits_of = [measure.limits for measure in contraction.measures]
+    is_only_maximum = all(each.listed is None and each.least <= 1 for each in limits_of)
+    if is_only_maximum and contraction.n_blocks * contraction.k > FEW_VARIABLES:
+        return colouring
+    seconds = limits.time_left()
+    if seconds <= 0.0:
+        return None
+    limit = None if seconds == math.inf else seconds
+    packing = packed_exactly(contraction, None, limit, limits.stop)
+    if not packing.is_impossible:
+        return packing.labels
+    return Infeasibility(InfeasibilityKind.SIZES, tuple(contraction.representatives.tolist()))
+
+
+def use_every_colour(labels: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+    """Return the labels with unused colours given to vertices that share theirs."""
+    labels = labels.copy()
+    counts = np.bincount(labels, minlength=k)
+    for colour in np.flatnonzero(counts == 0):
+        crowded = int(np.argmax(counts))
+        labels[np.argmax(labels == crowded)] = colour
+        counts[crowded] -= 1
+        counts[colour] = 1
+    return labels

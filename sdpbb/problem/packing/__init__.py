@@ -1,0 +1,16 @@
+"""Packing: blocks put into k clusters of allowed sizes and weights, cannot-linked ones apart."""
+
+from sdpbb.problem.packing.exact import Packing, packed_exactly, packed_in_units
+from sdpbb.problem.packing.greedy import packed_greedily, size_bounds
+from sdpbb.problem.packing.rows import assignment_rows, clique_cover, size_rows
+
+__all__ = [
+    "Packing",
+    "assignment_rows",
+    "clique_cover",
+    "packed_exactly",
+    "packed_greedily",
+    "packed_in_units",
+    "size_bounds",
+    "size_rows",
+]

@@ -1,0 +1,211 @@
+"""Packings, and proofs that there are none: by a binary programme, and in whole units."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import astuple, replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.checker.cluster_packing import ClusterPacking
+from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.sizes import CheckedSizes
+from sdpbb.problem.contraction import Contraction
+from sdpbb.problem.packing.rows import (
+    FEW_UNITS,
+    assignment_rows,
+    clique_cover,
+    measure_rows,
+    size_rows,
+    with_fixed,
+    with_soft_pairs,
+)
+from sdpbb.problem.soft_blocks import SoftBlocks
+from sdpbb.runtime.backends import IntegerSolver
+from sdpbb.runtime.backends.milp import solve_binary_programme
+from sdpbb.runtime.backends.programme import ROW_TOLERANCE, BinaryProgramme, MilpStatus, unit
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit, with_stop
+
+# Blocks times clusters that an integer programme is solved for under a time limit: HiGHS looks at
+# no clock while it presolves.
+MOST_VARIABLES = 300_000
+# Part of the largest cluster by which rows of more units are wider, and narrower: ten times that.
+MARGIN = 1e-5
+# Values of a vertex so near to 0 and 1 are these.
+INTEGRAL = 1e-6
+
+
+class Packing(NamedTuple):
+    """Outcome of an integer programme; what is proven is so by a solver in floating point.
+
+    labels : (m,), or None
+    is_impossible : whether it is proven that there are none within the limits
+    is_cheapest : whether it is proven that the labels are within them, and none there cost less
+    """
+
+    labels: NDArray[np.intp] | None
+    is_impossible: bool = False
+    is_cheapest: bool = False
+
+
+def packed_exactly(
+    contraction: Contraction,
+    objective: NDArray[np.float64] | None = None,
+    time_limit: float | None = None,
+    stop: Callable[[], bool] | None = None,
+    soft: SoftBlocks | None = None,
+    solver: IntegerSolver = "auto",
+) -> Packing:
+    """Return labels (m,) within the limits that keep the cannot-links, and what is proven.
+
+    By an integer programme.
+
+    Parameters
+    ----------
+    objective : (m, k) the cost of each block in each cluster, or None. Without one, blocks of a
+        greedy clique have fixed clusters where all of these are alike
+    time_limit : seconds, > 0, or None; with one, no programme of more than MOST_VARIABLES is begun
+    soft : pairs whose weights count, if they are violated, besides an objective; its constant is
+        left out
+    solver : as `sdpbb.runtime.backends.milp.load` has it
+
+    With an objective the linear relaxation is solved first, in a tenth of the time: its vertex is
+    often one of zeros and ones, as clusters of single points without cannot-links are a flow.
+
+    Where units of weight are so small that its tolerances are more than one of them, a search in
+    whole units is tried before, if there is no objective (`packed_in_units`); and the programme
+    allows clusters a little beyond the limits, so that it still proves that there are none. One
+    that allows a little less is solved next where its labels are not within the limits themselves.
+    Where that has no solution, it is not known whether there are any, and the labels are those a
+    little beyond.
+
+    Raises
+    ------
+    BackendFailure
+        If the integer programming solver fails.
+    """
+    m, k = contraction.n_blocks, contraction.k
+    assert contraction.has_limits
+    if time_limit is not None and m * k > MOST_VARIABLES:
+        return Packing(None)
+    costs = None if objective is None else objective.reshape(-1)
+    ended = time.perf_counter() + (math.inf if time_limit is None else time_limit)
+    beyond = None
+    many = any(measure.limits.n > FEW_UNITS for measure in contraction.measures)
+    if many and costs is None:
+        time_left = with_stop(lambda: ended - time.perf_counter(), stop)
+        with suppress(Rejected, OutOfTime):
+            found = packed_in_units(contraction, time_left)
+            return Packing(found, found is None)
+    for slack in (MARGIN, -MARGIN) if many else (0.0,):
+        is_proof = slack >= 0.0
+        seconds = None if time_limit is None else max(0.01, ended - time.perf_counter())
+        programme = _programme(contraction, costs, slack, seconds)
+        if costs is not None:
+            programme = programme if soft is None else with_soft_pairs(programme, k, soft)
+            labels = _packed_by_relaxation(contraction, programme, stop)
+            if labels is not None:
+                return Packing(labels, is_cheapest=is_proof)
+            if seconds is not None:
+                left = max(0.01, ended - time.perf_counter())
+                programme = replace(programme, time_limit=left)
+        solution = solve_binary_programme(programme, solver, stop)
+        if solution.x is None:
+            return Packing(beyond, is_proof and solution.status is MilpStatus.INFEASIBLE)
+        labels = _labels(contraction, solution.x)
+        if contraction.keeps_sizes(labels):
+            is_cheapest = is_proof and solution.status is MilpStatus.OPTIMAL
+            return Packing(labels, is_cheapest=is_cheapest)
+        beyond = labels
+    return Packing(beyond)
+
+
+def _labels(contraction: Contraction, x: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the labels (m,) that a vertex of the programme stands for."""
+    m, k = contraction.n_blocks, contraction.k
+    labels: NDArray[np.intp] = x[: m * k].reshape(m, k).argmax(axis=1)
+    return labels
+
+
+def packed_in_units(
+    contraction: Contraction, time_left: TimeLeft = no_limit
+) -> NDArray[np.intp] | None:
+    """Return labels (m,) within the limits that keep the cannot-links; None if there are none.
+
+    In whole numbers, by the checker's search.
+
+    Raises
+    ------
+    Rejected
+        If that is not found out within the work of the search: about a second.
+    OutOfTime
+        If no time is left before.
+    """
+    measures = [
+        (each.of_blocks, CheckedSizes(*astuple(each.limits))) for each in contraction.measures
+    ]
+    at_step = partial(check_time, time_left)
+    return ClusterPacking(measures, contraction.adjacency, at_step=at_step).labels()
+
+
+def _packed_by_relaxation(
+    contraction: Contraction, programme: BinaryProgramme, stop: Callable[[], bool] | None
+) -> NDArray[np.intp] | None:
+    """Return the labels (m,) of an optimum of the linear relaxation that is one of the programme.
+
+    None where its vertex is fractional, or time is over.
+    """
+    from sdpbb.runtime.backends.linear import LinearModel  # HiGHS, which most runs do without
+
+    objective = programme.objective / unit(programme.objective)
+    solution = LinearModel(programme).minimise(objective, programme.time_limit, stop)
+    if solution.x is None:
+        return None
+    x = np.round(solution.x)
+    if np.abs(solution.x - x).max() > INTEGRAL or not programme.satisfied_by(x):
+        return None
+    labels = _labels(contraction, x)
+    return labels if contraction.keeps_sizes(labels) else None
+
+
+def _programme(
+    contraction: Contraction, costs: NDArray[np.float64] | None, slack: float, seconds: float | None
+) -> BinaryProgramme:
+    """Return the programme of packings.
+
+    slack : part of a limit on many units that clusters may be beyond it
+    """
+    sizes = [measure_rows(measure, slack) for measure in contraction.measures]
+    if all(measure.limits.n > FEW_UNITS for measure in contraction.measures):
+        # Without blocks a cluster lacks a unit, or a few, which rows in parts do not tell from 0.
+        m, k = contraction.n_blocks, contraction.k
+        blocks, one = np.ones(m, np.intp), np.ones(k, np.intp)
+        sizes.append(size_rows(blocks, one, m * one))
+    rows = assignment_rows(contraction, sizes)
+    alike = all(
+        measure.limits.listed is None or measure.limits.is_equal for measure in contraction.measures
+    )
+    if costs is None and alike:
+        rows = with_fixed(rows, _some_clique(contraction), contraction.k)
+    return BinaryProgramme(
+        rows.objective if costs is None else costs,
+        rows.matrix,
+        rows.lower,
+        rows.upper,
+        time_limit=seconds,
+        row_tolerance=MARGIN / 10.0 if slack else ROW_TOLERANCE,
+    )
+
+
+def _some_clique(contraction: Contraction) -> list[int]:
+    """Return a clique of cannot-linked blocks, or the largest block alone."""
+    cover = clique_cover(contraction.n_blocks, contraction.cannot_link)
+    # One of more than k blocks is for the programme to refuse.
+    fitting = [clique for clique in cover if len(clique) <= contraction.k]
+    return max(fitting, key=len, default=[int(contraction.counts.argmax())])

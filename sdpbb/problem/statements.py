@@ -1,0 +1,349 @@
+"""Constraints of an instance one by one, as the user stated them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.problem import (
+    ClusterConstraint,
+    Instance,
+    MaximumDiameter,
+    Origin,
+    SoftPairs,
+)
+from sdpbb.problem.files.cluster_lines import line_of
+from sdpbb.problem.textfile import name_in_file
+from sdpbb.runtime.files import shown_path
+from sdpbb.runtime.values import plain_number
+
+# Row numbers that the text of one constraint shows.
+SHOWN_ROWS = 8
+# Limits on sizes and weights, by the words that a file has for them.
+SIZE_LINES = {
+    "min_size": "MINSIZE",
+    "max_size": "MAXSIZE",
+    "sizes": "SIZES",
+    "min_weight": "MINWEIGHT",
+    "max_weight": "MAXWEIGHT",
+}
+
+
+class StatementKind(Enum):
+    """Kind of a constraint, by the word that a file has for it."""
+
+    MUST_LINK = "ML"
+    CANNOT_LINK = "CL"
+    MAXIMUM_DIAMETER = "GAMMA"
+    """The cannot-link of two points that are too far apart."""
+    MINIMUM_SEPARATION = "DELTA"
+    """The must-link of two points that are too close to each other."""
+    SOFT_MUST_LINK = "SML"
+    SOFT_CANNOT_LINK = "SCL"
+    ON_CLUSTERS = "clusters"
+    """A constraint on single clusters that no pairs of points stand for."""
+
+
+@dataclass(frozen=True)
+class SizeStatement:
+    """Limit on the sizes or weights of clusters: an argument of the instance, and its value."""
+
+    argument: str
+    value: float | tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """The line of a file that states it."""
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        return " ".join([SIZE_LINES[self.argument], *map(plain_number, values)])
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One constraint, or one pair that a distance stands for.
+
+    Attributes
+    ----------
+    kind : of the constraint
+    rows : the row numbers of the pair, i < j, from 0; () for a constraint on clusters
+    names : what the user calls these rows
+    argument, position : where it is in the instance: "must_link", "cannot_link", "soft_must_link",
+        "soft_cannot_link" or "cluster_constraints", and the position in that list; or "min_size",
+        "max_size", "sizes", "min_weight" or "max_weight"
+    place : where the user stated it: a file and a line, or the argument and the position
+    text : what it says, in the words of a file of constraints
+    weight : of a soft one; None for others
+    """
+
+    kind: StatementKind
+    rows: tuple[int, ...]
+    names: tuple[str, ...]
+    argument: str
+    position: int
+    place: str
+    text: str
+    weight: float | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values; rows are named as the user does."""
+        values: dict[str, object] = {
+            "kind": self.kind.name.lower(),
+            "rows": list(self.names),
+            "place": self.place,
+            "argument": self.argument,
+            "position": self.position,
+            "text": self.text,
+        }
+        if self.weight is not None:
+            values["weight"] = self.weight
+        return values
+
+    def __str__(self) -> str:
+        return f"{self.place}  {self.text}"
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """Numbered constraints of an instance.
+
+    First come must-links, then cannot-links, the pairs of `MaximumDiameter` constraints, then the
+    other constraints on clusters, and limits on their sizes and weights.
+    """
+
+    instance: Instance
+
+    @property
+    def must_link(self) -> NDArray[np.intp]:
+        """Must-links (p, 2)."""
+        return self.instance.must_link
+
+    @cached_property
+    def cannot_link(self) -> NDArray[np.intp]:
+        """Cannot-links (q, 2): those stated, then those that follow from maximum diameters."""
+        return np.concatenate([self.instance.cannot_link, *(f for _, f in self._far)])
+
+    @cached_property
+    def on_clusters(self) -> tuple[ClusterConstraint | SizeStatement, ...]:
+        """Constraints on clusters but maximum diameters, and limits on sizes."""
+        others = (self.instance.cluster_constraints[at] for at in self._other_constraints)
+        return (*others, *self._on_sizes)
+
+    @cached_property
+    def _on_sizes(self) -> list[SizeStatement]:
+        stated = {name: getattr(self.instance, name) for name in SIZE_LINES}
+        return [SizeStatement(name, size) for name, size in stated.items() if size is not None]
+
+    def __len__(self) -> int:
+        return len(self.must_link) + len(self.cannot_link) + len(self.on_clusters)
+
+    @cached_property
+    def _far(self) -> list[tuple[int, NDArray[np.intp]]]:
+        """Pairs of each maximum diameter, with its position."""
+        return [
+            (at, constraint.forbidden_pairs(self.instance.points))
+            for at, constraint in enumerate(self.instance.cluster_constraints)
+            if type(constraint) is MaximumDiameter
+        ]
+
+    @cached_property
+    def _other_constraints(self) -> list[int]:
+        return [
+            at
+            for at, constraint in enumerate(self.instance.cluster_constraints)
+            if type(constraint) is not MaximumDiameter
+        ]
+
+    @property
+    def stated_pairs(self) -> list[int]:
+        """Numbers of the must-links and cannot-links that were stated one by one.
+
+        Those of a distance (GAMMA, DELTA) are not among them.
+        """
+        stated = np.concatenate([self._stated["must_link"], self._stated["cannot_link"]])
+        return np.flatnonzero(stated).tolist()
+
+    @cached_property
+    def stated_and_implied(self) -> frozenset[int]:
+        """Numbers of those of them that a distance stands for as well."""
+        stated = np.concatenate([self._stated["must_link"], self._stated["cannot_link"]])
+        derived = np.concatenate(
+            [of_distance(self.instance, name) for name in ("must_link", "cannot_link")]
+        )
+        return frozenset(np.flatnonzero(stated & derived).tolist())
+
+    @cached_property
+    def _stated(self) -> dict[str, NDArray[np.bool_]]:
+        """Marks of the pairs of the instance's own lists that were stated one by one."""
+        return {
+            name: stated_one_by_one(self.instance, name) for name in ("must_link", "cannot_link")
+        }
+
+    def split(
+        self, numbers: Sequence[int]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], list[ClusterConstraint | SizeStatement]]:
+        """Return the must-links, cannot-links and constraints on clusters among these numbers."""
+        chosen = np.asarray(numbers, np.intp)
+        p, q = len(self.must_link), len(self.cannot_link)
+        must = chosen[chosen < p]
+        cannot = chosen[(chosen >= p) & (chosen < p + q)] - p
+        others = chosen[chosen >= p + q] - (p + q)
+        return self.must_link[must], self.cannot_link[cannot], [self.on_clusters[i] for i in others]
+
+    def restricted(self, numbers: Sequence[int]) -> Instance:
+        """Return the same points with these constraints only."""
+        must_link, cannot_link, on_clusters = self.split(numbers)
+        sizes: dict[str, Any] = dict.fromkeys(SIZE_LINES)
+        constraints = []
+        for each in on_clusters:
+            if isinstance(each, SizeStatement):
+                sizes[each.argument] = each.value
+            else:
+                constraints.append(each)
+        return replace(
+            self.instance,
+            must_link=must_link,
+            cannot_link=cannot_link,
+            cluster_constraints=tuple(constraints),
+            **sizes,
+        )
+
+    def must_link_number(self, i: int, j: int) -> int:
+        """Return the number of the first must-link of two points, which there must be."""
+        return _first(self.must_link, i, j)
+
+    def cannot_link_number(self, i: int, j: int) -> int:
+        """Return the number of the first cannot-link of two points, which there must be."""
+        return len(self.must_link) + _first(self.cannot_link, i, j)
+
+    def statement(self, number: int) -> Statement:
+        """Return the constraint of this number, in the user's words."""
+        p, q = len(self.must_link), len(self.instance.cannot_link)
+        if number < p:
+            return self._pair("must_link", number, self.must_link[number])
+        if number < p + q:
+            return self._pair("cannot_link", number - p, self.cannot_link[number - p])
+        number -= p + q
+        for position, far in self._far:
+            if number < len(far):
+                return self._too_far(position, far[number])
+            number -= len(far)
+        if number >= len(self._other_constraints):
+            return self._of_sizes(self._on_sizes[number - len(self._other_constraints)])
+        position = self._other_constraints[number]
+        text = _text(self.instance.cluster_constraints[position], self.instance.origin)
+        return self._on_clusters(StatementKind.ON_CLUSTERS, position, (), text)
+
+    def _pair(self, argument: str, position: int, pair: NDArray[np.intp]) -> Statement:
+        i, j = int(pair[0]), int(pair[1])
+        origin = self.instance.origin
+        names = tuple(origin.rows((i, j)))
+        place = place_of_pair(self.instance, argument, position)
+        derived = not self._stated[argument][position]
+        if argument == "must_link":
+            kind = StatementKind.MINIMUM_SEPARATION if derived else StatementKind.MUST_LINK
+        else:
+            kind = StatementKind.MAXIMUM_DIAMETER if derived else StatementKind.CANNOT_LINK
+        text = f"{kind.value} {' '.join(map(name_in_file, names))}"
+        if derived:
+            text = f"{kind.value}: {self._distance_in_words(i, j)}"
+        return Statement(kind, (i, j), names, argument, position, place, text)
+
+    def _of_sizes(self, stated: SizeStatement) -> Statement:
+        place = self.instance.origin.place_on_clusters(stated.argument, stated.value)
+        place, kind = place or stated.argument, StatementKind.ON_CLUSTERS
+        return Statement(kind, (), (), stated.argument, 0, place, stated.text)
+
+    def _too_far(self, position: int, pair: NDArray[np.intp]) -> Statement:
+        i, j = int(pair[0]), int(pair[1])
+        constraint = self.instance.cluster_constraints[position]
+        text = f"{_text(constraint, self.instance.origin)}: {self._distance_in_words(i, j)}"
+        return self._on_clusters(StatementKind.MAXIMUM_DIAMETER, position, (i, j), text)
+
+    def _distance_in_words(self, i: int, j: int) -> str:
+        distance = float(np.linalg.norm(self.instance.points[i] - self.instance.points[j]))
+        names = list(map(name_in_file, self.instance.origin.rows((i, j))))
+        return f"{names[0]} and {names[1]} are {distance:.6g} apart"
+
+    def _on_clusters(
+        self, kind: StatementKind, position: int, rows: tuple[int, ...], text: str
+    ) -> Statement:
+        origin, argument = self.instance.origin, "cluster_constraints"
+        constraint = self.instance.cluster_constraints[position]
+        place = origin.place_on_clusters(argument, constraint) or f"{argument}[{position}]"
+        names = tuple(origin.rows(rows))
+        return Statement(kind, rows, names, argument, position, place, text)
+
+
+def soft_statements(instance: Instance) -> list[Statement]:
+    """Return the soft must-links, then the soft cannot-links, in the user's words."""
+    kinds = (StatementKind.SOFT_MUST_LINK, StatementKind.SOFT_CANNOT_LINK)
+    statements = []
+    for kind in kinds:
+        argument = kind.name.lower()
+        soft: SoftPairs = getattr(instance, argument)
+        triples = zip(soft.pairs.tolist(), soft.weights.tolist(), strict=True)
+        for position, ((i, j), weight) in enumerate(triples):
+            names = tuple(instance.origin.rows((i, j)))
+            place = place_of_pair(instance, argument, position)
+            text = f"{kind.value} {' '.join(map(name_in_file, names))} {weight:.10g}"
+            statements.append(
+                Statement(kind, (i, j), names, argument, position, place, text, weight)
+            )
+    return statements
+
+
+def _text(constraint: ClusterConstraint, origin: Origin) -> str:
+    """Return the text of a constraint on clusters, as in a file where there is a line for it."""
+    if line := line_of(constraint):
+        numbers = line.rows(constraint)
+        dots = ["..."] if len(numbers) > SHOWN_ROWS else []
+        names = map(name_in_file, origin.rows(numbers[:SHOWN_ROWS]))
+        return line.text(constraint, [*names, *dots])
+    if isinstance(constraint, MaximumDiameter):
+        return f"GAMMA {constraint.distance:g}"
+    return repr(constraint)
+
+
+def _first(pairs: NDArray[np.intp], i: int, j: int) -> int:
+    low, high = min(i, j), max(i, j)
+    return int(np.flatnonzero((pairs[:, 0] == low) & (pairs[:, 1] == high))[0])
+
+
+def place_of_pair(instance: Instance, argument: str, position: int) -> str:
+    """Return where the pair at a position of a list, hard or soft, is stated.
+
+    It is its place in a file, or that position.
+    """
+    origin = instance.origin
+    listed, stated = getattr(instance, argument), getattr(origin, argument)
+    pair = (listed.pairs if isinstance(listed, SoftPairs) else listed)[position]
+    if position < len(stated.pairs) and (stated.pairs[position] == pair).all():
+        # One of several places that state the pair, and not only the first.
+        at = int(stated.lines[position])
+        return f"{shown_path(origin.constraints_path)}" + (
+            f": {stated.key}[{at}]" if stated.key else f":{at}"
+        )
+    return origin.place(argument, *pair.tolist()) or f"{argument}[{position}]"
+
+
+def stated_one_by_one(instance: Instance, argument: str) -> NDArray[np.bool_]:
+    """Return which pairs of a list were stated one by one, (p,)."""
+    pairs, places = getattr(instance, argument), getattr(instance.origin, argument)
+    stated = places.pairs[: places.n_stated]
+    return ~of_distance(instance, argument) | _are_among(pairs, stated, instance.n_points)
+
+
+def of_distance(instance: Instance, argument: str) -> NDArray[np.bool_]:
+    """Return which pairs of a list a distance stands for, (p,)."""
+    pairs, places = getattr(instance, argument), getattr(instance.origin, argument)
+    return _are_among(pairs, places.pairs[places.n_stated :], instance.n_points)
+
+
+def _are_among(pairs: NDArray[np.intp], others: NDArray[np.integer], n: int) -> NDArray[np.bool_]:
+    return np.isin(pairs @ [n, 1], others.astype(np.intp) @ [n, 1])

@@ -1,0 +1,1 @@
+"""Questions beyond one run: gaps, prices, sweeps, queries, batches, checks of constraints."""

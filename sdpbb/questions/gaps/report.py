@@ -1,0 +1,296 @@
+"""Report on labels: verdict, gap and the figures behind them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from sdpbb.problem import Partition, SoftViolations
+from sdpbb.problem.violations import Violation
+from sdpbb.run.report import stopped_by
+from sdpbb.runtime.markup import card
+from sdpbb.runtime.values import (
+    cost_text,
+    costs_apart,
+    counted,
+    finite_or_none,
+    json_text,
+    percent_up,
+    rounded_down,
+    share_down,
+    share_up,
+)
+from sdpbb.search.result import PRECISION, Result, SolutionStatus, clusters_in_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Violated constraints that are printed; all of them are in the report itself.
+SHOWN_VIOLATIONS = 5
+
+
+class LabelVerdict(Enum):
+    """Verdict on labels: whether they are proven to be optimal."""
+
+    OPTIMAL = "optimal"
+    """Proven: they keep the constraints, and a valid lower bound lies within the gap asked for."""
+    NOT_OPTIMAL = "not_optimal"
+    """A better clustering that keeps the constraints was found."""
+    UNDECIDED = "undecided"
+    """Neither: the run was stopped before."""
+    NOT_COMPARABLE = "not_comparable"
+    """They violate a constraint, or do not have k clusters."""
+    INFEASIBLE = "infeasible"
+    """No clustering keeps the constraints."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GapReport:
+    """Report on the gap between labels and the best clustering into k clusters.
+
+    The best one keeps the constraints.
+
+    Attributes
+    ----------
+    k : number of clusters that was asked for
+    partition : the clustering that the labels stand for
+    objective : of the labels, as that of a `Result`: their sum of squares, plus the weights of the
+        soft constraints that they violate
+    violations : the constraints that they violate
+    gap : (objective - lower_bound) / objective, at least 0: what share of it any clustering can
+        save. None for labels that are not comparable
+    saving : the share that the best clustering found does save, at least 0 and at most the gap;
+        None for labels that are not comparable
+    result : the run: the lower bound, the best clustering found, why it stopped, what it took
+    soft : the soft constraints that the labels violate; None without soft constraints
+    """
+
+    k: int
+    partition: Partition
+    objective: float
+    violations: tuple[Violation, ...]
+    gap: float | None
+    saving: float | None
+    result: Result
+    soft: SoftViolations | None = None
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters of the labels."""
+        return self.partition.n_clusters
+
+    @property
+    def is_comparable(self) -> bool:
+        """True if the labels have k clusters and keep every constraint.
+
+        Their sum of squares is an upper bound on the least then.
+        """
+        return self.n_clusters == self.k and not self.violations
+
+    @property
+    def lower_bound(self) -> float | None:
+        """Bound proven for all clusterings that keep the constraints; None if there is none."""
+        return self.result.lower_bound
+
+    @property
+    def difference(self) -> float | None:
+        """Difference objective - lower_bound, in squared units of the points.
+
+        It is negative for labels that are cheap because they violate constraints or have more
+        clusters. None without a bound.
+        """
+        return None if self.lower_bound is None else self.objective - self.lower_bound
+
+    @property
+    def proven_optimal(self) -> bool:
+        """True if the labels are an optimum, within the gap that was asked for."""
+        within = max(self.result.gap_asked, PRECISION)
+        closed = self.result.status is SolutionStatus.OPTIMAL
+        return closed and self.gap is not None and self.gap <= within
+
+    @property
+    def verdict(self) -> LabelVerdict:
+        """The verdict on the labels."""
+        if self.result.status is SolutionStatus.INFEASIBLE:
+            return LabelVerdict.INFEASIBLE
+        if self.saving is None:
+            return LabelVerdict.NOT_COMPARABLE
+        if self.proven_optimal:
+            return LabelVerdict.OPTIMAL
+        return LabelVerdict.NOT_OPTIMAL if self.saving > PRECISION else LabelVerdict.UNDECIDED
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON.
+
+        `best` is the run with its labels (`Result.to_dict`).
+        """
+        soft = {} if self.soft is None else {"soft": self.soft.to_dict()}
+        return self._figures() | {
+            "violations": [violation.to_dict() for violation in self.violations],
+            **soft,
+            "best": self.result.to_dict(),
+        }
+
+    def to_json(self) -> str:
+        """Return `to_dict()` as one JSON object, one line per key: what `--json` writes."""
+        return json_text(self.to_dict())
+
+    def to_row(self) -> dict[str, Any]:
+        """Return a row of a table, as plain values; those of the run have the prefix `best_`."""
+        best = {f"best_{name}": value for name, value in self.result.to_row().items()}
+        return self._figures() | {"n_violations": len(self.violations)} | best
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the clusters of the points: a row for each, named as the user does.
+
+        Columns are `given`, the cluster of the labels, and `best`, that of the best clustering
+        found, if there is one. (`to_row` is what a table of several reports has of this one.)
+
+        Raises
+        ------
+        BackendUnavailable
+            Without pandas.
+        """
+        best = {} if self.result.partition is None else {"best": self.result.partition}
+        return clusters_in_pandas({"given": self.partition} | best, self.result.origin)
+
+    def _figures(self) -> dict[str, Any]:
+        figures = {
+            "verdict": self.verdict.value,
+            "proven_optimal": self.proven_optimal,
+            "comparable": self.is_comparable,
+            "k": self.k,
+            "n_clusters": self.n_clusters,
+            "objective": self.objective,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "difference": self.difference,
+            "saving": self.saving,
+        }
+        return {name: finite_or_none(value) for name, value in figures.items()}
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return the verdict and the figures behind it, by name."""
+        cost = self.result.cost_name.capitalize(), f"{self.objective:.12g}"
+        lines = [("Verdict", verdict_in_words(self)), cost]
+        if self.soft is not None:
+            lines.append(("Soft violated", str(self.soft)))
+        lines += [("Violated", text) for text in _shown_violations(self.violations)]
+        if self.lower_bound is not None:
+            lines.append(("Lower bound", rounded_down(self.lower_bound, 12)))
+        if self.gap is not None:
+            lines.append(("Gap", percent_up(self.gap)))
+        elif self.difference is not None:
+            lines.append(("Difference", f"{self.difference:.6g}: cost minus lower bound"))
+        if self.result.objective is not None:
+            lines.append(("Best clustering", _best(self)))
+        lines.append(("Nodes", str(self.result.statistics.n_nodes)))
+        lines.append(("Time", f"{self.result.statistics.wall_seconds:.2f} s"))
+        return lines
+
+    def __str__(self) -> str:
+        """Return the verdict and the figures behind it, over several lines."""
+        text = "\n".join(f"{name:<15} {text}" for name, text in self._facts())
+        conflict = self.result.conflict
+        return text if conflict is None else f"{text}\n\n{conflict}"
+
+    def _repr_html_(self) -> str:
+        """Return a table, as notebooks show it."""
+        return card("Gap of labels", self._facts(), str(self.result.conflict or ""))
+
+    def __repr__(self) -> str:
+        told = [self.verdict.value.replace("_", " ")]
+        told.append(f"{self.result.cost_name} {self.objective:.6g}")
+        if self.gap is not None:
+            told.append(f"gap {percent_up(self.gap)}")
+        return f"<GapReport: {', '.join(told)}>"
+
+
+def verdict_in_words(report: GapReport) -> str:
+    """Return the verdict in sentences.
+
+    What is proven, or saved, is rounded so that the sentence stays true.
+    """
+    result = report.result
+    if result.status is SolutionStatus.INFEASIBLE:
+        # A conflict says more, below.
+        proof = "" if result.conflict else f": {result.infeasibility}"
+        return f"Proven: no clustering satisfies the constraints{proof}."
+    sentences = _compared(report) if report.is_comparable else _not_compared(report)
+    if result.status is not SolutionStatus.OPTIMAL:
+        sentences.append(f"The run was stopped by {stopped_by(result.termination)}.")
+    return " ".join(sentences)
+
+
+def _compared(report: GapReport) -> list[str]:
+    """Return sentences on labels that satisfy the constraints."""
+    assert report.gap is not None
+    assert report.saving is not None
+    best = report.result.objective if report.saving > PRECISION else None
+    cost, other = costs_apart(report.objective, best)
+    sentences = [f"Your labels cost {cost}{_with_weights(report)}."]
+    if report.gap == 0.0:
+        return [*sentences, "They are proven optimal: no clustering is better."]
+    limit = f"none is more than {share_up(report.gap)} better"
+    if report.gap >= 1.0:
+        limit = "no lower bound above 0 is proven"
+    if best is not None:
+        found = f"A clustering that costs {other} exists ({share_down(report.saving)} less)"
+        sentences.append(f"{found}; {limit}.")
+    if report.proven_optimal:
+        within = share_up(max(report.result.gap_asked, PRECISION))
+        proven = f"They are proven optimal within {within}"
+        sentences.append(f"{proven}: {limit}." if best is None else f"{proven}, the gap requested.")
+    elif best is None:
+        sentences.append(f"No better clustering was found; {limit}.")
+    return sentences
+
+
+def _not_compared(report: GapReport) -> list[str]:
+    """Return sentences on labels that are not a clustering as the constraints and k want it."""
+    result, reasons = report.result, []
+    if report.n_clusters != report.k:
+        have = counted(report.n_clusters, "cluster")
+        reasons.append(f"have {have} instead of k = {report.k}")
+    if report.violations:
+        reasons.append(f"violate {counted(len(report.violations), 'constraint')}")
+    cost = cost_text(report.objective, ROUND_HALF_EVEN)
+    such = f"clustering into {counted(report.k, 'cluster')}"
+    if report.violations:
+        such += " that satisfies the constraints"
+    sentences = [
+        f"Your labels {' and '.join(reasons)}, so they have no gap.",
+        f"They cost {cost}{_with_weights(report)}.",
+    ]
+    lower, best = report.lower_bound, result.objective
+    least = None
+    if lower is not None and math.isfinite(lower):
+        least = f"Every {such} costs at least {cost_text(max(0.0, lower), ROUND_FLOOR)}"
+    if best is not None:
+        found = cost_text(best, ROUND_CEILING)
+        least = f"{least}; one that costs {found} exists" if least else f"A {such} costs {found}"
+    return [*sentences, f"{least}."] if least else sentences
+
+
+def _with_weights(report: GapReport) -> str:
+    """Return a remark on costs that are not sums of squares alone."""
+    if report.soft is None:
+        return ""
+    return ", with the weights of violated soft constraints"
+
+
+def _shown_violations(violated: tuple[Violation, ...]) -> list[str]:
+    shown = [str(violation) for violation in violated[:SHOWN_VIOLATIONS]]
+    if len(violated) > SHOWN_VIOLATIONS:
+        shown.append(f"and {len(violated) - SHOWN_VIOLATIONS} more")
+    return shown
+
+
+def _best(report: GapReport) -> str:
+    result = report.result
+    proven = "proven optimal" if result.status is SolutionStatus.OPTIMAL else "not proven optimal"
+    same = ", the labels themselves" if result.partition == report.partition else ""
+    return f"{result.objective:.12g}, {proven}{same}"

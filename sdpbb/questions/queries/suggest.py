@@ -1,0 +1,148 @@
+"""`suggest_queries`: the pairs of points to ask about next."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
+
+from sdpbb.errors import ParameterError
+from sdpbb.problem.stated import InstanceArguments, instance_of
+from sdpbb.questions.queries.memberships import MEMBERSHIPS, Memberships, possible
+from sdpbb.questions.queries.report import Query, QueryReport
+from sdpbb.questions.queries.standing import Standing, standing_of
+from sdpbb.questions.queries.strategy import ChosenPair, QueryKind, chosen_pairs
+from sdpbb.run.refusals import checked_clustering
+
+# Clusters that a reason names beside the likeliest are as likely as this at least.
+WORTH_NAMING = 0.05
+
+
+def suggest_queries(
+    instance: Any,
+    q: int = 10,
+    *,
+    k: int | None = None,
+    memberships: str = "covariance",
+    clustering: ArrayLike | None = None,
+    seed: int = 0,
+    time_limit: float = math.inf,
+    **arguments: Unpack[InstanceArguments],
+) -> QueryReport:
+    """Suggest pairs of points whose answers, together or apart, are worth most for a clustering.
+
+    Each of the k clusters has a representative: its largest group of must-linked points. A point
+    is asked about with the representative of the cluster that it most likely belongs to; points
+    come by the information that an answer is expected to give, weighted by the density of points
+    around. A few queries ask whether two representatives are apart. Answers become must-links and
+    cannot-links of the next instance. docs/queries.md has what this is worth.
+
+    No query is implied by the constraints, as far as propagation finds, or can come to be implied
+    by answers to the others, so that they can be answered in any order.
+
+    Parameters
+    ----------
+    instance : points, k and the constraints known so far as an `Instance`; with weights, limits on
+        sizes and soft pairs, if any. Or points alone, an array (n, d) or a data frame, with the
+        others as further arguments
+    q : number of queries, >= 1
+    k : number of clusters, of points
+    memberships : how it is told where a point may belong: "covariance" (distances measured as the
+        present clusters are shaped), "cost" (cost of a move), or "relaxation" (undecided
+        affinities of the root's semidefinite relaxation, which takes seconds)
+    clustering : labels (n,) of the clustering that queries are about, such as a proven one; None
+        for the best that the engine's first search finds
+    seed : of the random choices, >= 0: the same for the same arguments, unless the time limit
+        cuts in
+    time_limit : seconds, > 0, for the search and the relaxation each
+    arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
+
+    Returns
+    -------
+    QueryReport; with fewer queries than q, and a note, where no more are left.
+
+    Raises
+    ------
+    TypeError
+        If there is no argument of a name.
+    InstanceError
+        If the instance is none, no clustering keeps its constraints (`NoClusteringToAskAbout`), it
+        has constraints on clusters beyond their sizes, or too many blocks for the relaxation.
+    ParameterError
+        If an argument is out of its domain, the clustering does not keep the constraints,
+        or the time is too short.
+    """
+    own = [*inspect.signature(suggest_queries).parameters][1:-1]
+    instance = instance_of(instance, k, arguments, own, "suggest_queries")
+    _check(q, memberships, seed, time_limit)
+    with threadpool_limits(1):  # see `sdpbb.run.run`
+        given = None
+        if clustering is not None:
+            given = checked_clustering(clustering, instance, "clustering").labels
+        standing = standing_of(instance, given, seed, time_limit)
+        shares = possible(standing, MEMBERSHIPS[memberships](standing, time_limit))
+        # Other choices between equals with each answer.
+        n_known = len(instance.must_link) + len(instance.cannot_link)
+        rng = np.random.default_rng([seed, n_known])
+        chosen = chosen_pairs(standing, shares, q, rng)
+    return QueryReport(
+        instance=instance,
+        queries=tuple(_query(standing, shares, pair) for pair in chosen),
+        n_asked_for=q,
+        labels=standing.contraction.lift(standing.labels),
+        cost=standing.contraction.cost(standing.labels),
+        memberships=memberships,
+        seed=seed,
+    )
+
+
+def _check(q: int, memberships: str, seed: int, time_limit: float) -> None:
+    for name, value, least in (("q", q, 1), ("seed", seed, 0)):
+        is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not is_integer or value < least:
+            raise ParameterError(f"{name} = {value!r}: expected an integer >= {least}")
+    if memberships not in MEMBERSHIPS:
+        raise ParameterError(
+            f"memberships = {memberships!r}: expected {', '.join(map(repr, MEMBERSHIPS))}"
+        )
+    if not time_limit > 0:
+        raise ParameterError(f"time_limit = {time_limit!r}: expected seconds > 0")
+
+
+def _query(standing: Standing, shares: Memberships, pair: ChosenPair) -> Query:
+    contraction = standing.contraction
+    i, j = (int(contraction.representatives[block]) for block in pair.blocks)
+    first, second = (int(standing.labels[block]) for block in pair.blocks)
+    names = standing.instance.origin.row(i), standing.instance.origin.row(j)
+    return Query(
+        rows=(i, j),
+        names=names,
+        clusters=(first, second),
+        kind=pair.kind,
+        score=pair.score,
+        likely_together=pair.likely,
+        reason=_reason(names, (first, second), pair, shares),
+    )
+
+
+def _reason(
+    names: tuple[str, str], clusters: tuple[int, int], pair: ChosenPair, shares: Memberships
+) -> str:
+    if pair.kind is QueryKind.CLUSTERS:
+        return (
+            f"{names[0]} and {names[1]} stand for clusters {clusters[0]} and {clusters[1]}, "
+            "which are not known to be apart"
+        )
+    if pair.kind is QueryKind.REST:
+        return "nothing says yet whether they belong together"
+    own = shares[pair.blocks[0]]
+    likeliest = [c for c in np.argsort(-own, kind="stable").tolist() if own[c] >= WORTH_NAMING]
+    named = [f"{cluster} ({100 * own[cluster]:.0f} %)" for cluster in likeliest[:3]]
+    if len(named) < 2:
+        return f"{names[0]} is most likely of cluster {clusters[1]}, which {names[1]} stands for"
+    listed = f"{', '.join(named[:-1])} and {named[-1]}"
+    return f"{names[0]} lies between clusters {listed}; {names[1]} stands for {clusters[1]}"

@@ -1,0 +1,191 @@
+"""Certificates of results: their bytes, and their files."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.checker import container, digests
+from sdpbb.checker.arithmetic import sum_down
+from sdpbb.checker.blocks import Blocks
+from sdpbb.checker.geometry import Geometry
+from sdpbb.checker.size_rules import with_size_limits
+from sdpbb.checker.subsets import Subsets
+from sdpbb.checker.verdict import FEASIBLE, OPTIMAL, is_optimal
+from sdpbb.errors import CertificateError
+from sdpbb.problem import Instance, Partition
+from sdpbb.problem.cluster_rules import CheckedConstraints, checked_soft_pairs
+from sdpbb.problem.equal_points import equal_points
+from sdpbb.run.certificates.document import ArrayTable, NodeTable
+from sdpbb.run.certificates.proof_values import values
+from sdpbb.run.certificates.recorder import Proof, SubsetProof
+from sdpbb.runtime.files import FilePath, replacement, shown_path
+from sdpbb.runtime.version import installed_version
+from sdpbb.search.events import CertificateWritten
+from sdpbb.search.result import Result, SolutionStatus
+
+
+@dataclass(frozen=True)
+class CertificateOrder:
+    """Order of a certificate, to be written at the end of a run.
+
+    path : of the file
+    about : a clustering that keeps the constraints, in the place of the best one found
+    only : the status without which no certificate is written; None for any
+    """
+
+    path: FilePath
+    about: Partition | None = None
+    only: SolutionStatus | None = None
+
+    def applies_to(self, result: Result) -> bool:
+        """Return whether a certificate is to be written of a result."""
+        return self.only in (None, result.status)
+
+
+def write_certificate(
+    order: CertificateOrder,
+    instance: Instance,
+    gap: float,
+    result: Result,
+    proof: Proof,
+    subsets: Sequence[SubsetProof] | None = None,
+) -> CertificateWritten:
+    """Write the certificate of a run that has ended, and return the event that tells of it.
+
+    gap : the relative gap asked for
+    subsets : of a run that has begun with subsets
+
+    Raises
+    ------
+    CertificateError
+        With the result, if the file cannot be written.
+    """
+    path = order.path
+    try:
+        parts = document_and_arrays(instance, result, proof, gap, order.about, subsets)
+        with replacement(path) as file:
+            container.write(file, container.CERTIFICATE, *parts)
+            size = file.tell()
+    except Exception as error:  # whatever it is, the result must not go with it
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        message = f"{shown_path(path)}: could not be written ({reason})"
+        raise CertificateError(message, result) from error
+    return CertificateWritten(os.fspath(path), size)
+
+
+def document_and_arrays(
+    instance: Instance,
+    result: Result,
+    proof: Proof,
+    tolerance: float,
+    about: Partition | None = None,
+    subsets: Sequence[SubsetProof] | None = None,
+) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """Return the certificate of a result, in the format of docs/certificates.md.
+
+    It is that of the subsets unless the tree proves more. What the tree owes to the subsets' sum is
+    a bound of all of its nodes, so nothing is lost by having one of the two.
+
+    tolerance : the relative gap asked for
+    instance : without constraints that the checker does not know
+    about : a clustering that keeps the constraints, in the place of the best one
+    subsets : disjoint ones, each with its proof
+    """
+    n, d = instance.points.shape
+    constraints = CheckedConstraints.of(instance)
+    arrays = ArrayTable()
+    target = values(proof.nodes)[0]
+    of_subsets = None if subsets is None else _value(subsets)
+    if subsets is not None and of_subsets is not None and of_subsets >= target:
+        target, kind = of_subsets, "subsets"
+        entries = _subsets(subsets, n, instance.k, constraints, arrays)
+    else:
+        root = Blocks.of(
+            n, instance.k, constraints.must_link, constraints.cannot_link, constraints.rules
+        )
+        table = NodeTable(proof, root, equal_points(instance), arrays)
+        kind, entries = "nodes", table.nodes
+    labels, status, cost = None, result.status.value, result.objective
+    partition = about or result.partition
+    if partition is not None:
+        labels = arrays.add(_by_first_point(partition.labels).astype(np.int32))
+    if about is not None:
+        cost = about.cost(instance)
+        status = _status(instance, about.labels, target, tolerance)
+    document = {
+        "written_by": f"sdpbb {installed_version()}",
+        "n": n,
+        "d": d,
+        "k": instance.k,
+        "points": digests.of_points(instance.points),
+        "must_link": digests.of_pairs(constraints.must_link),
+        "cannot_link": digests.of_pairs(constraints.cannot_link),
+        "rules": digests.of_rules(constraints.rules),
+        "tolerance": tolerance,
+        "status": status,
+        "labels": labels,
+        "cost": cost,
+        "lower_bound": target if math.isfinite(target) else None,
+        kind: entries,
+    }
+    if instance.weights is not None:
+        document["weights"] = digests.of_weights(instance.weights)
+    soft = constraints.soft
+    if len(soft.must_link):
+        document["soft_must_link"] = digests.of_soft_pairs(soft.must_link)
+    if len(soft.cannot_link):
+        document["soft_cannot_link"] = digests.of_soft_pairs(soft.cannot_link)
+    return document, arrays.stored
+
+
+def _value(subsets: Sequence[SubsetProof]) -> float:
+    """Return the sum of what is proven of subsets, as the checker adds it up."""
+    proven = [values(subset.proof.nodes)[0] for subset in subsets]
+    return math.inf if math.inf in proven else sum_down(proven)
+
+
+def _subsets(
+    subsets: Sequence[SubsetProof],
+    n: int,
+    k: int,
+    constraints: CheckedConstraints,
+    arrays: ArrayTable,
+) -> list[dict[str, Any]]:
+    restricted = Subsets(
+        [subset.rows for subset in subsets],
+        n,
+        constraints.must_link,
+        constraints.cannot_link,
+        with_size_limits(constraints.rules, n, k),
+    )
+    return [
+        {
+            "rows": arrays.add(subset.rows),
+            "nodes": NodeTable(
+                subset.proof, restricted.root(number, k), subset.equal, arrays
+            ).nodes,
+        }
+        for number, subset in enumerate(subsets)
+    ]
+
+
+def _status(instance: Instance, labels: NDArray[np.intp], lower: float, tolerance: float) -> str:
+    """Return what the checker will say of labels that keep the constraints."""
+    geometry = Geometry.of(instance.points, instance.weights, checked_soft_pairs(instance))
+    upper = geometry.cost_at_most(labels)
+    return OPTIMAL if is_optimal(upper, lower, tolerance) else FEASIBLE
+
+
+def _by_first_point(labels: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the same clusters, numbered in the order of their first points."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.intp)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return np.asarray(rank[inverse.reshape(-1)])

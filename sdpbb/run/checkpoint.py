@@ -1,0 +1,181 @@
+"""Checkpoint files: the saved state of a run, from which `sdpbb.resume` goes on."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import import_module
+
+from sdpbb.bounds.registry import BOUNDING_METHODS
+from sdpbb.errors import ArchiveError
+from sdpbb.problem import Infeasibility, Instance
+from sdpbb.run.certificates.recorder import Proof
+from sdpbb.run.decomposition.bounds import SubsetBounds
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.files import FilePath, remove_leftovers, shown_path
+from sdpbb.search.events import CheckpointFailed, Observer
+from sdpbb.search.reporting import Watch
+from sdpbb.search.state import Search
+
+# What is saved of a node is up to the bounding method. Types are registered when their modules are
+# imported, so these are imported before a checkpoint is read.
+STATE_MODULES = (
+    *(method.module for method in BOUNDING_METHODS.values()),
+    "sdpbb.bounds.certified",
+)
+# Seconds between two writes at least, and the part of the run that may be spent on them.
+INTERVAL, SHARE = 5.0, 0.05
+
+
+@stored
+@dataclass(frozen=True, eq=False)
+class SavedRun:
+    """State of a run, as a checkpoint file holds it.
+
+    instance, parameters : of the run
+    seconds : spent on it so far
+    infeasibility : the proof that there is no clustering, if that was known before the search
+    search : None before it has begun
+    proof : of all that the search has proven, if the run is certified
+    subsets : of a root that is bounded by the sum of their bounds, and what is proven of them
+    """
+
+    instance: Instance
+    parameters: SolverParameters
+    seconds: float = 0.0
+    infeasibility: Infeasibility | None = None
+    search: Search | None = None
+    proof: Proof | None = None
+    subsets: SubsetBounds | None = None
+
+    def __post_init__(self) -> None:
+        expected = {
+            "instance": Instance,
+            "parameters": SolverParameters,
+            "seconds": float,
+            "infeasibility": Infeasibility | None,
+            "search": Search | None,
+            "proof": Proof | None,
+            "subsets": SubsetBounds | None,
+        }
+        for name, kind in expected.items():
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} is a {type(getattr(self, name)).__name__}")
+
+
+def write_checkpoint(path: FilePath, run: SavedRun) -> None:
+    """Write the state of a run, wholly or not at all.
+
+    Raises
+    ------
+    OSError
+        See `sdpbb.runtime.files.replacement`. What was at path is still there.
+    """
+    from sdpbb.runtime.archive.file import write_archive  # many runs have no checkpoint
+
+    write_archive(path, run)
+
+
+def read_checkpoint(path: FilePath) -> SavedRun:
+    """Return the state in a checkpoint.
+
+    Raises
+    ------
+    ArchiveError
+        If it is none, damaged, or of another version of sdpbb. One line that names the file.
+    """
+    from sdpbb.runtime.archive.file import read_archive
+
+    for module in STATE_MODULES:
+        import_module(module)
+    found = read_archive(path)
+    if not isinstance(found, SavedRun):
+        raise ArchiveError(
+            f"{shown_path(path)}: does not hold the state of a run; expected a checkpoint"
+        )
+    return found
+
+
+class CheckpointWriter(Watch):
+    """Watch that writes the state of a run to a file while its search goes on.
+
+    It is written every INTERVAL, but seldom enough to take no more than SHARE of the time, and at
+    the end. A disk that is full or a folder that has gone does not end the run: the observer is
+    told, and it is tried again. Without a path, nothing is done.
+
+    Attributes
+    ----------
+    saved : what is written, with the state of the search as it is then
+    """
+
+    def __init__(
+        self,
+        path: FilePath | None,
+        saved: SavedRun,
+        seconds: Callable[[], float],
+        observer: Observer,
+    ) -> None:
+        """
+        Parameters
+        ----------
+        path : of the file, or None
+        saved : its proof and its subsets change while the search goes on
+        seconds : of the run, now
+        observer : told of failures
+        """
+        self.saved = saved
+        self._path = path
+        self._seconds = seconds
+        self._observer = observer
+        self._due = time.perf_counter()
+        self._is_failing = False
+        self._written: float | None = None
+        if path is not None:
+            remove_leftovers(path)
+
+    def keep_parameters(self, parameters: SolverParameters) -> None:
+        """Write these from now on."""
+        self.saved = replace(self.saved, parameters=parameters)
+
+    def keep_subsets(self, subsets: SubsetBounds) -> None:
+        """Write these from now on."""
+        self.saved = replace(self.saved, subsets=subsets)
+
+    def round_ended(self, search: Search) -> None:
+        if time.perf_counter() >= self._due:
+            self.write(search, finished=False)
+
+    def ended(self, search: Search) -> None:
+        self.write(search)
+
+    def write(
+        self,
+        search: Search | None = None,
+        infeasibility: Infeasibility | None = None,
+        finished: bool = True,
+    ) -> None:
+        """Write the state now.
+
+        search : None for a run that has ended before it began to search
+        infeasibility : the proof that there is no clustering, if that is why it has ended
+        """
+        if self._path is None:
+            return
+        started, seconds = time.perf_counter(), self._seconds()
+        run = replace(self.saved, seconds=seconds, infeasibility=infeasibility, search=search)
+        try:
+            write_checkpoint(self._path, run)
+        except (OSError, MemoryError) as error:
+            reason = getattr(error, "strerror", None) or str(error) or "out of memory"
+            if finished or not self._is_failing:
+                where = os.fspath(self._path)
+                self._observer(CheckpointFailed(where, reason, finished, self._written))
+            self._is_failing = True
+        else:
+            self._is_failing = False
+            self._written = seconds
+        ended = time.perf_counter()
+        self._due = ended + max(INTERVAL, (1.0 / SHARE - 1.0) * (ended - started))

@@ -1,0 +1,300 @@
+"""Run of a decomposition: level by level, the subsets are bounded by worker processes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.method import BoundingMethod
+from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
+from sdpbb.problem.equal_points import join_equal_points
+from sdpbb.run.certificates.recorder import SubsetProof
+from sdpbb.run.decomposition.bounding import Accuracy, SubsetProgress, SubsetTask, subset_task
+from sdpbb.run.decomposition.bounds import SubsetBounds, restricted_costs
+from sdpbb.run.decomposition.dealing import subset_tree
+from sdpbb.run.decomposition.level import LevelBounding
+from sdpbb.run.decomposition.memory import UNLIMITED, SubsetMemory
+from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.decomposition.restriction import Restriction
+from sdpbb.run.decomposition.schedule import in_order, next_level, smallest_depth
+from sdpbb.run.decomposition.subsets import SubsetTree
+from sdpbb.runtime.executors.scheduler import source_of
+from sdpbb.search.evaluations import GRACE, LOOK
+from sdpbb.search.events import SubsetLost, SubsetsBounded, SubsetsChosen
+from sdpbb.search.result import Termination
+from sdpbb.search.root import Root
+from sdpbb.search.workforce import Workforce
+
+# Of the blocks of the smallest subsets, the part that cannot-links may keep together.
+LINKED = 0.25
+# Seconds between two sums of the bounds.
+BETWEEN_SUMS = 0.25
+
+
+@dataclass(eq=False)
+class Decomposition:
+    """Decomposition of a root, with all that the bounding of its subsets needs.
+
+    root : is raised
+    instance : as the user states it. Its points are dealt out before equal ones are joined, as they
+        are in that of the root: what is heavy is then shared among subsets
+    bounding : of the subsets
+    workforce : of the run
+    free_mebibytes : memory for all subsets that are bounded at the same time
+    keep : is given the state that is to be saved, once there is one
+    state : to go on from, or None
+    """
+
+    root: Root
+    instance: Instance
+    bounding: BoundingMethod[Any]
+    parameters: DecompositionParameters
+    workforce: Workforce
+    free_mebibytes: float
+    keep: Callable[[SubsetBounds], None]
+    state: SubsetBounds | None
+
+    def prepare(self) -> None:
+        """Contract what is dealt out, and start the workers, which takes seconds.
+
+        Raises
+        ------
+        ParameterError
+            If no certificate can hold what would be proven.
+        """
+        context = self.root.context
+        is_joined = context.instance is not self.instance
+        dealt = contract(self.instance) if is_joined else self.root.contraction
+        assert isinstance(dealt, Contraction)  # as that of the root is one
+        self._dealt, self._restriction = dealt, Restriction(self.instance, dealt)
+        self._memory = SubsetMemory(dealt.n_blocks, self.free_mebibytes, context.keeps_evidence)
+        if self.state is None and self._depth > 0:
+            self._memory.check_certificate(self._smallest)
+        if self._depth > 0 and self.workforce.has_several_workers:
+            self.workforce.start_workers(self.workforce.n_at_once)
+
+    def run(self) -> Termination | None:
+        """Raise the root's bound until it is closed, a limit is reached or nothing is left to do.
+
+        Return the limit. The best clustering that is known says how blocks are dealt out.
+        """
+        root = self.root
+        if self.state is None and not self._begin():
+            return None
+        assert self.state is not None
+        self.keep(self.state)
+        if np.isinf(self.state.proven).any():  # known when the run was left
+            root.refute()
+        while root.is_open and self.state.level > 0:
+            limit = self._bound_level(self.state)
+            if limit is not None:
+                return limit
+            if root.is_open:
+                self._go_up(self.state)
+        nothing_fits = root.is_open and root.context.is_without_bound
+        return Termination.MEMORY_LIMIT if nothing_fits else None
+
+    @property
+    def _smallest(self) -> int:
+        """Number of blocks of the smallest subsets, about."""
+        return max(self.parameters.smallest, self.parameters.per_cluster * self.instance.k)
+
+    @property
+    def _depth(self) -> int:
+        """Depth of the tree of subsets; 0 if there are none."""
+        return smallest_depth(self._dealt.n_blocks, self._smallest)
+
+    @property
+    def _labels(self) -> NDArray[np.intp]:
+        """Labels of the blocks that are dealt out, of the best clustering known."""
+        return self.root.labels[self._dealt.representatives]
+
+    def _begin(self) -> bool:
+        """Deal the blocks out; return whether there are subsets."""
+        most, depth = self._smallest, self._depth
+        has_ended = not self.root.is_open or self.root.limits.urgent() is not None
+        if has_ended or depth == 0 or not self._memory.holds_evidence(most):
+            return False
+        most_linked = max(1, int(LINKED * most))
+        tree = subset_tree(self._dealt, self._labels, depth, most_linked)
+        proofs: dict[str, SubsetProof] | None = {} if self.root.context.keeps_evidence else None
+        self.state = SubsetBounds(tree, depth, proofs=proofs)
+        return True
+
+    def _bound_level(self, state: SubsetBounds) -> Termination | None:
+        """Bound the subsets of the present level; return the limit that was reached."""
+        root, costs = self.root, self._costs(state)
+        accuracy, labels = self._accuracy(state, costs), root.search.tree.labels
+
+        def make(subset: int) -> tuple[SubsetTask, SubsetProgress] | None:
+            return self._subset_task(state.tree, subset, labels, accuracy)
+
+        is_long = state.tree.n_blocks(state.level).max() > self.bounding.most_blocks_here
+        self.workforce.choose_for_subsets(bool(is_long))
+        level = LevelBounding(
+            state,
+            in_order(state, costs),
+            make,
+            self.workforce,
+            root.limits,
+            root.search.statistics,
+            self.parameters.seconds_factor,
+            self._at_once(state),
+            root.is_cancelled,
+        )
+        chosen = self._event(state)
+        root.reporter.tell(chosen)
+        limit = self._wait_for(level, state, chosen.n_subsets)
+        if level.is_infeasible:
+            root.refute()
+            return limit
+        if root.is_open:
+            root.raise_to(state.total())
+        root.reporter.subsets = None
+        n_bounded = chosen.n_subsets - len(state.todo(state.level))
+        root.reporter.tell(SubsetsBounded(chosen, root.limits.seconds, n_bounded, state.total()))
+        return limit
+
+    def _wait_for(
+        self, level: LevelBounding, state: SubsetBounds, n_chosen: int
+    ) -> Termination | None:
+        """Wait until the subsets of a level are bounded; return the limit that was reached."""
+        root, limits = self.root, self.root.limits
+        summed_at, urgent_since = limits.seconds, math.inf
+        while root.is_open and not level.is_infeasible:
+            limit = limits.reached(0)
+            if limit is not None:
+                urgent_since = min(urgent_since, limits.seconds)
+            is_late = limits.seconds >= urgent_since + GRACE
+            if limit is Termination.MEMORY_LIMIT or is_late:
+                return limit
+            try:
+                next_task = level.next_task if limit is None else source_of()
+                tasks = self.workforce.round(next_task, LOOK)
+            except MemoryError:  # nobody knows whose it was
+                return Termination.MEMORY_LIMIT
+            if tasks is None:
+                return limit
+            for task in tasks:
+                if level.take(task):
+                    root.reporter.tell(SubsetLost(len(state.tree.blocks(task.key))))
+            if not tasks:  # all workers are busy
+                level.prepare(self.workforce.n_at_once)
+            root.reporter.subsets = n_chosen - len(state.todo(state.level)), n_chosen
+            if limits.seconds >= summed_at + BETWEEN_SUMS and not level.is_infeasible:
+                summed_at = limits.seconds
+                root.raise_to(state.total())
+            root.watch.round_ended(root.search)
+        return None
+
+    def _at_once(self, state: SubsetBounds) -> int:
+        """Return how many subsets of the present level may be bounded at the same time."""
+        if self.workforce.works_here or self.workforce.is_given:
+            return UNLIMITED
+        return max(1, self._most_tasks(state, state.level))
+
+    def _event(self, state: SubsetBounds) -> SubsetsChosen:
+        """Return the event that tells of the present level."""
+        return SubsetsChosen(
+            seconds=self.root.limits.seconds,
+            n_subsets=len(state.todo(state.level)),
+            n_blocks=int(state.tree.n_blocks(state.level).max()),
+            n_dropped=self._restriction.n_dropped(state.tree.subset_of(state.level)),
+        )
+
+    def _costs(self, state: SubsetBounds) -> NDArray[np.float64]:
+        of = self._dealt
+        return restricted_costs(of.weights, of.means, of.scatter, self._labels, state.tree)
+
+    def _accuracy(self, state: SubsetBounds, costs: NDArray[np.float64]) -> Accuracy:
+        """Return how near the subsets of the present level are bounded.
+
+        costs : of the restrictions of the best clustering to the subsets
+        """
+        whole, parameters = float(costs[1]), self.parameters
+        parts = float(costs[1 << state.level : 2 << state.level].sum())
+        return Accuracy(
+            part=parameters.accuracy,
+            least=parameters.least_gap * self.root.search.tree.tolerances.gap,
+            most=parameters.largest_gap,
+            unmatched=max(0.0, 1.0 - parts / whole) if whole > 0.0 else 0.0,
+        )
+
+    def _subset_task(
+        self,
+        tree: SubsetTree,
+        subset: int,
+        labels: NDArray[np.intp] | None,
+        accuracy: Accuracy,
+    ) -> tuple[SubsetTask, SubsetProgress] | None:
+        """Return a subset to bound, and its progress; None if it has fewer than k blocks.
+
+        labels : (n,) of the best clustering, if there is one
+        """
+        blocks = tree.blocks(subset)
+        if len(blocks) < self.instance.k:
+            return None
+        rows = self._restriction.rows(blocks)
+        instance, proof = self._subset_instance(blocks, rows)
+        if _has_too_few_blocks(instance):
+            return None
+        own = None if labels is None else labels[rows]
+        context = self.root.context
+        return subset_task(
+            subset,
+            instance,
+            own,
+            self.bounding,
+            accuracy,
+            context.seed,
+            proof,
+            context.parameters.milp_solver,
+        )
+
+    def _subset_instance(
+        self, blocks: NDArray[np.intp], rows: NDArray[np.intp]
+    ) -> tuple[Instance, SubsetProof | None]:
+        """Return the instance of a subset, its equal points joined.
+
+        In a certified run, the beginning of its proof, too.
+        """
+        if self.root.context.keeps_evidence:
+            return self._restriction.certified(rows)
+        return join_equal_points(self._restriction.instance(blocks, rows)), None
+
+    def _go_up(self, state: SubsetBounds) -> None:
+        """Choose the next level."""
+        level = next_level(state, self.root.seconds_left, self.workforce.n_at_once)
+        while level < state.level and not self._fits(state, level):
+            level += 1
+        # Where no larger subset fits, there is nothing left to do but the whole.
+        state.level = 0 if level == state.level else level
+
+    def _fits(self, state: SubsetBounds, level: int) -> bool:
+        """Return whether the subsets of a level are neither too large nor take too much memory."""
+        if level == 0:
+            return not self.root.context.is_without_bound
+        most = int(state.tree.n_blocks(level).max())
+        if most > self.parameters.largest or not self._memory.holds_evidence(most):
+            return False
+        return self._most_tasks(state, level) > 0
+
+    def _most_tasks(self, state: SubsetBounds, level: int) -> int:
+        """Return how many subsets of a level this machine's memory holds at the same time."""
+        blocks = state.tree.blocks((1 << level) + int(np.argmax(state.tree.n_blocks(level))))
+        if len(blocks) < self.instance.k:
+            return UNLIMITED
+        largest = self._subset_instance(blocks, self._restriction.rows(blocks))[0]
+        return self._memory.most_tasks(self.bounding, largest)
+
+
+def _has_too_few_blocks(instance: Instance) -> bool:
+    """Return whether a subset has fewer than k blocks, so that "k or fewer" is not "exactly k"."""
+    contraction = contract(instance)
+    too_few = InfeasibilityKind.TOO_FEW_BLOCKS
+    return isinstance(contraction, Infeasibility) and contraction.kind is too_few

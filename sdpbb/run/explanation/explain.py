@@ -1,0 +1,265 @@
+"""Minimal conflicts: constraints that no clustering keeps, each of which is needed for that."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
+from sdpbb.problem.colouring.exact import Colourability, find_clique
+from sdpbb.problem.colouring.graph import induced, k_core, sparse_graph
+from sdpbb.problem.colouring.greedy import greedy_colouring
+from sdpbb.problem.conflict import Conflict
+from sdpbb.problem.graph import NeighbourSets, connected_components, distinct_edges
+from sdpbb.problem.stated import InstanceArguments, instance_of
+from sdpbb.problem.statements import Catalogue
+from sdpbb.run.explanation.oracle import Deadline, Oracle, minimal_subset, quotient
+from sdpbb.run.explanation.walks import (
+    cannot_link_in_block,
+    cannot_links_between,
+    connecting_must_links,
+    odd_cycle,
+    too_many_must_links,
+)
+from sdpbb.runtime.values import counted
+
+# Candidates looked at in the search for k + 1 blocks that mutually cannot link: a tenth of a
+# second. Where it is not enough, other proofs are found.
+CLIQUE_BUDGET = 200_000
+# Rows of an integer programme that takes some seconds to presolve.
+MANY_ROWS = 100_000
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Verdict on the constraints of an instance, and a conflict among them."""
+
+    verdict: Colourability
+    conflict: Conflict | None = None
+
+
+def explain_infeasibility(
+    instance: Any,
+    time_limit: float = 60.0,
+    *,
+    k: int | None = None,
+    **arguments: Unpack[InstanceArguments],
+) -> Conflict | None:
+    """Return a minimal set of constraints that no clustering into exactly k clusters keeps.
+
+    "Minimal" means that the others can hold when any one of them is left out. It is, in this
+    order, the first of: a path of must-links and a cannot-link between its ends; for k = 2, a cycle
+    with an odd number of cannot-links; must-links that leave fewer than k groups of points;
+    k + 1 groups that mutually cannot link; what remains when constraints are left out, many at a
+    time, for as long as the others cannot hold together.
+
+    Parameters
+    ----------
+    instance : points, k and constraints as an `Instance`; or points alone, an array (n, d) or a
+        data frame, with the others as further arguments. Soft constraints are left aside
+    time_limit : seconds, > 0, after which the set is given as it is (`Conflict.is_minimal`)
+    k : number of clusters, of points
+    arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
+
+    Returns
+    -------
+    Conflict; None if the constraints can hold together, or if that was not found out
+    (`sdpbb.check_constraints` tells which).
+
+    Raises
+    ------
+    TypeError
+        If there is no argument of a name.
+    InstanceError
+        If the instance is none, or the points and constraints make none.
+    ParameterError
+        If time_limit is not a number above 0.
+    BackendFailure
+        If the integer programming solver fails.
+    """
+    own = [*inspect.signature(explain_infeasibility).parameters][1:-1]
+    stated = instance_of(instance, k, arguments, own, "explain_infeasibility")
+    return diagnose(stated, time_limit).conflict
+
+
+def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
+    """Decide whether the constraints can hold together, and if not, why.
+
+    See `explain_infeasibility`.
+    """
+    deadline = Deadline(_checked(time_limit))
+    catalogue = Catalogue(instance)
+    oracle = Oracle(catalogue, deadline)
+    verdict, candidate = _candidate(catalogue, oracle, deadline)
+    if candidate is None:
+        return Diagnosis(verdict)
+    kept, is_minimal = candidate, True
+    if not _are_must_links(catalogue, candidate):  # of which all are needed
+        kept, is_minimal = minimal_subset(candidate, oracle.verdict, deadline)
+    is_exact = oracle.confirm(kept)
+    kind, heading = _kind_and_heading(catalogue, kept)
+    members = tuple(catalogue.statement(number) for number in kept)
+    return Diagnosis(Colourability.NO, Conflict(kind, heading, members, is_minimal, is_exact))
+
+
+def _checked(time_limit: object) -> float:
+    is_number = isinstance(time_limit, numbers.Real) and not isinstance(time_limit, bool)
+    if not is_number or math.isnan(time_limit) or not time_limit > 0:  # type: ignore[arg-type,operator]
+        raise ParameterError(f"time_limit = {time_limit!r}: expected seconds > 0")
+    return float(time_limit)  # type: ignore[arg-type]
+
+
+def _are_must_links(catalogue: Catalogue, candidate: list[int]) -> bool:
+    return all(number < len(catalogue.must_link) for number in candidate)
+
+
+Candidate = tuple[Colourability, list[int] | None]
+
+
+def _candidate(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candidate:
+    """Return the verdict on all constraints; if it is NO, those that a proof rests on."""
+    found = _walk(catalogue, deadline)
+    if found is not None:
+        return Colourability.NO, found
+    verdict, found = _groups(catalogue, oracle, deadline)
+    if found is not None or not catalogue.on_clusters:
+        return verdict, found
+    every = list(range(len(catalogue)))
+    verdict = oracle.verdict(every)
+    return verdict, every if verdict is Colourability.NO else None
+
+
+def _walk(catalogue: Catalogue, deadline: Deadline) -> list[int] | None:
+    """Return the constraints of a proof that is found by walking from point to point."""
+    if catalogue.instance.k == 1 and len(catalogue.cannot_link):
+        return [len(catalogue.must_link)]
+    if catalogue.instance.k == 2:
+        found = odd_cycle(catalogue, deadline)
+    else:
+        found = cannot_link_in_block(catalogue, deadline)
+    return found or too_many_must_links(catalogue)
+
+
+def _groups(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candidate:
+    """Return the verdict on the pairs, of which no walk is a proof.
+
+    If it is NO, those between and within some blocks that are too many for k clusters.
+    """
+    n, k = catalogue.instance.n_points, catalogue.instance.k
+    block_of = connected_components(n, catalogue.must_link)
+    edges = distinct_edges(block_of[catalogue.cannot_link])
+    graph = sparse_graph(int(block_of.max()) + 1, edges)
+    vertices, _ = k_core(graph, k)
+    inner = induced(graph, vertices)
+    chosen = find_clique(inner, k + 1, CLIQUE_BUDGET)
+    if chosen is None:
+        is_large = len(edges) * k > MANY_ROWS
+        if is_large and (
+            greedy_colouring(inner, k) is not None or _is_mended(catalogue.instance, deadline)
+        ):
+            return Colourability.YES, None
+        found = oracle.colour(inner)
+        if found.vertices is None:
+            return found.answer, None
+        chosen = found.vertices[: k + 1].tolist()
+        if not found.is_clique:
+            chosen, _ = minimal_subset(
+                found.vertices.tolist(),
+                lambda some: oracle.colour(induced(inner, some)).answer,
+                deadline,
+            )
+    return Colourability.NO, _between(catalogue, block_of, vertices[chosen].tolist())
+
+
+def _is_mended(instance: Instance, deadline: Deadline) -> bool:
+    """Return whether a clustering by k-means can be mended so that it keeps the pairs."""
+    from heuristics.first_clustering import mended_clustering  # seldom needed, and compiled
+
+    contraction = contract(instance)
+    if isinstance(contraction, Infeasibility):
+        return False
+    return mended_clustering(contraction, lambda: deadline.left) is not None
+
+
+def _between(catalogue: Catalogue, block_of: NDArray[np.intp], blocks: list[int]) -> list[int]:
+    """Return the cannot-links between some blocks, with the must-links that connect their ends."""
+    cannot = cannot_links_between(catalogue, block_of, blocks)
+    ends: dict[int, set[int]] = {}
+    for pair in catalogue.cannot_link[np.array(cannot) - len(catalogue.must_link)].tolist():
+        for point in pair:
+            ends.setdefault(int(block_of[point]), set()).add(point)
+    graph = NeighbourSets(catalogue.instance.n_points, distinct_edges(catalogue.must_link))
+    must: list[int] = []
+    for points in ends.values():
+        must += connecting_must_links(catalogue, graph, points)
+    return [*must, *cannot]
+
+
+def _kind_and_heading(
+    catalogue: Catalogue, numbers: Sequence[int]
+) -> tuple[InfeasibilityKind, str]:
+    """Return the kind of argument that refutes the constraints of these numbers, and a heading."""
+    must_link, cannot_link, on_clusters = catalogue.split(numbers)
+    n, k = catalogue.instance.n_points, catalogue.instance.k
+    if on_clusters:
+        return _on_clusters(catalogue, numbers)
+    if not len(cannot_link):
+        return InfeasibilityKind.TOO_FEW_BLOCKS, (
+            f"{counted(len(must_link), 'must-link')} leave "
+            f"{counted(n - len(must_link), 'group')} of the {n} points, "
+            f"fewer than k = {k} clusters"
+        )
+    if k == 1:
+        return InfeasibilityKind.CLIQUE, "a cannot-link with only k = 1 cluster"
+    if len(cannot_link) == 1:
+        return InfeasibilityKind.CANNOT_LINK_IN_BLOCK, _in_block(len(must_link))
+    if k == 2:
+        return InfeasibilityKind.ODD_CYCLE, (
+            f"a cycle with an odd number of cannot-links ({len(cannot_link)}), "
+            "around which k = 2 clusters cannot alternate"
+        )
+    graph = quotient(n, k, must_link, cannot_link)
+    groups = "points" if not len(must_link) else "groups of points"
+    if graph is None:  # not minimal
+        return InfeasibilityKind.CANNOT_LINK_IN_BLOCK, "must-links and a cannot-link across them"
+    m = graph.shape[0]
+    if m == k + 1 and graph.nnz == m * k:
+        return InfeasibilityKind.CLIQUE, (
+            f"{k + 1} {groups} that are all cannot-linked to each other, but only k = {k} clusters"
+        )
+    return InfeasibilityKind.NOT_COLOURABLE, (
+        f"{m} {groups} that cannot be put into k = {k} clusters without violating one of "
+        f"{len(cannot_link)} cannot-links"
+    )
+
+
+def _in_block(n_must_links: int) -> str:
+    if n_must_links == 1:
+        return "2 points that must link and cannot link"
+    return f"{n_must_links + 1} points in one cluster by must-links, but two of them cannot link"
+
+
+def _on_clusters(catalogue: Catalogue, numbers: Sequence[int]) -> tuple[InfeasibilityKind, str]:
+    k = catalogue.instance.k
+    found = contract(catalogue.restricted(numbers))
+    kind = found.kind if isinstance(found, Infeasibility) else InfeasibilityKind.EXHAUSTED
+    match kind:
+        case InfeasibilityKind.BLOCK_NOT_ALLOWED:
+            if len(catalogue.split(numbers)[0]):
+                return kind, "points that must be together, but no cluster may hold them"
+            return kind, "a point that no cluster may hold"
+        case InfeasibilityKind.TOO_MUCH_FOR_K:
+            return kind, (
+                f"more points, weight or pairs that must be together than k = {k} clusters may hold"
+            )
+        case InfeasibilityKind.SIZES:
+            return kind, f"k = {k} clusters of these sizes, or weights, cannot hold the points"
+    return kind, f"no clustering into k = {k} clusters satisfies all of these"

@@ -1,0 +1,153 @@
+"""Compilation of kernels, while the clock of runs stands still.
+
+Numba compiles kernels once per machine and version, and loads what it has cached in a few
+milliseconds each. What every run begins with is compiled before it, and the rest where a run comes
+to it. Before other processes are started, all kernels that they may call are compiled by this one,
+as each of them would compile its own otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import wait
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding
+import numba
+import numpy as np
+
+from heuristics.incumbents import exercise, exercise_rare
+from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
+from sdpbb.bounds.sdp.admm_kernels import dual_sweeps
+from sdpbb.errors import BackendFailure
+from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.runtime.cache_folder import KERNELS
+from sdpbb.runtime.executors.processes import LocalProcesses
+
+# Parts of the engine beside those of the bounding methods: kernels that almost all runs call, and
+# those that few do.
+HEURISTICS, RARE_HEURISTICS = "heuristics", "heuristics-rare"
+PLACES = "places"
+
+
+def compile_first(bounding: str) -> None:
+    """Compile what every run with a bounding method begins with, unless it is cached.
+
+    Where all of it is missing, another process compiles that of the heuristics at the same time.
+    """
+    here = BOUNDING_METHODS[bounding].kernels[0]
+    with ExitStack() as block, suppress(BackendFailure):
+        if not is_compiled(here) and not is_compiled(HEURISTICS):
+            executor = block.enter_context(LocalProcesses(1))
+            compiled = executor.submit(partial(_compile, HEURISTICS))
+            _compile(here)
+            wait([compiled])  # however it ends
+    _compile(here)  # what the other process could not
+    _compile(HEURISTICS)
+
+
+def compile_method(bounding: str) -> None:
+    """Compile all kernels that runs with a bounding method call, unless they are cached."""
+    compile_first(bounding)
+    for part in parts_of(bounding):
+        _compile(part)
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """Call of all kernels of a bounding method by another process, before its first task.
+
+    Those that are cached are loaded. Two of the same method are equal: a process that gets one with
+    each task makes one call.
+    """
+
+    bounding: str
+
+    def __call__(self) -> None:
+        compile_method(self.bounding)
+
+
+def parts_of(bounding: str) -> tuple[str, ...]:
+    """Return the parts of the engine whose kernels runs with a bounding method call."""
+    return HEURISTICS, RARE_HEURISTICS, *BOUNDING_METHODS[bounding].kernels
+
+
+def _compile(part: str) -> None:
+    compile_part(part, partial(exercise_part, part))
+
+
+def compile_part(part: str, exercise: Callable[[], object]) -> None:
+    """Compile the kernels of a part of the engine, unless that has been done on this machine.
+
+    part : a name for the kernels
+    exercise : calls all of them, with the types that runs call them with
+    """
+    if is_compiled(part):
+        return
+    exercise()
+    with suppress(OSError):  # else the next process calls them again
+        _mark(part).touch()
+
+
+def is_compiled(part: str) -> bool:
+    """Return whether nothing is to be compiled of a part: it is cached, or the compiler is off."""
+    return _is_compiler_off() or _mark(part).exists()
+
+
+def can_mark() -> bool:
+    """Return whether this process may write marks, and Numba its cache."""
+    return _is_compiler_off() or os.access(_folder(), os.W_OK)
+
+
+def exercise_part(part: str) -> None:
+    """Call the kernels of a part of the engine."""
+    method, _, rare = part.partition("-")
+    if part == HEURISTICS:
+        exercise(_small())
+    elif part == RARE_HEURISTICS:
+        exercise_rare(_small())
+    elif part == PLACES:
+        from sdpbb.bounds.places.run import exercise as exercise_places  # few runs call them
+
+        exercise_places()
+    elif rare:
+        bounding_class(method).exercise_rare(_small())
+    else:
+        bounding_class(method).exercise(_small())
+
+
+def _small() -> Contraction:
+    points = np.random.default_rng(0).normal(size=(16, 3))
+    contraction = contract(Instance(points, 3, cannot_link=np.array([[0, 1], [2, 3], [3, 4]])))
+    assert isinstance(contraction, Contraction)
+    return contraction
+
+
+def _mark(part: str) -> Path:
+    """Return the file that says that all kernels of a part are cached, on this kind of machine.
+
+    Its name depends on all that makes Numba compile anew: sources, versions and the processor.
+    """
+    sources = sorted(str(path) for folder in KERNELS for path in Path(folder).glob("*.py"))
+    states = [(path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in sources]
+    processor = llvmlite.binding.get_host_cpu_name()
+    what = (sys.implementation.cache_tag, numba.__version__, processor, states)
+    digest = hashlib.sha256(repr(what).encode()).hexdigest()
+    return _folder() / f"kernels.{part}.{digest[:16]}"
+
+
+def _folder() -> Path:
+    kernel: Any = dual_sweeps
+    return Path(kernel.stats.cache_path)
+
+
+def _is_compiler_off() -> bool:
+    """Return whether kernels are plain functions, as with NUMBA_DISABLE_JIT."""
+    return not hasattr(dual_sweeps, "stats")

@@ -1,0 +1,144 @@
+"""Parameters of a run, composed of those of its components."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from heuristics.parameters import HeuristicSchedule
+from sdpbb.bounds.colgen.parameters import ColgenParameters
+from sdpbb.bounds.hybrid.parameters import HybridParameters
+from sdpbb.bounds.places.parameters import PlaceParameters
+from sdpbb.bounds.registry import Bounding
+from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.declaration import Parameters, parameter, wrong
+from sdpbb.search.parameters import SearchParameters
+
+LEAST_CERTIFIED_GAP = 1e-9
+"""Bounds that others can check lose more to rounding than others."""
+
+SHORT_NAMES = {
+    "sdp_solver": "sdp.solver",
+    "milp_solver": "search.milp_solver",
+    "fixing": "search.fixing",
+}
+"""Paths of the parameters that options of the command line and keys of manifests call by other
+names."""
+
+
+@stored
+@dataclass(frozen=True)
+class SolverParameters(Parameters):
+    """Parameters of `sdpbb.solve`. NumPy's scalars are stored as plain numbers.
+
+    Each is declared with its domain and reason; `sdpbb parameters` prints them.
+
+    Raises
+    ------
+    ParameterError
+        One line that begins with the parameter's name and " = ".
+    """
+
+    gap: float = parameter(
+        1e-4,
+        "Stop when the relative gap (upper - lower) / upper is at most this.",
+        reason='Values below 1e-12 count as 1e-12. The run ends as "feasible" if costs are too '
+        "small, relative to distances, for double precision.",
+        ge=0,
+        lt=1,
+    )
+    time_limit: float = parameter(
+        math.inf,
+        "Stop after this many seconds in total, including the time before a resume.",
+        gt=0,
+        infinite=True,
+        unit="seconds",
+    )
+    node_limit: int | None = parameter(
+        None,
+        "Stop after bounding this many nodes in total, including nodes before a resume.",
+        reason="A signed 64-bit number, as integers of TOML are.",
+        ge=1,
+        largest=2**63 - 1,
+    )
+    memory_limit: float = parameter(
+        math.inf,
+        "Stop when all processes of the run on this machine use more than this many MiB.",
+        gt=0,
+        infinite=True,
+        unit="MiB",
+    )
+    seed: int = parameter(
+        0,
+        "Seed of the random choices.",
+        reason="NumPy recommends 128 bits.",
+        ge=0,
+        largest=2**128 - 1,
+    )
+    workers: int = parameter(
+        1,
+        "Number of cores: threads for bounding a node, and processes for nodes of the tree.",
+        reason="Runs with one worker, and runs that do not branch, are repeatable. Processes "
+        "start only for runs that branch after a few seconds.",
+        ge=1,
+    )
+    dask: str | None = parameter(
+        None,
+        "Address of the scheduler of a Dask cluster, whose workers evaluate nodes instead of "
+        "local processes. Needs workers = 1.",
+        unit="an address such as tcp://host:8786",
+    )
+    mpi: bool = parameter(
+        False,
+        "Whether the processes that mpiexec has started evaluate nodes instead of local "
+        "processes: mpiexec -n N python -m mpi4py.futures -m sdpbb ... Needs workers = 1.",
+    )
+    bounding: Bounding = parameter(
+        "hybrid",
+        "Method of lower bounds: sdp (semidefinite relaxation), colgen (column generation, for "
+        "many small clusters), hybrid (both; starts with subsets if there are many blocks), or "
+        "decomposition (always starts with subsets).",
+    )
+    certify: bool = parameter(
+        False,
+        "Compute only bounds that a certificate can prove.",
+        reason="A certificate sets it. Set it yourself for a run whose certificate is written "
+        "only after a resume.",
+    )
+    sdp: SdpParameters = parameter(
+        SdpParameters, "Bounding of a node by the semidefinite relaxation."
+    )
+    colgen: ColgenParameters = parameter(ColgenParameters, "Bounding by column generation.")
+    hybrid: HybridParameters = parameter(
+        HybridParameters, "Combination of the semidefinite bound and column generation."
+    )
+    decomposition: DecompositionParameters = parameter(
+        DecompositionParameters, "Sum of the bounds of subsets, for many blocks."
+    )
+    places: PlaceParameters = parameter(
+        PlaceParameters, "Bound by prices and places, for many blocks in few dimensions."
+    )
+    search: SearchParameters = parameter(SearchParameters, "The search, apart from bounding.")
+    heuristics: HeuristicSchedule = parameter(HeuristicSchedule, "Effort of the heuristics.")
+
+    def check_combination(self) -> None:
+        if self.dask is not None and self.workers > 1:
+            expected = f"workers = 1 with it, not workers = {self.workers}"
+            raise wrong("dask", self.dask, expected)
+        if self.mpi and (self.workers > 1 or self.dask is not None):
+            expected = "False with workers > 1 or dask"
+            raise wrong("mpi", self.mpi, expected)
+        if self.certify and self.gap < LEAST_CERTIFIED_GAP:
+            raise wrong("gap", self.gap, f"{LEAST_CERTIFIED_GAP} or more for a certificate")
+
+    def for_certificates(self) -> SolverParameters:
+        """Return the parameters for a run that is certified.
+
+        Raises
+        ------
+        ParameterError
+            If the gap is too small.
+        """
+        return replace(self, certify=True)

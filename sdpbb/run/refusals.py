@@ -1,0 +1,219 @@
+"""Validation of requests to `solve` and `resume`, before a run begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sdpbb.bounds.registry import BOUNDING_METHODS
+from sdpbb.errors import FileInUse, InstanceError, ParameterError
+from sdpbb.problem import ClusterConstraint, Contraction, Instance, Partition, contract
+from sdpbb.problem.cluster_rules import foreign_constraints
+from sdpbb.problem.compiled_constraints import is_built_in
+from sdpbb.problem.instance import check_instance
+from sdpbb.problem.row_values import in_row_order
+from sdpbb.problem.violations import objection
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.runtime.backends.milp import require_integer_solver
+from sdpbb.runtime.executors.worker import pack
+from sdpbb.runtime.files import FilePath, output_problem, shown_path
+from sdpbb.runtime.locks import only_writer
+
+
+def check_compatibility(
+    instance: Instance, parameters: SolverParameters, checkpoint: FilePath | None
+) -> None:
+    """Check that a run on the instance can do what the parameters ask for.
+
+    Raises
+    ------
+    InstanceError
+        If the instance is none.
+    ParameterError
+        If the parameters are none. If the instance's constraints on clusters are more than the
+        bounding knows of, have no place in a checkpoint, or cannot be sent to other processes. If
+        it has more blocks than a conic solver is asked to solve.
+    BackendUnavailable
+        If the solver of integer programmes is not installed.
+    """
+    check_instance(instance)
+    if not isinstance(parameters, SolverParameters):
+        kind = type(parameters).__name__
+        raise ParameterError(
+            f"parameters = ...: of type {kind}; expected an sdpbb.SolverParameters"
+        )
+    require_integer_solver(parameters.search.milp_solver)
+    _check_size_for_conic_solver(instance, parameters)
+    fit = [
+        repr(name) for name, entry in BOUNDING_METHODS.items() if entry.keeps_cluster_constraints
+    ]
+    if instance.has_constraints_beyond_sizes and repr(parameters.bounding) not in fit:
+        raise ParameterError(
+            f"bounding = {parameters.bounding!r}: expected {', '.join(fit[:-1])} or {fit[-1]}, as "
+            "there are constraints on clusters that are more than cannot-links and limits on sizes"
+        )
+    custom = [c for c in instance.cluster_constraints if not is_built_in(c)]
+    if custom and checkpoint is not None:
+        raise ParameterError(
+            f"checkpoint = {shown_path(checkpoint)}: expected none, as a checkpoint cannot "
+            f"hold a constraint of your own class ({type(custom[0]).__name__})"
+        )
+    if custom and parameters.dask is not None:
+        _check_picklable(custom, f"dask = {parameters.dask}: expected None")
+    elif custom and parameters.mpi:
+        _check_picklable(custom, "mpi = True: expected False")
+    elif custom and parameters.workers > 1:
+        _check_picklable(custom, f"workers = {parameters.workers}: expected 1")
+
+
+def check_executor(executor: object, parameters: SolverParameters) -> None:
+    """Check that an executor is one, and that parameters do not ask for other workers.
+
+    Raises
+    ------
+    ParameterError
+        If it is not, or they do.
+    """
+    if executor is None:
+        return
+    kind = type(executor).__name__
+    if not callable(getattr(executor, "submit", None)):
+        raise ParameterError(f"executor = {kind}: expected a concurrent.futures.Executor")
+    if parameters.workers > 1 or parameters.dask is not None or parameters.mpi:
+        raise ParameterError(f"executor = {kind}: expected None with workers > 1, dask or mpi")
+
+
+def _check_size_for_conic_solver(instance: Instance, parameters: SolverParameters) -> None:
+    """Check that a conic solver, if one is asked for, can solve the relaxation of the root."""
+    sdp = parameters.sdp
+    if sdp.solver == "admm" or "sdp" not in BOUNDING_METHODS[parameters.bounding].parameters:
+        return
+    contraction = contract(instance)
+    if isinstance(contraction, Contraction) and contraction.n_blocks > sdp.conic.largest:
+        raise ParameterError(
+            f"sdp.solver = {sdp.solver!r}: {contraction.n_blocks} blocks, expected at most "
+            f"sdp.conic.largest = {sdp.conic.largest}"
+        )
+
+
+def _check_picklable(constraints: list[ClusterConstraint], wrong: str) -> None:
+    try:
+        pack(constraints)
+    except Exception as error:  # whatever the classes raise
+        detail = " ".join(str(error).split())
+        raise ParameterError(
+            f"{wrong}, as constraints on clusters cannot be sent to other processes ({detail})"
+        ) from None
+
+
+def checked_clustering(labels: ArrayLike, instance: Instance, argument: str) -> Partition:
+    """Return the clustering of these labels (n,), such as a run is to begin with, after checking.
+
+    argument : what messages call it
+
+    Raises
+    ------
+    ParameterError
+        If it is no clustering of the instance, or violates a constraint.
+    """
+    try:
+        ordered = in_row_order(labels, instance.n_points, instance.origin, argument)
+    except InstanceError as error:
+        raise ParameterError(str(error)) from None
+    try:
+        partition = Partition(np.asarray(ordered))
+    except (InstanceError, ValueError):
+        raise ParameterError(
+            f"{argument} = ...: expected a one-dimensional array of integers"
+        ) from None
+    if len(partition.labels) != instance.n_points:
+        expected = f"{len(partition.labels)} labels: expected {instance.n_points}, one per point"
+        raise ParameterError(f"{argument} = {expected}")
+    if wrong := objection(instance, partition):
+        raise ParameterError(
+            f"{argument} = ...: {wrong}; expected a clustering into exactly k = {instance.k} "
+            "clusters that satisfies every constraint"
+        )
+    return partition
+
+
+def check_certifiable(
+    instance: Instance, path: FilePath | None, *checkpoints: FilePath | None
+) -> None:
+    """Check that a run on the instance can be certified, and its certificate written to path.
+
+    The path must be none of the checkpoints.
+
+    Raises
+    ------
+    ParameterError
+        If not.
+    """
+    foreign = foreign_constraints(instance.cluster_constraints)
+    if foreign:
+        name = "True" if path is None else f"{shown_path(path)}"
+        _refuse(
+            "certificate",
+            f"{name}: expected none, as {foreign[0]} is a constraint of your own class, which the "
+            "checker does not know",
+        )
+    if path is None:
+        return
+    for checkpoint in checkpoints:
+        if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(path):
+            problem = f"{shown_path(path)}: is the checkpoint already; expected another file"
+            _refuse("certificate", problem)
+    _refuse("certificate", output_problem(path))
+
+
+def check_begun_with_certificate(parameters: SolverParameters, path: FilePath) -> None:
+    """Check that a run that is resumed has been certified from its beginning.
+
+    Raises
+    ------
+    ParameterError
+        If not, so that there can be no certificate.
+    """
+    if not parameters.certify:
+        begun = "the run did not start with one"
+        _refuse("certificate", f"{shown_path(path)}: {begun}")
+
+
+@contextmanager
+def reserved_checkpoint(
+    checkpoint: FilePath | None, problem: Callable[[FilePath], str | None]
+) -> Iterator[None]:
+    """Context manager: no other run writes to the checkpoint, if there is one.
+
+    problem : the reason why a file cannot be written at a path, or None
+
+    Raises
+    ------
+    ParameterError
+        If the checkpoint cannot be written, or another run writes to it (`FileInUse`).
+    """
+    if checkpoint is None:
+        yield
+        return
+    _refuse("checkpoint", problem(checkpoint))
+    with ExitStack() as held:
+        try:
+            held.enter_context(only_writer(checkpoint, "run"))
+        except FileInUse as error:
+            raise FileInUse(f"checkpoint = {error}") from None
+        except OSError as error:
+            reason = error.strerror or error
+            _refuse("checkpoint", f"{shown_path(checkpoint)}: cannot be written ({reason})")
+        # Another run may have written it, and ended, since it was asked for.
+        _refuse("checkpoint", problem(checkpoint))
+        yield
+
+
+def _refuse(parameter: str, problem: str | None) -> None:
+    """Raise a ParameterError if there is a problem with a parameter."""
+    if problem is not None:
+        raise ParameterError(f"{parameter} = {problem}")

@@ -1,0 +1,322 @@
+"""Reports of a run: progress table, summary, JSON."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any, Protocol
+
+from sdpbb.runtime.files import shown_path
+from sdpbb.runtime.interruption import TERMINATED, exit_status
+from sdpbb.runtime.values import counted, json_text, percent_up, rounded_down
+from sdpbb.runtime.version import installed_version
+from sdpbb.search.events import (
+    CertificateWritten,
+    CheckpointFailed,
+    Compiling,
+    Event,
+    Finished,
+    MemoryShort,
+    Progress,
+    Resumed,
+    Started,
+    SubsetLost,
+    SubsetsChosen,
+    WorkerLost,
+)
+from sdpbb.search.result import Result, SolutionStatus, Termination
+
+# Seconds between two lines that tell of no new clustering.
+INTERVAL = 0.5
+
+# Where a new clustering came from: the letter in the first column.
+SOURCES = {"start": "L", "k-means++": "K", "sdp": "S", "bounding": "B"}
+OTHER_SOURCE = "H"
+
+COMPILING = "Compiling kernels: once per machine and version"
+LEGEND = "New clusterings: L given labels, K k-means++, S sdp, B bounding, H other heuristics"
+HEADING = (
+    f"  {'nodes':>7} {'open':>6} {'lower':>14} {'upper':>14} {'gap':>9} {'cuts':>8} {'time':>9}"
+)
+
+SUM_OF_SUBSETS = (
+    "  subsets: the lower bound is the sum over the subsets bounded so far, so it starts low"
+)
+SIZES_OF_SUBSETS = (
+    "  sizes, weights: bounds of subsets use upper limits only, not lower limits or listed sizes"
+)
+SOFT_OF_SUBSETS = "  soft constraints: bounds of subsets use only those inside a subset"
+
+_STOPPED_BY = {
+    Termination.TIME_LIMIT: "the time limit",
+    Termination.NODE_LIMIT: "the node limit",
+    Termination.MEMORY_LIMIT: "the memory limit",
+    Termination.PRECISION: "limited numerical precision",
+    Termination.WORKERS_LOST: "crashed workers (nodes that crashed two were abandoned)",
+    Termination.INTERRUPTED: "an interrupt",
+}
+
+
+def stopped_by(termination: Termination) -> str:
+    """Return what has stopped a run, in words; of a command that SIGTERM has ended, that."""
+    if termination is Termination.INTERRUPTED and exit_status() == TERMINATED:
+        return "SIGTERM"
+    return _STOPPED_BY[termination]
+
+
+class TextStream(Protocol):
+    """Interface of what text is written to."""
+
+    def write(self, text: str, /) -> object: ...
+
+    def flush(self) -> object: ...
+
+
+class ProgressTable:
+    """Observer that writes a line-by-line log of the run, then the summary.
+
+    Plain ASCII, flushed after every line, so that it reads the same in a terminal, through a pipe
+    and from a file that is still written to. At most one line per INTERVAL, apart from those of
+    new clusterings.
+
+    stream : where to; None for standard output
+    version : of this installation; None to find it out
+    summarise : whether to write the summary, or to leave it to who knows more than the run does
+    """
+
+    def __init__(
+        self, stream: TextStream | None = None, version: str | None = None, summarise: bool = True
+    ) -> None:
+        self._stream: TextStream = sys.stdout if stream is None else stream
+        self._version = installed_version() if version is None else version
+        self._summarise = summarise
+        self._printed_at = -math.inf
+        self._held_back: Progress | None = None
+        self._on_subsets: list[str] = []  # lines on bounds of subsets, which are written once
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Started():
+                self._write(_header(event, self._version))
+                self._on_subsets = [SUM_OF_SUBSETS]
+                if event.sizes:
+                    self._on_subsets.append(SIZES_OF_SUBSETS)
+                if event.n_soft:
+                    self._on_subsets.append(SOFT_OF_SUBSETS)
+            case Progress():
+                self._progress(event)
+            case SubsetsChosen():
+                for line in self._on_subsets:
+                    self._write(line)
+                self._on_subsets = []
+                self._write(subsets_line(event))
+            case Finished(result):
+                if self._held_back is not None:
+                    self._write(progress_line(self._held_back))
+                if self._summarise:
+                    self._write("\n" + summary(result))
+            case _:
+                if text := notice(event):
+                    self._write(text)
+
+    def _progress(self, progress: Progress) -> None:
+        if not progress.source and progress.seconds - self._printed_at < INTERVAL:
+            self._held_back = progress
+            return
+        self._held_back = None
+        self._printed_at = progress.seconds
+        self._write(progress_line(progress))
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+def notice(event: Event) -> str:
+    """Return one line on an event that is seldom; "" for the others."""
+    match event:
+        case Compiling():
+            return COMPILING
+        case MemoryShort():
+            return memory_shortage(event)
+        case WorkerLost(node):
+            return f"node {node}: two workers crashed; node abandoned, its bound stays valid"
+        case SubsetLost(n_blocks):
+            return (
+                f"subset of {counted(n_blocks, 'block')}: two workers crashed; subset abandoned, "
+                "its bound stays valid"
+            )
+        case CheckpointFailed():
+            return checkpoint_failure(event)
+        case CertificateWritten(path, n_bytes):
+            size = f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e5 else f"{n_bytes / 1e3:.1f} kB"
+            return f"certificate {shown_path(path)} written ({size})"
+    return ""
+
+
+def memory_shortage(short: MemoryShort) -> str:
+    """Return one line: what is done where the chosen bounding does not fit the memory."""
+    instead = {
+        None: "only heuristics run; the only bound is the scatter inside blocks (no bound for a "
+        "certificate)",
+        "colgen": "bounding by column generation alone",
+    }.get(short.bounding, f"with {counted(short.workers, 'worker')}")
+    return (
+        f"memory: a node of {counted(short.n_blocks, 'block')} needs about {short.needed:.0f} "
+        f"MiB, {max(0.0, short.available):.0f} MiB are free: {instead}"
+    )
+
+
+def checkpoint_failure(failed: CheckpointFailed) -> str:
+    """Return one line: the checkpoint that could not be written, and what its file holds."""
+    name, written = shown_path(failed.path), failed.written
+    there = "does not exist" if written is None else f"holds the state after {written:.1f} s"
+    then = "" if failed.finished else "; the run will try again"
+    return f"checkpoint {name} not written ({failed.reason}): it {there}{then}"
+
+
+def subsets_line(chosen: SubsetsChosen) -> str:
+    """Return one row of the table: the subsets that are bounded from here on."""
+    text = f"  {counted(chosen.n_subsets, 'subset')} of up to {counted(chosen.n_blocks, 'block')}"
+    if chosen.n_dropped:
+        text += f", {counted(chosen.n_dropped, 'cannot-link')} across"
+    return f"{text:<{len(HEADING) - 9}}{chosen.seconds:8.1f}s"
+
+
+def progress_line(progress: Progress) -> str:
+    """Return one row of the table under HEADING."""
+    letter = SOURCES.get(progress.source, OTHER_SOURCE) if progress.source else " "
+    return (
+        f"{letter} {progress.n_nodes:7d} {progress.n_open:6d} {_lower(progress.lower):>14} "
+        f"{_upper(progress.upper):>14} {percent_up(progress.gap):>9} {progress.n_cuts:8d} "
+        f"{progress.seconds:8.1f}s{_subsets_done(progress)}"
+    )
+
+
+def _subsets_done(progress: Progress) -> str:
+    """Return a remark on a bound that is the sum over some of the subsets."""
+    if progress.subsets is None:
+        return ""
+    n_done, n_chosen = progress.subsets
+    return f"  bound of subsets: {n_done} of {n_chosen}"
+
+
+def summary(result: Result) -> str:
+    """Return the summary of a result: what is proven, and what it took, over several lines."""
+    statistics = result.statistics
+    lines = [("Status", _status(result))]
+    if result.objective is not None:
+        lines.append((result.cost_name.capitalize(), f"{result.objective:.12g}"))
+    if result.soft is not None:
+        lines.append(("Sum of squares", f"{result.soft.sum_of_squares:.12g}"))
+        lines.append(("Violated", str(result.soft)))
+    if result.lower_bound is not None:
+        lines.append(("Lower bound", rounded_down(result.lower_bound, 12)))
+    if result.gap is not None:
+        lines.append(("Gap", percent_up(result.gap)))
+    if result.partition is not None:
+        lines.append(("Clusters", str(result.partition)))
+    if statistics.n_subsets:
+        lost = statistics.n_lost_subsets
+        given_up = f", {lost} abandoned after two workers crashed" if lost else ""
+        lines.append(("Subsets", f"{statistics.n_subsets}{given_up}"))
+    lines += [
+        ("Nodes", str(statistics.n_nodes)),
+        ("Time", f"{statistics.wall_seconds:.2f} s"),
+    ]
+    if statistics.root_seconds is not None:
+        gap = "" if statistics.root_gap is None else f", gap {percent_up(statistics.root_gap)}"
+        lines.append(("Root", f"{statistics.root_seconds:.2f} s{gap}"))
+    lines += [("Note", note) for note in result.notes]
+    text = "\n".join(f"{name:<15} {text}" for name, text in lines)
+    return text if result.conflict is None else f"{text}\n\n{result.conflict}"
+
+
+class Reportable(Protocol):
+    """Interface of results of all kinds."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+def result_json(result: Reportable) -> str:
+    """Return `to_dict()` of a result as one JSON object, one line per key."""
+    return json_text(result.to_dict())
+
+
+def instance_line(started: Started) -> str:
+    """Return one line: the instance, its points and its constraints."""
+    name = shown_path(started.name) or "unnamed"
+    n = started.n_cluster_constraints
+    on_clusters = f", {counted(n, 'constraint')} on clusters" if n else ""
+    on_clusters += f", {started.sizes}" if started.sizes else ""
+    soft = f", {counted(started.n_soft, 'soft constraint')}" if started.n_soft else ""
+    return (
+        f"{name}: {counted(started.n_points, 'point')}{' with weights' * started.has_weights}, "
+        f"{counted(started.n_features, 'feature')}, "
+        f"k = {started.k}, {counted(started.n_must_link, 'must-link')}, "
+        f"{counted(started.n_cannot_link, 'cannot-link')}{soft}{on_clusters}"
+    )
+
+
+def _header(started: Started, version: str) -> str:
+    return (
+        f"sdpbb {version}: exact constrained minimum sum-of-squares clustering\n"
+        f"{instance_line(started)}\n"
+        f"{_blocks_line(started)}"
+        f"{_resumption(started.resumed)}{LEGEND}\n\n{HEADING}"
+    )
+
+
+def _blocks_line(started: Started) -> str:
+    """Return one line on the blocks, which other lines count."""
+    if not started.n_blocks:  # the instance is infeasible at once
+        return ""
+    if started.n_blocks == started.n_points:
+        return f"blocks to cluster: the {started.n_points:,} points, as nothing is merged\n"
+    merged = []
+    if started.n_blocks + started.n_equal < started.n_points:
+        merged.append("must-linked points")
+    if started.n_equal:
+        merged.append(counted(started.n_equal, "equal point"))
+    return (
+        f"after merging {' and '.join(merged)}: {started.n_blocks:,} blocks (points or groups), "
+        f"{counted(started.n_block_cannot_link, 'cannot-link')} between them\n"
+    )
+
+
+def _resumption(resumed: Resumed | None) -> str:
+    if resumed is None:
+        return ""
+    return (
+        f"resumed from {shown_path(resumed.path)}: {counted(resumed.n_nodes, 'node')} done, "
+        f"{resumed.n_open} open, {resumed.seconds:.1f} s\n"
+    )
+
+
+def _status(result: Result) -> str:
+    bound = "" if result.lower_bound is None else rounded_down(result.lower_bound, 12)
+    proven = f"no clustering that satisfies the constraints has a {result.cost_name} below {bound}"
+    match result.status:
+        case SolutionStatus.OPTIMAL:
+            tolerance = result.parameters.get("gap")
+            within = "" if tolerance is None else f" within a relative gap of {tolerance:g}"
+            return f"proven optimal{within}: {proven}"
+        case SolutionStatus.INFEASIBLE:
+            proof = result.infeasibility
+            # Except for a search, a conflict says it better, below.
+            is_said_below = result.conflict is not None and not (proof and proof.n_nodes)
+            return "proven infeasible" if is_said_below else f"proven infeasible: {proof}"
+        case SolutionStatus.FEASIBLE:
+            stopped = stopped_by(result.termination)
+            return f"stopped by {stopped}; the clustering is not proven optimal. Proven: {proven}"
+        case SolutionStatus.UNKNOWN:
+            stopped = stopped_by(result.termination)
+            return f"stopped by {stopped}; found neither a clustering nor a proof that none exists"
+
+
+def _lower(bound: float) -> str:
+    return rounded_down(bound, 8) if math.isfinite(bound) else "-"
+
+
+def _upper(cost: float) -> str:
+    return f"{cost:.8g}" if math.isfinite(cost) else "-"

@@ -1,0 +1,106 @@
+"""Arguments of `solve` by keyword: what they state of the instance and of the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from heuristics.parameters import HeuristicSchedule
+from sdpbb.bounds.colgen.parameters import ColgenParameters
+from sdpbb.bounds.hybrid.parameters import HybridParameters
+from sdpbb.bounds.places.parameters import PlaceParameters
+from sdpbb.bounds.registry import Bounding
+from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.errors import InstanceError
+from sdpbb.problem import Instance
+from sdpbb.problem.stated import InstanceArguments, check_names, stated_instance
+from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.runtime.declaration import own_declarations
+from sdpbb.search.parameters import SearchParameters
+
+
+class SolveArguments(InstanceArguments, total=False):
+    """Keywords of `solve` beside its own: those of an `Instance`, and `SolverParameters`."""
+
+    gap: float
+    time_limit: float
+    node_limit: int | None
+    memory_limit: float
+    seed: int
+    workers: int
+    dask: str | None
+    mpi: bool
+    bounding: Bounding
+    certify: bool
+    sdp: SdpParameters
+    colgen: ColgenParameters
+    hybrid: HybridParameters
+    decomposition: DecompositionParameters
+    places: PlaceParameters
+    search: SearchParameters
+    heuristics: HeuristicSchedule
+
+
+def stated_run(
+    given: Any,
+    k: Any,
+    parameters: SolverParameters | None,
+    arguments: Mapping[str, Any],
+    own: Iterable[str],
+    function: str = "solve",
+) -> tuple[Instance, SolverParameters]:
+    """Return the instance and the parameters that the arguments of `solve`, or the like, state.
+
+    Parameters
+    ----------
+    given : an instance, an array of points or a data frame
+    k : number of clusters, or parameters in its place; None for neither
+    parameters : those that the arguments change; None for the default ones
+    arguments : the others by keyword (`SolveArguments`)
+    own : names of the function's own arguments, one of which a wrong one may be meant for
+    function : whose arguments they are
+
+    Raises
+    ------
+    TypeError
+        If there is no argument of a name; the message has the one that is most like it.
+    InstanceError, ParameterError
+        For values that are wrong, and for what an instance states itself.
+    """
+    of_instance, changes = divided(arguments, own, function)
+    if k is not None and not _is_number(k):
+        if parameters is not None:
+            raise TypeError(f"{function}() got parameters twice: as k, and by keyword")
+        if not isinstance(given, Instance):
+            raise InstanceError(f"k is a {type(k).__name__}; expected the number of clusters")
+        k, parameters = None, k
+    return stated_instance(given, k, of_instance), changed(parameters, changes)
+
+
+def divided(
+    arguments: Mapping[str, Any], own: Iterable[str], function: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return those of the arguments by keyword that state an instance, and single parameters.
+
+    Parameters and errors are those of `stated_run`.
+    """
+    of_instance = InstanceArguments.__annotations__
+    of_run = own_declarations(SolverParameters)
+    check_names(arguments, [*own, *of_instance, *of_run], function)
+    stated = {name: value for name, value in arguments.items() if name in of_instance}
+    return stated, {name: value for name, value in arguments.items() if name in of_run}
+
+
+def changed(parameters: SolverParameters | None, changes: Mapping[str, Any]) -> SolverParameters:
+    """Return parameters, or the default ones, with single ones in the place of theirs."""
+    parameters = SolverParameters() if parameters is None else parameters
+    if changes and isinstance(parameters, SolverParameters):
+        return replace(parameters, **changes)
+    return parameters
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is meant as a number of clusters, a right one or not."""
+    return isinstance(value, (int, float)) or hasattr(value, "__index__")

@@ -1,0 +1,298 @@
+"""`solve` and `resume`: check what is asked for, and run it (`sdpbb.run.run`)."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import threading
+from concurrent.futures import Executor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from numpy.typing import ArrayLike
+
+from sdpbb.problem import Instance
+from sdpbb.run.checkpoint import read_checkpoint
+from sdpbb.run.logs import log
+from sdpbb.run.notebook import announcement, progress_table
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.refusals import (
+    check_begun_with_certificate,
+    check_certifiable,
+    check_compatibility,
+    check_executor,
+    checked_clustering,
+    reserved_checkpoint,
+)
+from sdpbb.run.run import Request, run
+from sdpbb.run.solve_arguments import SolveArguments, stated_run
+from sdpbb.runtime.declaration import wrong
+from sdpbb.runtime.files import FilePath, new_file_problem, output_problem
+from sdpbb.runtime.interruption import interruptible
+from sdpbb.search.events import Observer, Resumed, all_of, ignore
+from sdpbb.search.result import Result
+
+if TYPE_CHECKING:
+    from sdpbb.run.certificates.writer import CertificateOrder
+
+
+def solve(
+    instance: Any,
+    k: int | SolverParameters | None = None,
+    observer: Observer = ignore,
+    interrupt: threading.Event | None = None,
+    checkpoint: FilePath | None = None,
+    start: ArrayLike | None = None,
+    certificate: FilePath | None = None,
+    *,
+    parameters: SolverParameters | None = None,
+    executor: Executor | None = None,
+    verbose: bool = False,
+    **arguments: Unpack[SolveArguments],
+) -> Result:
+    """Find a clustering with the least sum of squares that keeps the constraints, and prove it.
+
+    minimise    sum_i w_i || p_i - m_{l(i)} ||^2 + the weights of the soft pairs that l violates
+    subject to  l(i) = l(j) for must-links, l(i) != l(j) for cannot-links, exactly k clusters,
+                each of which keeps the constraints on clusters and the limits on sizes and weights
+
+    by branch and cut over contracted semidefinite bounds (Piccialli, Russo Russo, Sudoso: An exact
+    algorithm for semi-supervised minimum sum-of-squares clustering, 2022) and column generation
+    (Babaki, Guns, Nijssen: Constrained clustering using column generation, 2014). "optimal" means
+    that a bound which is valid whatever the numerical method did lies within the gap of the
+    clustering.
+
+    Examples
+    --------
+    >>> import sdpbb
+    >>> points = [[0.0], [0.1], [5.0], [5.1]]
+    >>> result = sdpbb.solve(points, 2, cannot_link=[(0, 1)], time_limit=60)
+    >>> result.status.value, result.labels.tolist(), result.sizes.tolist()
+    ('optimal', [0, 1, 1, 1], [1, 3])
+
+    Parameters
+    ----------
+    instance : points, k and constraints as an `Instance`; or points alone, an array (n, d) or a
+        data frame of pandas or polars, with the others as further arguments
+    k : number of clusters, of points. Of an `Instance`, which states it, the parameters may be in
+        this place: `solve(instance, parameters)`
+    observer : is told how the run goes (`sdpbb.search.events`)
+    interrupt : set it, from a signal handler or another thread, to end the run cleanly: what was
+        found until then is returned (`Termination.INTERRUPTED`). Without one, the first Ctrl-C in
+        the main thread ends the run so, and what was found is raised
+    checkpoint : a new file that the state of the run is written to every few seconds, and at the
+        end, for `resume`
+    start : labels (n,) of a clustering that keeps the constraints, to begin with; integers, in any
+        numbering
+    certificate : a file for the proof, which `sdpbb verify` and `sdpbb.checker` check without this
+        package's engine. Bounds then count as far as the checker confirms them
+    parameters : tolerance, limits, seed, workers, and the numbers of the components
+    executor : any `concurrent.futures.Executor`, whose workers evaluate nodes instead of processes
+        of this machine, such as `client.get_executor()` of Dask or `MPIPoolExecutor` of mpi4py.
+        Needs workers = 1. The run does not shut it down
+    verbose : whether to show the progress table; in a notebook it is updated in place. All runs
+        are told to Python's `logging`, too, under the name "sdpbb"
+    arguments : single parameters, such as gap, time_limit, node_limit, memory_limit, seed, workers
+        and bounding (see `SolverParameters`); and of points what makes an `Instance` of them:
+        must_link, cannot_link, soft_must_link, soft_cannot_link, cluster_constraints, min_size,
+        max_size, sizes, min_weight, max_weight, weights, known_classes, missing, standardize,
+        as_points, name, and of a data frame
+        index_column, drop and weight_column (see `Instance.from_frame`). Pairs are row numbers from
+        0, or names of the rows of a frame
+
+    Returns
+    -------
+    Result; repeatable for a seed and one worker unless a time or memory limit, an interrupt, or a
+    time-limited assignment step (see `heuristics.parameters`) cuts in.
+
+    Raises
+    ------
+    TypeError
+        If there is no argument of a name.
+    InstanceError
+        If the instance is none, or the points and constraints make none.
+    ParameterError
+        If a parameter is outside of its domain, or an `Instance` is given together with what it
+        states itself.
+        If start does not keep the constraints; if there is a checkpoint already, none can be
+        written there, or another run is writing to it (`FileInUse`); if a certificate is asked for
+        of a gap below 1e-9, with constraints on clusters that are the user's own code, or where
+        none can be written or the checkpoint is; if the address of the Dask cluster is none. Also
+        if the instance has constraints on clusters that the engine asked for cannot keep, that a
+        checkpoint cannot hold, or that other processes cannot be sent.
+    BackendFailure
+        If the integer programming solver or a conic one fails, no worker process can be had, or
+        the Dask cluster cannot be reached or has no workers. A checkpoint is written first.
+    BackendUnavailable
+        If Dask is asked for and not installed.
+    CertificateError
+        If the certificate cannot be written in the end; the result is its attribute `result`.
+    Interrupted
+        (A KeyboardInterrupt.) After Ctrl-C, unless there is an interrupt of the caller's; the
+        result is its attribute `result`. A second Ctrl-C raises KeyboardInterrupt at once.
+    """
+    own = [*inspect.signature(solve).parameters][1:-1]
+    stated, asked = stated_run(instance, k, parameters, arguments, own)
+    order = None if certificate is None else _order(certificate)
+    watcher = _watcher(observer, verbose)
+    return solve_and_certify(stated, asked, watcher, interrupt, checkpoint, start, order, executor)
+
+
+def _watcher(observer: Observer, verbose: bool) -> Observer:
+    """Return the observer that tells the caller's, and the user of a notebook if that is asleep."""
+    if verbose:
+        return all_of(progress_table(), observer)
+    return announcement() if observer is ignore else observer
+
+
+def solve_and_certify(
+    instance: Instance,
+    parameters: SolverParameters | None = None,
+    observer: Observer = ignore,
+    interrupt: threading.Event | None = None,
+    checkpoint: FilePath | None = None,
+    start: ArrayLike | None = None,
+    order: CertificateOrder | None = None,
+    executor: Executor | None = None,
+) -> Result:
+    """Solve as `solve` does, with a `CertificateOrder` in place of a path."""
+    parameters = SolverParameters() if parameters is None else parameters
+    check_compatibility(instance, parameters, checkpoint)
+    check_executor(executor, parameters)
+    with reserved_checkpoint(checkpoint, new_file_problem):
+        if order is not None or parameters.certify:
+            parameters = parameters.for_certificates()
+            check_certifiable(instance, None if order is None else order.path, checkpoint)
+        first = None if start is None else checked_clustering(start, instance, "start")
+        return interruptible(
+            interrupt,
+            lambda stop: run(
+                Request(
+                    instance,
+                    parameters,
+                    all_of(log, observer),
+                    stop,
+                    checkpoint,
+                    order,
+                    start=first,
+                    executor=executor,
+                )
+            ),
+        )
+
+
+class Changes(TypedDict, total=False):
+    """Parameters that can be changed when a run is resumed (see `SolverParameters`)."""
+
+    time_limit: float
+    node_limit: int | None
+    memory_limit: float
+    workers: int
+    dask: str | None
+    mpi: bool
+
+
+def resume(
+    path: FilePath,
+    observer: Observer = ignore,
+    interrupt: threading.Event | None = None,
+    checkpoint: FilePath | None = None,
+    certificate: FilePath | None = None,
+    *,
+    executor: Executor | None = None,
+    verbose: bool = False,
+    more_time: float | None = None,
+    **changes: Unpack[Changes],
+) -> Result:
+    """Go on with a run from its checkpoint. A run that was finished is reported again.
+
+    Parameters
+    ----------
+    path : a checkpoint written by the same version of sdpbb
+    observer, interrupt : as for `solve`
+    checkpoint : a new file that is written to from now on; None for path
+    certificate : as for `solve`, of a run that was begun with one
+    executor, verbose : as for `solve`
+    more_time : seconds > 0 to run from now on, instead of a time limit, which counts the whole run
+    time_limit, node_limit, memory_limit, workers, dask, mpi : instead of those before. Limits are
+        for the whole run, including the seconds and nodes of before, so one that has ended the run
+        must be raised for it to resume. Each of workers, dask and mpi replaces the others
+
+    Raises
+    ------
+    ArchiveError
+        If there is no such checkpoint.
+    ParameterError, BackendFailure, BackendUnavailable, CertificateError, Interrupted
+        As for `solve`.
+    """
+    from sdpbb.runtime.archive.file import check_header
+
+    unknown = sorted(changes.keys() - Changes.__annotations__.keys())
+    if unknown:
+        raise TypeError(f"resume() cannot change {', '.join(unknown)}")
+    _check_more_time(more_time, changes)
+    check_header(path)  # what is no checkpoint at all is told first
+    watcher = _watcher(observer, verbose)
+    is_same = checkpoint is None or os.path.realpath(checkpoint) == os.path.realpath(path)
+    writable = output_problem if is_same else new_file_problem
+    written_to = path if checkpoint is None else checkpoint
+    with reserved_checkpoint(written_to, writable):
+        saved = read_checkpoint(path)
+        order = None
+        if certificate is not None:
+            check_certifiable(saved.instance, certificate, path, checkpoint)
+            check_begun_with_certificate(saved.parameters, certificate)
+            order = _order(certificate)
+        if more_time is not None:
+            changes["time_limit"] = saved.seconds + more_time
+        parameters = _with_changes(saved.parameters, changes)
+        check_executor(executor, parameters)
+        resumed = Resumed(
+            path=os.fspath(path),
+            n_nodes=0 if saved.search is None else saved.search.statistics.n_nodes,
+            n_open=0 if saved.search is None else saved.search.tree.n_open,
+            seconds=saved.seconds,
+        )
+        return interruptible(
+            interrupt,
+            lambda stop: run(
+                Request(
+                    saved.instance,
+                    parameters,
+                    all_of(log, watcher),
+                    stop,
+                    written_to,
+                    order,
+                    saved=saved,
+                    resumed=resumed,
+                    executor=executor,
+                )
+            ),
+        )
+
+
+def _order(certificate: FilePath) -> CertificateOrder:
+    """Return the order of a certificate. What writes them is imported where one is asked for."""
+    from sdpbb.run.certificates.writer import CertificateOrder
+
+    return CertificateOrder(certificate)
+
+
+def _check_more_time(more_time: float | None, changes: Changes) -> None:
+    if more_time is None:
+        return
+    if "time_limit" in changes:
+        raise wrong("more_time", more_time, "no time limit besides, which counts the whole run")
+    if not more_time > 0:
+        raise wrong("more_time", more_time, "seconds > 0")
+
+
+def _with_changes(parameters: SolverParameters, changes: Changes) -> SolverParameters:
+    values: dict[str, Any] = dict(changes)
+    if "workers" in changes:
+        values = {"dask": None, "mpi": False} | values
+    elif changes.get("dask") is not None:
+        values = {"workers": 1, "mpi": False} | values
+    elif changes.get("mpi"):
+        values = {"workers": 1, "dask": None} | values
+    return replace(parameters, **values)

@@ -1,0 +1,113 @@
+"""`verify_certificate`: a certificate checked against an instance."""
+
+from __future__ import annotations
+
+import inspect
+from io import BufferedReader
+from typing import Any, Unpack
+
+from threadpoolctl import threadpool_limits
+
+from sdpbb.checker.certificate import Certificate
+from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.verdict import CertificateVerdict
+from sdpbb.checker.verify import verify
+from sdpbb.errors import CertificateError
+from sdpbb.problem import Instance
+from sdpbb.problem.cluster_rules import CheckedConstraints, foreign_constraints
+from sdpbb.problem.stated import InstanceArguments, instance_of
+from sdpbb.runtime.files import FilePath, shown_path
+
+
+def verify_certificate(
+    path: FilePath,
+    instance: Any,
+    workers: int = 1,
+    *,
+    k: int | None = None,
+    **arguments: Unpack[InstanceArguments],
+) -> CertificateVerdict:
+    """Prove again, without the engine, what a certificate says of an instance.
+
+    Parameters
+    ----------
+    path : a file that `sdpbb.solve(certificate=...)` has written
+    instance : what was solved, as an `Instance`; or points alone, an array (n, d) or a data frame,
+        with the others as further arguments
+    workers : threads, each of which checks one subset at a time where the certificate is about
+        subsets
+    k : number of clusters, of points
+    arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
+
+    Returns
+    -------
+    sdpbb.CertificateVerdict: status, cost, lower_bound, gap, and what was checked. It says what is
+    proven, with the rounding of every number accounted for, and prints well.
+
+    Raises
+    ------
+    CertificateError
+        If the file cannot be read, is about another instance, or does not prove what it says; one
+        line names the file and the node and step. Also if the instance has constraints that
+        certificates do not cover: ones on clusters that are the user's own code.
+    TypeError
+        If there is no argument of a name.
+    InstanceError
+        If the instance is none, or the points and constraints make none.
+    """
+    own = [*inspect.signature(verify_certificate).parameters][2:-1]
+    instance = instance_of(instance, k, arguments, own, "verify_certificate")
+    name = shown_path(path)
+    if problem := unspoken(instance):
+        raise CertificateError(f"{name}: {problem}")
+    try:
+        # Two BLAS threads have been seen to slow small eigenvalue problems down by factors.
+        with _opened(path, name) as file, threadpool_limits(1):
+            return verdict_on(Certificate.load(file), instance, workers)
+    except OSError as error:
+        raise CertificateError(f"{name}: cannot be read ({error.strerror or error})") from None
+    except Rejected as error:
+        raise CertificateError(f"{name}: rejected: {error}") from None
+
+
+def _opened(path: FilePath, name: str) -> BufferedReader:
+    try:
+        return open(path, "rb")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CertificateError(f"{name}: cannot be read ({reason})") from None
+
+
+def unspoken(instance: Instance) -> str | None:
+    """Return why certificates cannot cover the instance, on one line, or None if they can.
+
+    Constraints of the user's own code are not covered.
+    """
+    foreign = foreign_constraints(instance.cluster_constraints)
+    if foreign:
+        return (
+            f"{foreign[0]} is a constraint of your own class, which certificates do not cover; "
+            "expected constraints of sdpbb only"
+        )
+    return None
+
+
+def verdict_on(
+    certificate: Certificate, instance: Instance, workers: int = 1
+) -> CertificateVerdict:
+    """Return what a certificate proves of an instance, all of whose constraints are covered.
+
+    Raises `Rejected`, as the checker does.
+    """
+    stated = CheckedConstraints.of(instance)
+    pairs = stated.must_link, stated.cannot_link
+    return verify(
+        certificate,
+        instance.points,
+        instance.k,
+        *pairs,
+        stated.rules,
+        workers,
+        instance.weights,
+        stated.soft,
+    )

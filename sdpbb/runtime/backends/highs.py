@@ -1,0 +1,170 @@
+"""HiGHS, through highspy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.errors import BackendFailure
+from sdpbb.runtime.backends.programme import (
+    BinaryProgramme,
+    MilpSolution,
+    MilpStatus,
+    checked_solution,
+    unit,
+)
+
+_STATUS = {
+    highspy.HighsModelStatus.kOptimal: MilpStatus.OPTIMAL,
+    highspy.HighsModelStatus.kInfeasible: MilpStatus.INFEASIBLE,
+    # Binary variables are bounded, so that only one of the two remains.
+    highspy.HighsModelStatus.kUnboundedOrInfeasible: MilpStatus.INFEASIBLE,
+    highspy.HighsModelStatus.kTimeLimit: MilpStatus.TIME_LIMIT,
+    highspy.HighsModelStatus.kInterrupt: MilpStatus.TIME_LIMIT,
+}
+_INTERRUPTIBLE = (
+    highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt,
+    highspy.cb.HighsCallbackType.kCallbackMipInterrupt,
+)
+
+
+class HighsModel:
+    """Binary programme held by HiGHS: one thread, no output, no optimality gap."""
+
+    def __init__(self, programme: BinaryProgramme) -> None:
+        self._programme = programme
+        self._columns = np.arange(programme.n_variables, dtype=np.int32)
+        self._highs = holding(converted(programme), mip_rel_gap=0.0, mip_abs_gap=0.0)
+
+    def minimise(
+        self,
+        objective: NDArray[np.float64],
+        warm_start: NDArray[np.float64] | None = None,
+        time_limit: float | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> MilpSolution:
+        """Minimise another objective over the same rows (`BinaryModel`).
+
+        Raises
+        ------
+        BackendFailure
+            If HiGHS ends without a verdict for another reason than time.
+        """
+        highs, count = self._highs, len(self._columns)
+        expect_ok(highs.clearSolver(), "discarding the last solve")
+        scale = unit(objective)
+        expect_ok(highs.changeColsCost(count, self._columns, objective / scale), "changing costs")
+        # Of integer programmes HiGHS counts the time of each run; of linear ones that of all.
+        limit = highspy.kHighsInf if time_limit is None else time_limit
+        expect_ok(highs.setOptionValue("time_limit", limit), "option time_limit")
+        if warm_start is not None:
+            values = np.asarray(warm_start, dtype=np.float64)
+            expect_ok(highs.setSolution(count, self._columns, values), "warm start")
+        run(highs, stop)
+        verdict = highs.getModelStatus()
+        if verdict not in _STATUS:
+            raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")
+        status, info = _STATUS[verdict], highs.getInfo()
+        if status is MilpStatus.INFEASIBLE:
+            return MilpSolution(status, None, np.inf, np.inf)
+        found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        if status is MilpStatus.OPTIMAL and not found:
+            raise BackendFailure("HiGHS: optimal without a feasible solution")
+        x = np.array(highs.getSolution().col_value) if found else None
+        return checked_solution(self._programme, objective, status, x, scale * info.mip_dual_bound)
+
+
+class _SilentHighs(highspy.Highs):
+    """HiGHS that prints nothing, its name and version included."""
+
+    def __init__(self) -> None:
+        highspy.Highs.__init__(self)
+
+    def enableCallbacks(self) -> None:  # noqa: N802
+        # Called by the constructor of highspy 1.16, which prints the name and version there unless
+        # output is off before. Standard output may be a result, or a worker's channel.
+        self.silent()
+        highspy.Highs.enableCallbacks(self)
+
+
+def holding(lp: highspy.HighsLp, **options: float | str) -> highspy.Highs:
+    """Return HiGHS with a programme loaded: one thread, no output, and these options."""
+    highs = _SilentHighs()
+    always: dict[str, bool | int | float | str] = {
+        "output_flag": False,
+        "threads": 1,
+        "parallel": "off",
+    }
+    for option, value in {**always, **options}.items():
+        expect_ok(highs.setOptionValue(option, value), f"option {option}")
+    expect_ok(highs.passModel(lp), "passing the model")
+    return highs
+
+
+def run(highs: highspy.Highs, stop: Callable[[], bool] | None = None) -> None:
+    """Solve what HiGHS holds; BackendFailure if that ends with an error.
+
+    stop : asked between steps of the simplex method and nodes of a tree, not by presolve; once it
+        is true the solve ends, as one interrupted
+    """
+    if stop is None:
+        _run(highs)
+        return
+    asked = stop
+
+    def look(kind: Any, message: str, data: Any, answer: Any, user: Any) -> None:
+        # Without an answer HiGHS goes on; of logging calls there is none.
+        if answer is not None and asked():
+            answer.user_interrupt = True
+
+    highs.setCallback(look, None)
+    for kind in _INTERRUPTIBLE:
+        highs.startCallback(kind)
+    try:
+        _run(highs)
+    finally:
+        for kind in _INTERRUPTIBLE:
+            highs.stopCallback(kind)
+        highs.setCallback(None, None)
+
+
+def _run(highs: highspy.Highs) -> None:
+    outcome = highs.run()
+    if outcome == highspy.HighsStatus.kError:
+        # A process has one pool of HiGHS threads. Where other code has made a larger one, HiGHS
+        # refuses a limit of one thread; 0 accepts the pool, which "parallel" leaves idle.
+        expect_ok(highs.setOptionValue("threads", 0), "option threads")
+        outcome = highs.run()
+    if outcome == highspy.HighsStatus.kError:
+        # The presolve of HiGHS 1.15 ends some small set partitioning programmes with an error.
+        expect_ok(highs.setOptionValue("presolve", "off"), "option presolve")
+        outcome = highs.run()
+        expect_ok(highs.setOptionValue("presolve", "choose"), "option presolve")
+    if outcome == highspy.HighsStatus.kError:
+        raise BackendFailure("HiGHS: the solve ended with an error")
+
+
+def converted(programme: BinaryProgramme) -> highspy.HighsLp:
+    """Return the programme as HiGHS takes it."""
+    rows, columns = programme.matrix.shape
+    lp = highspy.HighsLp()
+    lp.num_row_, lp.num_col_ = rows, columns
+    lp.col_cost_ = programme.objective
+    lp.col_lower_, lp.col_upper_ = np.zeros(columns), np.ones(columns)
+    lp.integrality_ = [highspy.HighsVarType.kInteger] * columns
+    lp.row_lower_, lp.row_upper_ = programme.lower, programme.upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = programme.matrix.indptr
+    lp.a_matrix_.index_ = programme.matrix.indices
+    lp.a_matrix_.value_ = programme.matrix.data.astype(np.float64)
+    return lp
+
+
+def expect_ok(status: highspy.HighsStatus, what: str) -> None:
+    """Raise BackendFailure if HiGHS has refused a call."""
+    if status == highspy.HighsStatus.kError:
+        raise BackendFailure(f"HiGHS refused: {what}")

@@ -1,0 +1,514 @@
+"""Declarations of parameters: type, domain, default, help and reason of each, in one place.
+
+    @dataclass(frozen=True)
+    class AdmmParameters(Parameters):
+        sweeps: int = parameter(4, "Passes of dual coordinate ascent per iteration.", ge=1)
+
+Checks of values, options of the command line, files of parameters in TOML and the reference page
+follow from them. Light: nothing is imported that compiles.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import json
+import math
+import numbers
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from sdpbb.errors import ParameterError
+from sdpbb.runtime.files import FilePath
+
+LARGEST_INTEGER = 2**31 - 1
+"""Largest absolute value of an integer unless another is declared: times the number of blocks it
+still fits the integers of compiled code."""
+
+_INTEGER = re.compile(r"[+-]?\d{1,40}", re.ASCII)
+_NUMBER = re.compile(
+    r"[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)", re.ASCII | re.IGNORECASE
+)
+
+ELSEWHERE = {
+    "labels": ("known_classes", "start"),
+    "n_clusters": ("k",),
+    "n_jobs": ("workers",),
+    "random_state": ("seed",),
+    "sample_weight": ("weights",),
+    "scale": ("standardize",),
+    "size_max": ("max_size",),
+    "size_min": ("min_size",),
+    "y": ("known_classes",),
+}
+"""Names that other packages have for arguments, each with the names that they may have here."""
+
+MOST_LISTED = 12
+"""Number of known names that a message lists."""
+
+
+def parameter(
+    default: Any = MISSING,
+    help: str = "",
+    *,
+    reason: str = "",
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
+    infinite: bool = False,
+    unit: str = "",
+    largest: int = LARGEST_INTEGER,
+) -> Any:
+    """Declare a field of a `Parameters` class.
+
+    Parameters
+    ----------
+    default : the default value, or a function that makes it; left out where there is none
+    help : what the parameter is, for help texts and the reference page
+    reason : why the default and the domain are what they are
+    ge, gt, le, lt : bounds of a number: >=, >, <=, <
+    infinite : whether a number may be inf
+    unit : of a number, for messages ("seconds > 0"); of a text or an object, a description of it
+    largest : largest absolute value of an integer: larger ones do not fit where it is stored
+    """
+    domain = Domain(ge, gt, le, lt, infinite, unit, largest)
+    metadata = {"help": help, "reason": reason, "domain": domain}
+    if callable(default):
+        return dataclasses.field(default_factory=default, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """Base of frozen dataclasses whose fields are declared by `parameter`.
+
+    Values are checked when an object is made, and stored as plain numbers: NumPy's scalars as
+    Python's, lists as tuples. True is no number.
+
+    Raises
+    ------
+    ParameterError
+        One line that begins with the name of the field and " = ".
+    """
+
+    def __post_init__(self) -> None:
+        for name, declaration in own_declarations(type(self)).items():
+            object.__setattr__(self, name, declaration.checked(getattr(self, name)))
+        self.check_combination()
+
+    def check_combination(self) -> None:
+        """Raise a ParameterError if fields that are right by themselves do not go together."""
+
+    def updated(self, values: Mapping[str, Any]) -> Self:
+        """Return the same parameters with other values.
+
+        Parameters
+        ----------
+        values : by name; those of components nested, or by path, as in {"sdp.root.iterations": 9}
+
+        Raises
+        ------
+        ParameterError
+            One line that begins with the path of a parameter: there is none of that name, or its
+            value is outside of its domain.
+        """
+        own = own_declarations(type(self))
+        changes: dict[str, Any] = {}
+        nested: dict[str, dict[str, Any]] = {}
+        for path, value in values.items():
+            name, _, rest = path.partition(".")
+            is_component = isinstance(getattr(self, name, None), Parameters)
+            if name not in own or (rest and not is_component):
+                raise ParameterError(f"{path}: unknown parameter; {did_you_mean(name, own)}")
+            if rest or (is_component and isinstance(value, Mapping)):
+                nested.setdefault(name, {}).update({rest: value} if rest else value)
+            else:
+                changes[name] = value
+        for name, part in nested.items():
+            try:
+                changes[name] = getattr(self, name).updated(part)
+            except ParameterError as error:
+                raise ParameterError(f"{name}.{error}") from None
+        return dataclasses.replace(self, **changes)
+
+    @classmethod
+    def load(cls, path: FilePath) -> Self:
+        """Read parameters from a TOML file; those that it does not name keep their defaults.
+
+        Raises
+        ------
+        ParameterError
+            One line that begins with the name of the file.
+        """
+        return cls.load_stated(path)[0]
+
+    @classmethod
+    def load_stated(cls, path: FilePath) -> tuple[Self, frozenset[str]]:
+        """Read parameters as `load` does; return them with the names that the file states.
+
+        The names are those of parameters and of components.
+        """
+        import tomllib
+
+        from sdpbb.runtime.files import shown_path
+
+        try:
+            with open(path, "rb") as file:
+                values = tomllib.load(file)
+            return cls().updated(values), frozenset(values)
+        except OSError as error:
+            problem = error.strerror or str(error)
+        except ParameterError as error:
+            problem = str(error)
+        except (ValueError, RecursionError) as error:  # also of thousands of digits or brackets
+            problem = f"{error}; expected TOML"
+        raise ParameterError(f"{shown_path(path)}: {problem}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return nested plain values."""
+        return dataclasses.asdict(self)
+
+    def to_toml(self) -> str:
+        """Return a TOML file that `load` reads, with the help texts as comments."""
+        lines = []
+        for declaration, value in declared_values(self):
+            wrapped = textwrap.wrap(declaration.help, 90)
+            comment = [f"# {line}" for line in wrapped]
+            name = declaration.name
+            if isinstance(value, Parameters):
+                lines += ["", *comment, f"[{declaration.path}]"]
+            elif value is None:
+                lines += [*comment, f"# {name} = None: leave it out"]
+            else:
+                lines += [*comment, f"{name} = {_toml(value)}"]
+        return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Values that a number, or another value, may have; see `parameter`."""
+
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    infinite: bool = False
+    unit: str = ""
+    largest: int = LARGEST_INTEGER
+
+    def phrase(self, kind: Any) -> str:
+        """Return the values of a type in words, as messages say them."""
+        if kind is int or kind is float:
+            return self._number_phrase(kind)
+        if kind is bool:
+            return "True or False"
+        if get_origin(kind) is Literal:
+            return f"one of {', '.join(get_args(kind))}"
+        if get_origin(kind) is tuple:
+            return self.unit or f"a tuple of {'integers' if _item(kind) is int else 'texts'}"
+        return self.unit or ("a text" if kind is str else f"a {_class_of(kind).__name__}")
+
+    def read(self, kind: Any, value: Any) -> tuple[Any, str]:
+        """Return the value as the type has it, and "" or what was expected instead of it."""
+        if kind is int or kind is float:
+            return self._read_number(kind, value)
+        if get_origin(kind) is tuple:
+            items = value.tolist() if isinstance(value, np.ndarray) else value
+            if not isinstance(items, (tuple, list)):
+                return value, self.phrase(kind)
+            read = [self.read(_item(kind), item) for item in items]
+            problems = [problem for _, problem in read if problem]
+            return tuple(item for item, _ in read), self.phrase(kind) if problems else ""
+        if kind is bool and isinstance(value, np.bool_):
+            value = bool(value)
+        if get_origin(kind) is Literal:
+            is_right = isinstance(value, str) and value in get_args(kind)
+        else:
+            is_right = isinstance(value, _class_of(kind)) and not (kind is str and not value)
+        return value, "" if is_right else self.phrase(kind)
+
+    def _number_phrase(self, kind: type) -> str:
+        low, high = self.ge if self.gt is None else self.gt, self.le if self.lt is None else self.lt
+        noun = self.unit or ("an integer" if kind is int else "a number")
+        if low is not None and high is not None:
+            if self.gt is None and self.lt is None:
+                return f"{noun} from {_short(low)} to {_short(high)}"
+            left, right = "[" if self.gt is None else "(", "]" if self.lt is None else ")"
+            return f"{noun} in {left}{_short(low)}, {_short(high)}{right}"
+        if kind is float and not self.infinite and not self.unit:
+            noun = "a finite number"
+        signs = {">=": self.ge, ">": self.gt, "<=": self.le, "<": self.lt}
+        return noun + "".join(
+            f" {s} {_short(bound)}" for s, bound in signs.items() if bound is not None
+        )
+
+    def _read_number(self, kind: type, value: Any) -> tuple[Any, str]:
+        number = as_integer(value) if kind is int else as_number(value)
+        if number is None or not self._holds(number):
+            return value, self._number_phrase(kind)
+        if kind is int and abs(number) > self.largest:
+            bits = (self.largest + 1).bit_length() - 1
+            if self.largest != LARGEST_INTEGER:
+                return value, f"an integer below 2^{bits}"
+            absolute = " in absolute value" if self.ge is None else ""
+            return value, f"an integer of at most {LARGEST_INTEGER}{absolute}"
+        return number, ""
+
+    def _holds(self, number: float) -> bool:
+        if number != number:  # nan
+            return False
+        return (
+            (self.infinite or abs(number) != math.inf)
+            and (self.ge is None or number >= self.ge)
+            and (self.gt is None or number > self.gt)
+            and (self.le is None or number <= self.le)
+            and (self.lt is None or number < self.lt)
+        )
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """Declaration of one parameter.
+
+    path : its name, after those of the components that it is part of: "sdp.root.iterations"
+    default : MISSING where there is none
+    """
+
+    path: str
+    annotation: Any
+    default: Any
+    help: str
+    reason: str
+    domain: Domain
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition(".")[2]
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """The types of values, without None."""
+        if get_origin(self.annotation) not in (Union, UnionType):
+            return (self.annotation,)
+        return tuple(kind for kind in get_args(self.annotation) if kind is not NoneType)
+
+    @property
+    def is_optional(self) -> bool:
+        return NoneType in get_args(self.annotation)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words of a Literal; empty for other types."""
+        literals = (kind for kind in self.kinds if get_origin(kind) is Literal)
+        return tuple(word for kind in literals for word in get_args(kind))
+
+    @property
+    def expected(self) -> str:
+        """The domain in words: "an integer >= 1, or None"."""
+        return self._or_none(map(self.domain.phrase, self.kinds))
+
+    def checked(self, value: Any) -> Any:
+        """Return the value as its type has it.
+
+        Raises
+        ------
+        ParameterError
+            If it is outside of the domain.
+        """
+        if value is None and self.is_optional:
+            return None
+        problems = []
+        for kind in self.kinds:
+            plain, problem = self.domain.read(kind, value)
+            if not problem:
+                return plain
+            problems.append(problem)
+        raise wrong(self.name, value, self._or_none(problems))
+
+    def from_text(self, text: str) -> Any:
+        """Return the value that a text stands for.
+
+        Numbers and words are read as they are, and so are true, false and none; integers of a list
+        have commas between them, texts semicolons.
+
+        Raises
+        ------
+        ParameterError
+            If it stands for no value of the domain.
+        """
+        words: dict[str, Any] = {word.lower(): word for word in self.choices}
+        words |= {"none": None} if self.is_optional else {}
+        words |= {"true": True, "false": False} if bool in self.kinds else {}
+        value: Any = text
+        if text.lower() in words:
+            value = words[text.lower()]
+        elif {int, float} & {*self.kinds} and _INTEGER.fullmatch(text):
+            value = int(text)
+        elif float in self.kinds and _NUMBER.fullmatch(text):
+            value = float(text)
+        elif tuple[int, ...] in self.kinds and all(map(_INTEGER.fullmatch, text.split(","))):
+            value = tuple(map(int, text.split(",")))
+        elif tuple[str, ...] in self.kinds:
+            value = tuple(name.strip() for name in text.split(";"))
+        elif not any(map(_has_text, self.kinds)):
+            raise ParameterError(f"{self.name} = {text}: available in Python only")
+        elif str not in self.kinds:
+            expected = self.expected.replace("True or False", "true or false")
+            expected = expected.replace("a tuple of integers", "integers between commas")
+            shown = str if text.isprintable() else repr
+            raise wrong(self.name, text, expected.replace("None", "none"), shown)
+        return self.checked(value)
+
+    def _or_none(self, phrases: Iterable[str]) -> str:
+        return " or ".join(dict.fromkeys(phrases)) + (", or None" if self.is_optional else "")
+
+
+def own_declarations(kind: type[Parameters]) -> dict[str, Declaration]:
+    """Return the declarations of a class by name, in order, without those inside its components."""
+    key: Any = kind  # a class is hashable, which mypy does not see of type[...]
+    return _own_declarations(key)
+
+
+@functools.cache
+def _own_declarations(kind: type[Parameters]) -> dict[str, Declaration]:
+    types = get_type_hints(kind)
+    return {
+        field.name: Declaration(
+            field.name,
+            types[field.name],
+            field.default if field.default_factory is MISSING else field.default_factory(),
+            field.metadata.get("help", ""),
+            field.metadata.get("reason", ""),
+            field.metadata.get("domain", Domain()),
+        )
+        for field in dataclasses.fields(kind)
+    }
+
+
+def declared_values(parameters: Parameters) -> Iterator[tuple[Declaration, Any]]:
+    """Yield every declaration with its value in parameters, components included.
+
+    Before the components come the parameters beside them, after each its own. Paths are full.
+    """
+    return _declared_values(parameters, type(parameters)(), "")
+
+
+def declarations(kind: type[Parameters]) -> Iterator[Declaration]:
+    """Yield the declarations of a class in the order of `declared_values`."""
+    return (declaration for declaration, _ in declared_values(kind()))
+
+
+def did_you_mean(name: str, known: Iterable[str], listed_by: str = "") -> str:
+    """Return the end of a message on an unknown name: what may be meant, or what there is.
+
+    listed_by : what lists all known names; they are listed themselves where there are few
+    """
+    known = list(known)
+    if name == "metric" and name not in known:
+        return (
+            "distances are Euclidean; for cosine distances, normalise the rows before "
+            "(sklearn.preprocessing.normalize)"
+        )
+    meant = [other for other in ELSEWHERE.get(name, ()) if other in known]
+    meant = meant or difflib.get_close_matches(name, known, n=1)
+    if meant:
+        return f"did you mean {' or '.join(meant)}?"
+    if listed_by and len(known) > MOST_LISTED:
+        return f"expected one of {', '.join(known[:MOST_LISTED])}, ...; see {listed_by}"
+    return f"expected {', '.join(known)}"
+
+
+def as_number(value: object) -> float | None:
+    """Return a real number, NumPy's included, as a float; None for all else."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond all floats
+        return None
+
+
+def as_integer(value: object) -> int | None:
+    """Return an integer, NumPy's included, as an int; None for all else."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        return None
+    return int(value)
+
+
+def wrong(
+    parameter: str, value: object, expected: str, text: Callable[[object], str] = repr
+) -> ParameterError:
+    """Return the error that says in one line the value of a parameter and what was expected."""
+    shown = value_text(value, text)
+    shown = " ".join((shown if len(shown) <= 60 else f"{shown[:57]}...").split())
+    return ParameterError(f"{parameter} = {shown}: expected {expected}")
+
+
+def value_text(value: object, text: Callable[[object], str] = repr) -> str:
+    """Return any value as text.
+
+    Python does not write integers of thousands of digits: they are written in hexadecimal digits,
+    and a value that holds one as its type.
+    """
+    try:
+        return text(value)
+    except ValueError:
+        if isinstance(value, int):
+            return hex(value)
+        return f"{type(value).__name__} with thousands of digits"
+
+
+def _declared_values(
+    parameters: Parameters, defaults: Parameters, prefix: str
+) -> Iterator[tuple[Declaration, Any]]:
+    own = own_declarations(type(parameters)).values()
+    for declaration in sorted(own, key=lambda each: _is_component(parameters, each)):
+        name = declaration.name
+        value, default = getattr(parameters, name), getattr(defaults, name)
+        path = prefix + name
+        yield dataclasses.replace(declaration, path=path, default=default), value
+        if isinstance(value, Parameters):
+            yield from _declared_values(value, default, f"{path}.")
+
+
+def _is_component(parameters: Parameters, declaration: Declaration) -> bool:
+    return isinstance(getattr(parameters, declaration.name), Parameters)
+
+
+def _item(kind: Any) -> Any:
+    """Return the type of the items of a tuple[item, ...]."""
+    return get_args(kind)[0]
+
+
+def _class_of(kind: Any) -> type:
+    """Return the class of the values of a type.
+
+    Of Callable[..., Any] it is Callable, of Any object.
+    """
+    return object if kind is Any else get_origin(kind) or kind
+
+
+def _has_text(kind: Any) -> bool:
+    """Return whether values of a type can be written in an option of the command line."""
+    return kind in (int, float, bool, str) or get_origin(kind) in (Literal, tuple)
+
+
+def _short(number: float) -> str:
+    """Return a bound as people write it: 1e-6, not 1e-06."""
+    return re.sub(r"e([+-])0*", lambda found: f"e{found[1].strip('+')}", f"{number:.10g}")
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value).lower()

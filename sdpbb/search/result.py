@@ -1,0 +1,389 @@
+"""Result of a run: solution status, reason of termination, statistics."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.problem import Infeasibility, Origin, Partition, SoftViolations
+from sdpbb.runtime.markup import Markup, card, grid
+from sdpbb.runtime.values import (
+    finite_or_none,
+    json_text,
+    pandas_module,
+    percent_up,
+    rounded_down,
+    shortened,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sdpbb.problem.conflict import Conflict
+
+# The least relative gap that double precision is trusted to tell from none. Asking for less means
+# asking for this.
+PRECISION = 1e-12
+# Part of a cost by which sums in another order may differ from it, and proven bounds be above it.
+ROUNDING = 1e-9
+
+# Features and clusters whose means a notebook shows, and letters of a feature's name there.
+MOST_IN_CARD, LONGEST_NAME = 10, 40
+
+
+class SolutionStatus(Enum):
+    """Solution status: what a run has proven."""
+
+    OPTIMAL = "optimal"
+    """The clustering keeps every constraint, and a valid lower bound lies within the gap asked for
+    (PRECISION if less was asked for)."""
+    FEASIBLE = "feasible"
+    """The clustering keeps every constraint; the valid lower bound leaves a gap."""
+    INFEASIBLE = "infeasible"
+    """It is proven that no clustering keeps the constraints."""
+    UNKNOWN = "unknown"
+    """Neither a clustering nor a proof that there is none."""
+
+
+class Termination(Enum):
+    """Reason of termination."""
+
+    GAP_CLOSED = "gap_closed"
+    PROVEN_INFEASIBLE = "proven_infeasible"
+    TIME_LIMIT = "time_limit"
+    NODE_LIMIT = "node_limit"
+    MEMORY_LIMIT = "memory_limit"
+    WORKERS_LOST = "workers_lost"
+    """Nothing is left but nodes that ended their workers twice."""
+    PRECISION = "precision"
+    """What can be shown in double precision leaves a gap: costs are too small beside the squares
+    of distances, or a certificate cannot show what was proven."""
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics of a run: time, nodes, iterations, figures of the root.
+
+    n_nodes counts the nodes whose evaluation was finished; root_lower_bound, root_gap and
+    root_seconds are those of the first, when it was left (None if it never was). n_fixed counts the
+    pairs that were fixed, n_lost the nodes given up because they ended two workers, n_subsets the
+    subsets that were bounded for a decomposition of the root, n_lost_subsets those of them that
+    were given up because they ended two workers.
+    """
+
+    wall_seconds: float
+    n_nodes: int
+    n_blocks: int = 0
+    n_iterations: int = 0
+    n_fixed: int = 0
+    n_lost: int = 0
+    root_lower_bound: float | None = None
+    root_gap: float | None = None
+    root_seconds: float | None = None
+    n_subsets: int = 0
+    n_lost_subsets: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """Result of a run.
+
+    Attributes
+    ----------
+    status, termination : what is proven; why the run stopped
+    partition, objective : the best clustering found and its cost, or None: its sum of squares, plus
+        the weights of the soft constraints that it violates
+    lower_bound : proven to be at most the optimum (up to its last digits where the two meet); None
+        for an infeasible instance
+    gap : (objective - lower_bound) / objective, at least 0; None without a clustering
+    infeasibility : the proof, for an infeasible instance
+    statistics, parameters, version : what it took and what it was asked
+    conflict : for an infeasible instance, constraints that cannot hold together, in the user's
+        words; None if only the search as a whole is a proof
+    soft : of the clustering, the soft constraints that it violates and the parts of its cost; None
+        without a clustering or soft constraints
+    notes : a line for each thing that was done otherwise than asked, or left out of the bounds
+    centers : (k, d) the means of the clusters 0, ..., k - 1 in the user's units, weighted where
+        points are; None without a clustering
+    k : number of clusters that was asked for
+    origin : what the user calls the rows and columns, and the files that they are from
+    labels, sizes : (n,) the clusters of the points, and (k,) the numbers of points of clusters;
+        None without a clustering. Clusters are numbered 0, 1, ... by their first points, so that
+        the same clustering always has the same labels
+
+    Raises
+    ------
+    ValueError
+        For a combination that cannot be: a result cannot claim what its fields do not show.
+    """
+
+    status: SolutionStatus
+    termination: Termination
+    partition: Partition | None
+    objective: float | None
+    lower_bound: float | None
+    gap: float | None
+    statistics: Statistics
+    infeasibility: Infeasibility | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    version: str = ""
+    conflict: Conflict | None = None
+    soft: SoftViolations | None = None
+    centers: NDArray[np.float64] | None = field(default=None, compare=False)
+    notes: tuple[str, ...] = ()
+    k: int | None = None
+    origin: Origin = field(default_factory=Origin, compare=False)
+
+    def __post_init__(self) -> None:
+        has_clustering = self.partition is not None
+        claims_clustering = self.status in (SolutionStatus.OPTIMAL, SolutionStatus.FEASIBLE)
+        closed = self.termination is Termination.GAP_CLOSED
+        infeasible = self.status is SolutionStatus.INFEASIBLE
+        if has_clustering != claims_clustering or has_clustering != (self.objective is not None):
+            raise ValueError(f"status {self.status.value} with partition {self.partition!r}")
+        if closed != (self.status is SolutionStatus.OPTIMAL):
+            raise ValueError(f"status {self.status.value} stopped by {self.termination.value}")
+        if infeasible != (self.termination is Termination.PROVEN_INFEASIBLE):
+            raise ValueError(f"status {self.status.value} stopped by {self.termination.value}")
+        if infeasible != (self.infeasibility is not None):
+            raise ValueError("an infeasible result, and no other, carries its proof")
+        if self.lower_bound is None and not infeasible:
+            raise ValueError("only an infeasible instance has no lower bound")
+        if has_clustering and not self.lower_bound <= self.objective:  # type: ignore[operator]
+            raise ValueError(f"lower bound {self.lower_bound} above the cost {self.objective}")
+        if closed and not (self.gap is not None and self.gap <= max(self.gap_asked, PRECISION)):
+            raise ValueError(f"optimal with gap {self.gap}, asked for {self.gap_asked}")
+
+    @property
+    def labels(self) -> Any:
+        """The clusters (n,) of the points, numbered by their first points; None without any.
+
+        They are an array, or of a pandas data frame a Series with its index.
+        """
+        if self.partition is None or self.origin.index is None:
+            return None if self.partition is None else self.partition.labels
+        return self.to_pandas()["cluster"]
+
+    @property
+    def sizes(self) -> NDArray[np.intp] | None:
+        """The numbers of points (k,) of the clusters 0, 1, ...; None without a clustering."""
+        return None if self.partition is None else self.partition.sizes
+
+    @property
+    def cost_name(self) -> str:
+        """Name of the objective: "sum of squares", or "cost" with soft constraints."""
+        return "sum of squares" if self.soft is None else "cost"
+
+    @property
+    def gap_asked(self) -> float:
+        """The tolerance of the run."""
+        return float(self.parameters.get("gap", 0.0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON; numbers that are not finite become None.
+
+        `names`, those of the points, `features`, `data` and `constraints`, the paths of files, and
+        `dropped`, the rows that were left out, are among them where there are any, and `soft` where
+        the instance has soft constraints.
+        """
+        statistics = asdict(self.statistics)
+        values = {
+            "status": self.status.value,
+            "termination": self.termination.value,
+            "objective": self.objective,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "k": self.k,
+            "labels": None if self.partition is None else self.partition.labels.tolist(),
+            "sizes": None if self.sizes is None else self.sizes.tolist(),
+            "centers": None if self.centers is None else self.centers.tolist(),
+            **names_of(self.origin),
+            **statistics,
+            "infeasibility": None if self.infeasibility is None else self.infeasibility.to_dict(),
+            "conflict": None if self.conflict is None else self.conflict.to_dict(),
+            "notes": list(self.notes),
+            "parameters": self.parameters,
+            "version": self.version,
+        }
+        if self.soft is not None:
+            values["soft"] = self.soft.to_dict()
+        return {key: finite_or_none(value) for key, value in values.items()}
+
+    def to_json(self) -> str:
+        """Return `to_dict()` as one JSON object, one line per key: what `--json` writes."""
+        return json_text(self.to_dict())
+
+    def to_row(self) -> dict[str, Any]:
+        """Return a row of a table: what is proven, what it took and what was asked.
+
+        Values are plain, and without labels. The numbers of the components (`SolverParameters.sdp`,
+        ...) are left out.
+        """
+        asked = {
+            "gap_asked" if name == "gap" else name: value
+            for name, value in self.parameters.items()
+            if not isinstance(value, dict)
+        }
+        values = {
+            "status": self.status.value,
+            "termination": self.termination.value,
+            "objective": self.objective,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "n_clusters": None if self.partition is None else self.partition.n_clusters,
+            **asdict(self.statistics),
+            "infeasibility": None if self.infeasibility is None else str(self.infeasibility),
+            "notes": "; ".join(self.notes),
+            **asked,
+            "version": self.version,
+        }
+        return {key: finite_or_none(value) for key, value in values.items()}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the clusters of the points: a row for each, named as the user does.
+
+        The only column is `cluster`; `frame.join(result.to_pandas())` adds it to the data frame
+        that was clustered. (`to_row` is what a table of several runs has of this one.)
+
+        Raises
+        ------
+        ValueError
+            Without a clustering.
+        BackendUnavailable
+            Without pandas.
+        """
+        if self.partition is None:
+            raise ValueError(f"the result is {self.status.value}: there are no clusters of rows")
+        return clusters_in_pandas({"cluster": self.partition}, self.origin)
+
+    def __str__(self) -> str:
+        statistics = self.statistics
+        nodes = f"{statistics.n_nodes} node{'' if statistics.n_nodes == 1 else 's'}"
+        taken = f"{statistics.wall_seconds:.2f} s, {nodes}"
+        if self.infeasibility is not None:
+            return f"infeasible ({taken}): {self.conflict or self.infeasibility}"
+        assert self.lower_bound is not None
+        bound = f"lower bound {rounded_down(self.lower_bound, 10)}"
+        if self.termination is not Termination.GAP_CLOSED:
+            taken = f"{taken}, stopped: {self.termination.value.replace('_', ' ')}"
+        if self.objective is None:
+            return f"unknown: {bound} ({taken})"
+        return (
+            f"{self.status.value}: {self.cost_name} {self.objective:.10g}, "
+            f"{bound}, gap {percent_up(self.gap)} ({taken})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return a table, as notebooks show it."""
+        stopped = self.termination.value.replace("_", " ")
+        facts: list[tuple[str, str | Markup]] = [("Status", f"{self.status.value} ({stopped})")]
+        if self.objective is not None:
+            facts.append((self.cost_name.capitalize(), f"{self.objective:.10g}"))
+        if self.partition is not None:
+            facts.append(("Clusters", str(self.partition)))
+        if self.centers is not None and max(self.centers.shape) <= MOST_IN_CARD:
+            facts.append(("Means", self._means(self.centers)))
+        if self.lower_bound is not None:
+            facts.append(("Lower bound", rounded_down(self.lower_bound, 10)))
+        if self.gap is not None:
+            facts.append(("Gap", percent_up(self.gap)))
+        facts.append(("Nodes", str(self.statistics.n_nodes)))
+        facts.append(("Time", f"{self.statistics.wall_seconds:.2f} s"))
+        facts += [("Note", note) for note in self.notes]
+        why = str(self.conflict or self.infeasibility or "")
+        return card("Result of a run", facts, why)
+
+    def _means(self, centers: NDArray[np.float64]) -> Markup:
+        """Return the table of the means of clusters by feature."""
+        k, d = centers.shape
+        names = self.origin.feature_names or tuple(f"feature {j}" for j in range(1, d + 1))
+        rows = [["", *(f"cluster {c}" for c in range(k))]]
+        for name, column in zip(names, centers.T, strict=True):
+            rows.append([shortened(name, LONGEST_NAME), *(f"{value:.5g}" for value in column)])
+        return grid(rows)
+
+    def __repr__(self) -> str:
+        told = [self.status.value]
+        if self.infeasibility is not None:
+            told.append(str(self.conflict.heading if self.conflict else self.infeasibility))
+        if self.objective is not None:
+            told.append(f"{self.cost_name} {self.objective:.6g}")
+        if self.gap is not None:
+            told.append(f"gap {percent_up(self.gap)}")
+        elif self.lower_bound is not None:
+            told.append(f"lower bound {rounded_down(self.lower_bound, 6)}")
+        if self.partition is not None:
+            told.append(str(self.partition))
+        return f"<Result: {', '.join(told)}>"
+
+
+def names_of(origin: Origin) -> dict[str, Any]:
+    """Return what the user calls the rows, columns and files, as far as they have names."""
+    named = {
+        "names": list(origin.row_names or ()),
+        "features": list(origin.feature_names),
+        "data": origin.data_path,
+        "constraints": origin.constraints_path,
+        "dropped": list(origin.dropped_rows),
+    }
+    return {key: value for key, value in named.items() if value}
+
+
+def clusters_in_pandas(columns: dict[str, Partition], origin: Origin) -> pd.DataFrame:
+    """Return a data frame with a row for each point, and labels as columns.
+
+    Raises
+    ------
+    BackendUnavailable
+        Without pandas.
+    """
+    pandas = pandas_module("labels, an array")
+    index: Any = origin.index
+    if index is None:
+        (first, *_) = columns.values()
+        index = pandas.Index(row_ids(origin, len(first.labels)), name=origin.index_name or None)
+    labels = {name: partition.labels for name, partition in columns.items()}
+    return pandas.DataFrame(labels, index=index)
+
+
+def row_ids(origin: Origin, n_points: int) -> list[Any]:
+    """Return the names of the points, or else their positions in the data, from 0."""
+    if origin.row_names is not None:
+        return list(origin.row_names)
+    positions = np.arange(n_points) if origin.kept_rows is None else origin.kept_rows
+    return list(positions.tolist())
+
+
+def bound_below(lower: float, upper: float) -> float:
+    """Return a proven lower bound on a least cost, lowered to the cost of a clustering if needed.
+
+    Raises
+    ------
+    AssertionError
+        If the bound is above this cost by more than rounding: then the bound is wrong, or the
+        clustering violates a constraint.
+    """
+    if lower > upper * (1.0 + ROUNDING):
+        raise AssertionError(
+            f"the lower bound {lower!r} is above the cost {upper!r} of a clustering: the bound is "
+            "wrong, or a constraint on clusters allows a set and forbids a part of it"
+        )
+    return min(lower, upper)
+
+
+def relative_gap(lower: float, upper: float) -> float:
+    """Return (upper - lower) / upper, the published measure; 0 where they meet, also at upper = 0.
+
+    Without an upper bound (inf) there is no gap that could be closed: inf.
+    """
+    if upper == math.inf:
+        return math.inf
+    if lower >= upper:
+        return 0.0
+    return (upper - lower) / upper if upper > 0 else math.inf
