@@ -124,7 +124,10 @@ def test_the_file_behind_an_open_stream_is_not_replaced(tmp_path):
     (tmp_path / "log").write_text("")
     with open(tmp_path / "log", "w") as stream:
         assert "open stream" in output_problem(f"/dev/fd/{stream.fileno()}")
-    script = "import sys; from sdpbb.runtime.files import output_problem; print(output_problem(sys.argv[1]))"
+    script = (
+        "import sys; from sdpbb.runtime.files import output_problem; "
+        "print(output_problem(sys.argv[1]))"
+    )
     (tmp_path / "link").symlink_to("/dev/stdout")
     for name in ("/dev/stdout", tmp_path / "log", tmp_path / "link"):
         with open(tmp_path / "log", "w") as stream:

@@ -68,6 +68,10 @@ def test_other_events_are_not_logged(caplog):
 
 
 def test_warnings_are_not_written_unless_asked_for():
-    script = "from sdpbb.run.logs import log\nfrom sdpbb.search.events import WorkerLost\nlog(WorkerLost(3))"
+    script = (
+        "from sdpbb.run.logs import log\n"
+        "from sdpbb.search.events import WorkerLost\n"
+        "log(WorkerLost(3))"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert done.stdout == done.stderr == b""

@@ -1,1 +1,1 @@
-"""What people and programs call: the commands, the estimator, the state of the installation."""
+"""Interfaces for people and programs: commands, estimator, state of the installation."""

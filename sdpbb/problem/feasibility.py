@@ -35,9 +35,9 @@ def find_feasible(
     Clusterings are the proper colourings of the cannot-link graph that use all k colours (problem
     (11) of PC-SOS-SDP). As m >= k, any proper colouring with fewer colours becomes one by giving
     unused colours to blocks that share theirs; so the answer is that of k-colourability
-    (`sdpbb.problem.colouring.decide`). Where there are limits on sizes or weights, a colouring with these
-    is looked for greedily, then by an integer programme (`sdpbb.problem.packing`). Other constraints on
-    clusters are left aside.
+    (`colouring.decide`). Where there are limits on sizes or weights, a colouring with these is
+    looked for greedily, then by an integer programme (`packing`). Other constraints on clusters are
+    left aside.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """One run of the solver: a first clustering, a search whose bound is raised, and the result.
 
 A run is a search tree (`sdpbb.search.tree`) that begins with a first clustering, and whose bound is
-raised (`sdpbb.run.bound_raising`) until it is closed or a limit is reached. A `CheckpointWriter` saves
-the state, a `ProofRecorder` keeps the proof; `sdpbb.run.conclusion` makes the result.
+raised (`bound_raising`) until it is closed or a limit is reached. A `CheckpointWriter` saves the
+state, a `ProofRecorder` keeps the proof; `conclusion` makes the result.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What all rooms run on: files, archives, clocks, signals, executors, kernels, solvers."""
+"""Foundations of all rooms: files, archives, clocks, signals, executors, kernels, solvers."""

@@ -6,7 +6,7 @@ import os
 import sys
 
 VARIABLE = "NUMBA_CACHE_DIR"
-PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Where the modules of kernels are.
 FOLDERS = (
     "sdpbb/bounds/places",
@@ -15,7 +15,7 @@ FOLDERS = (
     "sdpbb/bounds/colgen/interior",
     "sdpbb/bounds/colgen/partitioning",
     "sdpbb/bounds/colgen/pricing",
-    "sdpbb/decomposition",
+    "sdpbb/run/decomposition",
     "heuristics",
     "heuristics/assignment",
     "heuristics/centre_swaps",

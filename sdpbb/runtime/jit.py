@@ -1,4 +1,4 @@
-"""`njit` of Numba, with the cache of `sdpbb.runtime.kernel_cache`; clocks stand still while it compiles."""
+"""`njit` of Numba, with the cache of `kernel_cache`; clocks stand still while it compiles."""
 
 from __future__ import annotations
 

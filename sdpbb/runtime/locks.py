@@ -44,9 +44,9 @@ def hold(file: BinaryIO, path: FilePath, writer: str) -> None:
 def only_writer(path: FilePath, writer: str) -> Iterator[None]:
     """Within the block nobody else is within such a block for the same path.
 
-    For files that are replaced (`sdpbb.runtime.files.replacement`), or not there yet, and so cannot be
-    locked themselves: an empty file beside them is, which is removed at the end. What a process
-    that was killed leaves of it holds nothing up.
+    For files that are replaced (`files.replacement`), or not there yet, and so cannot be locked
+    themselves: an empty file beside them is, which is removed at the end. What a process that was
+    killed leaves of it holds nothing up.
 
     Raises
     ------

@@ -45,7 +45,7 @@ def installation_facts() -> list[Fact]:
 
 def _versions() -> Iterator[Fact]:
     group = "Versions"
-    folder = Path(__file__).resolve().parents[1]
+    folder = Path(__file__).resolve().parents[2]
     yield Fact(group, "sdpbb", f"{installed_version()} in {folder}")
     yield Fact(group, "Python", f"{platform.python_version()} ({sys.executable})")
     for name in _packages():

@@ -18,15 +18,15 @@ a table `[defaults]` for what they have in common.
 CSV, if it ends in `.csv`: a heading with the same keys, and a line per table. An empty field means
 that nothing is said. Names in `drop` are separated by semicolons.
 
-Keys are those of `sdpbb.questions.batch.job.KEYS`: the files, how they are read, and any parameter of
-`SolverParameters` by its path, as in `sdp.root.iterations = 300`. Only `data` is needed. `data` and
-`constraints` are paths or patterns (`*`, `?`, `[...]`, `**` for any folders), relative to the
-manifest's folder, and there is an instance for each file of data, with each of its files of
-constraints. In `constraints`, `{stem}` stands for the name of the file of data without its ending,
-and `{parent}` for the name of its folder, as in `known_classes`, a file of known classes or a
-column of the data; in `name`, `{constraints}` also stands for the stem of the
-file of constraints. Without a name, an instance is called `STEM-CONSTRAINTS-kK`, less what is not
-given, and less `STEM-` if `CONSTRAINTS` begins with it.
+Keys are those of `job.KEYS`: the files, how they are read, and any parameter of `SolverParameters`
+by its path, as in `sdp.root.iterations = 300`. Only `data` is needed. `data` and `constraints` are
+paths or patterns (`*`, `?`, `[...]`, `**` for any folders), relative to the manifest's folder, and
+there is an instance for each file of data, with each of its files of constraints. In `constraints`,
+`{stem}` stands for the name of the file of data without its ending, and `{parent}` for the name of
+its folder, as in `known_classes`, a file of known classes or a column of the data; in `name`,
+`{constraints}` also stands for the stem of the file of constraints. Without a name, an instance is
+called `STEM-CONSTRAINTS-kK`, less what is not given, and less `STEM-` if `CONSTRAINTS` begins with
+it.
 """
 
 from __future__ import annotations
