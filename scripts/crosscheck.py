@@ -29,10 +29,10 @@ from benchmark import ROOT, SHARED
 from threadpoolctl import threadpool_limits
 
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
+from sdpbb.bounds.sdp.admm_run import BALANCE_PERIOD, BOUND_PERIOD
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.model import RelaxationModel
-from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import safe_bound
 from sdpbb.problem import Contraction, Instance, contract
@@ -108,18 +108,17 @@ def cuts_of_root(contraction: Contraction) -> CutSet:
 
 def by_method(relaxation: Relaxation, cuts: CutSet) -> dict[str, Any]:
     """Run the method with fixed cuts, until its bound does not rise any more."""
-    parameters = SdpParameters()
     began = time.perf_counter()
-    state = AdmmState.centre(relaxation, parameters.admm.penalty)
-    admm = Admm(relaxation, parameters.admm, parameters.spectrum, state)
+    state = AdmmState.centre(relaxation)
+    admm = Admm(relaxation, state)
     admm.replace_cuts(cuts)
     history: list[tuple[float, int, float]] = []
     best, last_rise = 0.0, 0
     while state.n_iterations < min(last_rise + PATIENCE, MOST_ITERATIONS):
         admm.iterate()
-        if state.n_iterations % parameters.balance_period == 0:
+        if state.n_iterations % BALANCE_PERIOD == 0:
             admm.balance()
-        if state.n_iterations % parameters.bound_period == 0:
+        if state.n_iterations % BOUND_PERIOD == 0:
             bound = safe_bound(relaxation, admm.dual_point()).value
             history.append((bound, state.n_iterations, time.perf_counter() - began))
             if bound > best * (1.0 + RISE):

@@ -96,8 +96,8 @@ def test_parameters_from_a_file_hold_where_nothing_else_is_said(folder, run):
     assert run(*arguments, "--gap", 0.25) == (ExitCode.OPTIMAL, "", "")
     (found,) = rows(out).values()
     assert (found["gap_asked"], found["bounding"]) == (0.25, "sdp")
-    file.write_text("sdp.root.iterations = 0\n")
-    message = f"error: {file}: sdp.root.iterations = 0: expected an integer >= 1\n"
+    file.write_text("sdp.max_iterations = 0\n")
+    message = f"error: {file}: sdp.max_iterations = 0: expected an integer >= 1\n"
     assert run(*arguments, "--resume") == (ExitCode.BAD_INPUT, "", message)
 
 

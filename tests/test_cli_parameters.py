@@ -40,10 +40,10 @@ def test_all_cores_are_used_unless_something_else_is_said(tmp_path, monkeypatch)
 
 def test_what_is_wrong_with_a_file_is_told_of_the_file(tmp_path):
     path = tmp_path / "parameters.toml"
-    path.write_text("[sdp.root]\niterations = 0\n")
+    path.write_text("[sdp]\nmax_iterations = 0\n")
     with pytest.raises(InstanceError) as caught:
         solver_parameters(str(path))
-    expected = "sdp.root.iterations = 0: expected an integer >= 1"
+    expected = "sdp.max_iterations = 0: expected an integer >= 1"
     assert str(caught.value) == f"{path}: {expected}"
     with pytest.raises(ParameterError, match=r"^gap = 2: expected"):
         solver_parameters(gap=2)

@@ -6,6 +6,7 @@ dual values, other arms, and runs on two cores and with other bounds.
 
 import copy
 from fractions import Fraction
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -17,9 +18,7 @@ from heuristics import MultiStart
 from sdpbb import SolverParameters, solve, verify_certificate
 from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.bounds.sdp.cuts import SeparationParameters
-from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
-from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.bounds.sdp.cuts import family
 from sdpbb.bounds.sdp.safe_bound import safe_bound
 from sdpbb.problem import Contraction, contract
 from sdpbb.runtime.cores import LARGE, using_cores
@@ -32,13 +31,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(0)]
 SEEDS = st.integers(0, 2**32)
 # A smaller seed is no smaller instance.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
-ALL_ARMS = SdpParameters(separation=SeparationParameters(triangles=TriangleCuts(exact_order=10**6)))
 
 
-def advanced(contraction: Contraction, sdp: SdpParameters | None, steps: int, cores: int):
+def advanced(contraction: Contraction, steps: int, cores: int):
     """A run after so many steps, and its bounds; on several cores it is left after each, and
     resumed."""
-    bounding, bounds = SdpBounding(sdp), []
+    bounding, bounds = SdpBounding(), []
     with threadpool_limits(1), using_cores(cores):
         run = bounding.start(contraction, None)
         for _ in range(steps):
@@ -68,8 +66,8 @@ def test_bounds_of_large_roots(seed):
         event("too few blocks")
         return
     steps = int(rng.integers(1, 6))
-    run, bounds = advanced(contraction, None, steps, 1)
-    other, others = advanced(contraction, None, steps, 2)
+    run, bounds = advanced(contraction, steps, 1)
+    other, others = advanced(contraction, steps, 2)
     dual, other_dual = run.dual_point(), other.dual_point()
     assert bounds == others
     assert np.array_equal(run.affinity(), other.affinity())
@@ -77,7 +75,8 @@ def test_bounds_of_large_roots(seed):
     assert np.array_equal(dual.multipliers, other_dual.multipliers)
 
     cost, labels = cheapest(root, contraction, run.affinity())
-    _, with_all_arms = advanced(contraction, ALL_ARMS, steps, 1)
+    with patch.object(family, "EXACT_ORDER", 10**6):
+        _, with_all_arms = advanced(contraction, steps, 1)
     assert Fraction(max(*bounds, *with_all_arms)) <= cost
 
     certified = CertifiedBounding(SdpBounding(), root.instance.points).start(contraction, None)

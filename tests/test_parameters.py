@@ -12,35 +12,19 @@ from sdpbb.bounds.colgen.parameters import (
     CentreParameters,
     EnumerationParameters,
     GenerationParameters,
-    MasterParameters,
     PricingParameters,
 )
 from sdpbb.bounds.hybrid.parameters import HybridParameters
-from sdpbb.bounds.sdp.cuts.complements import ComplementCuts
-from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
-from sdpbb.bounds.sdp.cuts.stars import StarCuts
-from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
-from sdpbb.bounds.sdp.parameters import (
-    AdmmParameters,
-    Patience,
-    SdpParameters,
-    SpectrumParameters,
-)
+from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.questions.batch import BatchParameters
+from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.declaration import declarations, own_declarations, value_text
 from sdpbb.search.parameters import SearchParameters
 
 HUGE = 10**5000
 SHORT = {"ids": lambda value: getattr(value, "__name__", value_text(value)[:40])}
-# Numbers of cuts, or of their parts, that memory is reserved for before any is found.
-ALLOCATED = [
-    (TriangleCuts, "per_arm"),
-    (StarCuts, "leaves"),
-    (PentagonCuts, "cycles"),
-    (PentagonCuts, "copies"),
-]
 
 
 @pytest.mark.parametrize(
@@ -104,20 +88,8 @@ def test_defaults_are_kept():
     ("kind", "values"),
     [
         (GenerationParameters, {"max_columns_per_round": math.nan}),
-        (ComplementCuts, {"per_block": 1.0}),
-        (StarCuts, {"per_block": 5e-324}),
-        (TriangleCuts, {"per_arm": 1e308}),
-        (TriangleCuts, {"per_pair": 2**63}),
-        *((family, {name: 1001}) for family, name in ALLOCATED),
-        (SpectrumParameters, {"buffer": math.nan}),
-        (SpectrumParameters, {"cap": math.inf}),
-        (SpectrumParameters, {"cap": 1e10}),
-        (SpectrumParameters, {"degree": 9}),
         (PricingParameters, {"nodes_per_slice": 2**63}),
         (PricingParameters, {"climbing_effort": 1e308}),
-        (AdmmParameters, {"penalty_step": 1e308}),
-        (AdmmParameters, {"penalty": 1e308}),
-        (AdmmParameters, {"penalty": 5e-324}),
         (SolverParameters, {"seed": -HUGE}),
         (SolverParameters, {"seed": HUGE}),
         (SolverParameters, {"seed": 2**128}),
@@ -130,8 +102,9 @@ def test_defaults_are_kept():
         (BatchParameters, {"grace": -HUGE}),
         (BatchParameters, {"grace": True}),
         (BatchParameters, {"resume": 1}),
-        (SearchParameters, {"heuristic_iterations": (60, math.nan)}),
         (SearchParameters, {"fixing": None}),
+        (SdpParameters, {"max_iterations": math.nan}),
+        (DecompositionParameters, {"smallest": 1}),
         (MultiStartParameters, {"n_starts": 2**31}),
         (MultiStartParameters, {"assignment_time_limit": math.nan}),
     ],
@@ -151,10 +124,6 @@ def test_values_that_once_ended_runs_are_refused(kind, values):
         (EnumerationParameters, {"max_gap": math.inf}),
         (MultiStartParameters, {"assignment_time_limit": math.inf}),
         (SolverParameters, {"seed": 2**128 - 1, "node_limit": 2**63 - 1}),
-        (SpectrumParameters, {"cap": 1e9, "degree": 8}),
-        *((family, {name: 1000}) for family, name in ALLOCATED),
-        (AdmmParameters, {"penalty_step": 10}),
-        (AdmmParameters, {"penalty": 1e-6}),
     ],
     **SHORT,
 )
@@ -187,8 +156,7 @@ ANYTHING = st.one_of(
 
 
 def test_all_components_are_looked_at():
-    expected = {SdpParameters, SpectrumParameters, Patience, MasterParameters, SearchParameters}
-    assert {*expected, MultiStartParameters} < {*COMPONENTS}
+    assert {SdpParameters, DecompositionParameters, SearchParameters} < {*COMPONENTS}
 
 
 def made_or_told(part, name, value):
@@ -244,7 +212,7 @@ def right(part, name, value):
         replace(part, **{name: value})
     except ParameterError as error:
         # In its domain, but not beside the others as they are by default.
-        return "at most max_alpha" in str(error) or "at least bound_period" in str(error)
+        return "at most max_alpha" in str(error)
     return True
 
 
@@ -286,7 +254,7 @@ def test_defaults_keep_their_types():
 
 
 def test_parameters_survive_a_file(tmp_path):
-    changed = SolverParameters(gap=0.5).updated({"sdp.root.iterations": 7, "node_limit": 3})
+    changed = SolverParameters(gap=0.5).updated({"sdp.max_iterations": 7, "node_limit": 3})
     for number, parameters in enumerate((SolverParameters(), changed)):
         path = tmp_path / f"{number}.toml"
         path.write_text(parameters.to_toml(), encoding="utf-8")

@@ -2,6 +2,7 @@ import math
 import re
 import threading
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from heuristics import MultiStart, MultiStartParameters
+from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule
-from sdpbb.bounds.sdp.admm_run import AdmmRun
-from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
+from sdpbb.bounds.sdp.admm_run import AdmmRun, Patience
+from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, Partition, contract
 from sdpbb.run.parameters import SolverParameters
@@ -209,10 +211,11 @@ def test_interrupt_during_the_root(monkeypatch):
     monkeypatch.setattr(AdmmRun, "advance", advance_and_interrupt)
     monkeypatch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", math.inf)
     monkeypatch.setattr("sdpbb.search.evaluations.LONGEST_SLICE", math.inf)
+    monkeypatch.setattr("sdpbb.bounds.sdp.admm_run.ROOT", Patience(iterations=10**4, progress=0.5))
     parameters = SolverParameters(
         bounding="sdp",
         gap=0.0,
-        sdp=SdpParameters(root=Patience(iterations=10**4, progress=0.5), max_iterations=10**6),
+        sdp=SdpParameters(max_iterations=10**6),
     )
     result = solve(instance, parameters, interrupt=interrupt)
     assert result.termination is Termination.INTERRUPTED
@@ -220,13 +223,14 @@ def test_interrupt_during_the_root(monkeypatch):
     assert result.partition.is_feasible(instance)
 
 
-def test_interrupt_inside_a_heuristic(hard):
+def test_interrupt_inside_a_heuristic(hard, monkeypatch):
     """The heuristic would take minutes; it is left at the next look."""
     interrupt = threading.Event()
     interrupt.set()
     long = MultiStartParameters(n_starts=10**6)
-    parameters = SolverParameters(heuristics=HeuristicSchedule(before=long))
-    result = solve(hard, parameters, interrupt=interrupt)
+    search = partial(IncumbentSearch, HeuristicSchedule(before=long))
+    monkeypatch.setattr("sdpbb.run.bound_raising.IncumbentSearch", search)
+    result = solve(hard, interrupt=interrupt)
     assert result.termination is Termination.INTERRUPTED
     calls = iter([False] * 100)  # in the middle of a descent
     contraction = contract(hard)

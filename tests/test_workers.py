@@ -21,8 +21,6 @@ import pytest
 
 from sdpbb import read_instance
 from sdpbb.app.cli import ExitCode
-from sdpbb.bounds.sdp.cuts import SeparationParameters
-from sdpbb.bounds.sdp.cuts.stars import StarCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.run.checkpoint import SavedRun, write_checkpoint
 from sdpbb.run.parameters import SolverParameters
@@ -74,26 +72,27 @@ def pools(monkeypatch):
     return made
 
 
-def variant(fixing, stars, **more):
-    return SolverParameters(
-        bounding="sdp",
-        sdp=SdpParameters(
-            max_iterations=20,
-            separation=SeparationParameters(stars=StarCuts(per_block=3 if stars else 0)),
-        ),
-        search=SearchParameters(fixing=fixing),
-        **more,
-    )
+@pytest.fixture
+def variant(monkeypatch):
+    def made(fixing, stars, **more):
+        if not stars:  # of one process
+            monkeypatch.setattr("sdpbb.bounds.sdp.cuts.stars.PER_BLOCK", 0)
+        search = SearchParameters(fixing=fixing)
+        return SolverParameters(
+            bounding="sdp", sdp=SdpParameters(max_iterations=20), search=search, **more
+        )
+
+    return made
 
 
 VARIANTS = list(itertools.product([True, False], [True, False]))
 # With two workers that which does the most in them.
-VARIANTS_AND_WORKERS = [(*variant, 1) for variant in VARIANTS]
+VARIANTS_AND_WORKERS = [(*each, 1) for each in VARIANTS]
 VARIANTS_AND_WORKERS.append((True, True, 2))
 
 
 @pytest.mark.parametrize(("fixing", "stars"), VARIANTS)
-def test_every_variant_agrees_with_enumeration(fixing, stars):
+def test_every_variant_agrees_with_enumeration(variant, fixing, stars):
     rng = np.random.default_rng(7)
     for _ in range(12):
         instance = random_instance(rng, n_min=6)
@@ -108,7 +107,7 @@ def test_every_variant_agrees_with_enumeration(fixing, stars):
 
 @pytest.mark.parametrize(("fixing", "stars", "workers"), VARIANTS_AND_WORKERS)
 @pytest.mark.long
-def test_every_variant_has_the_same_optimum(fixing, stars, workers, at_once, pools):
+def test_every_variant_has_the_same_optimum(variant, fixing, stars, workers, at_once, pools):
     """Without stars trees are many times as large."""
     instance, truth = (SMALL, SMALL_OPTIMUM) if stars else (SMALLER, SMALLER_OPTIMUM)
     result = solve(instance, variant(fixing, stars, workers=workers))
@@ -138,7 +137,7 @@ def test_workers_agree_with_enumeration(seed, at_once, pools):
 @pytest.mark.parametrize("case", OPTIMA, ids=lambda c: f"{c['constraints'] or c['data']}-{c['k']}")
 @pytest.mark.filterwarnings("ignore::sdpbb.errors.InstanceNote")  # of a column that dominates
 @pytest.mark.long
-def test_bundled_optima_by_other_ways(case):
+def test_bundled_optima_by_other_ways(variant, case):
     constraints = INSTANCES / case["constraints"] if case["constraints"] else None
     instance = read_instance(INSTANCES / case["data"], case["k"], constraints)
     parameters = variant(fixing=True, stars=False)

@@ -30,6 +30,10 @@ from sdpbb.search.result import Termination
 from sdpbb.search.state import Search
 from sdpbb.search.workforce import Workforce
 
+# Maximum slices of exact pricing for enumeration in a subset. Open subsets are bounded again as
+# parts of larger ones.
+PRICING_SLICES = 1
+
 
 @dataclass(eq=False)
 class BoundRaising:
@@ -179,7 +183,7 @@ class BoundRaising:
         return EvaluationContext(
             instance=self.joined,
             bounding=bounding,
-            heuristic=IncumbentSearch(parameters.heuristics),
+            heuristic=IncumbentSearch(),
             parameters=parameters.search,
             tolerances=search.tree.tolerances,
             seed=parameters.seed,
@@ -201,6 +205,5 @@ class BoundRaising:
 def _of_subsets(parameters: SolverParameters) -> SolverParameters:
     """Return the parameters of the bounding of subsets."""
     colgen = parameters.colgen
-    most = parameters.decomposition.max_pricing_slices
-    enumeration = replace(colgen.enumeration, max_pricing_slices=most)
+    enumeration = replace(colgen.enumeration, max_pricing_slices=PRICING_SLICES)
     return replace(parameters, colgen=replace(colgen, enumeration=enumeration))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from heuristics.parameters import HeuristicSchedule
 from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.hybrid.parameters import HybridParameters
 from sdpbb.bounds.places.parameters import PlaceParameters
@@ -121,7 +120,6 @@ class SolverParameters(Parameters):
         PlaceParameters, "Bound by prices and places, for many blocks in few dimensions."
     )
     search: SearchParameters = parameter(SearchParameters, "The search, apart from bounding.")
-    heuristics: HeuristicSchedule = parameter(HeuristicSchedule, "Effort of the heuristics.")
 
     def check_combination(self) -> None:
         if self.dask is not None and self.workers > 1:

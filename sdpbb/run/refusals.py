@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sdpbb.bounds.registry import BOUNDING_METHODS
+from sdpbb.bounds.sdp.parameters import LARGEST_CONIC
 from sdpbb.errors import FileInUse, InstanceError, ParameterError
 from sdpbb.problem import ClusterConstraint, Contraction, Instance, Partition, contract
 from sdpbb.problem.cluster_rules import foreign_constraints
@@ -93,10 +94,10 @@ def _check_size_for_conic_solver(instance: Instance, parameters: SolverParameter
     if sdp.solver == "admm" or "sdp" not in BOUNDING_METHODS[parameters.bounding].parameters:
         return
     contraction = contract(instance)
-    if isinstance(contraction, Contraction) and contraction.n_blocks > sdp.conic.largest:
+    if isinstance(contraction, Contraction) and contraction.n_blocks > LARGEST_CONIC:
         raise ParameterError(
             f"sdp.solver = {sdp.solver!r}: {contraction.n_blocks} blocks, expected at most "
-            f"sdp.conic.largest = {sdp.conic.largest}"
+            f"{LARGEST_CONIC}, for which a solution takes minutes"
         )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from heuristics.parameters import HeuristicSchedule
 from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.hybrid.parameters import HybridParameters
 from sdpbb.bounds.places.parameters import PlaceParameters
@@ -40,7 +39,6 @@ class SolveArguments(InstanceArguments, total=False):
     decomposition: DecompositionParameters
     places: PlaceParameters
     search: SearchParameters
-    heuristics: HeuristicSchedule
 
 
 def stated_run(

@@ -1,8 +1,8 @@
 """Declarations of parameters: type, domain, default, help and reason of each, in one place.
 
     @dataclass(frozen=True)
-    class AdmmParameters(Parameters):
-        sweeps: int = parameter(4, "Passes of dual coordinate ascent per iteration.", ge=1)
+    class SdpParameters(Parameters):
+        max_iterations: int = parameter(3000, "Maximum iterations of a node.", ge=1)
 
 Checks of values, options of the command line, files of parameters in TOML and the reference page
 follow from them. Light: nothing is imported that compiles.
@@ -112,7 +112,7 @@ class Parameters:
 
         Parameters
         ----------
-        values : by name; those of components nested, or by path, as in {"sdp.root.iterations": 9}
+        values : by name; those of components nested, or by path, as in {"sdp.max_iterations": 9}
 
         Raises
         ------
@@ -278,7 +278,7 @@ class Domain:
 class Declaration:
     """Declaration of one parameter.
 
-    path : its name, after those of the components that it is part of: "sdp.root.iterations"
+    path : its name, after those of the components that it is part of: "sdp.max_iterations"
     default : MISSING where there is none
     """
 

@@ -39,6 +39,8 @@ class EvaluationContext:
     is_without_bound : whether memory holds no bound that leads anywhere, so that all there is to do
         is to look for clusterings at the root
     keeps_evidence : whether results carry the evidence of their bounds, for a certificate
+    heuristic_iterations : of bounding a node, at which heuristics start from the relaxation's
+        solution; they also do at its end
     """
 
     instance: Instance
@@ -49,6 +51,7 @@ class EvaluationContext:
     seed: int
     is_without_bound: bool = False
     keeps_evidence: bool = False
+    heuristic_iterations: tuple[int, ...] = (60, 160, 320)
 
 
 # Of the time that is left to a run, the part that heuristics may take before the first bound.
@@ -186,7 +189,7 @@ class _Evaluation:
             if self._progress.is_cut:
                 break
             stalled, improved = self._progress.stalled, False
-            due = self._context.parameters.heuristic_iterations[self._n_heuristics - 1 :]
+            due = self._context.heuristic_iterations[self._n_heuristics - 1 :]
             if stalled or (due and self._progress.n_iterations >= due[0]):
                 improved = self._run_heuristic(run)
                 self._n_heuristics += 1

@@ -14,11 +14,6 @@ from sdpbb.runtime.declaration import Parameters, parameter
 class SearchParameters(Parameters):
     """Parameters of the search besides bounding."""
 
-    heuristic_iterations: tuple[int, ...] = parameter(
-        (60, 160, 320),
-        "Iterations of bounding a node at which heuristics start from the relaxation's solution; "
-        "they also do at its end.",
-    )
     milp_solver: IntegerSolver = parameter(
         "auto",
         'Solver of integer programmes; "auto" is Gurobi for some of them if it is installed and '

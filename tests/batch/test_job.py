@@ -40,7 +40,7 @@ def stated(job, **values):
         ({"seed": -1}, "seed = -1: expected an integer >= 0"),
         ({"bounding": "lp"}, "bounding = 'lp': expected one of sdp, colgen, hybrid, decomposition"),
         ({"sdp_solver": "lp"}, "sdp.solver = 'lp': CVXPY finds none; expected one of admm, "),
-        ({"sdp.root.iterations": 0}, "sdp.root.iterations = 0: expected an integer >= 1"),
+        ({"sdp.max_iterations": 0}, "sdp.max_iterations = 0: expected an integer >= 1"),
         ({"sdp.rot": 0}, "sdp.rot: unknown parameter; did you mean root?"),
         (
             {"workers": 2},
@@ -73,11 +73,11 @@ def test_the_engine_is_asked_for_what_the_job_says(job):
 
 
 def test_parameters_that_no_key_states_are_those_given(job):
-    given = SolverParameters().updated({"sdp.root.iterations": 300, "gap": 0.5})
-    values = {"data": job.data, "name": "a", "gap": 0.1, "sdp.child.iterations": 50}
+    given = SolverParameters().updated({"sdp.max_iterations": 300, "gap": 0.5})
+    values = {"data": job.data, "name": "a", "gap": 0.1, "decomposition.smallest": 50}
     parameters = Job.from_keys(values, given).parameters
-    assert (parameters.gap, parameters.sdp.root.iterations) == (0.1, 300)
-    assert parameters.sdp.child.iterations == 50
+    assert (parameters.gap, parameters.sdp.max_iterations) == (0.1, 300)
+    assert parameters.decomposition.smallest == 50
 
 
 def test_every_parameter_of_the_engine_is_a_key_but_those_of_processes():
@@ -111,7 +111,7 @@ def test_the_key_is_that_of_what_is_solved(job, tmp_path):
         *({"name": "b"}, {"k": 1}, {"constraints": None}, {"constraints_format": "pc-sos-sdp"}),
         *({"one_based": True}, {"index_column": "x"}, {"drop": ("x",)}),
         *({"gap": 1e-6}, {"seed": 1}, {"bounding": "colgen"}),
-        *({"sdp_solver": "scs"}, {"sdp.root.iterations": 300}, {"certify": True}),
+        *({"sdp_solver": "scs"}, {"sdp.max_iterations": 300}, {"certify": True}),
     )
     keys = {stated(job, **other).key() for other in others}
     assert len(keys) == len(others)

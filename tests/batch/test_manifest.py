@@ -96,7 +96,7 @@ def test_csv(folder):
 
 DOTTED = """
 [defaults]
-sdp.root.iterations = 300
+sdp.max_iterations = 300
 sdp_solver = "scs"
 
 [[instance]]
@@ -105,29 +105,29 @@ data = "iris.txt"
 
 [[instance]]
 data = "wine.txt"
-sdp = { solver = "admm", child.iterations = 50 }
-[instance.heuristics.before]
-n_starts = 2
+sdp = { solver = "admm" }
+[instance.decomposition]
+smallest = 50
 """
 
 
 def test_any_parameter_of_the_engine_is_a_key(folder):
     iris, wine = (job.parameters for job in read(folder, DOTTED))
-    assert (iris.sdp.solver, iris.sdp.root.iterations, iris.search.fixing) == ("scs", 300, False)
-    assert (wine.sdp.solver, wine.sdp.root.iterations, wine.search.fixing) == ("admm", 300, True)
-    assert (wine.sdp.child.iterations, wine.heuristics.before.n_starts) == (50, 2)
-    text = "data,sdp.root.iterations,search.fixing\niris.txt,300,false\nwine.txt,,\n"
+    assert (iris.sdp.solver, iris.sdp.max_iterations, iris.search.fixing) == ("scs", 300, False)
+    assert (wine.sdp.solver, wine.sdp.max_iterations, wine.search.fixing) == ("admm", 300, True)
+    assert wine.decomposition.smallest == 50
+    text = "data,sdp.max_iterations,search.fixing\niris.txt,300,false\nwine.txt,,\n"
     iris, wine = (job.parameters for job in read(folder, text, "csv"))
-    assert (iris.sdp.root.iterations, iris.search.fixing) == (300, False)
+    assert (iris.sdp.max_iterations, iris.search.fixing) == (300, False)
     assert wine == SolverParameters()
 
 
 def test_parameters_besides_hold_where_nothing_else_is_said(folder):
-    given = SolverParameters().updated({"gap": 0.5, "sdp.root.iterations": 9, "workers": 4})
+    given = SolverParameters().updated({"gap": 0.5, "sdp.max_iterations": 9, "workers": 4})
     path = folder / "m.toml"
     path.write_text(DOTTED)
     iris = read_manifest(path, {"sdp_solver": "clarabel"}, given)[0].parameters
-    assert (iris.gap, iris.sdp.root.iterations, iris.sdp.solver) == (0.5, 300, "clarabel")
+    assert (iris.gap, iris.sdp.max_iterations, iris.sdp.solver) == (0.5, 300, "clarabel")
     assert iris.workers == 1
 
 
@@ -204,12 +204,12 @@ BAD_TOML = [
     ("[[instance]]\ndata='x'\nsdp=3", ": [[instance]] 1: unknown key 'sdp'; "),
     ("[[instance]]\ndata='x'\nsdp.x.y=3", ": [[instance]] 1: unknown key 'sdp.x'; "),
     (
-        "[[instance]]\ndata='x'\nsdp.root.iteration=3",
-        ": [[instance]] 1: unknown key 'sdp.root.iteration'; did you mean sdp.root.iterations?",
+        "[[instance]]\ndata='x'\nsdp.max_iteration=3",
+        ": [[instance]] 1: unknown key 'sdp.max_iteration'; did you mean sdp.max_iterations?",
     ),
     (
-        "[[instance]]\ndata='x'\nsdp.root.iterations=0",
-        ": [[instance]] 1: sdp.root.iterations = 0: expected an integer >= 1",
+        "[[instance]]\ndata='x'\nsdp.max_iterations=0",
+        ": [[instance]] 1: sdp.max_iterations = 0: expected an integer >= 1",
     ),
     (
         "[[instance]]\ndata='x'\nsdp_solver='scs'\nsdp.solver='scs'",

@@ -8,10 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.bounds.sdp.cuts import SeparationParameters
-from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
-from sdpbb.bounds.sdp.cuts.stars import StarCuts
-from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
+from sdpbb.bounds.sdp.cuts import pentagons
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checker import container
 from sdpbb.checker.certificate import Certificate
@@ -23,13 +20,13 @@ from tests.enumeration import optimum
 from tests.examples import examples
 
 # So little of the method that most instances branch.
-WEAK = replace(
-    SdpParameters(),
-    max_iterations=20,
-    separation=SeparationParameters(
-        triangles=TriangleCuts(per_block=1), stars=StarCuts(per_block=0)
-    ),
-)
+WEAK = SdpParameters(max_iterations=20)
+
+
+@pytest.fixture(autouse=True)
+def few_cuts(monkeypatch):
+    monkeypatch.setattr("sdpbb.bounds.sdp.cuts.triangles.PER_BLOCK", 1)
+    monkeypatch.setattr("sdpbb.bounds.sdp.cuts.stars.PER_BLOCK", 0)
 
 
 def random_instance(seed: int, largest: int = 9) -> sdpbb.Instance:
@@ -212,10 +209,11 @@ def test_where_the_checker_gives_up_the_run_branches(tmp_path, monkeypatch):
     assert verdict_of(path, grid_instance()).status == "optimal"
 
 
-def test_pentagons_are_a_proof(tmp_path):
+def test_pentagons_are_a_proof(tmp_path, monkeypatch):
     """Of clusters that overlap, with pairs that are decided in children."""
-    separation = SeparationParameters(pentagons=PentagonCuts(after=0, tolerance=0.0))
-    sdp = SdpParameters(max_iterations=200, separation=separation)
+    monkeypatch.setattr(pentagons.PentagonCuts, "after", 0)
+    monkeypatch.setattr(pentagons, "TOLERANCE", 0.0)
+    sdp = SdpParameters(max_iterations=200)
     count = 0
     for seed in range(6):
         rng = np.random.default_rng(seed)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,8 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.bounds.sdp.cuts import SeparationParameters
-from sdpbb.bounds.sdp.cuts.stars import StarCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.certificate import Certificate
@@ -44,9 +41,7 @@ from tests.soft.instances import least_cost, random_mixture, random_soft_instanc
 
 # Of every certificate.
 FORGED = 20
-WEAK = replace(
-    SdpParameters(), max_iterations=60, separation=SeparationParameters(stars=StarCuts(per_block=2))
-)
+WEAK = SdpParameters(max_iterations=60)
 SDP = SolverParameters(bounding="sdp", sdp=WEAK, gap=1e-6)
 COLGEN = SolverParameters(bounding="colgen", gap=1e-6)
 SUBSETS = SolverParameters(

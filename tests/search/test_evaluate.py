@@ -11,8 +11,9 @@ from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.hybrid.bounding import HybridBounding
+from sdpbb.bounds.sdp.admm_run import Patience
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
+from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import Instance, contract
 from sdpbb.search.contractions import only_clustering
 from sdpbb.search.evaluate import EvaluationContext, evaluate
@@ -174,11 +175,12 @@ def test_evaluate_does_not_change_its_node(bounding):
 
 
 @pytest.mark.long
-def test_where_an_evaluation_is_left_has_no_influence():
+def test_where_an_evaluation_is_left_has_no_influence(monkeypatch):
+    monkeypatch.setattr("sdpbb.bounds.sdp.admm_run.ROOT", Patience(120, 0.5))
     instance = Instance(np.random.default_rng(5).normal(size=(70, 8)), 6, [(0, 1)], [(1, 2)])
     context = EvaluationContext(
         instance=instance,
-        bounding=SdpBounding(SdpParameters(root=Patience(120, 0.5))),
+        bounding=SdpBounding(),
         heuristic=IncumbentSearch(),
         parameters=SearchParameters(),
         tolerances=Tolerances(1e-9),

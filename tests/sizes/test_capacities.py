@@ -9,12 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.bounds.sdp.cuts import SeparationParameters
 from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts, capacity_cut
 from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityClique, CapacityCliqueCuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.evidence import checked_cuts
-from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.cuts import Cuts
 from sdpbb.checker.cuts.capacities import PointCapacities, WeightCapacities
@@ -312,7 +310,6 @@ def test_the_split_of_a_group_is_found():
     cuts = CapacityCuts().separate(Z, relaxation)
     violated = cuts.rhs - cuts.values(Z)
     assert violated.max() == pytest.approx(1.5)  # 3 (6 - 3) / 6, of 9 and of 3 points
-    assert not len(CapacityCuts(per_round=0).separate(Z, relaxation))
     balanced = clustering_matrix(np.repeat([0, 1, 2], 6), np.ones(18))
     assert not len(CapacityCuts().separate(balanced, relaxation))
 
@@ -373,7 +370,6 @@ def test_leaves_that_are_apart_but_share_the_rest_of_a_cluster_are_found():
     assert not len(CapacityCliqueCuts().separate(Z, relaxation))  # of two clusterings
     Z[0, 1] = Z[1, 0] = 0.0
     cuts = CapacityCliqueCuts().separate(Z, relaxation)
-    assert not len(CapacityCliqueCuts(per_block=0).separate(Z, relaxation))
     assert len(cuts)
     assert (cuts.values(Z) < cuts.rhs).all()
 
@@ -388,16 +384,14 @@ def test_leaves_that_are_apart_but_share_the_rest_of_a_cluster_are_found():
         ({"min_weight": 56.0, "max_weight": 64.0}, np.full(90, 2.0)),
     ],
 )
-def test_certificates_with_capacity_cuts_are_verified(limits, weights, tmp_path):
+def test_certificates_with_capacity_cuts_are_verified(limits, weights, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     centres = np.repeat([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]], [36, 30, 24], axis=0)
     points = centres + rng.normal(size=(90, 2))
     instance = Instance(points, 3, weights=weights, **limits)
     path = tmp_path / "groups.cert"
-    separation = SeparationParameters(capacity_cliques=CapacityCliqueCuts(after=0))
-    parameters = sdpbb.SolverParameters(
-        bounding="sdp", gap=5e-3, sdp=SdpParameters(separation=separation)
-    )
+    monkeypatch.setattr(CapacityCliqueCuts, "after", 0)
+    parameters = sdpbb.SolverParameters(bounding="sdp", gap=5e-3)
     result = sdpbb.solve(instance, parameters, certificate=str(path))
     assert result.status is SolutionStatus.OPTIMAL
     measure = "point" if weights is None else "weight"

@@ -31,7 +31,7 @@ def parameters(
         str,
         options.argument(
             "PREFIX",
-            help="Print only parameters whose names start with PREFIX, such as sdp.root.",
+            help="Print only parameters whose names start with PREFIX, such as decomposition.",
         ),
     ] = "",
     /,

@@ -17,12 +17,21 @@ from sdpbb.bounds.sdp.admm_kernels import (
 )
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
-from sdpbb.bounds.sdp.parameters import AdmmParameters, SpectrumParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.bounds.sdp.spectrum import SpectralProjector, SpectrumState
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.cores import in_pieces, pass_pieces
+
+# First penalty rho; the data are scaled so that ||K||_F = 1.
+PENALTY = 0.5
+OVER_RELAXATION = 1.6
+# Passes of dual coordinate ascent over the cuts per iteration.
+SWEEPS = 4
+# The penalty changes by PENALTY_STEP when the residuals differ by more than the factor BALANCE.
+# 1.3 and 2 for both need 6 and 12 % more iterations.
+BALANCE = 1.5
+PENALTY_STEP = 1.5
 
 
 @stored
@@ -49,7 +58,7 @@ class AdmmState:
     spectrum: SpectrumState = field(default_factory=SpectrumState)
 
     @classmethod
-    def centre(cls, relaxation: Relaxation, rho: float) -> AdmmState:
+    def centre(cls, relaxation: Relaxation) -> AdmmState:
         """Return the state at the spectral set's centre, without cuts and with zero dual values.
 
         The centre is u u' + (k-1)/(m-1) (I - u u').
@@ -57,11 +66,11 @@ class AdmmState:
         m, k, u = relaxation.m, relaxation.k, relaxation.u
         share = (k - 1.0) / max(m - 1, 1)
         W = (1.0 - share) * np.outer(u, u) + share * np.eye(m)
-        return cls(W, np.zeros((m, m)), np.zeros(0), CutSet.empty(), rho)
+        return cls(W, np.zeros((m, m)), np.zeros(0), CutSet.empty(), PENALTY)
 
     @classmethod
     def at(
-        cls, relaxation: Relaxation, dual: DualPoint, Z: NDArray[np.float64], rho: float
+        cls, relaxation: Relaxation, dual: DualPoint, Z: NDArray[np.float64], rho: float = PENALTY
     ) -> AdmmState:
         """Return the state at dual values and an affinity, in units of the relaxation."""
         r = relaxation.inverse_roots
@@ -100,19 +109,14 @@ class Admm:
     def __init__(
         self,
         relaxation: Relaxation,
-        parameters: AdmmParameters,
-        spectrum: SpectrumParameters,
         state: AdmmState,
     ):
         """state : to begin with, and to the last bit as the method would have that was in it; the
         method changes it"""
         m = relaxation.m
         self.relaxation = relaxation
-        self.parameters = parameters
         self.state = state
-        self._projector = SpectralProjector(
-            relaxation.u, relaxation.k - 1.0, spectrum, state.spectrum
-        )
+        self._projector = SpectralProjector(relaxation.u, relaxation.k - 1.0, state.spectrum)
         self._take_cuts()
         self._Y, self._M = np.empty((m, m)), np.empty((m, m))
         self._pieces = pass_pieces(m)
@@ -131,13 +135,13 @@ class Admm:
 
     def _project_onto_polyhedron(self) -> None:
         """Take steps 2 to 4, which leave M for the next projection onto the spectral set."""
-        p, state, cuts = self.parameters, self.state, self._cuts
+        state, cuts = self.state, self._cuts
         Y, W, U = self._Y, state.W, state.U
         V = dual_sweeps(
             Y,
             W,
             U,
-            p.over_relaxation,
+            OVER_RELAXATION,
             cuts.touched,
             cuts.root,
             cuts.start,
@@ -146,7 +150,7 @@ class Admm:
             cuts.rhs,
             state.t,
             self._caps / state.rho,
-            p.sweeps,
+            SWEEPS,
         )
         iterates = partial(
             polyhedral_iterates,
@@ -155,7 +159,7 @@ class Admm:
             U,
             self.relaxation.K,
             state.rho,
-            p.over_relaxation,
+            OVER_RELAXATION,
             self.relaxation.forbidden,
             cuts.touched,
             V,
@@ -166,11 +170,11 @@ class Admm:
 
     def balance(self) -> None:
         """Change rho towards equal primal and dual residuals; the unscaled duals stay."""
-        p, state = self.parameters, self.state
-        if state.primal_residual > p.balance * state.dual_residual:
-            factor = p.penalty_step
-        elif state.dual_residual > p.balance * state.primal_residual:
-            factor = 1.0 / p.penalty_step
+        state = self.state
+        if state.primal_residual > BALANCE * state.dual_residual:
+            factor = PENALTY_STEP
+        elif state.dual_residual > BALANCE * state.primal_residual:
+            factor = 1.0 / PENALTY_STEP
         else:
             return
         self._set_penalty(state.rho * factor)

@@ -12,12 +12,6 @@ from sdpbb.bounds.bound import matrices_mebibytes
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp.admm_run import AdmmRun, AdmmRunState
 from sdpbb.bounds.sdp.conic_run import ConicRun
-from sdpbb.bounds.sdp.cuts import (  # with their loops, whose cache is looked at before a run
-    SeparationParameters,
-    capacity_kernels,  # noqa: F401
-    pentagon_kernels,  # noqa: F401
-    star_kernels,  # noqa: F401
-)
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -59,9 +53,10 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
 
     @staticmethod
     def exercise_rare(contraction: Contraction) -> None:
-        families = SeparationParameters(PentagonCuts(after=0), TriangleCuts(exact_order=0))
-        run = AdmmRun(contraction, SdpParameters(separation=families))
+        run = AdmmRun(contraction, SdpParameters())
         run.advance(np.inf)
+        PentagonCuts().separate(run.affinity(), run.relaxation)
+        TriangleCuts().most_violated(run.affinity(), run.relaxation, is_exact=False)
         run.fixings(contraction.total)
 
     def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:

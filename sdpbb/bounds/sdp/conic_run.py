@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
-from sdpbb.bounds.sdp.admm_run import AdmmRun, AdmmRunState
+from sdpbb.bounds.sdp.admm_run import AdmmRun, AdmmRunState, Patience
 from sdpbb.bounds.sdp.cuts import separate
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -16,6 +16,13 @@ from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import TimeLeft, no_limit
 
+# Maximum new cuts per block and round. An interior-point method can use more, but most cuts of a
+# round are not needed.
+CUTS_PER_BLOCK = 2
+# Stall tests without and with a warm start, an iteration being a round; maximum rounds of a node.
+ROOT = Patience(iterations=3, progress=0.2)
+CHILD = Patience(iterations=2, progress=0.4)
+MAX_ROUNDS = 30
 # Entries of Z below this part of the diagonal are taken for zero before cuts are separated: an
 # interior-point method returns no zeros, and separation is fast where there are many.
 ZERO = 1e-7
@@ -29,7 +36,7 @@ class ConicRun(AdmmRun):
 
     Solution and dual values of the solver (`RelaxationModel`) take the place of the iterates of the
     ADMM, so state, bound, fixings and warm start are those of an `AdmmRun`. After an iteration at
-    most `ConicParameters.cuts_per_block` m violated cuts are added, the most violated first. Before
+    most `CUTS_PER_BLOCK` m violated cuts are added, the most violated first. Before
     the next one, cuts are dropped whose multiplier is smaller than their slack. The run stalls when
     no cut is violated or bounds hardly rise any more.
 
@@ -49,8 +56,7 @@ class ConicRun(AdmmRun):
         known: NDArray[np.intp] | None = None,
     ) -> None:
         super().__init__(contraction, parameters, state, warm_start, known)
-        conic = parameters.conic
-        self._patience = conic.child if self.state.is_child else conic.root
+        self._patience = CHILD if self.state.is_child else ROOT
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Solve the relaxation with the present cuts, and separate."""
@@ -66,7 +72,7 @@ class ConicRun(AdmmRun):
         return BoundProgress(max(bounds), stalled, n_cuts, self.n_iterations)
 
     def _is_stalled(self, cutoff: float) -> bool:
-        is_last = self.n_iterations >= self.parameters.conic.max_rounds
+        is_last = self.n_iterations >= MAX_ROUNDS
         return is_last or self._patience.has_run_out(self.state.history, cutoff)
 
     def _solve(self, cutoff: float) -> bool:
@@ -86,7 +92,7 @@ class ConicRun(AdmmRun):
         state = AdmmState.at(relaxation, dual, Z, self._penalty)
         state.n_iterations = self.n_iterations + 1
         self.state.admm = state
-        self._admm = Admm(relaxation, self.parameters.admm, self.parameters.spectrum, state)
+        self._admm = Admm(relaxation, state)
         return has_solution
 
     def _along(self, ray: DualPoint, cutoff: float) -> DualPoint:
@@ -112,15 +118,13 @@ class ConicRun(AdmmRun):
     def _violated_cuts(self) -> CutSet:
         """Return new cuts, the most violated first; of costly families only without others."""
         Y, keys = self._admm.polyhedral_iterate(), self.state.admm.cuts.keys
-        families = self.parameters.separation.families
-        for is_costly in (False, True):
-            chosen = [family for family in families if family.is_costly is is_costly]
-            found = separate(self.relaxation, Y, chosen)
+        found = separate(self.relaxation, Y, lambda family: not family.is_costly)
+        found = found.select(~np.isin(found.keys, keys))
+        if not len(found):
+            found = separate(self.relaxation, Y, lambda family: family.is_costly)
             found = found.select(~np.isin(found.keys, keys))
-            if len(found):
-                break
         distance = (found.rhs - found.values(self.affinity())) / self._norms(found)
-        most = self.parameters.conic.cuts_per_block * self.relaxation.m
+        most = CUTS_PER_BLOCK * self.relaxation.m
         return found.select(np.argsort(-distance, kind="stable")[:most])
 
     def _norms(self, cuts: CutSet) -> NDArray[np.float64]:

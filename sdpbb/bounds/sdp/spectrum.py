@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
 
-from sdpbb.bounds.sdp.parameters import SpectrumParameters
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.arrays import Reals
 from sdpbb.runtime.cores import LARGE, in_pieces, row_pieces
@@ -41,6 +40,22 @@ def simplex_threshold(values: NDArray[np.float64], total: float, cap: float) -> 
 
 
 Floats = TypeVar("Floats", NDArray[np.float64], NDArray[np.float32])
+# Upper bound on the eigenvalues of the projected matrix: R <= CAP I. Every value is valid. 1 is
+# slower on ordinary data. k or more stalls at an outlier, whose eigenvalue takes the whole trace.
+CAP = 2.0
+# Least order for the filtered subspace. LAPACK is as fast below.
+MIN_ORDER = 60
+# Maximum share of the eigenpairs to compute by the filtered subspace.
+MAX_FRACTION = 0.45
+# Maximum share for LAPACK's tridiagonal bisection; beyond it, divide and conquer.
+EXACT_FRACTION = 0.12
+# Degree of the Chebyshev filter between two Rayleigh-Ritz steps. 20 can overflow.
+DEGREE = 3
+# Eigenpairs carried beyond those with positive weight, so that ones that become positive are seen.
+BUFFER = 8
+# Accepted residual, as a fraction of the method's own last residual. 0.02 to 0.5 need the same
+# number of iterations of the method.
+ACCURACY = 0.5
 # Steps of Lanczos' method for the least eigenvalue: of the first matrix, and of each next one.
 FIRST_STEPS, FOLLOWING_STEPS = 12, 3
 # Tolerated residuals above this leave the filter, though not the Rayleigh-Ritz step, in single
@@ -127,7 +142,7 @@ def _square(A: Reals, out: Reals) -> None:
 
 
 class SpectralProjector:
-    """Projection of symmetric matrices onto {u u' + R : 0 <= R <= cap I, R u = 0, tr R = trace}.
+    """Projection of symmetric matrices onto {u u' + R : 0 <= R <= CAP I, R u = 0, tr R = trace}.
 
     The eigenvalues of P M P on the complement of the unit vector u are projected onto a capped
     simplex; only the pairs above its threshold enter R. Consecutive matrices are close to each
@@ -140,13 +155,11 @@ class SpectralProjector:
         self,
         u: NDArray[np.float64],
         trace: float,
-        parameters: SpectrumParameters,
         state: SpectrumState,
     ):
         """state : to begin with; it is changed by every projection"""
         self.u = u
         self.trace = trace
-        self.parameters = parameters
         self.state = state
         self.n_exact = 0
         self.n_iterative = 0
@@ -156,7 +169,7 @@ class SpectralProjector:
 
         residual : the method's own current residual
         """
-        pairs = self._iterate(M, self.parameters.accuracy * residual)
+        pairs = self._iterate(M, ACCURACY * residual)
         if pairs is None:
             pairs = self._exactly(M)
         weights, vectors = pairs
@@ -187,11 +200,7 @@ class SpectralProjector:
         restricted = M - outer
         restricted -= outer.T  # P M P - shift u u'
         wanted = self._carried()
-        if (
-            m >= self.parameters.min_order
-            and self.state.rank
-            and wanted < self.parameters.exact_fraction * m
-        ):
+        if m >= MIN_ORDER and self.state.rank and wanted < EXACT_FRACTION * m:
             # LAPACK's bisection now and then gives up on many values that are almost equal.
             with suppress(np.linalg.LinAlgError):
                 values, vectors = eigh(
@@ -201,15 +210,13 @@ class SpectralProjector:
                     check_finite=False,
                 )
                 values, vectors = values[::-1], vectors[:, ::-1]
-                tau = simplex_threshold(values, self.trace, self.parameters.cap)
+                tau = simplex_threshold(values, self.trace, CAP)
                 if values[-1] < tau:
                     return self._keep(values, vectors, tau)
         values, vectors = np.linalg.eigh(restricted)
         values, vectors = values[:0:-1], vectors[:, :0:-1]  # descending, without u's
         self.state.lower = float(values[-1]) if len(values) else 0.0
-        return self._keep(
-            values, vectors, simplex_threshold(values, self.trace, self.parameters.cap)
-        )
+        return self._keep(values, vectors, simplex_threshold(values, self.trace, CAP))
 
     def _keep(self, values: Reals, vectors: Reals, tau: float) -> tuple[Reals, Reals]:
         rank = int((values > tau).sum())
@@ -217,10 +224,10 @@ class SpectralProjector:
         carried = min(self._carried(), len(values))
         self.state.basis = np.ascontiguousarray(vectors[:, :carried])
         self.state.upper = float(values[carried - 1])
-        return np.minimum(values[:rank] - tau, self.parameters.cap), vectors[:, :rank]
+        return np.minimum(values[:rank] - tau, CAP), vectors[:, :rank]
 
     def _carried(self) -> int:
-        return self.state.rank + max(self.parameters.buffer, self.state.rank // 4)
+        return self.state.rank + max(BUFFER, self.state.rank // 4)
 
     def _iterate(self, M: Reals, tolerance: float) -> tuple[Reals, Reals] | None:
         """Iterate on a filtered subspace; return None where that cannot be done accurately."""
@@ -230,9 +237,9 @@ class SpectralProjector:
             if X is None:
                 X, tolerance = self._first_basis(M), FIRST_ACCURACY * float(np.linalg.norm(M))
             self._estimate_lower(M)
-        if X is None or m < self.parameters.min_order:
+        if X is None or m < MIN_ORDER:
             return None
-        if X.shape[1] > self.parameters.max_fraction * m or self.state.upper <= self.state.lower:
+        if X.shape[1] > MAX_FRACTION * m or self.state.upper <= self.state.lower:
             return None
         X = self._widened(X)
         single = M.astype(np.float32) if m >= LARGE and tolerance > SINGLE else None
@@ -244,7 +251,7 @@ class SpectralProjector:
             values, Q = np.linalg.eigh(_gram(X, MX))
             values, Q = values[::-1], np.ascontiguousarray(Q[:, ::-1])
             X = _product(X, Q)
-            tau = simplex_threshold(values, self.trace, self.parameters.cap)
+            tau = simplex_threshold(values, self.trace, CAP)
             rank = int((values > tau).sum())
             if rank == len(values):
                 if m < LARGE:
@@ -283,7 +290,7 @@ class SpectralProjector:
 
     def _first_basis(self, M: Reals) -> Reals:
         """Return columns near the eigenvectors of the largest eigenvalues of M, a few."""
-        m, wanted = len(self.u), math.ceil(self.trace) + 2 * self.parameters.buffer
+        m, wanted = len(self.u), math.ceil(self.trace) + 2 * BUFFER
         rng = np.random.default_rng(0)
         columns = self._times(M, rng.normal(size=(m, wanted)))
         # Orthogonal to u even where the columns are almost dependent.
@@ -311,10 +318,10 @@ class SpectralProjector:
         Where one does not do, values are close to each other, and a higher degree is worth more
         than another Rayleigh-Ritz step.
         """
-        m, degree = len(self.u), self.parameters.degree
+        m = len(self.u)
         if m < LARGE:
-            return [degree, degree]
-        return [degree, *[min(8, 2 * degree)] * min(4, max(1, m // (4 * n_columns)))]
+            return [DEGREE, DEGREE]
+        return [DEGREE, *[min(8, 2 * DEGREE)] * min(4, max(1, m // (4 * n_columns)))]
 
     def _times(self, M: Floats, X: Floats) -> Floats:
         """Return P M P X for X orthogonal to u."""

@@ -19,7 +19,7 @@ CSV, if it ends in `.csv`: a heading with the same keys, and a line per table. A
 that nothing is said. Names in `drop` are separated by semicolons.
 
 Keys are those of `job.KEYS`: the files, how they are read, and any parameter of `SolverParameters`
-by its path, as in `sdp.root.iterations = 300`. Only `data` is needed. `data` and `constraints` are
+by its path, as in `sdp.max_iterations = 300`. Only `data` is needed. `data` and `constraints` are
 paths or patterns (`*`, `?`, `[...]`, `**` for any folders), relative to the manifest's folder, and
 there is an instance for each file of data, with each of its files of constraints. In `constraints`,
 `{stem}` stands for the name of the file of data without its ending, and `{parent}` for the name of

@@ -25,7 +25,7 @@ from sdpbb.search.tree import advanced
 
 # A subset has the restriction of a good clustering to begin with. A descent from it comes first,
 # and a little more where the first bound, that of the clustering's dual values, does not do.
-SEARCH = SearchParameters(heuristic_iterations=(1,), fixing=False)
+HEURISTIC_ITERATIONS = (1,)
 LITTLE = MultiStartParameters(n_starts=4, n_relocations=5, swap_effort=0.5)
 
 
@@ -82,10 +82,11 @@ class SubsetTask:
             instance=self.instance,
             bounding=self.bounding,
             heuristic=IncumbentSearch(HeuristicSchedule(LITTLE, LITTLE, LITTLE), knows_good=True),
-            parameters=replace(SEARCH, milp_solver=self.milp_solver),
+            parameters=SearchParameters(milp_solver=self.milp_solver, fixing=False),
             tolerances=self.tolerances(upper),
             seed=self.seed,
             keeps_evidence=self.keeps_evidence,
+            heuristic_iterations=HEURISTIC_ITERATIONS,
         )
 
 

@@ -36,6 +36,16 @@ LINKED = 0.25
 BETWEEN_SUMS = 0.25
 
 
+# Accuracy of the bound of a subset, as a share of the loss of the decomposition itself: larger
+# subsets, which lose less, come next.
+ACCURACY = 0.5
+# The relative gap of a subset is at most this, and at least this share of the gap of the run.
+LARGEST_GAP = 5e-2
+LEAST_GAP = 0.25
+# A subset is left once it takes this many times as long as others of its size; its bound counts.
+SECONDS_FACTOR = 4.0
+
+
 @dataclass(eq=False)
 class Decomposition:
     """Decomposition of a root, with all that the bounding of its subsets needs.
@@ -143,7 +153,7 @@ class Decomposition:
             self.workforce,
             root.limits,
             root.search.statistics,
-            self.parameters.seconds_factor,
+            SECONDS_FACTOR,
             self._at_once(state),
             root.is_cancelled,
         )
@@ -216,12 +226,12 @@ class Decomposition:
 
         costs : of the restrictions of the best clustering to the subsets
         """
-        whole, parameters = float(costs[1]), self.parameters
+        whole = float(costs[1])
         parts = float(costs[1 << state.level : 2 << state.level].sum())
         return Accuracy(
-            part=parameters.accuracy,
-            least=parameters.least_gap * self.root.search.tree.tolerances.gap,
-            most=parameters.largest_gap,
+            part=ACCURACY,
+            least=LEAST_GAP * self.root.search.tree.tolerances.gap,
+            most=LARGEST_GAP,
             unmatched=max(0.0, 1.0 - parts / whole) if whole > 0.0 else 0.0,
         )
 

@@ -1,15 +1,16 @@
 import math
 import pickle
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from heuristics import MultiStart
+from sdpbb.bounds.sdp import admm_run
+from sdpbb.bounds.sdp.admm_run import Patience
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.cuts import separate
-from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, contract
 
 
@@ -69,32 +70,20 @@ def test_children_start_where_the_parent_stopped(instance):
 def test_violation_disappears(instance):
     contraction = contract(instance)
     relaxation = Relaxation.of(contraction)
-    parameters = SdpParameters()
-    run = SdpBounding(parameters).start(contraction, None)
+    run = SdpBounding().start(contraction, None)
     advanced(run, 60)
     roots = np.sqrt(contraction.weights)
     Y = roots[:, None] * run.affinity() * roots
-    cuts = separate(relaxation, Y, parameters.separation.families)
+    cuts = separate(relaxation, Y)
     violation = cuts.rhs - cuts.values(run.affinity())
     assert violation.max(initial=0.0) < 1e-3 * run.affinity().max()
 
 
-@pytest.mark.parametrize("wrong", [{"round_period": 0}, {"bound_period": 0}, {"max_iterations": 0}])
-def test_parameters_out_of_their_domain(wrong):
-    with pytest.raises(ParameterError):
-        SdpParameters(**wrong)
-
-
-@pytest.mark.parametrize(("iterations", "progress"), [(0, 0.5), (10, 0.0), (10, 1.0)])
-def test_patience_out_of_its_domain(iterations, progress):
-    with pytest.raises(ParameterError):
-        Patience(iterations, progress)
-
-
-def test_the_root_is_given_up_later_than_its_children(instance):
-    parameters = SdpParameters(root=Patience(80, 0.99), child=Patience(40, 0.99))
-    root = SdpBounding(parameters).start(contract(instance), None)
-    child = SdpBounding(parameters).start(contract(instance), root.warm_start())
+def test_the_root_is_given_up_later_than_its_children(instance, monkeypatch):
+    monkeypatch.setattr(admm_run, "ROOT", Patience(80, 0.99))
+    monkeypatch.setattr(admm_run, "CHILD", Patience(40, 0.99))
+    root = SdpBounding().start(contract(instance), None)
+    child = SdpBounding().start(contract(instance), root.warm_start())
     unreachable = 1e9
     assert [root.advance(unreachable).stalled for _ in range(5)] == [False] * 4 + [True]
     assert [child.advance(unreachable).stalled for _ in range(3)] == [False] * 2 + [True]
@@ -126,10 +115,11 @@ def test_a_step_cut_short_proves_its_bound_and_goes_on_as_if_it_had_not_been(
 
 
 def test_bounds_of_large_matrices_are_left_out_while_they_cannot_close_the_node(monkeypatch):
-    monkeypatch.setattr("sdpbb.bounds.sdp.admm_run.LARGE", 10)
+    monkeypatch.setattr(admm_run, "LARGE", 10)
     contraction = contract(Instance(np.random.default_rng(3).normal(size=(60, 2)), 4))
-    always = SdpBounding(SdpParameters(bound_growth=1)).start(contraction, None)
-    values = [advanced(always, 1).bound.value for _ in range(11)]
+    always = SdpBounding().start(contraction, None)
+    with patch.object(admm_run, "BOUND_GROWTH", 1):
+        values = [advanced(always, 1).bound.value for _ in range(11)]
     run = SdpBounding().start(contraction, None)
     reached = [advanced(run, 1).bound.value for _ in range(11)]
     taken = [iteration for iteration, _ in run.state.history]
@@ -143,10 +133,11 @@ def test_bounds_of_large_matrices_are_left_out_while_they_cannot_close_the_node(
 
 
 def test_a_node_stands_still_at_a_bound_that_was_taken(monkeypatch):
-    monkeypatch.setattr("sdpbb.bounds.sdp.admm_run.LARGE", 10)
+    monkeypatch.setattr(admm_run, "LARGE", 10)
     contraction = contract(Instance(np.random.default_rng(3).normal(size=(60, 2)), 4))
-    parameters = SdpParameters(bound_growth=100.0, root=Patience(iterations=60, progress=0.9))
-    run = SdpBounding(parameters).start(contraction, None)
+    monkeypatch.setattr(admm_run, "BOUND_GROWTH", 100.0)
+    monkeypatch.setattr(admm_run, "ROOT", Patience(iterations=60, progress=0.9))
+    run = SdpBounding().start(contraction, None)
     while not (progress := run.advance(1e6)).stalled:
         assert run.n_iterations < 1000
     assert run.state.history[-1] == (run.n_iterations, progress.bound.value)

@@ -18,9 +18,11 @@ from sdpbb.bounds.colgen.parameters import (
 )
 from sdpbb.bounds.hybrid.bounding import HybridBounding
 from sdpbb.bounds.hybrid.parameters import HybridParameters
+from sdpbb.bounds.sdp import conic_run
+from sdpbb.bounds.sdp.admm_run import Patience
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.conic_run import ConicRun
-from sdpbb.bounds.sdp.parameters import ConicParameters, Patience, SdpParameters
+from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.safe_bound import safe_bound
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
@@ -169,21 +171,18 @@ def test_a_relaxation_without_a_solution_closes_its_node(solver):
     assert safe_bound(run.relaxation, progress.bound.evidence).value == progress.bound.value
 
 
-def test_a_node_is_given_up():
+@pytest.mark.parametrize(("name", "value"), [("MAX_ROUNDS", 2), ("ROOT", Patience(1, 0.999))])
+def test_a_node_is_given_up(monkeypatch, name, value):
     contraction = contract(constrained(7, 20, 4))
-    few = ConicParameters(cuts_per_block=1, max_rounds=2)
-    run = SdpBounding(SdpParameters(solver="scs", conic=few)).start(contraction, None)
-    assert [run.advance(1e9).stalled for _ in range(2)] == [False, True]
-    slow = ConicParameters(cuts_per_block=1, root=Patience(1, 0.999))
-    run = SdpBounding(SdpParameters(solver="scs", conic=slow)).start(contraction, None)
+    monkeypatch.setattr(conic_run, "CUTS_PER_BLOCK", 1)
+    monkeypatch.setattr(conic_run, name, value)
+    run = SdpBounding(SdpParameters(solver="scs")).start(contraction, None)
     assert [run.advance(1e9).stalled for _ in range(2)] == [False, True]
 
 
 HARD = CentreParameters(0.0, 0.0, 0.0)  # nothing is easy to price
 LINEAR = ColgenParameters(enumeration=EnumerationParameters(is_wanted=False), centre=HARD)
-SHORT = {
-    solver: SdpParameters(solver=solver, conic=ConicParameters(max_rounds=1)) for solver in SOLVERS
-}
+SHORT = {solver: SdpParameters(solver=solver) for solver in SOLVERS}
 TREES = {
     "sdp": SolverParameters(bounding="sdp"),
     "sdp, clarabel": SolverParameters(bounding="sdp", sdp=SdpParameters(solver="clarabel")),
@@ -206,7 +205,10 @@ TREES = {
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_trees_agree_with_enumeration(name):
+def test_trees_agree_with_enumeration(name, monkeypatch):
+    if name not in ("sdp, clarabel", "sdp, scs"):
+        monkeypatch.setattr(conic_run, "MAX_ROUNDS", 1)
+
     @given(SEEDS)
     @examples(8, derandomize=True)
     def agrees(seed):
@@ -296,9 +298,10 @@ def test_a_node_in_the_middle_goes_into_a_checkpoint(is_hybrid, tmp_path):
     assert n_cuts[1] > n_cuts[0] == 0  # relaxations were solved
 
 
-def test_too_many_blocks_are_refused_before_the_run():
+def test_too_many_blocks_are_refused_before_the_run(monkeypatch):
     events = []
-    sdp = SdpParameters(solver="scs", conic=ConicParameters(largest=10))
+    monkeypatch.setattr("sdpbb.run.refusals.LARGEST_CONIC", 10)
+    sdp = SdpParameters(solver="scs")
     for bounding in ("sdp", "colgen", "hybrid", "decomposition"):
         with pytest.raises(ParameterError, match=r"^sdp\.solver = 'scs': 18 blocks, expected at"):
             solve(
@@ -313,9 +316,6 @@ def test_parameters():
         ParameterError, match=r"^solver = 'osqp': CVXPY finds none; expected one of admm"
     ):
         SdpParameters(solver="osqp")
-    for wrong in ({"cuts_per_block": 0}, {"max_rounds": 0}, {"largest": 0}):
-        with pytest.raises(ParameterError):
-            ConicParameters(**wrong)
     assert solver_parameters(gap=1e-4, workers=1).sdp == SdpParameters()
     asked = solver_parameters(gap=1e-4, workers=1, sdp_solver="clarabel")
     assert asked.sdp == SdpParameters(solver="clarabel")

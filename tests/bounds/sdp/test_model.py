@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
+from sdpbb.bounds.sdp.admm_run import BALANCE_PERIOD
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.model import RelaxationModel
-from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.safe_bound import safe_bound
 from sdpbb.problem import Instance, Partition
 from tests.bounds.sdp.problems import small_problem, two_clusters
@@ -49,14 +49,14 @@ def drawn(kind: str, seed: int) -> tuple[Instance, np.ndarray]:
 
 def method_bound(model: RelaxationModel, target: float, most: int = 20_000) -> float:
     """The best bound of the first-order method with the cuts of a model alone, up to a target."""
-    relaxation, parameters = model.relaxation, SdpParameters()
-    state = AdmmState.centre(relaxation, parameters.admm.penalty)
-    admm = Admm(relaxation, parameters.admm, parameters.spectrum, state)
+    relaxation = model.relaxation
+    state = AdmmState.centre(relaxation)
+    admm = Admm(relaxation, state)
     admm.replace_cuts(model.cuts)
     best = safe_bound(relaxation, admm.dual_point()).value
     while best < target and state.n_iterations < most:
         admm.iterate()
-        if state.n_iterations % parameters.balance_period == 0 and state.n_iterations <= 1000:
+        if state.n_iterations % BALANCE_PERIOD == 0 and state.n_iterations <= 1000:
             admm.balance()  # with a penalty that changes for ever, the method need not converge
         if state.n_iterations % 50 == 0:
             best = max(best, safe_bound(relaxation, admm.dual_point()).value)
@@ -325,7 +325,7 @@ def test_runs_that_need_no_model_do_not_import_cvxpy():
     script = (
         "import sys, sdpbb\n"
         "from sdpbb.app.cli import main\n"
-        "sdpbb.SolverParameters(bounding='sdp').updated({'sdp.round_period': 5})\n"
+        "sdpbb.SolverParameters(bounding='sdp').updated({'sdp.max_iterations': 500})\n"
         "points = [[0.0], [0.1], [5.0], [5.1], [7.0]]\n"
         "for bounding in ('sdp', 'colgen', 'hybrid'):\n"
         "    sdpbb.solve(points, 2, cannot_link=[(0, 1)], bounding=bounding)\n"

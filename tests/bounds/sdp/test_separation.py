@@ -1,17 +1,17 @@
 from collections.abc import Callable
 from itertools import combinations, permutations
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.bounds.sdp.cuts import SeparationParameters, separate
-from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
+from sdpbb.bounds.sdp.cuts import complements, family, separate, stars, triangles
 from sdpbb.bounds.sdp.cuts.complements import ComplementCuts, complement_cuts
 from sdpbb.bounds.sdp.cuts.cut_set import ScaledCuts
 from sdpbb.bounds.sdp.cuts.pentagon_kernels import violated_pentagons
-from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts, tied_groups
+from sdpbb.bounds.sdp.cuts.pentagons import tied_groups
 from sdpbb.bounds.sdp.cuts.star_kernels import (
     spread,
     triangles_of_arms,
@@ -21,7 +21,6 @@ from sdpbb.bounds.sdp.cuts.star_kernels import (
 from sdpbb.bounds.sdp.cuts.stars import StarCuts, nearest
 from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts, triangle_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.sdp.problems import small_problem, two_clusters
 
@@ -48,7 +47,7 @@ def test_separated_cuts_are_violated_there_and_hold_at_every_clustering(seed):
     relaxation = problem.relaxation
     roots = np.sqrt(relaxation.weights)
     Y = random_affinity(rng, relaxation.m) / relaxation.n * roots[:, None] * roots
-    cuts = separate(relaxation, Y, SeparationParameters().families)
+    cuts = separate(relaxation, Y)
     assert (cuts.values(relaxation.to_affinity(Y)) < cuts.rhs).all()
     for Z in problem.matrices():
         assert (cuts.values(Z) >= cuts.rhs - 1e-12).all()
@@ -137,7 +136,7 @@ def test_triangles_of_some_arms_are_among_those_of_all(seed, arms):
         assert looked_at == of_centre or n_arms > arms
 
 
-def test_where_some_arms_hold_no_cut_all_are_looked_at():
+def test_where_some_arms_hold_no_cut_all_are_looked_at(monkeypatch):
     # The first arm of centre 0 makes none, its second one makes the only one.
     Z = np.eye(4)
     Z[0, 1:] = Z[1:, 0] = (0.9, 0.8, 0.7)
@@ -145,9 +144,12 @@ def test_where_some_arms_hold_no_cut_all_are_looked_at():
     Z[1, 3] = Z[3, 1] = 0.6
     Z[2, 3] = Z[3, 2] = 0.3
     relaxation = Relaxation.of(contract(Instance([[0.0], [1.0], [3.0], [7.0]], 2)))
-    few = TriangleCuts(arms=1, exact_order=0).separate(Z, relaxation)
+    everything = TriangleCuts().separate(Z, relaxation)
+    monkeypatch.setattr(family, "EXACT_ORDER", 0)
+    monkeypatch.setattr(triangles, "ARMS", 1)
+    few = TriangleCuts().separate(Z, relaxation)
     assert few.members.blocks.tolist() == [0, 2, 3]
-    assert few.keys.tolist() == TriangleCuts().separate(Z, relaxation).keys.tolist()
+    assert few.keys.tolist() == everything.keys.tolist()
 
 
 @pytest.mark.parametrize("m", [20, 64, 65, 150])
@@ -196,15 +198,18 @@ def test_stars_from_some_neighbours_are_among_those_from_all(starts: int):
     assert all(sum(star[0] == i for star in some) <= starts for i in range(20))
 
 
-def test_where_some_starts_make_no_star_all_are_tried():
+def test_where_some_starts_make_no_star_all_are_tried(monkeypatch):
     Z = np.full((5, 5), 0.05)  # the nearest block of centre 0 shares with all of its others
     Z[0, 1:] = Z[1:, 0] = (0.5, 0.4, 0.4, 0.4)
     Z[1, 2:] = Z[2:, 1] = 0.4
     np.fill_diagonal(Z, 1.0)
     relaxation = Relaxation.of(contract(Instance([[0.0], [1.0], [3.0], [7.0], [8.0]], 2)))
-    few = StarCuts(starts=1, exact_order=0).separate(Z, relaxation)
+    everything = StarCuts().separate(Z, relaxation)
+    monkeypatch.setattr(family, "EXACT_ORDER", 0)
+    monkeypatch.setattr(stars, "STARTS", 1)
+    few = StarCuts().separate(Z, relaxation)
     assert len(few)
-    assert few.keys.tolist() == StarCuts().separate(Z, relaxation).keys.tolist()
+    assert few.keys.tolist() == everything.keys.tolist()
 
 
 def test_a_star_is_found_where_no_triangle_is_violated():
@@ -243,11 +248,9 @@ def test_a_pentagon_is_found_where_nothing_else_is_violated():
     relaxation = Relaxation.of(contraction)
     np.testing.assert_allclose(Z @ relaxation.weights, 1.0)
     Y = size * Z
-    families = SeparationParameters().families
-    assert len(separate(relaxation, Y, [each for each in families if not each.is_costly])) == 0
-    cuts = separate(relaxation, Y, SeparationParameters().families)
+    assert len(separate(relaxation, Y, lambda each: not each.is_costly)) == 0
+    cuts = separate(relaxation, Y)
     assert len(cuts) == 1
-    assert len(separate(relaxation, Y, [PentagonCuts(cycles=0)])) == 0
     assert cuts.values(Z)[0] == pytest.approx(-2.5)
 
 
@@ -277,8 +280,8 @@ def test_complement_cuts_hold_and_the_most_violated_is_found(seed):
     e = relaxation.weights
     Z = np.where(relaxation.forbidden, 0.0, random_affinity(np.random.default_rng(seed), len(e)))
     Y = np.sqrt(e)[:, None] * Z * np.sqrt(e)
-    assert len(separate(relaxation, Y, [ComplementCuts(per_pair=0)])) == 0
-    cuts = separate(relaxation, Y, [ComplementCuts(per_pair=2)])
+    with patch.object(complements, "PER_PAIR", 2):
+        cuts = ComplementCuts().separate(relaxation.to_affinity(Y), relaxation)
     for clustering in problem.matrices():
         assert (cuts.values(clustering) >= cuts.rhs - 1e-12).all()
     lacking = {
@@ -320,28 +323,3 @@ def test_distance_is_the_distance_to_the_hyperplane():
     cuts = triangle_cuts(ijh)
     norm = ScaledCuts.of(cuts, relaxation.inverse_roots, relaxation.forbidden).norm
     np.testing.assert_allclose((cuts.rhs - cuts.values(Z)) / norm, distance, rtol=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("family", "wrong"),
-    [
-        (TriangleCuts, {"per_block": 0}),
-        (TriangleCuts, {"tolerance": -1.0}),
-        (CliqueCuts, {"tolerance": 1.0}),
-        (StarCuts, {"leaves": 2}),
-        (StarCuts, {"per_block": -1}),
-        (StarCuts, {"neighbours": 0}),
-        (StarCuts, {"tolerance": -1.0}),
-        (PentagonCuts, {"cycles": -1}),
-        (PentagonCuts, {"copies": 0}),
-        (PentagonCuts, {"tie": 0.0}),
-        (PentagonCuts, {"tolerance": 0.5}),
-        (ComplementCuts, {"per_pair": -1}),
-        (ComplementCuts, {"tolerance": 1.0}),
-        (SeparationParameters, {"triangles": StarCuts()}),
-    ],
-)
-def test_parameters_out_of_their_domain(family, wrong):
-    name = next(iter(wrong))
-    with pytest.raises(ParameterError, match=f"^{name} = "):
-        family(**wrong)

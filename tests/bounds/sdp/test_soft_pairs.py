@@ -1,9 +1,12 @@
 """Terms of soft pairs: their sums are the prices of clusterings, and their caps make bounds."""
 
+from unittest.mock import patch
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdpbb.bounds.sdp.cuts import soft_pairs
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms, multiplier_caps
 from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -32,7 +35,8 @@ def all_terms(relaxation: Relaxation) -> CutSet:
     found, rng = CutSet.empty(), np.random.default_rng(0)
     for _ in range(40):
         Z = rng.random((relaxation.m, relaxation.m))
-        cuts = SoftPairTerms(per_block=10**6).separate(Z + Z.T, relaxation)
+        with patch.object(soft_pairs, "PER_BLOCK", 10**6):
+            cuts = SoftPairTerms().separate(Z + Z.T, relaxation)
         found = found + cuts.select(~np.isin(cuts.keys, found.keys))
     return found
 

@@ -1,14 +1,13 @@
 """Cuts: valid inequalities over the clustering matrix Z, a file for each family.
 
 Z_ij = 1 / |C| for two blocks i, j of a cluster C of |C| points, and 0 elsewhere. Each file states
-its inequality and why it is valid, and finds violated ones. A family is added by its file, a field
-of `SeparationParameters`, and its twin in `sdpbb.checker.cuts` (docs/extending.md).
+its inequality and why it is valid, and finds violated ones. A family is added by its file, a place
+in `FAMILIES`, and its twin in `sdpbb.checker.cuts` (docs/extending.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,46 +26,33 @@ from sdpbb.bounds.sdp.cuts.sizes import SizeCuts
 from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms
 from sdpbb.bounds.sdp.cuts.stars import StarCuts
 from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
-from sdpbb.runtime.archive.stored import stored
-from sdpbb.runtime.declaration import Parameters, parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
 
 
-@stored
-@dataclass(frozen=True)
-class SeparationParameters(Parameters):
-    """Families of cuts of a bounding, in the order in which a round adds their cuts."""
-
-    pentagons: PentagonCuts = parameter(PentagonCuts, "Pentagon cuts.")
-    triangles: TriangleCuts = parameter(TriangleCuts, "Triangle cuts.")
-    cliques: CliqueCuts = parameter(CliqueCuts, "Clique cuts.")
-    stars: StarCuts = parameter(StarCuts, "Star cuts.")
-    complements: ComplementCuts = parameter(ComplementCuts, "Complement cuts, for k = 2.")
-    limited_sizes: SizeCuts = parameter(SizeCuts, "Cuts for limits on sizes of clusters.")
-    size_pairs: SizePairCuts = parameter(SizePairCuts, "Cuts on pairs for limits on sizes.")
-    listed_cliques: ListedCliqueCuts = parameter(
-        ListedCliqueCuts, "Cuts for listed sizes: more blocks than clusters of an extreme size."
-    )
-    capacities: CapacityCuts = parameter(
-        CapacityCuts, "Cuts for limits on sizes: sets of blocks that clusters have to split."
-    )
-    capacity_cliques: CapacityCliqueCuts = parameter(
-        CapacityCliqueCuts, "Cuts for limits on sizes: more blocks than clusters that a set fills."
-    )
-    soft_pairs: SoftPairTerms = parameter(SoftPairTerms, "Terms of the prices of soft pairs.")
-
-    @property
-    def families(self) -> list[CutFamily]:
-        """All families, in their order."""
-        return [getattr(self, entry.name) for entry in fields(self)]
+FAMILIES: tuple[CutFamily, ...] = (
+    PentagonCuts(),
+    TriangleCuts(),
+    CliqueCuts(),
+    StarCuts(),
+    ComplementCuts(),
+    SizeCuts(),
+    SizePairCuts(),
+    ListedCliqueCuts(),
+    CapacityCuts(),
+    CapacityCliqueCuts(),
+    SoftPairTerms(),
+)
+"""All families, in the order in which a round adds their cuts."""
 
 
 def separate(
-    relaxation: Relaxation, Y: NDArray[np.float64], families: Iterable[CutFamily]
+    relaxation: Relaxation,
+    Y: NDArray[np.float64],
+    is_wanted: Callable[[CutFamily], bool] = lambda family: True,
 ) -> CutSet:
-    """Separate: return the most violated cuts of each family at Y.
+    """Separate: return the most violated cuts of each family that is wanted, at Y.
 
     There are none where no violation exceeds its tolerance.
 
@@ -75,6 +61,6 @@ def separate(
     """
     Z = relaxation.to_affinity(Y)
     found = CutSet.empty()
-    for family in families:
+    for family in filter(is_wanted, FAMILIES):
         found = found + family.separate(Z, relaxation)
     return found

@@ -23,18 +23,16 @@ bind, gaps of 5 and 60 percent come down to a percent by sets, and to a tenth or
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.bounds.sdp.cuts.capacity_kernels import best_prefixes, improve_set
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.capacities import SetMeasure
 from sdpbb.checker.cuts.family import CheckedCuts
-from sdpbb.runtime.archive.stored import stored
-from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation, SplitTable
@@ -50,32 +48,26 @@ _ROWS = 100
 _IMPROVED = 80
 
 
-@stored
-@dataclass(frozen=True)
+# Maximum cuts per round.
+PER_ROUND = 20
+# Minimum share of blocks by which two sets of a round differ. Nested sets say nearly the same.
+# With 0 and 0.03, cuts are three times as many after as many rounds, and gaps no smaller.
+APART = 0.1
+# Minimum violation of a cut, as a share of n / k.
+TOLERANCE = 1e-6
+
+
 class CapacityCuts(CutFamily):
     """Capacity cuts: sets of blocks that clusters of limited sizes have to split."""
-
-    per_round: int = parameter(20, "Maximum cuts per round. 0: none.", ge=0)
-    apart: float = parameter(
-        0.1,
-        "Minimum share of blocks by which two sets of a round differ.",
-        reason="Nested sets say nearly the same. With 0 and 0.03, cuts are three times as many "
-        "after as many rounds, and gaps no smaller.",
-        ge=0,
-        lt=1,
-    )
-    tolerance: float = parameter(
-        1e-6, "Minimum violation of a cut, as a share of n / k.", ge=0, lt=1
-    )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return the most violated cuts among sets that grow along rows of Z, and are improved."""
         cuts = CutSet.empty()
         for family, (measure, table) in relaxation.set_limits.items():
             _, improved = split_sets(Z, measure, table)
-            least = self.tolerance * measure.limits.n / measure.limits.k
+            least = TOLERANCE * measure.limits.n / measure.limits.k
             violated = [pair for pair in improved if pair[0] > least]
-            for T in spread_sets(violated, self.apart, self.per_round):
+            for T in spread_sets(violated, APART, PER_ROUND):
                 cuts = cuts + capacity_cut(family, measure, T)
         return cuts
 
@@ -84,8 +76,6 @@ def split_sets(
     Z: NDArray[np.float64], measure: SetMeasure, table: SplitTable
 ) -> tuple[list[Lacking], list[Lacking]]:
     """Return prefixes of rows of Z that are split, and the best of them, improved."""
-    from sdpbb.bounds.sdp.cuts.capacity_kernels import best_prefixes, improve_set
-
     step, sides, filled = table
     m, q, rows = len(Z), measure.of_blocks.astype(np.float64), spread_rows(len(Z))
     lacking, lengths, orders = best_prefixes(Z, q, measure.rate, sides, filled, step, rows)

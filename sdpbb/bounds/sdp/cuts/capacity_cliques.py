@@ -16,20 +16,19 @@ With measures other than points: `sdpbb.checker.cuts.capacity_cliques`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.capacities import split_sets, spread_rows, spread_sets
+from sdpbb.bounds.sdp.cuts.capacity_kernels import clique_terms, grown_cliques, violated_pairs
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.capacities import PointCapacities, SetMeasure, WeightCapacities
 from sdpbb.checker.cuts.capacity_cliques import PointCapacityCliques, WeightCapacityCliques
 from sdpbb.checker.cuts.family import CheckedCuts
 from sdpbb.checker.splits import most_filled
-from sdpbb.runtime.archive.stored import stored
-from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -50,34 +49,29 @@ _PARTNERS = 10
 _TERMS = 1
 
 
-@stored
-@dataclass(frozen=True)
+# Maximum sets per round whose cliques are looked for.
+SETS = 40
+# Maximum cliques per block and round.
+PER_BLOCK = 6
+# Minimum violation of a clique.
+TOLERANCE = 1e-4
+
+
 class CapacityCliqueCuts(CutFamily):
     """Capacity cliques on sets of whole blocks and on their complements."""
 
-    sets: int = parameter(40, "Maximum sets per round whose cliques are looked for.", ge=0)
-    per_block: int = parameter(6, "Maximum cliques per block and round. 0: none.", ge=0)
-    tolerance: float = parameter(1e-4, "Minimum violation of a clique.", ge=0, lt=1)
-    after: int = parameter(
-        150,
-        "Iterations of a root before the first search for these cuts.",
-        reason="Iterations with many terms take long. Where capacity cuts are enough, roots with "
-        "cliques from the beginning take up to three times as long.",
-        ge=0,
-    )
-
-    def is_due(self, n_iterations: float) -> bool:
-        """Return whether `after` iterations are over."""
-        return n_iterations >= self.after
+    # Iterations with many terms take long. Where capacity cuts are enough, roots with cliques from
+    # the beginning take up to three times as long.
+    after: ClassVar[int] = 150
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return the most violated cliques on sets that grow along rows of Z, and are improved."""
         cuts = CutSet.empty()
-        for family, (measure, table) in relaxation.set_limits.items() if self.per_block else ():
+        for family, (measure, table) in relaxation.set_limits.items():
             prefixes, improved = split_sets(Z, measure, table)
-            sets = spread_sets(prefixes + improved, _APART, self.sets)
+            sets = spread_sets(prefixes + improved, _APART, SETS)
             found = self._cliques(Z, relaxation.weights, measure, [*sets, *(~T for T in sets)])
-            cuts = cuts + _farthest(found, family, self.per_block * len(Z), _TERMS * Z.size)
+            cuts = cuts + _farthest(found, family, PER_BLOCK * len(Z), _TERMS * Z.size)
         return cuts
 
     def _cliques(
@@ -88,14 +82,12 @@ class CapacityCliqueCuts(CutFamily):
         sets: list[NDArray[np.bool_]],
     ) -> list[Found]:
         """Return violated cliques on sets (m,) of whole blocks."""
-        from sdpbb.bounds.sdp.cuts.capacity_kernels import grown_cliques, violated_pairs
-
         starts, found = spread_rows(len(Z)), []
         for T in sets:
             clique = CapacityClique.of(measure, T)
             if not 2 <= clique.n_leaves <= measure.limits.k:
                 continue
-            rows, side, shared = clique.rows(Z), clique.filled + self.tolerance, clique.shared
+            rows, side, shared = clique.rows(Z), clique.filled + TOLERANCE, clique.shared
             if clique.n_leaves == 2:
                 leaves = violated_pairs(Z, rows, side, shared, _PARTNERS)
             else:
@@ -158,8 +150,6 @@ class CapacityClique:
 
     def cuts(self, family: type[CheckedCuts], leaves: NDArray[np.int64]) -> CutSet:
         """Return the cuts of leaves (number, p), each row in ascending order."""
-        from sdpbb.bounds.sdp.cuts.capacity_kernels import clique_terms
-
         row, column, coefficient, start = clique_terms(
             leaves, self.blocks, self.rate * self.parts.astype(np.float64), self.shared
         )

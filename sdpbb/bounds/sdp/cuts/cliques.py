@@ -11,7 +11,6 @@ the weight of all blocks but the k - 1 lightest ones (`Relaxation.heaviest_clust
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,22 +20,18 @@ from numpy.typing import NDArray
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
 from sdpbb.checker.cuts.cliques import Cliques
-from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.cores import in_pieces
-from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
 
 
-@stored
-@dataclass(frozen=True)
+# Minimum violation of a cut, as a share of its right-hand side.
+TOLERANCE = 1e-5
+
+
 class CliqueCuts(CutFamily):
     """Clique cuts, one grown greedily from each block (PC-SOS-SDP, section 3.2)."""
-
-    tolerance: float = parameter(
-        1e-5, "Minimum violation of a cut, as a share of its right-hand side.", ge=0, lt=1
-    )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return the violated cliques that were grown, each once."""
@@ -44,7 +39,7 @@ class CliqueCuts(CutFamily):
         if k >= relaxation.m:
             return CutSet.empty()
         rhs = 1.0 / heaviest
-        grow = partial(_grown_cliques, Z, k + 1, rhs * (1.0 - self.tolerance))
+        grow = partial(_grown_cliques, Z, k + 1, rhs * (1.0 - TOLERANCE))
         members = np.concatenate(in_pieces(grow, ranges_of_centres(relaxation.m)))
         return clique_cuts(np.unique(np.sort(members, axis=1), axis=0), heaviest)
 

@@ -10,7 +10,6 @@ the left-hand side is 1 / |C| - 1 / |C| (for i = j or i = h as well).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,41 +18,39 @@ from numpy.typing import NDArray
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.complements import Complements
-from sdpbb.runtime.archive.stored import stored
-from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
 
 
-@stored
-@dataclass(frozen=True)
+# Maximum cuts per cannot-linked pair.
+PER_PAIR = 10
+# Maximum cuts per block and round.
+PER_BLOCK = 3
+# Minimum violation of a cut, as a share of Z_ii.
+TOLERANCE = 1e-4
+
+
 class ComplementCuts(CutFamily):
     """Complement cuts, for instances of two clusters."""
-
-    per_pair: int = parameter(10, "Maximum cuts per cannot-linked pair. 0: none.", ge=0)
-    per_block: int = parameter(3, "Maximum cuts per block and round. 0: none.", ge=0)
-    tolerance: float = parameter(
-        1e-4, "Minimum violation of a cut, as a share of Z_ii.", ge=0, lt=1
-    )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return cuts of the blocks that share least with both blocks of a cannot-linked pair.
 
         The worst come first.
         """
-        if relaxation.k != 2 or self.per_pair == 0:
+        if relaxation.k != 2:
             return CutSet.empty()
         j, h = np.nonzero(np.triu(relaxation.forbidden))
         diagonal = np.diag(Z)
         with np.errstate(over="ignore"):  # an iterate can have Z_ii = 0 < Z_ij: nothing is lacking
             lacking = (diagonal - Z[j] - Z[h]) / np.maximum(diagonal, np.finfo(np.float64).tiny)
-        per_pair = min(self.per_pair, relaxation.m)
+        per_pair = min(PER_PAIR, relaxation.m)
         i = np.argsort(-lacking, axis=1, kind="stable")[:, :per_pair]
         worst = np.take_along_axis(lacking, i, axis=1).ravel()
         ijh = np.column_stack([i.ravel(), np.repeat(j, per_pair), np.repeat(h, per_pair)])
-        order = np.argsort(-worst, kind="stable")[: self.per_block * relaxation.m]
-        violated = order[worst[order] > self.tolerance]
+        order = np.argsort(-worst, kind="stable")[: PER_BLOCK * relaxation.m]
+        violated = order[worst[order] > TOLERANCE]
         return complement_cuts(ijh[violated].astype(np.int32))
 
 

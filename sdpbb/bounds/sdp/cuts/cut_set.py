@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.bounds.sdp.cuts.cut_kernels import scaled_terms
 from sdpbb.checker import cuts as checker_cuts
 from sdpbb.checker.cuts.family import CheckedCuts
 from sdpbb.checker.cuts.stars import Stars
@@ -183,8 +184,6 @@ class ScaledCuts:
         inverse_roots : the diagonal of D^-1/2
         forbidden : (m, m) entries that are 0
         """
-        from sdpbb.bounds.sdp.cuts.cut_kernels import scaled_terms
-
         touched, place, entry, norm = scaled_terms(
             cuts.start, cuts.row, cuts.column, cuts.coefficient, inverse_roots
         )

@@ -17,7 +17,6 @@ probability of i and j being together in the larger one is negative, nor in the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,9 +31,7 @@ from sdpbb.checker.cuts.listed_cliques import (
     SmallestCliques,
     extreme_sizes,
 )
-from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.cores import in_pieces
-from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -42,32 +39,30 @@ if TYPE_CHECKING:
 _EPS = float(np.finfo(np.float64).eps)
 
 
-@stored
-@dataclass(frozen=True)
+# Maximum cuts per block, extreme size and round.
+PER_BLOCK = 4
+# Last blocks tried for each clique; cliques grow from each block.
+LAST = 16
+# Minimum violation of a cut, as a share of its right-hand side.
+TOLERANCE = 1e-5
+
+
 class ListedCliqueCuts(CutFamily):
     """Cuts on blocks that are more than the clusters of an extreme size, grown greedily."""
-
-    per_block: int = parameter(4, "Maximum cuts per block, extreme size and round. 0: none.", ge=0)
-    last: int = parameter(
-        16, "Last blocks tried for each clique; cliques grow from each block.", ge=1
-    )
-    tolerance: float = parameter(
-        1e-5, "Minimum violation of a cut, as a share of its right-hand side.", ge=0, lt=1
-    )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return the most violated cuts that were grown, each once."""
         limits, found = relaxation.size_limits, CutSet.empty()
-        if limits is None or limits.listed is None or limits.is_equal or self.per_block == 0:
+        if limits is None or limits.listed is None or limits.is_equal:
             return found
         for is_largest in (True, False):
             sizes = extreme_sizes(limits.listed, is_largest)
-            threshold = sizes.side - self.tolerance * abs(sizes.side)
-            grow = partial(_grown, Z, sizes, self.last, threshold)
+            threshold = sizes.side - TOLERANCE * abs(sizes.side)
+            grow = partial(_grown, Z, sizes, LAST, threshold)
             grown = in_pieces(grow, ranges_of_centres(relaxation.m))
             members, values = map(np.concatenate, zip(*grown, strict=True))
             members, first = np.unique(np.sort(members, axis=1), axis=0, return_index=True)
-            order = np.argsort(values[first], kind="stable")[: self.per_block * relaxation.m]
+            order = np.argsort(values[first], kind="stable")[: PER_BLOCK * relaxation.m]
             found = found + listed_clique_cuts(members[order], sizes)
         return found
 

@@ -21,7 +21,7 @@ chords.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -29,78 +29,58 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.bounds.sdp.cuts.pentagon_kernels import (
+    pentagon_estimates,
+    sort_descending,
+    together_estimates,
+    violated_pentagons,
+)
 from sdpbb.checker.cuts.pentagons import Pentagons, pentagon_terms
-from sdpbb.runtime.archive.stored import stored
-from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
 
 
-@stored
-@dataclass(frozen=True)
+# Maximum five-cycles of groups. Memory for all of them is reserved.
+CYCLES = 10
+# Maximum cuts for each cycle, through other members of the groups. A cut through one member says
+# little about the others.
+COPIES = 40
+# Minimum shared part of their clusters for two blocks of one group.
+TIE = 0.9
+# Maximum groups examined.
+GROUPS = 48
+# Minimum violation of a cut; its right-hand side is -2.
+TOLERANCE = 0.02
+
+
 class PentagonCuts(CutFamily):
     """Pentagon cuts through groups of blocks that share almost all of their clusters."""
 
-    cycles: int = parameter(
-        10,
-        "Maximum five-cycles of groups. 0: none.",
-        reason="Memory for all of them is reserved.",
-        ge=0,
-        le=1000,
-    )
-    copies: int = parameter(
-        40,
-        "Maximum cuts for each cycle, through other members of the groups.",
-        reason="A cut through one member says little about the others.",
-        ge=1,
-        le=1000,
-    )
-    tie: float = parameter(
-        0.9, "Minimum shared part of their clusters for two blocks of one group.", gt=0, le=1
-    )
-    groups: int = parameter(48, "Maximum groups examined.", ge=1)
-    tolerance: float = parameter(
-        0.02,
-        "Minimum violation of a cut; its right-hand side is -2.",
-        ge=0,
-        lt=0.5,
-    )
-    after: int = parameter(
-        150,
-        "Iterations of a root before the first search for these cuts.",
-        reason="Most roots close earlier, and separating pentagons from the beginning takes 1.5 "
-        "times as long.",
-    )
-
+    # Most roots close earlier. Separating pentagons from the beginning takes 1.5 times as long.
+    after: ClassVar[int] = 150
     is_costly: ClassVar[bool] = True
-
-    def is_due(self, n_iterations: float) -> bool:
-        """Return whether `after` iterations are over."""
-        return n_iterations >= self.after
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return violated five-cycles through one block of each of five groups.
 
         The same cycles through other members of the groups are among them.
         """
-        from sdpbb.bounds.sdp.cuts.pentagon_kernels import together_estimates, violated_pentagons
-
-        if self.cycles == 0 or not relaxation.has_whole_weights:
+        if not relaxation.has_whole_weights:
             return CutSet.empty()
         e, forbidden = relaxation.weights, relaxation.forbidden
-        firsts, first_of = tied_groups(Z, e, self.tie, self.groups)
+        firsts, first_of = tied_groups(Z, e, TIE, GROUPS)
         lower, upper = together_estimates(Z, e, forbidden, firsts)
-        cycles = violated_pentagons(lower, upper, self.tolerance, self.cycles)
+        cycles = violated_pentagons(lower, upper, TOLERANCE, CYCLES)
         members = [np.flatnonzero(first_of == first) for first in firsts]
         copies = [
             [members[v][copy % len(members[v])] for v in cycle]
             for cycle in cycles
-            for copy in range(self.copies)
+            for copy in range(COPIES)
         ]
         distinct = np.unique(np.array(copies, np.int64).reshape(-1, 5), axis=0)
         cuts = pentagon_cuts(sharpest_pentagons(Z, relaxation, distinct), e, forbidden)
-        return cuts.select(cuts.rhs - cuts.values(Z) > self.tolerance)
+        return cuts.select(cuts.rhs - cuts.values(Z) > TOLERANCE)
 
 
 def tied_groups(
@@ -114,8 +94,6 @@ def tied_groups(
     Returns the first blocks of the `at_most` groups with the most points, (g,), and the first block
     of the group of every block, (m,).
     """
-    from sdpbb.bounds.sdp.cuts.pentagon_kernels import sort_descending
-
     diagonal = np.diag(Z)
     first_of = np.full(len(Z), -1)
     weight = np.zeros(len(Z))
@@ -134,8 +112,6 @@ def sharpest_pentagons(
     Z: NDArray[np.float64], relaxation: Relaxation, cycles: NDArray[np.int64]
 ) -> Pentagons:
     """Return the pentagons of the rows of cycles (c, 5), with the sharpest estimates at Z."""
-    from sdpbb.bounds.sdp.cuts.pentagon_kernels import pentagon_estimates
-
     e = relaxation.weights
     start, place, block = pentagon_estimates(Z, e, relaxation.forbidden, cycles)
     estimates = np.column_stack([place, block, e[block]])

@@ -12,7 +12,6 @@ in the smaller one and j in the larger one is negative.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,36 +21,33 @@ from numpy.typing import NDArray
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
 from sdpbb.checker.cuts.size_pairs import SizePairs, difference_down
-from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.cores import in_pieces
-from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
 
 
-@stored
-@dataclass(frozen=True)
+# Maximum cuts per block and round.
+PER_BLOCK = 4
+# Minimum violation of a cut, as a share of its first term.
+TOLERANCE = 1e-5
+
+
 class SizePairCuts(CutFamily):
     """Cuts on pairs of blocks where sizes or weights are limited, and may differ."""
-
-    per_block: int = parameter(4, "Maximum cuts per block and round. 0: none.", ge=0)
-    tolerance: float = parameter(
-        1e-5, "Minimum violation of a cut, as a share of its first term.", ge=0, lt=1
-    )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return the most violated cuts, the worst first."""
         limits, r = relaxation.cluster_limits, relaxation.inverse_roots
-        if limits is None or self.per_block == 0:
+        if limits is None:
             return CutSet.empty()
         a, b = float(limits.least), float(limits.most)
         if not a < b:
             return CutSet.empty()
-        step = partial(_violated_pairs, Z, r, a, b, self.tolerance)
+        step = partial(_violated_pairs, Z, r, a, b, TOLERANCE)
         found = in_pieces(step, ranges_of_centres(relaxation.m))
         i, j, distance = map(np.concatenate, zip(*found, strict=True))
-        order = np.argsort(-distance, kind="stable")[: self.per_block * relaxation.m]
+        order = np.argsort(-distance, kind="stable")[: PER_BLOCK * relaxation.m]
         return size_pair_cuts(np.column_stack([i[order], j[order]]), a, b)
 
 

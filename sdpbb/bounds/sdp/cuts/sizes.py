@@ -26,7 +26,6 @@ limits say of the weight of a cluster is in `sdpbb.checker.weight_bounds`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,8 +38,6 @@ from sdpbb.checker.cuts.point_rows import LeastPointRows, MostPointRows
 from sdpbb.checker.cuts.sizes import LeastPoints, ListedSizes, MostPoints
 from sdpbb.checker.weight_bounds import WeightBounds
 from sdpbb.problem.size_limits import SizeLimits
-from sdpbb.runtime.archive.stored import stored
-from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -48,23 +45,16 @@ if TYPE_CHECKING:
 _EPS = float(np.finfo(np.float64).eps)
 
 
-@stored
-@dataclass(frozen=True)
+# Minimum violation of a cut, as a share of its right-hand side.
+TOLERANCE = 1e-7
+# Maximum cuts of each kind added at once on the points of clusters, if points have weights.
+ROWS = 100
+# Minimum violation of such a cut, in points of a cluster.
+ROW_TOLERANCE = 1e-3
+
+
 class SizeCuts(CutFamily):
     """Cuts on the diagonal and the rows of Z where sizes or weights of clusters are limited."""
-
-    tolerance: float = parameter(
-        1e-7, "Minimum violation of a cut, as a share of its right-hand side.", ge=0, lt=1
-    )
-    rows: int = parameter(
-        100,
-        "Maximum cuts of each kind added at once on the points of clusters, if points have "
-        "weights.",
-        ge=1,
-    )
-    row_tolerance: float = parameter(
-        1e-3, "Minimum violation of such a cut, in points of a cluster.", ge=0
-    )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return all violated cuts of one term, and the most violated one of each listed size."""
@@ -76,8 +66,8 @@ class SizeCuts(CutFamily):
             low, high = 1.0 / bounds.most, 1.0 / bounds.least if bounds.least > 0.0 else np.inf
         else:
             return CutSet.empty()
-        small = np.flatnonzero(entries < low * (1.0 - self.tolerance))
-        large = np.flatnonzero(entries > high * (1.0 + self.tolerance))
+        small = np.flatnonzero(entries < low * (1.0 - TOLERANCE))
+        large = np.flatnonzero(entries > high * (1.0 + TOLERANCE))
         cuts = _one_term(MostPoints, small, 1.0, low) + _one_term(LeastPoints, large, -1.0, -high)
         if limits is None:
             return cuts + self._of_rows(Z, bounds)
@@ -96,8 +86,8 @@ class SizeCuts(CutFamily):
             (MostPointRows, limits.most, sums - limits.most * entries),
             (LeastPointRows, limits.least, limits.least * entries - sums),
         ):
-            worst = np.argsort(-lacking, kind="stable")[: self.rows]
-            blocks = worst[lacking[worst] > self.row_tolerance * entries[worst]]
+            worst = np.argsort(-lacking, kind="stable")[:ROWS]
+            blocks = worst[lacking[worst] > ROW_TOLERANCE * entries[worst]]
             cuts = cuts + _row_cuts(family, blocks, counts, limit)
         return cuts
 
@@ -122,7 +112,7 @@ class SizeCuts(CutFamily):
             if not len(inside):
                 continue
             at = inside[np.argmax(lacking[inside])]
-            if lacking[at] > self.tolerance * least[at]:
+            if lacking[at] > TOLERANCE * least[at]:
                 found = found + _listed_cut(order[: at + 1], counts[: at + 1], float(least[at]))
         return found
 

@@ -28,7 +28,6 @@ pair has been decided, or merged, has cap 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,8 +37,6 @@ from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker import cuts as checker_cuts
 from sdpbb.checker.cuts.soft_pairs import SoftCannotLinkTerms, SoftMustLinkTerms
-from sdpbb.runtime.archive.stored import stored
-from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -48,17 +45,14 @@ _CANNOT = checker_cuts.FAMILIES.index(SoftCannotLinkTerms)
 _MUST = checker_cuts.FAMILIES.index(SoftMustLinkTerms)
 
 
-@stored
-@dataclass(frozen=True)
+# Maximum terms per block and round; the most expensive first.
+PER_BLOCK = 40
+# Minimum violation of a term, as a share of Z_hh.
+TOLERANCE = 1e-5
+
+
 class SoftPairTerms(CutFamily):
     """Terms of the prices of soft pairs: inequalities with caps."""
-
-    per_block: int = parameter(
-        40, "Maximum terms per block and round; the most expensive first.", ge=1
-    )
-    tolerance: float = parameter(
-        1e-5, "Minimum violation of a term, as a share of Z_hh.", ge=0, lt=1
-    )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return the violated terms of all soft pairs."""
@@ -66,7 +60,7 @@ class SoftPairTerms(CutFamily):
             return CutSet.empty()
         i, j = np.nonzero(np.triu(relaxation.soft, 1))
         is_cannot = relaxation.soft[i, j] > 0.0
-        most = self.per_block * relaxation.m
+        most = PER_BLOCK * relaxation.m
         diagonal = np.diag(Z)
         cuts = CutSet.empty()
         for wanted, a, b in (
@@ -77,7 +71,7 @@ class SoftPairTerms(CutFamily):
             excess = Z[a] + Z[b] - diagonal if wanted == _CANNOT else Z[a] - Z[b]
             # h = a and h = b are the same term, or the second is Z_bb - Z_ab >= 0, which holds.
             excess[np.arange(len(b)), b] = 0.0
-            pair, h = np.nonzero(excess > self.tolerance * diagonal)
+            pair, h = np.nonzero(excess > TOLERANCE * diagonal)
             if len(pair) > most:
                 price = np.abs(relaxation.soft[a[pair], b[pair]]) * relaxation.weights[h]
                 chosen = np.argsort(-price * excess[pair, h], kind="stable")[:most]

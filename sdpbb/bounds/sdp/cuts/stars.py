@@ -10,7 +10,6 @@ Valid: if the cluster C of i holds a of the leaves, its terms are 1 - a + a (a -
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,60 +17,45 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import SampledCuts, ranges_of_centres
+from sdpbb.bounds.sdp.cuts.star_kernels import violated_stars
 from sdpbb.checker.cuts.stars import Stars
-from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.cores import in_pieces
-from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
 
 
-@stored
-@dataclass(frozen=True)
+# Maximum star cuts per block and round. Separating them in every round, not only when triangles
+# run out, halves the time on the hard instances.
+PER_BLOCK = 3
+# Nearest blocks from which the stars of a centre grow.
+NEIGHBOURS = 40
+# Maximum of these neighbours from which a star starts, evenly spread. All are tried if these give
+# no cut. Time grows with the cube of the number of blocks, and stars from neighbouring blocks are
+# similar.
+STARTS = 10
+# Maximum leaves of a star. Memory for all of them is reserved.
+LEAVES = 14
+# Minimum violation of a cut, as a share of Z_ii.
+TOLERANCE = 1e-5
+
+
 class StarCuts(SampledCuts):
     """Star cuts of three leaves and more, grown greedily; from fewer starts in large matrices."""
 
-    per_block: int = parameter(
-        3,
-        "Maximum star cuts per block and round. 0: none.",
-        reason="Separating them in every round, not only when triangles run out, halves the time "
-        "on the hard instances.",
-        ge=0,
-    )
-    neighbours: int = parameter(40, "Nearest blocks from which the stars of a centre grow.", ge=1)
-    starts: int = parameter(
-        10,
-        "Maximum of these neighbours from which a star starts, evenly spread. All are tried if "
-        "these give no cut.",
-        reason="Time grows with the cube of the number of blocks, and stars from neighbouring "
-        "blocks are similar.",
-        ge=1,
-    )
-    leaves: int = parameter(
-        14, "Maximum leaves of a star.", reason="Memory for all of them is reserved.", ge=3, le=1000
-    )
-    tolerance: float = parameter(
-        1e-5, "Minimum violation of a cut, as a share of Z_ii.", ge=0, lt=1
-    )
-
-    def _most_violated(
+    def most_violated(
         self, Z: NDArray[np.float64], relaxation: Relaxation, is_exact: bool
     ) -> CutSet:
         """Return the most violated stars that were grown, each once."""
-        from sdpbb.bounds.sdp.cuts.star_kernels import violated_stars
-
-        if self.per_block == 0:
-            return CutSet.empty()
-        r, starts = relaxation.inverse_roots, self.neighbours if is_exact else self.starts
+        r, starts = relaxation.inverse_roots, NEIGHBOURS if is_exact else STARTS
 
         def step(first: int, last: int) -> tuple[NDArray[Any], ...]:
-            near = nearest(Z, self.neighbours, first, last)
-            return violated_stars(Z, near, r, self.tolerance, starts, self.leaves, first, last)
+            near = nearest(Z, NEIGHBOURS, first, last)
+            return violated_stars(Z, near, r, TOLERANCE, starts, LEAVES, first, last)
 
         found = in_pieces(step, ranges_of_centres(relaxation.m))
         centre, n_leaves, leaves, distance = map(np.concatenate, zip(*found, strict=True))
-        order = np.argsort(-distance, kind="stable")[: self.per_block * relaxation.m]
+        order = np.argsort(-distance, kind="stable")[: PER_BLOCK * relaxation.m]
         stars = star_cuts(centre[order], leaves[order], n_leaves[order])
         return stars.select(np.unique(stars.keys, return_index=True)[1])
 

@@ -8,72 +8,55 @@ Valid: they are stars with one and two leaves (see `stars`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.bounds.sdp.cuts import star_kernels
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import SampledCuts, ranges_of_centres
 from sdpbb.checker.cuts.stars import Stars
-from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.cores import in_pieces
-from sdpbb.runtime.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
 
 
-@stored
-@dataclass(frozen=True)
+# Maximum triangle cuts per block and round.
+PER_BLOCK = 8
+# Maximum cuts of a round through the same pair of blocks. Many cuts through one entry are
+# redundant.
+PER_PAIR = 6
+# Maximum candidates per centre i and arm (i, j). Memory for all of them is reserved.
+PER_ARM = 2
+# Maximum arms (i, j) examined per centre i, evenly spread. All are examined if these give no cut.
+# Otherwise time grows with the cube of the number of blocks, and neighbouring arms give similar
+# cuts.
+ARMS = 32
+# Minimum violation of a cut, as a share of Z_ii.
+TOLERANCE = 1e-5
+
+
 class TriangleCuts(SampledCuts):
     """Triangle cuts, separated exactly up to the numbers below; some arms of large matrices."""
 
-    per_block: int = parameter(8, "Maximum triangle cuts per block and round.", ge=1)
-    per_pair: int = parameter(
-        6,
-        "Maximum cuts of a round through the same pair of blocks.",
-        reason="Many cuts through one entry are redundant.",
-        ge=1,
-    )
-    per_arm: int = parameter(
-        2,
-        "Maximum candidates per centre i and arm (i, j).",
-        reason="Memory for all of them is reserved.",
-        ge=1,
-        le=1000,
-    )
-    arms: int = parameter(
-        32,
-        "Maximum arms (i, j) examined per centre i, evenly spread. All are examined if these "
-        "give no cut.",
-        reason="Otherwise time grows with the cube of the number of blocks, and neighbouring "
-        "arms give similar cuts.",
-        ge=1,
-    )
-    tolerance: float = parameter(
-        1e-5, "Minimum violation of a cut, as a share of Z_ii.", ge=0, lt=1
-    )
-
-    def _most_violated(
+    def most_violated(
         self, Z: NDArray[np.float64], relaxation: Relaxation, is_exact: bool
     ) -> CutSet:
-        from sdpbb.bounds.sdp.cuts import star_kernels
-
         m, r = relaxation.m, relaxation.inverse_roots
-        limits = self.tolerance, self.per_arm
+        limits = TOLERANCE, PER_ARM
 
         def step(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
             if is_exact:
                 order = np.argsort(-Z[first:last], axis=1)
                 return star_kernels.violated_triangles(Z, order, r, *limits, first, last)
-            return star_kernels.triangles_of_arms(Z, r, *limits, self.arms, first, last)
+            return star_kernels.triangles_of_arms(Z, r, *limits, ARMS, first, last)
 
         found = in_pieces(step, ranges_of_centres(m))
         ijh, distance = map(np.concatenate, zip(*found, strict=True))
         order = np.argsort(-distance, kind="stable")
-        chosen = star_kernels.spread(order, ijh, m, self.per_pair, self.per_block * m)
+        chosen = star_kernels.spread(order, ijh, m, PER_PAIR, PER_BLOCK * m)
         return triangle_cuts(ijh[chosen])
 
 
