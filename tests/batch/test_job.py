@@ -41,7 +41,7 @@ def stated(job, **values):
         ({"bounding": "lp"}, "bounding = 'lp': expected one of sdp, colgen, hybrid, decomposition"),
         ({"sdp_solver": "lp"}, "sdp.solver = 'lp': CVXPY finds none; expected one of admm, "),
         ({"sdp.max_iterations": 0}, "sdp.max_iterations = 0: expected an integer >= 1"),
-        ({"sdp.rot": 0}, "sdp.rot: unknown parameter; did you mean root?"),
+        ({"sdp.solvr": 0}, "sdp.solvr: unknown parameter; did you mean solver?"),
         (
             {"workers": 2},
             "workers = 2: expected none, as each instance of a batch runs in one process",
