@@ -14,8 +14,8 @@ from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_co
 from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Infeasibility, Instance
+from sdpbb.problem.colouring.decide import colouring_programme
 from sdpbb.problem.colouring.graph import sparse_graph
-from sdpbb.problem.colouring.programme import colouring_programme
 from sdpbb.runtime.backends.milp import load
 from sdpbb.runtime.backends.programme import BinaryProgramme, MilpStatus
 

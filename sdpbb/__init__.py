@@ -49,9 +49,8 @@ if TYPE_CHECKING:
         Partition,
         SoftCannotLinks,
     )
-    from sdpbb.problem.conflict import Conflict
     from sdpbb.problem.formats import read_instance
-    from sdpbb.problem.statements import Statement
+    from sdpbb.problem.statements import Conflict, Statement
     from sdpbb.problem.violations import Violation
     from sdpbb.questions.batch import BatchParameters, BatchResult, run_batch
     from sdpbb.questions.constraint_checks import check_constraints
@@ -91,7 +90,7 @@ _HOME = {
     "CertificateError": "sdpbb.errors",
     "CertificateVerdict": "sdpbb.checker.verdict",
     "ClusterConstraint": "sdpbb.problem",
-    "Conflict": "sdpbb.problem.conflict",
+    "Conflict": "sdpbb.problem.statements",
     "ConstraintReport": "sdpbb.run.explanation.report",
     "ExactConstrainedKMeans": "sdpbb.app.estimator",
     "FileInUse": "sdpbb.errors",

@@ -31,9 +31,8 @@ from sdpbb.search.events import CheckpointFailed
 from sdpbb.search.node import Node
 from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.result import SolutionStatus
-from sdpbb.search.state import Search
 from sdpbb.search.tolerances import Tolerances
-from sdpbb.search.tree import Tree
+from sdpbb.search.tree import Search, Tree
 from tests.trees import CHOICE, HASTY, LONG, SMALL, go_over_at_once
 
 TINY = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)], name="tiny")

@@ -15,15 +15,15 @@ from sdpbb.errors import InstanceNote
 from sdpbb.plots.clusters import look_of
 from sdpbb.plots.pages import html_report, write_html_report
 from sdpbb.plots.pages.batch import batch_report
-from sdpbb.plots.pages.run import gap_text
+from sdpbb.plots.pages.clusters import tight_constraints
+from sdpbb.plots.pages.drawings import SCRIPT
+from sdpbb.plots.pages.sections import gap_text
 from sdpbb.plots.pages.style import CSS
 from sdpbb.plots.pages.sweep import sweep_report
-from sdpbb.plots.pages.tight import tight_constraints
-from sdpbb.plots.pages.zoom import SCRIPT
 from sdpbb.plots.style import RED
 from sdpbb.problem import Instance, MaximumDiameter, MaximumOverlap, MaximumSize, Origin, Partition
 from sdpbb.problem.formats import read_instance
-from sdpbb.problem.scaling import Scaling
+from sdpbb.problem.origin import Scaling
 from sdpbb.questions.gaps.gap import optimality_gap
 from sdpbb.questions.gaps.page import gap_page
 from sdpbb.questions.sweeps.report import NOTE

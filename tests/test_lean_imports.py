@@ -47,7 +47,7 @@ except SystemExit:
         "sdpbb.bounds.certified",
         "sdpbb.bounds.colgen.bounding",
         "sdpbb.run.certificates.writer",
-        "sdpbb.problem.conflict",
+        "sdpbb.problem.statements",
         "sdpbb.search.traces.trace",
     )
     printed(script)  # compiles what is not cached

@@ -7,7 +7,7 @@ import pytest
 
 from sdpbb.errors import BackendUnavailable
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Origin, Partition
-from sdpbb.problem.scaling import standardization
+from sdpbb.problem.origin import standardization
 from sdpbb.run.solver import solve
 from sdpbb.search.result import Result, SolutionStatus, Statistics, Termination, relative_gap
 

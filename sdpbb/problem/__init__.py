@@ -17,7 +17,7 @@ from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.origin import Origin, PairLines
 from sdpbb.problem.partition import Partition
-from sdpbb.problem.soft_violations import SoftViolations
+from sdpbb.problem.violations import SoftViolations
 
 __all__ = [
     "AllOf",

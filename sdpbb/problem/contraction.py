@@ -19,9 +19,8 @@ from sdpbb.problem.graph import connected_components, distinct_edges, shortest_p
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.propagation import forced_merges
-from sdpbb.problem.size_limits import SizeLimits
+from sdpbb.problem.size_limits import SizeLimits, WeightLimits
 from sdpbb.problem.soft_blocks import SoftBlocks
-from sdpbb.problem.weight_limits import WeightLimits
 from sdpbb.problem.weights import block_weights
 
 PairIterable = Iterable[tuple[int, int]]

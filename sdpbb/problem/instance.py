@@ -22,20 +22,16 @@ from sdpbb.problem.checks import (
     number_of_clusters,
 )
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
-from sdpbb.problem.compiled_constraints import check_rows
-from sdpbb.problem.constraint_forms import ConstraintForms
+from sdpbb.problem.constraint_forms import ConstraintForms, check_rows
 from sdpbb.problem.coordinates import centred
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import is_frame
-from sdpbb.problem.from_files import FromFiles
-from sdpbb.problem.from_frame import FromFrame
-from sdpbb.problem.from_points import FromPoints
+from sdpbb.problem.from_files import FromFiles, FromFrame, FromPoints
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.row_values import in_row_order
-from sdpbb.problem.size_limits import checked_size, checked_sizes
-from sdpbb.problem.weight_limits import checked_weight
+from sdpbb.problem.size_limits import checked_size, checked_sizes, checked_weight
 from sdpbb.problem.weights import in_mean_units
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.markup import card

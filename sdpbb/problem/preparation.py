@@ -22,8 +22,8 @@ from sdpbb.problem.files.labels import read_classes
 from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import is_frame, table_of_frame
 from sdpbb.problem.missing import completed
+from sdpbb.problem.origin import dominant_column
 from sdpbb.problem.row_values import in_row_order
-from sdpbb.problem.scaling import dominant_column
 from sdpbb.problem.table import PointTable, check_weight_column, quoted
 from sdpbb.problem.textfile import shown
 

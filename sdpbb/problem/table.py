@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.origin import Origin
-from sdpbb.problem.scaling import Scaling, standardization
+from sdpbb.problem.origin import Origin, Scaling, standardization
 from sdpbb.problem.textfile import shown
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.values import is_missing

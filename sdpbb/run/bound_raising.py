@@ -27,7 +27,7 @@ from sdpbb.search.limits import Limits
 from sdpbb.search.loop import branch_and_bound
 from sdpbb.search.reporting import Reporter, Watches
 from sdpbb.search.result import Termination
-from sdpbb.search.state import Search
+from sdpbb.search.tree import Search
 from sdpbb.search.workforce import Workforce
 
 # Maximum slices of exact pricing for enumeration in a subset. Open subsets are bounded again as

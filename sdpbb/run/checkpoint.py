@@ -18,7 +18,7 @@ from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.files import FilePath, remove_leftovers, shown_path
 from sdpbb.search.events import CheckpointFailed, Observer
 from sdpbb.search.reporting import Watch
-from sdpbb.search.state import Search
+from sdpbb.search.tree import Search
 
 # What is saved of a node is up to the bounding method. Types are registered when their modules are
 # imported, so these are imported before a checkpoint is read.

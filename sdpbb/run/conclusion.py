@@ -19,10 +19,10 @@ from sdpbb.search.result import (
     bound_below,
     relative_gap,
 )
-from sdpbb.search.state import Search, SearchStatistics
+from sdpbb.search.tree import Search, SearchStatistics
 
 if TYPE_CHECKING:
-    from sdpbb.problem.conflict import Conflict
+    from sdpbb.problem.statements import Conflict
 
 # Seconds to look for the constraints that cannot hold together: as many as are left to the run
 # within these two numbers.

@@ -48,9 +48,8 @@ from sdpbb.search.events import (
 from sdpbb.search.limits import Limits, Sampled
 from sdpbb.search.node import Node
 from sdpbb.search.result import Result, Termination
-from sdpbb.search.state import Search
 from sdpbb.search.tolerances import Tolerances
-from sdpbb.search.tree import Tree
+from sdpbb.search.tree import Search, Tree
 from sdpbb.search.workforce import Workforce
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from sdpbb.search.limits import Budget, Limits
 from sdpbb.search.node import NodeResult
 from sdpbb.search.reporting import Reporter
 from sdpbb.search.result import Termination
-from sdpbb.search.state import Search
+from sdpbb.search.tree import Search
 from sdpbb.search.workforce import Workforce
 
 # Seconds of one task: a node is evaluated in slices, each of which returns all that the next one

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sdpbb.search.evaluations import Evaluations
 from sdpbb.search.reporting import Watch
 from sdpbb.search.result import Termination
-from sdpbb.search.state import Search
+from sdpbb.search.tree import Search
 
 
 def branch_and_bound(search: Search, evaluations: Evaluations, watch: Watch) -> Termination | None:

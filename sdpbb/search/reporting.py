@@ -7,7 +7,7 @@ import math
 from sdpbb.search.events import Event, Observer, Progress, WorkerLost
 from sdpbb.search.limits import Limits
 from sdpbb.search.node import NodeResult
-from sdpbb.search.state import Search
+from sdpbb.search.tree import Search
 
 # Seconds from one report to the next at most, and until the first one; and between reports of new
 # clusterings, of which heuristics find many within a moment.

@@ -24,7 +24,7 @@ from sdpbb.runtime.values import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sdpbb.problem.conflict import Conflict
+    from sdpbb.problem.statements import Conflict
 
 # The least relative gap that double precision is trusted to tell from none. Asking for less means
 # asking for this.

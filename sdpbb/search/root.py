@@ -15,7 +15,7 @@ from sdpbb.search.limits import Budget, Limits
 from sdpbb.search.node import Node, NodeResult, NodeStatus
 from sdpbb.search.reporting import Reporter, Watch
 from sdpbb.search.result import Termination
-from sdpbb.search.state import Search
+from sdpbb.search.tree import Search
 
 # Of the time that is left to a run, the part that heuristics may take before the first bound; up to
 # so many seconds, it is what they have in any run.

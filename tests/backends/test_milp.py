@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
-from sdpbb.problem.colouring.programme import colouring_programme
+from sdpbb.problem.colouring.decide import colouring_programme
 from sdpbb.runtime.backends.highs import HighsModel
 from sdpbb.runtime.backends.milp import load, solve_binary_programme
 from sdpbb.runtime.backends.programme import BinaryProgramme, MilpStatus, checked_solution

@@ -12,10 +12,10 @@ import pytest
 
 from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.questions.batch import BatchParameters, Job, run_batch
-from sdpbb.questions.batch.errors import BatchError
 from sdpbb.questions.batch.events import (
     AtWork,
     BatchEnded,
+    BatchError,
     BatchStarted,
     JobEnded,
     JobPutBack,

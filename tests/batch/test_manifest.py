@@ -3,7 +3,7 @@ import os
 import pytest
 
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.questions.batch.errors import BatchError
+from sdpbb.questions.batch.events import BatchError
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.manifest import read_manifest
 from sdpbb.run.parameters import SolverParameters

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.questions.batch.errors import BatchError
+from sdpbb.questions.batch.events import BatchError
 from sdpbb.questions.batch.results_file import open_results
 from tests.batch.rows import failed, infeasible, limited, row
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.certified import FixingProof
-from sdpbb.run.certificates.proof_values import values
+from sdpbb.run.certificates.document import values
 from sdpbb.run.certificates.recorder import ProofRecorder
 
 BLOCKS = np.arange(4)

@@ -3,8 +3,7 @@ import pytest
 
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.run.decomposition.bounds import restricted_costs
-from sdpbb.run.decomposition.dealing import subset_tree
-from sdpbb.run.decomposition.features import features
+from sdpbb.run.decomposition.dealing import features, subset_tree
 from sdpbb.run.decomposition.subsets import SubsetTree
 
 

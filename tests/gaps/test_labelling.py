@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Origin, PairLines
-from sdpbb.questions.gaps.labelling import label_numbers
+from sdpbb.questions.gaps.gap import label_numbers
 
 # Labels of -1 are noted, which tests/problem/test_wrong_turns.py looks at.
 pytestmark = pytest.mark.filterwarnings("ignore:labels.* are -1:sdpbb.errors.InstanceNote")

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.plots import plot_matrix
-from sdpbb.plots.matrix import sorted_order
-from sdpbb.plots.relaxation import solved_relaxation
+from sdpbb.plots.matrix import solved_relaxation, sorted_order
 from sdpbb.problem import Contraction, Infeasibility, Instance, MaximumSize, contract
 from sdpbb.problem.origin import Origin
 from tests.graphs import cycle, mycielski

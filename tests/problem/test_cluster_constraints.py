@@ -25,7 +25,7 @@ from sdpbb.problem import (
     SoftCannotLinks,
     contract,
 )
-from sdpbb.problem.compiled_constraints import CompiledConstraints, is_built_in
+from sdpbb.problem.constraint_forms import CompiledConstraints, is_built_in
 from tests.enumeration import clusterings
 from tests.examples import examples
 

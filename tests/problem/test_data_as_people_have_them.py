@@ -19,7 +19,7 @@ from sdpbb.errors import BackendUnavailable, InstanceError, InstanceNote, Parame
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
 from sdpbb.problem.missing import MISSING
-from sdpbb.problem.scaling import Scaling, standardization
+from sdpbb.problem.origin import Scaling, standardization
 
 EXPECTED = [[1.5, 2.0], [3.0, 4.25], [-5.0, 60.0]]
 COMMA = "x,y\n1.5,2\n3,4.25\n-5,6e1\n"

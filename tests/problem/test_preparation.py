@@ -8,7 +8,7 @@ import pytest
 import sdpbb
 from sdpbb.errors import InstanceNote
 from sdpbb.problem.formats import read_instance, read_points
-from sdpbb.problem.scaling import dominant_column
+from sdpbb.problem.origin import dominant_column
 
 DATA = "name,income,age,class,w\n" + "".join(
     f"p{i},{1000 * i},{age},a,{i + 1}\n" for i, age in enumerate([31, 33, 58, "", 35, 59])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.scaling import standardization
+from sdpbb.problem.origin import standardization
 
 COLUMN = np.array([1.0, -3.5, 0.25, 7.125, -0.5, 2.0])
 WEIGHTS = np.array([1.0, 2.5, 0.125, 1.0, 3.0, 0.75])

@@ -13,9 +13,8 @@ import sdpbb
 from sdpbb.problem import Instance, Partition
 from sdpbb.questions.queries import standing
 from sdpbb.questions.queries.memberships import MEMBERSHIPS, possible
-from sdpbb.questions.queries.scores import density, information
 from sdpbb.questions.queries.standing import NoClusteringToAskAbout, standing_of
-from sdpbb.questions.queries.strategy import QueryKind
+from sdpbb.questions.queries.strategy import QueryKind, density, information
 from sdpbb.questions.queries.suggest import suggest_queries
 from tests.enumeration import feasible_clusterings
 from tests.examples import examples

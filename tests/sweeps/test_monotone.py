@@ -17,9 +17,8 @@ from sdpbb.problem.graph import connected_components
 from sdpbb.run.conclusion import of_search
 from sdpbb.search.node import Node
 from sdpbb.search.result import bound_below
-from sdpbb.search.state import Search
 from sdpbb.search.tolerances import Tolerances
-from sdpbb.search.tree import Tree
+from sdpbb.search.tree import Search, Tree
 from tests.constrained import KINDS, some_pairs
 from tests.examples import examples
 from tests.soft.instances import least_cost, random_soft_pairs

@@ -139,7 +139,7 @@ def matrix(
             raise ParameterError(f"time_limit = {time_limit}: expected more than 0 seconds")
         instance = inputs.read(data)
         chosen = labels_of(instance, labels, column, inputs)
-        from sdpbb.plots.relaxation import solved_relaxation
+        from sdpbb.plots.matrix import solved_relaxation
         from sdpbb.problem import Infeasibility
         from sdpbb.runtime.jit import clock_stopped_by_compiler
 

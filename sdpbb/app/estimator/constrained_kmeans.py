@@ -23,17 +23,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heuristics.prediction import cheapest_clusters
 from heuristics.result import centres_of
-from sdpbb.app.estimator.errors import (
+from sdpbb.app.estimator.inputs import (
     InvalidInstance,
     InvalidParameter,
     as_value_errors,
-    without_clustering,
-)
-from sdpbb.app.estimator.inputs import (
     features_of,
     instance_of_fit,
     pairs_of_rows,
     partial_classes,
+    without_clustering,
 )
 from sdpbb.bounds.registry import Bounding
 from sdpbb.errors import warn_caller

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sdpbb.plots.pages.clusters import clustering, conflict
-from sdpbb.plots.pages.run import ReportedRun
-from sdpbb.plots.pages.sections import opening, proof, question, reproduction
+from sdpbb.plots.pages.drawings import SCRIPT
+from sdpbb.plots.pages.sections import ReportedRun, opening, proof, question, reproduction
 from sdpbb.plots.pages.style import CSS
-from sdpbb.plots.pages.zoom import SCRIPT
 from sdpbb.plots.style import require_matplotlib
 from sdpbb.problem import Instance
 from sdpbb.runtime.files import FilePath, write_atomically

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import ClusterConstraint
-from sdpbb.problem.files.cluster_lines import line_of
 from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.files.constraints_lines import line_of
 from sdpbb.problem.table import PointTable, quoted
 
 Place = Callable[[int], str]

@@ -15,9 +15,9 @@ from sdpbb.problem.files import (
     points_parquet,
     points_text,
 )
+from sdpbb.problem.files.columns import notes_on
 from sdpbb.problem.files.long_reading import reading_file
 from sdpbb.problem.files.reading import Reading
-from sdpbb.problem.files.suspicions import notes_on
 from sdpbb.problem.preparation import prepared
 from sdpbb.problem.table import TABLES, PointTable
 from sdpbb.problem.textfile import CHUNK, file_suffix

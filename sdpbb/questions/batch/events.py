@@ -1,4 +1,4 @@
-"""Events of a batch, for its observer."""
+"""Events of a batch, for its observer, and its exception."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sdpbb.errors import InstanceError
 from sdpbb.questions.batch.row import Row
 from sdpbb.search.events import Compiling
 
@@ -83,3 +84,11 @@ BatchObserver = Callable[[BatchEvent], None]
 
 def ignore(event: BatchEvent) -> None:
     """Do nothing: the observer of a quiet batch."""
+
+
+class BatchError(InstanceError):
+    """A manifest is wrong, or the folder of the results cannot be used.
+
+    The message is one line that names the file, and the line or the table, says what is wrong there
+    and what would be right.
+    """

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from sdpbb.questions.batch.errors import BatchError
+from sdpbb.questions.batch.events import BatchError
 from sdpbb.questions.batch.outcome import BatchResult
 from sdpbb.questions.batch.results_file import ResultsFile, open_results
 from sdpbb.questions.batch.row import COLUMNS

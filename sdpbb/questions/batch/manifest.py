@@ -42,7 +42,7 @@ from typing import Any
 
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.textfile import open_text, shown
-from sdpbb.questions.batch.errors import BatchError
+from sdpbb.questions.batch.events import BatchError
 from sdpbb.questions.batch.job import KEYS, Job, engine_values
 from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
 from sdpbb.runtime.declaration import Declaration, did_you_mean

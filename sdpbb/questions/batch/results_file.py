@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from sdpbb.errors import FileInUse
-from sdpbb.questions.batch.errors import BatchError
+from sdpbb.questions.batch.events import BatchError
 from sdpbb.questions.batch.row import Row
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.locks import hold

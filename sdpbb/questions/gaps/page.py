@@ -5,11 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from heuristics.measures import adjusted_rand_index
-from sdpbb.plots.pages.clusters import clustering, conflict
-from sdpbb.plots.pages.members import LONGEST, member_lists
+from sdpbb.plots.pages.clusters import LONGEST, clustering, conflict, member_lists
 from sdpbb.plots.pages.page import page
-from sdpbb.plots.pages.run import ReportedRun
-from sdpbb.plots.pages.sections import proof, question, reproduction, seconds_text, tiles
+from sdpbb.plots.pages.sections import (
+    ReportedRun,
+    proof,
+    question,
+    reproduction,
+    seconds_text,
+    tiles,
+)
 from sdpbb.plots.style import require_matplotlib
 from sdpbb.problem import Instance, Partition
 from sdpbb.questions.gaps.report import GapReport, LabelVerdict, verdict_in_words

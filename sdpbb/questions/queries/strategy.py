@@ -1,4 +1,4 @@
-"""The strategy: which pairs of blocks are asked about, in their order."""
+"""Strategy of queries: which pairs of blocks are asked about, by scores, and in which batches."""
 
 from __future__ import annotations
 
@@ -9,11 +9,114 @@ from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import KDTree
 
-from sdpbb.questions.queries.batch import Batch
+from sdpbb.problem import Infeasibility, contract
 from sdpbb.questions.queries.memberships import Memberships
-from sdpbb.questions.queries.scores import block_scores
 from sdpbb.questions.queries.standing import Standing
+
+
+class Batch:
+    """Pairs of blocks that are asked about together.
+
+    The answers to some can imply that to another if its blocks are connected by pairs that are
+    asked about and at most one known cannot-link: must-links all the way say "together", and with
+    one cannot-link on the way "apart". No such pair is added. What constraints imply already, as
+    far as propagation finds it, is not added either.
+    """
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+        contraction = standing.contraction
+        self._group = list(range(contraction.n_blocks))
+        self._members = [[block] for block in self._group]
+        self._apart: list[set[int]] = [set() for _ in self._group]
+        for i, j in contraction.cannot_link.tolist():
+            self._apart[i].add(j)
+            self._apart[j].add(i)
+        # Blocks that are the clusters, or one cluster: there is one clustering only.
+        self._is_decided = contraction.k in (1, contraction.n_blocks)
+        self.pairs: list[tuple[int, int]] = []
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def is_full(self) -> bool:
+        """True if every further answer is or may come to be implied."""
+        return self._is_decided or len(self.pairs) == len(self._group) - 1
+
+    def holds(self, block: int) -> bool:
+        """Return whether a pair of the batch holds the block."""
+        return len(self._members[self._group[block]]) > 1
+
+    def add(self, i: int, j: int) -> bool:
+        """Add a pair of blocks, unless its answer is or may come to be implied; say whether."""
+        a, b = self._group[i], self._group[j]
+        if self.is_full or a == b or self._are_apart(a, b) or self._is_implied(i, j):
+            return False
+        if len(self._members[a]) < len(self._members[b]):
+            a, b = b, a
+        for block in self._members[b]:
+            self._group[block] = a
+        self._members[a] += self._members[b]
+        self._members[b] = []
+        self._apart[a] |= self._apart[b]
+        self.pairs.append((i, j))
+        return True
+
+    def _are_apart(self, a: int, b: int) -> bool:
+        """Return whether a cannot-link is known between two groups of connected blocks."""
+        return any(self._group[block] == b for block in self._apart[a])
+
+    def _is_implied(self, i: int, j: int) -> bool:
+        """Return whether propagation finds one of the answers impossible."""
+        instance = self._standing.instance
+        first = self._standing.contraction.representatives
+        pair = [(int(first[i]), int(first[j]))]
+        answers = (contract(instance, must_link=pair), contract(instance, cannot_link=pair))
+        return any(isinstance(answer, Infeasibility) for answer in answers)
+
+
+# Neighbours by which density is measured, and how much of it counts at most, in medians.
+NEIGHBOURS, DENSEST = 10, 2.0
+
+
+def information(memberships: Memberships) -> NDArray[np.float64]:
+    """Return the entropy of each row, (m,), in bits per question that finding its cluster takes.
+
+    Clusters are asked about in the order of their probability, until one is right.
+
+    Source: the normalised uncertainty of S. Xiong, J. Azimi, X. Z. Fern, *Active learning of
+    constraints for semi-supervised clustering* (2014).
+    """
+    logarithms = np.log2(np.where(memberships > 0.0, memberships, 1.0))
+    entropy = (memberships * -logarithms).sum(axis=1)
+    falling = -np.sort(-memberships, axis=1)
+    bits: NDArray[np.float64] = entropy / (falling @ np.arange(1.0, memberships.shape[1] + 1.0))
+    return bits
+
+
+def density(standing: Standing) -> NDArray[np.float64]:
+    """Return how near each block's neighbours are, (m,): 1 for the median block, more where denser.
+
+    An answer about a block in a crowd tells of its neighbours; one about an outlier of itself.
+    """
+    means = standing.contraction.means
+    n_neighbours = min(NEIGHBOURS, len(means) - 1)
+    distances = KDTree(means).query(means, n_neighbours + 1)[0][:, 1:].mean(axis=1)
+    median = float(np.median(distances))
+    if median == 0.0:
+        return np.ones(len(means))
+    # The densest count DENSEST; a block whose neighbours coincide with it is among them.
+    found: NDArray[np.float64] = median / np.maximum(distances, median / DENSEST)
+    return found
+
+
+def block_scores(standing: Standing, memberships: Memberships) -> NDArray[np.float64]:
+    """Return the score of each block, (m,): its information times its density."""
+    return information(memberships) * density(standing)
+
 
 # Of a batch, the share that asks whether clusters are apart: measured in docs/queries.md.
 EXPLORING = 0.2

@@ -12,7 +12,7 @@ from sdpbb.bounds.bound import ProvenBound
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.search.node import NodeResult, NodeStatus, Pair
 from sdpbb.search.reporting import Watch
-from sdpbb.search.state import Search
+from sdpbb.search.tree import Search
 
 if TYPE_CHECKING:  # a run without a certificate does without them
     from sdpbb.bounds.certified import FixingProof

@@ -22,8 +22,7 @@ from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.cluster_rules import CheckedConstraints, checked_soft_pairs
 from sdpbb.problem.equal_points import equal_points
-from sdpbb.run.certificates.document import ArrayTable, NodeTable
-from sdpbb.run.certificates.proof_values import values
+from sdpbb.run.certificates.document import ArrayTable, NodeTable, values
 from sdpbb.run.certificates.recorder import Proof, SubsetProof
 from sdpbb.runtime.files import FilePath, replacement, shown_path
 from sdpbb.runtime.version import installed_version

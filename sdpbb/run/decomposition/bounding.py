@@ -112,7 +112,7 @@ class SubsetProgress:
         """Bound proven for the subset; inf if no clustering keeps its constraints."""
         if self.proof is None:
             return self.node.lower.value
-        from sdpbb.run.certificates.proof_values import values  # of certified runs
+        from sdpbb.run.certificates.document import values  # of certified runs
 
         return values(self.proof.proof.nodes)[0]
 

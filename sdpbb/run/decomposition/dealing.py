@@ -11,14 +11,126 @@ Source: anticlustering; H. Späth, Anticlustering: maximizing the variance crite
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.problem import Contraction
 from sdpbb.problem.graph import connected_components
-from sdpbb.run.decomposition.features import features
-from sdpbb.run.decomposition.halving import match_halves
 from sdpbb.run.decomposition.subsets import SubsetTree
+from sdpbb.runtime.arrays import Booleans, Integers, Reals
+from sdpbb.runtime.jit import njit
+
+# Directions of waves. On the colours of a picture (k = 16), subsets of 1,000 save 16 % by
+# clusterings of their own without waves, 1.5 % with 32 and 0.9 % with 64.
+N_WAVES = 32
+# They are worth less than the means, which nothing makes up for, above all in small subsets.
+WAVE_WEIGHT, MOMENT_WEIGHT = 0.25, 0.5
+# Second moments are features where there are so many coordinates at most, of points that are pulled
+# in to so many times the typical distance to their mean.
+MOST_COORDINATES, FARTHEST = 12, 3.0
+
+
+def features(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float32]:
+    """Return the features (m, q) of the blocks, times their weights, less the means of clusters.
+
+    The first columns are deviations from the means of clusters, in units of the largest one.
+
+    labels : (m,) of the blocks, a clustering
+    """
+    weights, (m, r) = contraction.weights, contraction.means.shape
+    weight = np.bincount(labels, weights).astype(np.float64)
+    weight[weight == 0.0] = 1.0  # of a cluster without blocks here
+    deviations = np.empty((m, r))
+    for place in range(r):
+        deviations[:, place] = _centred(contraction.means[:, place], weights, labels, weight)
+    deviations /= max(deviations.max(initial=0.0), -deviations.min(initial=0.0)) or 1.0
+    n_moments = r * (r + 1) // 2 if r <= MOST_COORDINATES else 0
+    found = np.empty((m, r + 2 * N_WAVES + n_moments), np.float32)
+    found[:, :r] = weights[:, None] * deviations
+    squares = np.einsum("ij,ij->i", deviations, deviations)
+    typical = np.sqrt(np.bincount(labels, weights * squares) / weight)[labels]
+    deviations /= np.where(typical > 0.0, typical, 1.0)[:, None]
+    for place, column in enumerate(_others(deviations), r):
+        found[:, place] = weights * _centred(typical * column, weights, labels, weight)
+    return found
+
+
+def _others(scaled: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    """Yield the columns (m,) of second moments and of waves.
+
+    scaled : (m, r) deviations from the means of clusters, in units of typical ones
+    """
+    r = scaled.shape[1]
+    rng = np.random.default_rng(0)
+    for direction in rng.normal(size=(N_WAVES, r)):
+        phase = scaled @ direction
+        yield WAVE_WEIGHT * np.cos(phase)
+        yield WAVE_WEIGHT * np.sin(phase)
+    if r > MOST_COORDINATES:
+        return
+    length = np.sqrt((scaled**2).sum(axis=1))
+    near = scaled * np.minimum(1.0, FARTHEST / np.maximum(length, FARTHEST))[:, None]
+    for a in range(r):
+        for b in range(a, r):
+            yield MOMENT_WEIGHT * near[:, a] * near[:, b]
+
+
+def _centred(
+    column: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    weight: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return a feature (m,) less its mean in each cluster."""
+    means = np.bincount(labels, weights * column, len(weight)) / weight
+    return np.asarray(column - means[labels])
+
+
+@njit(cache=True, nogil=True)
+def match_halves(
+    features: NDArray[np.float32],
+    first: Integers,
+    second: Integers,
+    cluster: Integers,
+    surplus: Reals,
+    passes: int,
+) -> Booleans:
+    """Return for each pair whether its first block is in the first half, (p,).
+
+    Pairs are split so that, cluster by cluster, the features of both halves have about the same
+    sums: pair by pair, whichever way the surplus is shorter, and then in so many passes over all
+    pairs, each of which is turned if that makes it shorter.
+
+    features : (m, q) of the blocks
+    first, second, cluster : (p,) blocks of each pair, and their cluster
+    surplus : (k, q) of the features of the first half over those of the second so far; changed
+    """
+    p, width = len(first), features.shape[1]
+    kept = first >= 0
+    step = np.empty(width)
+    for round_ in range(passes + 1):
+        turned = False
+        for pair in range(p):
+            i, j, c = first[pair], second[pair], cluster[pair]
+            sign = 1.0 if kept[pair] else -1.0
+            along, square = 0.0, 0.0
+            for a in range(width):
+                step[a] = sign * (features[i, a] - features[j, a])
+                if round_ == 0:
+                    surplus[c, a] += step[a]
+                along += surplus[c, a] * step[a]
+                square += step[a] * step[a]
+            if square < along:  # |surplus - 2 step| < |surplus|
+                turned = True
+                kept[pair] = not kept[pair]
+                for a in range(width):
+                    surplus[c, a] -= 2.0 * step[a]
+        if not turned:
+            break
+    return kept
+
 
 # Passes over all pairs that try to turn each of them, at most; and pairs that are tried in all,
 # about, where they are many. The first few passes do most.

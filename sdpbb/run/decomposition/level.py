@@ -12,7 +12,7 @@ from sdpbb.run.decomposition.bounds import SubsetBounds
 from sdpbb.runtime.executors.scheduler import Task
 from sdpbb.search.evaluations import LONGEST_SLICE
 from sdpbb.search.limits import Budget, Limits
-from sdpbb.search.state import SearchStatistics
+from sdpbb.search.tree import SearchStatistics
 from sdpbb.search.workforce import Workforce
 
 # Seconds of a subset before it can be given up for taking longer than others.

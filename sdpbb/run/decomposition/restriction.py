@@ -10,7 +10,7 @@ from sdpbb.problem import Contraction, Instance, SoftPairs
 from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.equal_points import equal_points, join_equal_points
 from sdpbb.problem.graph import connected_components
-from sdpbb.problem.weight_limits import WeightLimits
+from sdpbb.problem.size_limits import WeightLimits
 from sdpbb.run.certificates.recorder import SubsetProof
 
 # Part of the greatest weight beyond which a subset is told of it: as far as rounding may matter.

@@ -18,10 +18,15 @@ from sdpbb.run.decomposition.bounding import Accuracy, SubsetProgress, SubsetTas
 from sdpbb.run.decomposition.bounds import SubsetBounds, restricted_costs
 from sdpbb.run.decomposition.dealing import subset_tree
 from sdpbb.run.decomposition.level import LevelBounding
-from sdpbb.run.decomposition.memory import UNLIMITED, SubsetMemory
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.decomposition.restriction import Restriction
-from sdpbb.run.decomposition.schedule import in_order, next_level, smallest_depth
+from sdpbb.run.decomposition.schedule import (
+    UNLIMITED,
+    SubsetMemory,
+    in_order,
+    next_level,
+    smallest_depth,
+)
 from sdpbb.run.decomposition.subsets import SubsetTree
 from sdpbb.runtime.executors.scheduler import source_of
 from sdpbb.search.evaluations import GRACE, LOOK

@@ -17,10 +17,9 @@ from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.problem.colouring.exact import Colourability, find_clique
 from sdpbb.problem.colouring.graph import induced, k_core, sparse_graph
 from sdpbb.problem.colouring.greedy import greedy_colouring
-from sdpbb.problem.conflict import Conflict
 from sdpbb.problem.graph import NeighbourSets, connected_components, distinct_edges
 from sdpbb.problem.stated import InstanceArguments, instance_of
-from sdpbb.problem.statements import Catalogue
+from sdpbb.problem.statements import Catalogue, Conflict
 from sdpbb.run.explanation.oracle import Deadline, Oracle, minimal_subset, quotient
 from sdpbb.run.explanation.walks import (
     cannot_link_in_block,

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sdpbb.problem import Instance
-from sdpbb.problem.compiled_constraints import stated_maxima
-from sdpbb.problem.conflict import Conflict, table
-from sdpbb.problem.statements import Statement
+from sdpbb.problem.constraint_forms import stated_maxima
+from sdpbb.problem.statements import Conflict, Statement, table
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.run.explanation.implications import ForcedPair
 from sdpbb.runtime.files import shown_path
