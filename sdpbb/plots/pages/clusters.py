@@ -1,4 +1,9 @@
-"""Sections of the page on points: clusters, means, members, tight constraints; or the conflict."""
+"""Sections of the page on points: clusters, means, members, tight constraints; or the conflict.
+
+A must-link is tight if one of its points alone, a cannot-link if one of its points in the cluster
+of the other, would lower the sum of squares while all other points stay where they are. This is a
+look at single moves, and no price (`sdpbb price`), which is proven.
+"""
 
 from __future__ import annotations
 

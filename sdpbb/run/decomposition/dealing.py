@@ -3,10 +3,16 @@
 Let U be a clustering. If each subset has a share of each cluster of U whose mean is the cluster's
 mean, the restrictions of U to the subsets cost together what U costs, and what the sum of their
 optima loses is only what the subsets' own optima save. So each subset is halved by splitting pairs
-of near blocks of the same cluster, whichever way keeps the means of the halves together, and the
-other features of `features`, too: what is alike saves little.
+of near blocks of the same cluster, whichever way keeps the means of the halves together.
 
-Source: anticlustering; H. Späth, Anticlustering: maximizing the variance criterion (1986).
+A subset has a better clustering of its own where the points of a cluster are distributed otherwise
+than in the whole. So halves are matched by more features than the means: by the second moments of
+each cluster, where there are few coordinates, and by random waves cos(w'x), sin(w'x), whose means
+are those of the distribution in many directions and scales.
+
+Source: anticlustering; H. Späth, Anticlustering: maximizing the variance criterion (1986). Random
+Fourier features, Rahimi and Recht (2007); halves that agree in them, Dwivedi and Mackey, Kernel
+thinning (2021).
 """
 
 from __future__ import annotations
