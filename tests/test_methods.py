@@ -112,7 +112,7 @@ def test_points_come_with_k_and_the_name():
         assert found.labels[0] != found.labels[1]
     for given_, message in (
         (("best-of", points, 2), "'best-of' comes after the points"),
-        ((points, 2), "no heuristic is named; expected its name after k"),
+        ((points, 2), "no heuristic is named; expected its name without a keyword"),
         ((points, 2, "best"), "no method 'best'"),
     ):
         with pytest.raises(ParameterError, match=message):

@@ -116,8 +116,8 @@ def heuristic(
         k, method = None, k
     if method is None:
         raise ParameterError(
-            "no heuristic is named; expected its name after k, such as "
-            "sdpbb.heuristic(points, 5, 'best-of')"
+            "no heuristic is named; expected its name without a keyword, as in "
+            "sdpbb.heuristic(points, 5, 'best-of') or sdpbb.heuristic(instance, 'best-of')"
         )
     stated = {name: value for name, value in arguments.items() if name in OF_INSTANCE}
     parameters = {name: value for name, value in arguments.items() if name not in OF_INSTANCE}
