@@ -8,14 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.parameters import MultiStartParameters
-from sdpbb.bounds.colgen.parameters import (
-    CentreParameters,
-    EnumerationParameters,
-    GenerationParameters,
-    MasterParameters,
-    PricingParameters,
-)
-from sdpbb.bounds.hybrid.parameters import HybridParameters
 from sdpbb.bounds.sdp.cuts.complements import ComplementCuts
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.cuts.stars import StarCuts
@@ -103,7 +95,6 @@ def test_defaults_are_kept():
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
-        (GenerationParameters, {"max_columns_per_round": math.nan}),
         (ComplementCuts, {"per_block": 1.0}),
         (StarCuts, {"per_block": 5e-324}),
         (TriangleCuts, {"per_arm": 1e308}),
@@ -113,8 +104,6 @@ def test_defaults_are_kept():
         (SpectrumParameters, {"cap": math.inf}),
         (SpectrumParameters, {"cap": 1e10}),
         (SpectrumParameters, {"degree": 9}),
-        (PricingParameters, {"nodes_per_slice": 2**63}),
-        (PricingParameters, {"climbing_effort": 1e308}),
         (AdmmParameters, {"penalty_step": 1e308}),
         (AdmmParameters, {"penalty": 1e308}),
         (AdmmParameters, {"penalty": 5e-324}),
@@ -146,9 +135,6 @@ def test_values_that_once_ended_runs_are_refused(kind, values):
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
-        (HybridParameters, {"small": math.inf, "high": math.inf}),
-        (CentreParameters, {"small": math.inf, "large": math.inf, "high": math.inf}),
-        (EnumerationParameters, {"max_gap": math.inf}),
         (MultiStartParameters, {"assignment_time_limit": math.inf}),
         (SolverParameters, {"seed": 2**128 - 1, "node_limit": 2**63 - 1}),
         (SpectrumParameters, {"cap": 1e9, "degree": 8}),
@@ -187,7 +173,7 @@ ANYTHING = st.one_of(
 
 
 def test_all_components_are_looked_at():
-    expected = {SdpParameters, SpectrumParameters, Patience, MasterParameters, SearchParameters}
+    expected = {SdpParameters, SpectrumParameters, Patience, SearchParameters}
     assert {*expected, MultiStartParameters} < {*COMPONENTS}
 
 

@@ -7,9 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from heuristics.parameters import HeuristicSchedule
-from sdpbb.bounds.colgen.parameters import ColgenParameters
-from sdpbb.bounds.hybrid.parameters import HybridParameters
-from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.registry import Bounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import InstanceError
@@ -35,10 +32,7 @@ class SolveArguments(InstanceArguments, total=False):
     bounding: Bounding
     certify: bool
     sdp: SdpParameters
-    colgen: ColgenParameters
-    hybrid: HybridParameters
     decomposition: DecompositionParameters
-    places: PlaceParameters
     search: SearchParameters
     heuristics: HeuristicSchedule
 
