@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_sample_image
 
-from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.places.run import PlaceRun, exercise
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import at_most, no_limit
@@ -78,7 +77,7 @@ def run(name: str, seconds: float, gap: float) -> None:
         for of in (labels == label for label in range(k))
     )
     print(f"{name}: {len(points)} points, cost {cost:.10g}", flush=True)
-    of = PlaceRun.begin(contraction, PlaceParameters(), labels)
+    of = PlaceRun.begin(contraction, labels)
     assert of is not None
     started, cutoff, is_open = time.process_time(), cost * (1.0 - gap), True
     time_left = at_most(no_limit, seconds)

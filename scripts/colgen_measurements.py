@@ -31,11 +31,8 @@ from numpy.typing import NDArray
 from paper_pricing import Priced, PricingProblem, compare_pricing, paper_pricing
 
 import sdpbb
-from sdpbb.bounds.colgen.parameters import (
-    ColgenParameters,
-    EnumerationParameters,
-    PricingParameters,
-)
+from sdpbb.bounds.colgen import enumeration as colgen_enumeration
+from sdpbb.bounds.colgen.pricing.branching_pricer import NODES_PER_SLICE
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem as BlockProblem
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch
 from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
@@ -100,7 +97,7 @@ def our_pricing(settings: Settings) -> Callable[..., Priced]:
         while not search.is_finished and search.n_nodes < settings.search_nodes:
             if time.perf_counter() - start > settings.search_seconds:
                 break
-            search.run(PricingParameters().nodes_per_slice)
+            search.run(NODES_PER_SLICE)
         return Priced(search.upper, search.n_nodes, search.is_finished)
 
     return priced
@@ -124,16 +121,18 @@ def enumeration(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
     first two only.
     """
     limited = sdpbb.SolverParameters(gap=GAP, time_limit=settings.seconds)
-    without = ColgenParameters(enumeration=EnumerationParameters(is_wanted=False))
+    without = "colgen, no enumeration"
     compared: dict[str, sdpbb.SolverParameters] = {}
     if case.suite not in ("trees", "public"):
-        compared["colgen, no enumeration"] = replace(limited, bounding="colgen", colgen=without)
+        compared[without] = replace(limited, bounding="colgen")
         compared["colgen"] = replace(limited, bounding="colgen")
     if case.suite in ("trees", "public", "grids"):
         compared["sdp"] = replace(limited, bounding="sdp")
         compared["hybrid"] = replace(limited, bounding="hybrid")
     instance = points_of(case) if case.suite in ("trees", "grids") else instance_of(case)
+    max_gap = colgen_enumeration.MAX_GAP
     for name, parameters in compared.items():
+        colgen_enumeration.MAX_GAP = 0.0 if name == without else max_gap
         start = time.perf_counter()
         result = sdpbb.solve(instance, parameters)
         yield {

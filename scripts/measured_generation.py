@@ -12,10 +12,6 @@ from numpy.typing import NDArray
 import sdpbb
 from sdpbb.bounds.colgen.bounding import known_columns
 from sdpbb.bounds.colgen.generation import Generation
-from sdpbb.bounds.colgen.parameters import (
-    ColgenParameters,
-    PricingParameters,
-)
 from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
 from sdpbb.bounds.colgen.pricing.protocol import PricingOutcome
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch
@@ -32,10 +28,8 @@ class MeasuringPricer(BranchingPricer):
     It is not for constraints on clusters that have no compiled form.
     """
 
-    def __init__(
-        self, contraction: Contraction, parameters: PricingParameters | None = None
-    ) -> None:
-        super().__init__(contraction, parameters or PricingParameters())
+    def __init__(self, contraction: Contraction) -> None:
+        super().__init__(contraction)
         self.asked: list[tuple[NDArray[np.float64], float]] = []
         self.n_slices, self.n_nodes = 0, 0
         self._under_way: ClusterSearch | None = None
@@ -93,7 +87,7 @@ def generated(root: Root, seconds: float) -> Generated:
     pricer = MeasuringPricer(root.contraction)
     columns = known_columns(root.contraction, root.labels)
     start = time.perf_counter()
-    generation = Generation(root.contraction, pricer, ColgenParameters(), columns, integer=False)
+    generation = Generation(root.contraction, pricer, columns, integer=False)
     solved = False
     while not solved and time.perf_counter() - start < seconds:
         solved = generation.step(np.inf).stalled

@@ -11,13 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb import SolverParameters, read_instance, solve
-from sdpbb.bounds.colgen.parameters import (
-    CentreParameters,
-    ColgenParameters,
-    EnumerationParameters,
-    PricingParameters,
-)
-from sdpbb.bounds.hybrid.parameters import HybridParameters
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import (
     Contraction,
@@ -33,6 +26,14 @@ from sdpbb.problem import (
 )
 from sdpbb.run.solver import resume
 from sdpbb.search.result import Result, SolutionStatus, Termination
+from tests.constants import (
+    ALL_COLUMNS,
+    FEW_COLUMNS,
+    HARD,
+    NO_ENUMERATION,
+    NODES_PER_SLICE,
+    constants,
+)
 from tests.constrained import KINDS, ForbiddenSets, constrained_instance
 from tests.enumeration import optimum, random_instance, sums_of_squares
 from tests.examples import examples
@@ -42,42 +43,31 @@ INSTANCES = ROOT / "instances"
 OPTIMA = tomllib.loads((INSTANCES / "optima.toml").read_text())["optimum"]
 
 SEEDS = st.integers(0, 10**9)
-LINEAR = ColgenParameters(enumeration=EnumerationParameters(is_wanted=False))
+COLGEN, HYBRID = SolverParameters(bounding="colgen"), SolverParameters(bounding="hybrid")
 HASTY = SdpParameters(max_iterations=20)
-HARD = CentreParameters(0.0, 0.0, 0.0)  # nothing is easy to price
-# What each instance is solved with; some branch where others enumerate or go on bounding.
+# What each instance is solved with, and constants that are changed; some branch where others
+# enumerate or go on bounding.
 ENGINES = {
-    "colgen": SolverParameters(bounding="colgen"),
-    "colgen, branching": SolverParameters(bounding="colgen", colgen=LINEAR),
-    "colgen, in short slices": SolverParameters(
-        bounding="colgen", colgen=ColgenParameters(pricing=PricingParameters(5))
+    "colgen": (COLGEN, {}),
+    "colgen, branching": (COLGEN, NO_ENUMERATION),
+    "colgen, in short slices": (COLGEN, {NODES_PER_SLICE: 5}),
+    "colgen, from the semidefinite bound": (replace(COLGEN, sdp=HASTY), HARD),
+    "hybrid": (HYBRID, {}),
+    "hybrid, branching": (
+        replace(HYBRID, sdp=HASTY),
+        {**NO_ENUMERATION, **HARD, **ALL_COLUMNS},
     ),
-    "colgen, from the semidefinite bound": SolverParameters(
-        bounding="colgen", sdp=HASTY, colgen=ColgenParameters(centre=HARD)
-    ),
-    "hybrid": SolverParameters(bounding="hybrid"),
-    "hybrid, branching": SolverParameters(
-        bounding="hybrid",
-        sdp=HASTY,
-        colgen=replace(LINEAR, centre=HARD),
-        hybrid=HybridParameters(100.0),
-    ),
-    "hybrid, enumeration": SolverParameters(
-        bounding="hybrid",
-        sdp=HASTY,
-        colgen=ColgenParameters(centre=HARD),
-        hybrid=HybridParameters(0.0),
-    ),
+    "hybrid, enumeration": (replace(HYBRID, sdp=HASTY), {**HARD, **FEW_COLUMNS}),
 }
 NAMES = st.sampled_from(list(ENGINES))
 
 
-def parameters_of(name: str, gap: float = 1e-9, **more) -> SolverParameters:
-    return replace(ENGINES[name], gap=gap, **more)
-
-
 def solved(instance: Instance, name: str, gap: float = 1e-9, **more) -> Result:
-    return solve(instance, parameters_of(name, gap, **more))
+    """Of `solve` with a checkpoint and changed parameters."""
+    parameters, changed = ENGINES[name]
+    checkpoint = more.pop("checkpoint", None)
+    with constants(changed):
+        return solve(instance, replace(parameters, gap=gap, **more), checkpoint=checkpoint)
 
 
 def assert_proven(instance: Instance, name: str, gap: float) -> Result:
@@ -225,10 +215,10 @@ def test_a_time_limit_leaves_a_valid_bound(name, seconds):
 @pytest.mark.long
 def test_runs_that_are_left_go_on_to_the_last_bit(name, tmp_path):
     whole = solved(FRACTIONAL, name)
-    parameters = parameters_of(name, node_limit=1)
-    left = solve(FRACTIONAL, parameters, checkpoint=tmp_path / "run")
+    left = solved(FRACTIONAL, name, node_limit=1, checkpoint=tmp_path / "run")
     assert left.lower_bound <= whole.lower_bound
-    result = resume(tmp_path / "run", node_limit=None)
+    with constants(ENGINES[name][1]):
+        result = resume(tmp_path / "run", node_limit=None)
     assert result.status is whole.status is SolutionStatus.OPTIMAL
     assert result.lower_bound == whole.lower_bound
     assert result.statistics.n_nodes == whole.statistics.n_nodes

@@ -1,21 +1,28 @@
 """Extremes among instances of thousands of points, which take seconds: no matrix of all blocks."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 
-from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.problem import InfeasibilityKind, Instance
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.events import MemoryShort, SubsetsChosen
 from sdpbb.search.result import SolutionStatus
+from tests.constants import NO_PLACES, constants
 
-PARAMETERS = SolverParameters(gap=0.02, places=PlaceParameters(time_share=0.0, most=2))
+PARAMETERS = SolverParameters(gap=0.02)
 CENTRES = 20.0 * np.random.default_rng(1).normal(size=(5, 3))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_places() -> Iterator[None]:
+    with constants(NO_PLACES):
+        yield
 
 
 def clouds(n: int) -> np.ndarray:

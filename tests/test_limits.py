@@ -298,7 +298,7 @@ def test_without_a_bound_an_interrupt_is_told_as_one(monkeypatch):
 def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
     rng = np.random.default_rng(0)
     parameters = SolverParameters(bounding=bounding, workers=8)
-    asked = bounding_method(bounding, parameters)
+    asked = bounding_method(bounding)
     for n, k in ((700, 3), (700, 200)):
         contraction = contract(Instance(rng.normal(size=(n, 2)), k))
         for free in (0.0, 200.0, 400.0, 600.0, 1000.0, 3000.0, 1e6):
@@ -306,9 +306,9 @@ def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
             plan = memory_plan(parameters, asked, contraction, is_resumed=False)
             if plan.is_without_bound:
                 continue
-            taken = WORKER + (1.0 + SENT) * bounding_method(
-                plan.parameters.bounding, plan.parameters
-            ).mebibytes(contraction)
+            taken = WORKER + (1.0 + SENT) * bounding_method(plan.parameters.bounding).mebibytes(
+                contraction
+            )
             assert plan.parameters.workers * taken <= free
         assert plan.parameters == parameters
         # What has begun with one bounding goes on with it, or with none.

@@ -8,13 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.parameters import MultiStartParameters
-from sdpbb.bounds.colgen.parameters import (
-    CentreParameters,
-    EnumerationParameters,
-    GenerationParameters,
-    PricingParameters,
-)
-from sdpbb.bounds.hybrid.parameters import HybridParameters
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.questions.batch import BatchParameters
@@ -87,9 +80,6 @@ def test_defaults_are_kept():
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
-        (GenerationParameters, {"max_columns_per_round": math.nan}),
-        (PricingParameters, {"nodes_per_slice": 2**63}),
-        (PricingParameters, {"climbing_effort": 1e308}),
         (SolverParameters, {"seed": -HUGE}),
         (SolverParameters, {"seed": HUGE}),
         (SolverParameters, {"seed": 2**128}),
@@ -119,9 +109,6 @@ def test_values_that_once_ended_runs_are_refused(kind, values):
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
-        (HybridParameters, {"small": math.inf, "high": math.inf}),
-        (CentreParameters, {"small": math.inf, "large": math.inf, "high": math.inf}),
-        (EnumerationParameters, {"max_gap": math.inf}),
         (MultiStartParameters, {"assignment_time_limit": math.inf}),
         (SolverParameters, {"seed": 2**128 - 1, "node_limit": 2**63 - 1}),
     ],

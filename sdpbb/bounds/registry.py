@@ -16,7 +16,6 @@ class MethodEntry:
     """Bounding method in the registry: where it is, and what is known before it is imported.
 
     summary : what bounds come from
-    parameters : the fields of the parameters of a run that its constructor takes, in order
     kernels : the methods whose compiled loops it calls, the one that it begins with first; "-rare"
         stands for those of a method that few runs call
     keeps_cluster_constraints : whether it takes constraints on clusters that are more than
@@ -26,7 +25,6 @@ class MethodEntry:
     module: str
     class_name: str
     summary: str
-    parameters: tuple[str, ...]
     kernels: tuple[str, ...]
     keeps_cluster_constraints: bool = True
 
@@ -39,7 +37,6 @@ BOUNDING_METHODS: Mapping[str, MethodEntry] = {
         "sdpbb.bounds.sdp.bounding",
         "SdpBounding",
         "the semidefinite relaxation",
-        parameters=("sdp",),
         kernels=("sdp", "sdp-rare"),
         keeps_cluster_constraints=False,
     ),
@@ -47,21 +44,18 @@ BOUNDING_METHODS: Mapping[str, MethodEntry] = {
         "sdpbb.bounds.colgen.bounding",
         "ColgenBounding",
         "column generation, for many small clusters",
-        parameters=("colgen", "sdp"),
         kernels=("colgen",),
     ),
     "hybrid": MethodEntry(
         "sdpbb.bounds.hybrid.bounding",
         "HybridBounding",
         "both, each where it is stronger",
-        parameters=("sdp", "colgen", "hybrid", "places"),
         kernels=("sdp", "sdp-rare", "colgen", "places"),
     ),
     "decomposition": MethodEntry(
         "sdpbb.bounds.hybrid.bounding",
         "HybridBounding",
         "first bounds of subsets, then both",
-        parameters=("sdp", "colgen", "hybrid", "places"),
         kernels=("sdp", "sdp-rare", "colgen", "places"),
     ),
 }
@@ -74,10 +68,10 @@ def bounding_class(name: str) -> type[BoundingMethod[Any]]:
     return found
 
 
-def bounding_method(name: str, parameters: Any = None) -> BoundingMethod[Any]:
+def bounding_method(name: str, *arguments: Any) -> BoundingMethod[Any]:
     """Return a method.
 
-    parameters : of a run (`SolverParameters`), from which it takes its own; None for the defaults
+    arguments : of its constructor, the first the parameters of the semidefinite bound
+        (`SdpParameters`)
     """
-    fields = () if parameters is None else BOUNDING_METHODS[name].parameters
-    return bounding_class(name)(*(getattr(parameters, field) for field in fields))
+    return bounding_class(name)(*arguments)

@@ -7,7 +7,7 @@ root is raised by those of subsets before (`sdpbb.run.decomposition`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from heuristics.incumbents import IncumbentSearch
@@ -66,9 +66,10 @@ class BoundRaising:
 
         Return the limit that was reached, or None.
         """
-        asked: BoundingMethod[Any] = bounding_method(self.parameters.bounding, self.parameters)
+        parameters = self.parameters
+        asked = bounding_method(parameters.bounding, parameters.sdp)
         plan = memory_plan(
-            self.parameters,
+            parameters,
             asked,
             contraction,
             is_resumed=self.is_resumed,
@@ -137,7 +138,9 @@ class BoundRaising:
         decomposition = Decomposition(
             root=root,
             instance=self.instance,
-            bounding=bounding_method(parameters.bounding, _of_subsets(parameters)),
+            bounding=bounding_method(
+                parameters.bounding, parameters.sdp, PRICING_SLICES
+            ),
             parameters=parameters.decomposition,
             workforce=self.workforce,
             free_mebibytes=plan.available,
@@ -149,7 +152,7 @@ class BoundRaising:
         # A run that goes on may have been cut short in this before.
         root.look_for_clusterings()
         if decomposition.state is None:
-            raise_by_places(root, parameters.places, plan.available)
+            raise_by_places(root, plan.available)
         return root.end(decomposition.run())
 
     def _search_tree(
@@ -164,7 +167,7 @@ class BoundRaising:
             self.writer.keep_parameters(plan.parameters)
             self.workforce.allow_workers(plan.parameters.workers)
         parameters = self.parameters
-        bounding: BoundingMethod[Any] = bounding_method(parameters.bounding, parameters)
+        bounding = bounding_method(parameters.bounding, parameters.sdp)
         # Without a bound, no step takes long.
         long_steps = not plan.is_without_bound and n_blocks > bounding.most_blocks_here
         self.workforce.begin_tree(long_steps, root_uses_cores=n_blocks >= LARGE)
@@ -200,10 +203,3 @@ class BoundRaising:
         return CertifiedBounding(
             bounding, instance.points, rules, fits, instance.weights, checked_soft_pairs(instance)
         )
-
-
-def _of_subsets(parameters: SolverParameters) -> SolverParameters:
-    """Return the parameters of the bounding of subsets."""
-    colgen = parameters.colgen
-    enumeration = replace(colgen.enumeration, max_pricing_slices=PRICING_SLICES)
-    return replace(parameters, colgen=replace(colgen, enumeration=enumeration))

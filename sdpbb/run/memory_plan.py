@@ -72,7 +72,7 @@ def memory_plan(
     lighter = None if is_resumed else asked.lighter(contraction)
     if lighter is not None:
         other = replace(parameters, bounding=cast(Bounding, lighter))
-        candidates.append((other, bounding_method(lighter, other)))
+        candidates.append((other, bounding_method(lighter, other.sdp)))
     for candidate, bounding in candidates:
         taken = _needed_mebibytes(bounding, contraction)
         if taken <= max(available, LITTLE):

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from sdpbb.bounds.colgen.parameters import ColgenParameters
-from sdpbb.bounds.hybrid.parameters import HybridParameters
-from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.registry import Bounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.run.decomposition.parameters import DecompositionParameters
@@ -109,15 +106,8 @@ class SolverParameters(Parameters):
     sdp: SdpParameters = parameter(
         SdpParameters, "Bounding of a node by the semidefinite relaxation."
     )
-    colgen: ColgenParameters = parameter(ColgenParameters, "Bounding by column generation.")
-    hybrid: HybridParameters = parameter(
-        HybridParameters, "Combination of the semidefinite bound and column generation."
-    )
     decomposition: DecompositionParameters = parameter(
         DecompositionParameters, "Sum of the bounds of subsets, for many blocks."
-    )
-    places: PlaceParameters = parameter(
-        PlaceParameters, "Bound by prices and places, for many blocks in few dimensions."
     )
     search: SearchParameters = parameter(SearchParameters, "The search, apart from bounding.")
 

@@ -91,7 +91,7 @@ def check_executor(executor: object, parameters: SolverParameters) -> None:
 def _check_size_for_conic_solver(instance: Instance, parameters: SolverParameters) -> None:
     """Check that a conic solver, if one is asked for, can solve the relaxation of the root."""
     sdp = parameters.sdp
-    if sdp.solver == "admm" or "sdp" not in BOUNDING_METHODS[parameters.bounding].parameters:
+    if sdp.solver == "admm":
         return
     contraction = contract(instance)
     if isinstance(contraction, Contraction) and contraction.n_blocks > LARGEST_CONIC:

@@ -6,9 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sdpbb.bounds.colgen.parameters import ColgenParameters
-from sdpbb.bounds.hybrid.parameters import HybridParameters
-from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.registry import Bounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import InstanceError
@@ -34,10 +31,7 @@ class SolveArguments(InstanceArguments, total=False):
     bounding: Bounding
     certify: bool
     sdp: SdpParameters
-    colgen: ColgenParameters
-    hybrid: HybridParameters
     decomposition: DecompositionParameters
-    places: PlaceParameters
     search: SearchParameters
 
 

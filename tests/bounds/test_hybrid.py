@@ -2,7 +2,6 @@
 
 import math
 import pickle
-from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -11,69 +10,58 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.multi_start import MultiStart
-from sdpbb.bounds.colgen.parameters import (
-    CentreParameters,
-    ColgenParameters,
-    EnumerationParameters,
-)
 from sdpbb.bounds.hybrid.bounding import HybridBounding
-from sdpbb.bounds.hybrid.parameters import HybridParameters
+from sdpbb.bounds.hybrid.methods import is_for_places
 from sdpbb.bounds.hybrid.run import HybridRun
 from sdpbb.bounds.hybrid.stages import STAGES
-from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.archive.file import read_archive, write_archive
 from sdpbb.search.result import SolutionStatus
 from tests.bounds.colgen.test_bounding import (
-    ENGINES,
     INFEASIBLE,
     KINDS,
     SEEDS,
+    SHORT,
     assert_children_are_bounded,
     assert_the_same_when_left,
     bounded,
     drawn_cutoff,
     drawn_node,
 )
+from tests.constants import (
+    ALL_COLUMNS,
+    EASY,
+    FEW_COLUMNS,
+    HARD,
+    NO_ENUMERATION,
+    constants,
+)
 from tests.enumeration import optimum
 from tests.examples import examples
 
 HASTY = SdpParameters(max_iterations=40)
-SHORT = ENGINES["in short slices"]
-PLAIN = ColgenParameters(enumeration=EnumerationParameters(is_wanted=False))
-# Whether columns come first.
-EASY, HARD = CentreParameters(small=100.0), CentreParameters(0.0, 0.0, 0.0)
-# Which parts come into play, one after the other.
+MAX_TRIED_STEPS = "bounds.hybrid.stages.MAX_TRIED_STEPS"
+MAX_FAR_STEPS, FAR_GAP = "bounds.hybrid.stages.MAX_FAR_STEPS", "bounds.hybrid.parts.FAR_GAP"
+# Which parts come into play, one after the other: by constants that are changed.
 HYBRIDS = {
-    "as it is": HybridBounding(),
-    "columns alone": HybridBounding(
-        HASTY, replace(SHORT, centre=EASY), HybridParameters(100.0, high=100.0)
-    ),
-    "columns, then all": HybridBounding(
-        HASTY, replace(SHORT, centre=EASY), HybridParameters(100.0, high=100.0, easy_steps=3)
-    ),
-    "relaxation alone": HybridBounding(
-        HASTY, replace(PLAIN, centre=HARD), HybridParameters(0.0, tried_steps=0)
-    ),
-    "relaxation, enumeration": HybridBounding(
-        HASTY, replace(SHORT, centre=HARD), HybridParameters(0.0, tried_steps=0)
-    ),
-    "relaxation, columns": HybridBounding(
-        HASTY, replace(PLAIN, centre=HARD), HybridParameters(100.0, high=100.0)
-    ),
-    "relaxation, a few columns": HybridBounding(
-        HASTY, replace(SHORT, centre=HARD), HybridParameters(0.0, tried_steps=4)
-    ),
-    "all of them": HybridBounding(
-        HASTY,
-        ColgenParameters(enumeration=EnumerationParameters(max_gap=1e-3), centre=HARD),
-        HybridParameters(100.0, high=100.0),
-    ),
+    "as it is": {},
+    "columns alone": {**SHORT, **EASY, **ALL_COLUMNS},
+    "columns, then all": {
+        **SHORT,
+        **EASY,
+        **ALL_COLUMNS,
+        "bounds.hybrid.stages.MAX_EASY_STEPS": 3,
+    },
+    "relaxation alone": {**NO_ENUMERATION, **HARD, **FEW_COLUMNS, MAX_TRIED_STEPS: 0},
+    "relaxation, enumeration": {**SHORT, **HARD, **FEW_COLUMNS, MAX_TRIED_STEPS: 0},
+    "relaxation, columns": {**NO_ENUMERATION, **HARD, **ALL_COLUMNS},
+    "relaxation, a few columns": {**SHORT, **HARD, **FEW_COLUMNS, MAX_TRIED_STEPS: 4},
+    "all of them": {"bounds.colgen.enumeration.MAX_GAP": 1e-3, **HARD, **ALL_COLUMNS},
 }
 # Those with an enumeration that always ends a node with a cutoff.
 EXACT = (
@@ -85,6 +73,10 @@ EXACT = (
 GENERATING = ("columns alone", "columns, then all", "relaxation, columns", "all of them")
 
 
+def bounding_of(name: str) -> HybridBounding:
+    return HybridBounding(None if name == "as it is" else HASTY)
+
+
 @pytest.mark.long
 @given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
 @examples(80, derandomize=True)
@@ -92,8 +84,9 @@ def test_no_bound_on_the_way_is_above_the_optimum(seed, kinds, name):
     node, contraction = drawn_node(seed, kinds)
     best, rng = node.optimum, np.random.default_rng(seed)
     cutoff = drawn_cutoff(best, contraction, rng)
-    run = HYBRIDS[name].start(contraction, None)
-    bound = bounded(run, best, cutoff, contraction)
+    with constants(HYBRIDS[name]):
+        run = bounding_of(name).start(contraction, None)
+        bound = bounded(run, best, cutoff, contraction)
     if name in EXACT and math.isfinite(cutoff):
         assert bound >= min(best, cutoff) * (1 - 1e-8) - 1e-11 * contraction.total
 
@@ -104,7 +97,8 @@ def test_no_bound_on_the_way_is_above_the_optimum(seed, kinds, name):
 def test_children_start_from_what_their_parent_knows(seed, kinds, name):
     rng = np.random.default_rng(seed)
     parent = drawn_node(seed, kinds, n_max=7)
-    assert_children_are_bounded(HYBRIDS[name], parent, rng, name in EXACT)
+    with constants(HYBRIDS[name]):
+        assert_children_are_bounded(bounding_of(name), parent, rng, name in EXACT)
 
 
 @pytest.mark.long
@@ -113,7 +107,8 @@ def test_children_start_from_what_their_parent_knows(seed, kinds, name):
 def test_leaving_a_run_changes_no_bit(seed, kinds, name):
     node, contraction = drawn_node(seed, kinds, n_max=7)
     cutoff = drawn_cutoff(node.optimum, contraction, np.random.default_rng(seed))
-    assert_the_same_when_left(HYBRIDS[name], contraction, cutoff)
+    with constants(HYBRIDS[name]):
+        assert_the_same_when_left(bounding_of(name), contraction, cutoff)
 
 
 @pytest.mark.parametrize("hybrid", GENERATING)
@@ -121,20 +116,25 @@ def test_leaving_a_run_changes_no_bit(seed, kinds, name):
 def test_what_holds_no_clustering_is_proven_to(hybrid, name):
     contraction = contract(INFEASIBLE[name])
     assert isinstance(contraction, Contraction)
-    run = HYBRIDS[hybrid].start(contraction, None)
-    assert bounded(run, math.inf, math.inf, contraction) == math.inf
+    with constants(HYBRIDS[hybrid]):
+        run = bounding_of(hybrid).start(contraction, None)
+        assert bounded(run, math.inf, math.inf, contraction) == math.inf
 
 
 @given(SEEDS)
 @examples(10, derandomize=True)
-def test_without_columns_and_enumeration_it_is_the_semidefinite_bound(seed):
+def test_until_it_stalls_it_is_the_semidefinite_bound(seed):
     node, contraction = drawn_node(seed, ())
     best = node.optimum
     cutoff = 1.3 * best + 1e-6
-    run = HYBRIDS["relaxation alone"].start(contraction, None)
     other = SdpBounding(HASTY).start(contraction, None)
+    with constants(HARD):
+        run = HybridBounding(HASTY).start(contraction, None)
     for _ in range(3):
-        assert run.advance(cutoff).bound == other.advance(cutoff).bound
+        progress = other.advance(cutoff)
+        assert run.advance(cutoff).bound == progress.bound
+        if progress.stalled:
+            break
     assert np.array_equal(run.fixings(cutoff).apart, other.fixings(cutoff).apart)
     assert np.array_equal(run.affinity(), other.affinity())
 
@@ -153,9 +153,9 @@ PLACES, CLUSTERS_OF_PLACES, EASY_COLUMNS, RELAXATION, ENUMERATION, COLUMNS = NAM
             [EASY_COLUMNS, RELAXATION, COLUMNS],
             [EASY_COLUMNS, RELAXATION, ENUMERATION],
         ),
-        ("relaxation alone", [RELAXATION], [RELAXATION]),
-        ("relaxation, enumeration", [RELAXATION], [RELAXATION, ENUMERATION]),
-        ("relaxation, columns", [RELAXATION, COLUMNS], [RELAXATION, COLUMNS]),
+        ("relaxation alone", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION, COLUMNS]),
+        ("relaxation, enumeration", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION]),
+        ("relaxation, columns", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION, COLUMNS]),
         ("relaxation, a few columns", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION]),
         ("all of them", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION, COLUMNS]),
     ],
@@ -166,27 +166,29 @@ def test_which_stages_a_node_goes_through(name, without_cutoff, with_cutoff):
     assert isinstance(contraction, Contraction)
     best = MultiStart().run(contraction, np.random.default_rng(0)).cost
     for cutoff, expected in ((math.inf, without_cutoff), (best * (1 - 1e-9), with_cutoff)):
-        run, stages, progress = HYBRIDS[name].start(contraction, None), [], None
-        while progress is None or not (progress.stalled or progress.bound.value >= cutoff):
-            stages.append(STAGES[run.state.stage].name)
-            progress = run.advance(cutoff)
+        with constants(HYBRIDS[name]):
+            run, stages, progress = bounding_of(name).start(contraction, None), [], None
+            while progress is None or not (progress.stalled or progress.bound.value >= cutoff):
+                stages.append(STAGES[run.state.stage].name)
+                progress = run.advance(cutoff)
         assert [stage for stage, _ in groupby(stages)] == expected
         skipped = {PLACES} if expected[-1] == EASY_COLUMNS else {PLACES, EASY_COLUMNS}
-        if name == "relaxation, a few columns" and expected[-1] == COLUMNS:
+        if MAX_TRIED_STEPS in HYBRIDS[name] and expected[-1] == COLUMNS:
             skipped.add(COLUMNS)
         assert set(run.warm_start().skipped) == skipped
 
 
-def test_places_come_first_where_blocks_are_many_in_few_dimensions():
+def test_places_come_first_where_blocks_are_many_in_few_dimensions(monkeypatch):
     """Each asks for a clustering, or the prices of a parent. Nothing else begins."""
     points = np.random.default_rng(1).normal(size=(40, 2))
     contraction = contract(Instance(points, 4))
     assert isinstance(contraction, Contraction)
     labels = MultiStart().run(contraction, np.random.default_rng(0)).labels
-    few = PlaceParameters(fewest=40)
-    bounding = HybridBounding(places=few)
+    bounding = HybridBounding()
+    monkeypatch.setattr("sdpbb.bounds.hybrid.methods.MIN_PLACE_BLOCKS", 41)
+    assert not bounding.is_quick(contraction)
+    monkeypatch.setattr("sdpbb.bounds.hybrid.methods.MIN_PLACE_BLOCKS", 40)
     assert bounding.is_quick(contraction)
-    assert not HybridBounding(places=replace(few, fewest=41)).is_quick(contraction)
     run, cutoff = bounding.start(contraction, None, labels), contraction.cost(labels)
     progress = run.advance(cutoff)
     while not progress.stalled:
@@ -197,6 +199,14 @@ def test_places_come_first_where_blocks_are_many_in_few_dimensions():
         assert of.state.relaxation is of.state.columns is of.state.inherited.relaxation is None
     assert child.advance(cutoff).bound.value >= progress.bound.value * (1.0 - 1e-3)
     assert bounding.start(contraction, None).state.places is None
+
+
+AT_PLACES = {
+    "bounds.hybrid.methods.MAX_BLOCKS_PER_CLUSTER_AT_PLACES": 100.0,
+    "bounds.hybrid.methods.FEW_DIMENSIONS": 100.0,
+    "bounds.hybrid.methods.MIN_PLACE_BLOCKS": 2,
+    "bounds.hybrid.methods.SMALL_CLUSTER": 0.0,
+}
 
 
 @pytest.mark.long
@@ -216,24 +226,29 @@ def test_clusters_enumerated_at_the_prices_of_places_end_a_node(seed, kinds):
     if not isinstance(contraction, Contraction) or math.isinf(best) or best < 1e-9:
         return
     labels = MultiStart().run(contraction, rng).labels
-    bounding = HybridBounding(
-        colgen=ColgenParameters(enumeration=EnumerationParameters(max_gap=math.inf), centre=EASY),
-        hybrid=HybridParameters(after_places=100.0, columns_after_places=0.0, high=100.0),
-        places=PlaceParameters(fewest=2, small=0.0, most_pairs=100.0),
-    )
-    whole, left = (bounding.start(contraction, None, labels) for _ in range(2))
+    changed = {
+        **EASY,
+        **AT_PLACES,
+        "bounds.colgen.enumeration.MAX_GAP": math.inf,
+        "bounds.hybrid.methods.MAX_BLOCKS_PER_CLUSTER_AFTER_PLACES": 0.0,
+        "bounds.hybrid.methods.MAX_CANNOT_LINKS_PER_BLOCK": 100.0,
+    }
     cutoff, stages = contraction.cost(labels) * (1.0 + float(rng.choice([0.2, -1e-12]))), []
     progress = None
-    while progress is None or not (progress.stalled or progress.bound.value >= cutoff):
-        stages.append(STAGES[whole.state.stage].name)
-        progress = whole.advance(cutoff)
-        assert progress.bound.value <= best * (1.0 + 1e-12)
-        assert left.advance(cutoff).bound == progress.bound
-        left = bounding.resume(contraction, pickle.loads(pickle.dumps(left.state)))
+    with constants(changed):
+        bounding = HybridBounding()
+        whole, left = (bounding.start(contraction, None, labels) for _ in range(2))
+        while progress is None or not (progress.stalled or progress.bound.value >= cutoff):
+            stages.append(STAGES[whole.state.stage].name)
+            progress = whole.advance(cutoff)
+            assert progress.bound.value <= best * (1.0 + 1e-12)
+            assert left.advance(cutoff).bound == progress.bound
+            left = bounding.resume(contraction, pickle.loads(pickle.dumps(left.state)))
     assert progress.bound.value >= min(best, cutoff) * (1.0 - 1e-8)
     assert {*stages} <= {PLACES, CLUSTERS_OF_PLACES}
 
 
+@constants({**EASY, **AT_PLACES})
 def test_prices_of_places_prove_no_more_to_an_enumeration_than_they_did():
     """Their rounding, and that of the scatter inside blocks, is in what it begins with."""
     rng = np.random.default_rng(0)
@@ -243,12 +258,7 @@ def test_prices_of_places_prove_no_more_to_an_enumeration_than_they_did():
     assert isinstance(contraction, Contraction)
     labels = MultiStart().run(contraction, rng).labels
     cutoff = contraction.cost(labels)
-    bounding = HybridBounding(
-        colgen=ColgenParameters(centre=EASY),
-        hybrid=HybridParameters(after_places=100.0, high=100.0),
-        places=PlaceParameters(fewest=2, small=0.0),
-    )
-    run = bounding.start(contraction, None, labels)
+    run = HybridBounding().start(contraction, None, labels)
     while run.state.enumeration is None:
         assert not run.advance(cutoff).stalled
     assert run.state.places is not None
@@ -259,21 +269,18 @@ def test_memory_is_that_of_all_stages_that_a_node_may_come_to():
     """Where clusters are small, columns follow places, and the relaxation where these are slow."""
     points, hybrid = np.random.default_rng(0).uniform(size=(1000, 2)), HybridBounding()
     few, many = (contract(Instance(points, k)) for k in (10, 200))
-    assert all(hybrid.methods.is_for_places(contraction) for contraction in (few, many))
-    relaxation = hybrid.methods.sdp.mebibytes(many)
+    assert all(is_for_places(contraction) for contraction in (few, many))
+    relaxation = hybrid.sdp.mebibytes(many)
     assert hybrid.mebibytes(few) < relaxation < hybrid.mebibytes(many)
 
 
+@constants({**NO_ENUMERATION, **HARD, **ALL_COLUMNS})
 def test_columns_go_on_from_the_dual_values_of_the_relaxation():
     """Their first prices prove nearly what the relaxation has, which singletons alone do not."""
     points = np.random.default_rng(1).normal(size=(40, 2))
     contraction = contract(Instance(points, 8))
     assert isinstance(contraction, Contraction)
-    run = HybridBounding(
-        SdpParameters(max_iterations=200),
-        replace(PLAIN, centre=HARD),
-        HybridParameters(100.0, high=100.0),
-    ).start(contraction, None)
+    run = HybridBounding(SdpParameters(max_iterations=200)).start(contraction, None)
     while run.state.columns is None:
         relaxed = run.advance(math.inf).bound.value
     at = run.state.columns.generation.stabilisation.centre
@@ -284,12 +291,13 @@ def test_columns_go_on_from_the_dual_values_of_the_relaxation():
     assert progress.bound.value >= relaxed
 
 
+@constants(HYBRIDS["columns, then all"])
 def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
     """Column generation alone does not end in so few steps: its columns are kept."""
     points = np.random.default_rng(1).normal(size=(40, 2))
     contraction = contract(Instance(points, 8))
     assert isinstance(contraction, Contraction)
-    run = HYBRIDS["columns, then all"].start(contraction, None)
+    run = HybridBounding(HASTY).start(contraction, None)
     for _ in range(3):
         assert run.state.columns is not None
         assert "easy columns" not in run.warm_start().skipped
@@ -301,7 +309,7 @@ def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
     assert run.n_iterations == 3 + state.relaxation.admm.n_iterations
     assert run.warm_start().columns is state.inherited.columns
     assert "easy columns" in run.warm_start().skipped
-    child = HYBRIDS["columns, then all"].start(contraction, run.warm_start())
+    child = HybridBounding(HASTY).start(contraction, run.warm_start())
     assert child.state.columns is None
 
 
@@ -329,38 +337,36 @@ def test_what_is_far_away_does_not_hide_many_dimensions(case):
 
 
 @pytest.mark.parametrize(
-    ("hybrid", "most"),
+    ("changed", "most"),
     [
-        (HybridParameters(0.0, tried_steps=3), 3),
-        (HybridParameters(0.0, tried_steps=6, hopeless_steps=3, hopeful=0.0), 3),
-        (HybridParameters(0.0, tried_steps=6, hopeless_steps=3, hopeful=1.0), 6),
+        ({MAX_TRIED_STEPS: 3}, 3),
+        ({MAX_TRIED_STEPS: 6, MAX_FAR_STEPS: 3, FAR_GAP: 0.0}, 3),
+        ({MAX_TRIED_STEPS: 6, MAX_FAR_STEPS: 3, FAR_GAP: 1.0}, 6),
     ],
     ids=["for a while", "hopeless", "hopeful"],
 )
-def test_large_clusters_are_tried_for_a_while_and_once_a_tree(hybrid, most):
+def test_large_clusters_are_tried_for_a_while_and_once_a_tree(changed, most):
     points = np.random.default_rng(1).normal(size=(40, 2))
     contraction = contract(Instance(points, 4))
     assert isinstance(contraction, Contraction)
-    bounding = HybridBounding(SdpParameters(max_iterations=60), replace(PLAIN, centre=HARD), hybrid)
-    run, n_steps = bounding.start(contraction, None), 0
-    while not run.advance(math.inf).stalled:
-        n_steps += run.state.columns is not None
-    assert n_steps == most + 1  # and the one that begins
-    assert run.state.columns is None
-    child = bounding.start(contraction, run.warm_start())
-    while not child.advance(math.inf).stalled:
-        assert child.state.columns is None
+    bounding = HybridBounding(SdpParameters(max_iterations=60))
+    with constants({**HARD, **FEW_COLUMNS, **changed}):
+        run, n_steps = bounding.start(contraction, None), 0
+        while not run.advance(math.inf).stalled:
+            n_steps += run.state.columns is not None
+        assert n_steps == most + 1  # and the one that begins
+        assert run.state.columns is None
+        child = bounding.start(contraction, run.warm_start())
+        while not child.advance(math.inf).stalled:
+            assert child.state.columns is None
 
 
+@constants({"bounds.colgen.enumeration.MAX_GAP": 1e-6, **HARD, **ALL_COLUMNS})
 def test_states_go_into_archives(tmp_path):
     points = np.random.default_rng(0).normal(size=(16, 2))
     contraction = contract(Instance(points, 4))
     assert isinstance(contraction, Contraction)
-    hybrid = HybridBounding(
-        HASTY,
-        ColgenParameters(enumeration=EnumerationParameters(max_gap=1e-6), centre=HARD),
-        HybridParameters(100.0, high=100.0),
-    )
+    hybrid = HybridBounding(HASTY)
     run, path, seen = hybrid.start(contraction, None), tmp_path / "state", set()
     for _ in range(200):
         state = run.state
@@ -375,20 +381,6 @@ def test_states_go_into_archives(tmp_path):
         if run.advance(2.0 * contraction.total).stalled:
             break
     assert seen == {(False, False), (True, False), (True, True)}
-
-
-def test_what_parameters_are_refused():
-    for wrong in (
-        {"small": -1.0},
-        {"small": math.nan},
-        {"high": -1.0},
-        {"easy_steps": -1},
-        {"tried_steps": -1},
-        {"hopeless_steps": -1},
-        {"hopeful": 1.5},
-    ):
-        with pytest.raises(ParameterError):
-            HybridParameters(**wrong)
 
 
 @pytest.mark.parametrize("part", ["bounding.ColgenRun", "enumeration.Enumeration"])

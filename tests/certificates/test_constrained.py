@@ -10,11 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.bounds.colgen.parameters import (
-    ColgenParameters,
-    EnumerationParameters,
-    GenerationParameters,
-)
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checker import command, container, digests
 from sdpbb.checker.blocks import Blocks
@@ -30,6 +25,7 @@ from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on
 from tests.certificates.test_certificates import WEAK
 from tests.checker.corrupted import assert_rejected_or_true
+from tests.constants import NO_ENUMERATION, constants
 from tests.constrained import (
     COMPILED,
     ForbiddenSets,
@@ -213,16 +209,14 @@ def test_prices_prove_that_there_is_no_clustering(tmp_path):
         verdict_of(container.pack(document, stored), instance)
 
 
+# Repeatable, however slow the integer programme is.
+@constants({**NO_ENUMERATION, "bounds.colgen.primal.INTEGER_SECONDS": 1e3})
 def test_a_run_that_was_resumed_leaves_the_same_proof(tmp_path):
     points = np.random.default_rng(5).normal(size=(20, 2))
     pairs = [(i, j) for i in range(6) for j in range(i)]
     limits = (sdpbb.MaximumSize(6), sdpbb.SoftCannotLinks(pairs, 2))
     instance = sdpbb.Instance(points, 4, cluster_constraints=limits)
-    colgen = ColgenParameters(
-        enumeration=EnumerationParameters(is_wanted=False),
-        generation=GenerationParameters(integer_seconds=1e3),  # repeatable, however slow it is
-    )
-    parameters = SolverParameters(bounding="colgen", gap=1e-6, certify=True, colgen=colgen)
+    parameters = SolverParameters(bounding="colgen", gap=1e-6, certify=True)
     whole = sdpbb.solve(instance, parameters, certificate=tmp_path / "whole")
     assert whole.statistics.n_nodes > 1
     state, proof = tmp_path / "state", tmp_path / "parts"

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.checker import container
 from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.digests import of_rules
@@ -22,6 +21,7 @@ from sdpbb.run.decomposition.restriction import Restriction
 from sdpbb.run.solver import resume, solve
 from sdpbb.run.verification import verdict_on, verify_certificate
 from tests.checker.corrupted import resealed
+from tests.constants import NO_PLACES, constants
 from tests.decomposition.test_bound import PARAMETERS as TINY
 from tests.decomposition.test_bound import random_any
 from tests.decomposition.test_run import CLOUDS, MANY, PARAMETERS, clouds, left_early
@@ -175,9 +175,9 @@ def test_evidence_that_has_no_place_is_refused(tmp_path, monkeypatch):
 
 def test_many_blocks_begin_with_subsets_by_themselves(tmp_path):
     many = replace(PARAMETERS.decomposition, least_blocks=240)
-    none = PlaceParameters(most=2)
-    hybrid = replace(PARAMETERS, bounding="hybrid", decomposition=many, places=none)
-    solve(CLOUDS, hybrid, certificate=tmp_path / "proof")
+    hybrid = replace(PARAMETERS, bounding="hybrid", decomposition=many)
+    with constants(NO_PLACES):
+        solve(CLOUDS, hybrid, certificate=tmp_path / "proof")
     assert verify_certificate(tmp_path / "proof", CLOUDS).n_subsets > 0
 
 

@@ -1,24 +1,38 @@
 """Runs that begin with prices and places, where dimensions are few and blocks many."""
 
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.problem import Instance
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.events import Progress, SubsetsChosen
 from sdpbb.search.result import SolutionStatus, Termination
+from tests.constants import constants
 
 PARAMETERS = SolverParameters(
     gap=2e-3,
     decomposition=DecompositionParameters(least_blocks=100, smallest=30),
-    places=PlaceParameters(least_blocks=100, fewest=1000, cells=150, places=150),
 )
+MIN_BLOCKS = "run.decomposition.places.MIN_BLOCKS"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_places() -> Iterator[None]:
+    """Places before subsets, and in no node."""
+    changed = {
+        MIN_BLOCKS: 100,
+        "bounds.hybrid.methods.MIN_PLACE_BLOCKS": 1000,
+        "bounds.places.rounds.CELLS": 150,
+        "bounds.places.rounds.PLACES": 150,
+    }
+    with constants(changed):
+        yield
 
 
 def clouds(d: int, n: int = 600) -> Instance:
@@ -47,21 +61,23 @@ def test_prices_and_places_close_clear_clusters_before_any_subset(d: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("d", "parameters"),
+    ("d", "parameters", "changed"),
     [
-        (2, replace(PARAMETERS, places=replace(PARAMETERS.places, time_share=0.0))),
-        (2, replace(PARAMETERS, places=replace(PARAMETERS.places, least_blocks=1000))),
-        (2, replace(PARAMETERS, certify=True)),
-        (5, PARAMETERS),
+        (2, PARAMETERS, {MIN_BLOCKS: 1000}),
+        (2, replace(PARAMETERS, certify=True), {}),
+        (5, PARAMETERS, {}),
     ],
 )
-def test_elsewhere_subsets_come_first(d: int, parameters: SolverParameters) -> None:
+def test_elsewhere_subsets_come_first(
+    d: int, parameters: SolverParameters, changed: dict[str, int]
+) -> None:
     rng = np.random.default_rng(0)
     instance = clouds(2, 200)
     if d > 2:
         far = np.hstack([instance.points, rng.normal(size=(200, d - 2))])
         instance = Instance(far, 3)
-    subsets, result = chosen(instance, parameters)
+    with constants(changed):
+        subsets, result = chosen(instance, parameters)
     assert subsets
     assert result.status is SolutionStatus.OPTIMAL
 

@@ -10,7 +10,6 @@ import pytest
 
 import sdpbb
 from sdpbb.bounds.hybrid.bounding import HybridBounding
-from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Instance
@@ -21,11 +20,10 @@ from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import resume, solve
 from sdpbb.search.events import MemoryShort, Progress, SubsetLost, SubsetsBounded, SubsetsChosen
 from sdpbb.search.result import SolutionStatus, Termination
+from tests.constants import NO_PLACES, NO_PLACES_FIRST, constants
 
 SUBSETS = DecompositionParameters(smallest=30)
 PARAMETERS = SolverParameters(bounding="decomposition", decomposition=SUBSETS, gap=1e-3)
-# Without the bound by prices and places, which closes clouds in the plane.
-BY_SUBSETS = replace(PARAMETERS, places=PlaceParameters(time_share=0.0))
 
 
 def clouds(n: int, spread: float = 1.0, seed: int = 0) -> Instance:
@@ -98,15 +96,18 @@ def test_small_instances_are_bounded_as_a_whole():
 
 
 def test_many_blocks_begin_with_subsets_by_themselves():
-    few = replace(PARAMETERS, bounding="hybrid", places=PlaceParameters(most=2))
-    assert not any(isinstance(event, SubsetsChosen) for event in events_of(CLOUDS, few)[1])
+    few = replace(PARAMETERS, bounding="hybrid")
     many = replace(few, decomposition=replace(SUBSETS, least_blocks=240))
-    assert any(isinstance(event, SubsetsChosen) for event in events_of(CLOUDS, many)[1])
+    with constants(NO_PLACES):
+        events = [events_of(CLOUDS, parameters)[1] for parameters in (few, many)]
+    begun = [any(isinstance(event, SubsetsChosen) for event in each) for each in events]
+    assert begun == [False, True]
 
 
 def test_a_time_limit_leaves_a_bound():
     instance = clouds(1500, spread=4.0)
-    result, events = events_of(instance, replace(BY_SUBSETS, gap=1e-6, time_limit=2.0))
+    with constants(NO_PLACES_FIRST):  # which would close clouds in the plane
+        result, events = events_of(instance, replace(PARAMETERS, gap=1e-6, time_limit=2.0))
     assert (result.status, result.termination) == (
         SolutionStatus.FEASIBLE,
         Termination.TIME_LIMIT,
@@ -124,7 +125,8 @@ def test_an_interrupt_leaves_a_bound():
         if isinstance(event, Progress) and chosen and event.lower > 0.0:
             stop.set()
 
-    result = solve(clouds(1500, 4.0), replace(BY_SUBSETS, gap=1e-6), observer, stop)
+    with constants(NO_PLACES_FIRST):
+        result = solve(clouds(1500, 4.0), replace(PARAMETERS, gap=1e-6), observer, stop)
     assert result.termination is Termination.INTERRUPTED
     assert 0.0 < result.lower_bound < result.objective
 

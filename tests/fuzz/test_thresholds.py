@@ -5,13 +5,14 @@ bounds have few points, and elsewhere by another bound.
 """
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.bounds.places.parameters import PlaceParameters
+from sdpbb.bounds.hybrid.methods import MIN_PLACE_BLOCKS
 from sdpbb.bounds.places.run import PlaceRun
 from sdpbb.problem import Instance
 from sdpbb.run.decomposition.parameters import DecompositionParameters
@@ -19,31 +20,37 @@ from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.run.verification import verify_certificate
 from sdpbb.search.result import Result
+from tests.constants import NO_PLACES_FIRST, constants
 from tests.enumeration import optimum, random_instance
 from tests.examples import examples
 from tests.fuzz.lines import cheapest_on_line, random_line
 
 SEEDS = st.integers(0, 2**32)
 # Both bounds from two blocks on, in few of them.
-FEW_PLACES = PlaceParameters(fewest=2, fewest_small=2, least_blocks=2)
-FEW_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
-LOWERED = {
-    "places": SolverParameters(places=FEW_PLACES),
-    "subsets": SolverParameters(bounding="decomposition", decomposition=FEW_SUBSETS),
-    "subsets alone": SolverParameters(
-        bounding="decomposition",
-        decomposition=FEW_SUBSETS,
-        places=PlaceParameters(time_share=0.0),
-    ),
-    "both": SolverParameters(
-        bounding="decomposition", decomposition=FEW_SUBSETS, places=FEW_PLACES
-    ),
+FEW_PLACES = {
+    "bounds.hybrid.methods.MIN_PLACE_BLOCKS": 2,
+    "bounds.hybrid.methods.MIN_PLACE_BLOCKS_IF_SMALL": 2,
+    "run.decomposition.places.MIN_BLOCKS": 2,
 }
+FEW_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
 AS_THEY_ARE = SolverParameters()
 SUBSETS = SolverParameters(bounding="decomposition")
-SUBSETS_ALONE = replace(SUBSETS, places=PlaceParameters(time_share=0.0))
+SMALL_SUBSETS = replace(SUBSETS, decomposition=FEW_SUBSETS)
+# Parameters, and constants that are changed.
+LOWERED = {
+    "places": (AS_THEY_ARE, FEW_PLACES),
+    "subsets": (SMALL_SUBSETS, {}),
+    "subsets alone": (SMALL_SUBSETS, NO_PLACES_FIRST),
+    "both": (SMALL_SUBSETS, FEW_PLACES),
+}
 # Points from which places are used, and blocks from which subsets are.
-THRESHOLDS = PlaceParameters().fewest, DecompositionParameters().least_blocks
+THRESHOLDS = MIN_PLACE_BLOCKS, DecompositionParameters().least_blocks
+
+
+def solved(instance: Instance, bounds: str, gap: float, certificate: Path | None = None) -> Result:
+    parameters, changed = LOWERED[bounds]
+    with constants(changed):
+        return solve(instance, replace(parameters, gap=gap), certificate=certificate)
 
 
 def assert_true(result: Result, truth: float | None, gap: float) -> None:
@@ -80,7 +87,7 @@ def test_few_points(tmp_path_factory, bounds, seed, certify):
     rng = np.random.default_rng([seed, 1])
     instance, gap = constrained(rng), float(rng.choice([1e-6, 1e-2, 0.3]))
     proof = tmp_path_factory.getbasetemp() / f"few {bounds}" if certify else None
-    result = solve(instance, replace(LOWERED[bounds], gap=gap), certificate=proof)
+    result = solved(instance, bounds, gap, proof)
     assert_true(result, optimum(instance), gap)
     if proof is not None:
         assert verify_certificate(proof, instance).status == result.status.value
@@ -92,7 +99,7 @@ def test_few_points(tmp_path_factory, bounds, seed, certify):
 def test_lines(bounds, seed):
     rng = np.random.default_rng([seed, 2])
     instance, gap = random_line(rng, 10, 80), float(rng.choice([1e-4, 0.1]))
-    result = solve(instance, replace(LOWERED[bounds], gap=gap))
+    result = solved(instance, bounds, gap)
     assert_true(result, cheapest_on_line(instance), gap)
 
 
@@ -107,8 +114,11 @@ def test_lines_at_the_thresholds(threshold, beyond, seed):
     n = threshold + beyond
     instance = Instance(rng.normal(size=(n, 1)), int(rng.integers(2, 7)))
     truth = cheapest_on_line(instance)
-    for parameters, gap in ((AS_THEY_ARE, 1e-3), (SUBSETS, 1e-3), (SUBSETS_ALONE, 1e-2)):
-        assert_true(solve(instance, replace(parameters, gap=gap)), truth, gap)
+    ways = (AS_THEY_ARE, 1e-3, {}), (SUBSETS, 1e-3, {}), (SUBSETS, 1e-2, NO_PLACES_FIRST)
+    for parameters, gap, changed in ways:
+        with constants(changed):
+            result = solve(instance, replace(parameters, gap=gap))
+        assert_true(result, truth, gap)
 
 
 def test_both_bounds_are_used_where_they_are_asked_for(monkeypatch):
@@ -121,10 +131,10 @@ def test_both_bounds_are_used_where_they_are_asked_for(monkeypatch):
 
     monkeypatch.setattr(PlaceRun, "advance", noted)
     instance = Instance(np.random.default_rng(0).normal(size=(60, 1)), 3)
-    alone = solve(instance, replace(LOWERED["subsets alone"], gap=0.1))
+    alone = solved(instance, "subsets alone", 0.1)
     assert alone.statistics.n_subsets > 1
     assert not used
-    solve(instance, replace(LOWERED["places"], gap=1e-3))
+    solved(instance, "places", 1e-3)
     assert used
 
 
@@ -142,8 +152,8 @@ def test_other_bounds_agree_at_three_dimensions(d, seed):
     same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
     instance = Instance(points, k, pairs[same], pairs[~same])
     other = solve(instance, SolverParameters(bounding="sdp", gap=1e-5))
-    for parameters in LOWERED.values():
-        result = solve(instance, replace(parameters, gap=1e-4))
+    for bounds in LOWERED:
+        result = solved(instance, bounds, 1e-4)
         assert result.status.value == other.status.value == "optimal"
         assert result.lower_bound <= other.objective * (1 + 1e-9)
         assert other.lower_bound <= result.objective * (1 + 1e-9)

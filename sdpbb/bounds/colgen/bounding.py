@@ -13,7 +13,6 @@ from sdpbb.bounds.colgen.columns import Columns, allowed
 from sdpbb.bounds.colgen.effort import is_easy_to_price, pricing_mebibytes
 from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
 from sdpbb.bounds.colgen.generation import Generation, GenerationState, GenerationWarmStart
-from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.colgen.partitioning import cheapest_partition
 from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer, PricerState
 from sdpbb.bounds.colgen.sdp_dual import master_dual
@@ -25,6 +24,9 @@ from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.time_left import TimeLeft, no_limit
+
+# Maximum iterations of the semidefinite bound that the first prices are taken from.
+CENTRE_ITERATIONS = 100
 
 
 @stored
@@ -51,11 +53,8 @@ class ColgenBounding(BoundingMethod[GenerationWarmStart]):
     Must-links and cannot-links are decisions of the tree: Ryan and Foster's branching (1981).
     """
 
-    def __init__(
-        self, parameters: ColgenParameters | None = None, sdp: SdpParameters | None = None
-    ) -> None:
+    def __init__(self, sdp: SdpParameters | None = None) -> None:
         """sdp : of the semidefinite bound that the first prices are taken from"""
-        self.parameters = parameters or ColgenParameters()
         self.sdp = SdpBounding(sdp)
         self.most_blocks_here = self.sdp.most_blocks_here
 
@@ -74,7 +73,7 @@ class ColgenBounding(BoundingMethod[GenerationWarmStart]):
         It is that of pricing, or that of the semidefinite bound that the first prices are from.
         """
         pricing = pricing_mebibytes(contraction)
-        if is_easy_to_price(contraction, self.parameters.centre):
+        if is_easy_to_price(contraction):
             return pricing
         return max(pricing, self.sdp.mebibytes(contraction))
 
@@ -87,12 +86,12 @@ class ColgenBounding(BoundingMethod[GenerationWarmStart]):
         """Return a new `ColgenRun` on a node.
 
         The first prices are the parent's if it has any; or those of a few iterations of the
-        semidefinite bound, unless pricing is easy (`CentreParameters`).
+        semidefinite bound, unless pricing is easy.
         """
-        run = ColgenRun(contraction, self.parameters)
+        run = ColgenRun(contraction)
         if warm_start is not None:
             run.inherit(warm_start, known)
-        elif not is_easy_to_price(contraction, self.parameters.centre):
+        elif not is_easy_to_price(contraction):
             run.begin_with(self.sdp.start(contraction, None), known)
         else:
             run.generate(known_columns(contraction, known), None)
@@ -101,7 +100,7 @@ class ColgenBounding(BoundingMethod[GenerationWarmStart]):
     def resume(self, contraction: Contraction, state: ColgenState) -> ColgenRun:
         """Return a `ColgenRun` that goes on from its state on the same contraction."""
         centre = None if state.centre is None else self.sdp.resume(contraction, state.centre)
-        return ColgenRun(contraction, self.parameters, state, centre)
+        return ColgenRun(contraction, state, centre)
 
 
 class ColgenRun:
@@ -116,31 +115,25 @@ class ColgenRun:
     def __init__(
         self,
         contraction: Contraction,
-        parameters: ColgenParameters,
         state: ColgenState | None = None,
         centre: RelaxationRun | None = None,
     ) -> None:
         """state, centre : of a run on the same contraction, to go on from; None to begin"""
-        self._contraction, self._parameters = contraction, parameters
-        pricer = BranchingPricer(contraction, parameters.pricing, state.pricer if state else None)
-        self._pricer, self._centre = pricer, centre
+        self._contraction, self._centre = contraction, centre
+        self._pricer = pricer = BranchingPricer(contraction, state.pricer if state else None)
         self.state = state or ColgenState(pricer.state)
         self._generation: Generation | None = None
         if self.state.generation is not None:
-            self._generation = Generation(
-                contraction, pricer, parameters, state=self.state.generation
-            )
+            self._generation = Generation(contraction, pricer, state=self.state.generation)
         self._enumeration: Enumeration | None = None
         if self.state.enumeration is not None:
-            self._enumeration = Enumeration(
-                contraction, pricer, parameters.enumeration, self.state.enumeration
-            )
+            self._enumeration = Enumeration(contraction, pricer, self.state.enumeration)
 
     def generate(self, columns: Columns, centre: DualValues | None, at_root: bool = True) -> None:
         """Begin to generate columns, with a pool and dual values to begin with."""
         # Integer programmes over the columns find little in children that they have not before.
         self._generation = Generation(
-            self._contraction, self._pricer, self._parameters, columns, centre, integer=at_root
+            self._contraction, self._pricer, columns, centre, integer=at_root
         )
         self.state.generation = self._generation.state
 
@@ -189,25 +182,20 @@ class ColgenRun:
         """Iterate the semidefinite bound, and begin to generate from its dual values."""
         assert self._centre is not None
         progress = self._centre.advance(cutoff)
-        last = self._parameters.centre.iterations
-        if progress.stalled or progress.bound.value >= cutoff or progress.n_iterations >= last:
+        is_over = progress.stalled or progress.n_iterations >= CENTRE_ITERATIONS
+        if is_over or progress.bound.value >= cutoff:
             columns = known_columns(self._contraction, self.state.known)
             self.generate(columns, semidefinite_duals(self._contraction, self._centre))
             self._centre = self.state.centre = None
 
     def _enumerate(self, cutoff: float) -> bool:
-        """Begin to enumerate if that is wanted, and return whether it is."""
+        """Begin to enumerate where a cutoff and prices are known; return whether they are."""
         assert self._generation is not None
         at = self._generation.duals
-        if not (self._parameters.enumeration.is_wanted and math.isfinite(cutoff)) or at is None:
+        if not math.isfinite(cutoff) or at is None:
             return False
         self._enumeration = Enumeration.start(
-            self._contraction,
-            self._pricer,
-            self._parameters.enumeration,
-            at,
-            cutoff,
-            self._generation.least,
+            self._contraction, self._pricer, at, cutoff, self._generation.least
         )
         self.state.enumeration = self._enumeration.state
         return True

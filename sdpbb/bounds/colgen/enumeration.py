@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns
-from sdpbb.bounds.colgen.parameters import EnumerationParameters
 from sdpbb.bounds.colgen.partitioning import cheapest_partition
 from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
 from sdpbb.bounds.colgen.pricing.regional_search import (
@@ -28,6 +27,13 @@ from sdpbb.runtime.archive.stored import stored
 
 # What a proof claims of the bound is less by this part.
 ROUNDING = 1e-11
+# Maximum relative gap for trying enumeration: a larger gap leaves too many clusters.
+MAX_GAP = 0.2
+# Maximum clusters; enumeration is given up beyond it.
+MAX_CLUSTERS = 200_000
+# Maximum slices of exact pricing and search together, and of exact pricing alone. If pricing does
+# not end by then at the prices of the semidefinite bound, clusters are too large in the whole tree.
+MAX_SLICES, MAX_PRICING_SLICES = 120, 8
 
 
 @stored
@@ -74,12 +80,17 @@ class Enumeration:
         self,
         contraction: Contraction,
         pricer: BranchingPricer,
-        parameters: EnumerationParameters,
         state: EnumerationState,
+        max_pricing_slices: int | None = None,
     ) -> None:
-        """state : of an enumeration for the same contraction, to go on from, as the pricer is"""
-        self._contraction, self._pricer, self._parameters = contraction, pricer, parameters
-        self.state = state
+        """
+        Parameters
+        ----------
+        state : of an enumeration for the same contraction, to go on from, as the pricer is
+        max_pricing_slices : None for MAX_PRICING_SLICES
+        """
+        self._contraction, self._pricer, self.state = contraction, pricer, state
+        self._max_pricing_slices = max_pricing_slices or MAX_PRICING_SLICES
         self._search = None if state.search is None else self._search_from_prices(state.search)
 
     @classmethod
@@ -87,11 +98,11 @@ class Enumeration:
         cls,
         contraction: Contraction,
         pricer: BranchingPricer,
-        parameters: EnumerationParameters,
         at: DualValues,
         cutoff: float,
         least: float | None = None,
         most_slices: int | None = None,
+        max_pricing_slices: int | None = None,
     ) -> Enumeration:
         """Begin to enumerate.
 
@@ -99,12 +110,12 @@ class Enumeration:
         ----------
         cutoff : finite
         least : proven by exact pricing at these prices, if that has been done
-        most_slices : other than those of the parameters
+        most_slices, max_pricing_slices : None for MAX_SLICES and MAX_PRICING_SLICES
         """
         assert math.isfinite(cutoff)
         none = PackedColumns.of(np.zeros((0, contraction.n_blocks), bool))
-        most = parameters.max_slices if most_slices is None else most_slices
-        self = cls(contraction, pricer, parameters, EnumerationState(at, cutoff, none, most))
+        state = EnumerationState(at, cutoff, none, most_slices or MAX_SLICES)
+        self = cls(contraction, pricer, state, max_pricing_slices)
         if least is not None:
             self._take(least)
         return self
@@ -145,7 +156,7 @@ class Enumeration:
         state.n_slices += 1
         least = self._pricer.exact(state.at.prices, -state.at.sigma).least
         if least is None:
-            state.is_finished = state.n_slices >= self._parameters.max_pricing_slices
+            state.is_finished = state.n_slices >= self._max_pricing_slices
             return
         self._take(least)
 
@@ -156,7 +167,7 @@ class Enumeration:
         bound = lagrangian_bound(self._contraction, state.at.prices, least)
         state.bound = ProvenBound(bound.value, Lagrangian(state.at.prices, least))
         missing = state.cutoff - state.bound.value
-        if missing <= 0.0 or missing > self._parameters.max_gap * abs(state.cutoff):
+        if missing <= 0.0 or missing > MAX_GAP * abs(state.cutoff):
             state.is_finished = True
 
     def _enumerate(self) -> None:
@@ -169,7 +180,7 @@ class Enumeration:
         found = self._search.run(self._pricer.nodes_per_slice)
         state.found = state.found + PackedColumns.of(found)
         state.is_finished = not self._search.is_finished and (
-            state.n_slices >= state.most_slices or len(state.found) > self._parameters.max_clusters
+            state.n_slices >= state.most_slices or len(state.found) > MAX_CLUSTERS
         )
 
     def _search_from_prices(
@@ -194,13 +205,7 @@ class Enumeration:
             keep = [self._contraction.allows(np.flatnonzero(row)) for row in members]
             members = members[np.array(keep, bool)]
         columns = Columns.of(self._contraction, members)
-        found = cheapest_partition(
-            self._contraction,
-            columns,
-            state.cutoff,
-            state.at.prices,
-            self._parameters.partitioning,
-        )
+        found = cheapest_partition(self._contraction, columns, state.cutoff, state.at.prices)
         if found.bound > state.bound:
             evidence = Enumerated(
                 # Costs and bounds are rounded elsewhere. What all pay is not part of it.

@@ -13,13 +13,13 @@ from sdpbb.bounds.colgen.columns import Columns
 from sdpbb.bounds.colgen.master_programme import (
     GROWTH,
     KEPT,
+    MAX_COLUMNS_PER_BLOCK,
     MasterProgramme,
     MasterProgrammeState,
     MasterSolution,
     Penalty,
     Phase,
 )
-from sdpbb.bounds.colgen.parameters import MasterParameters
 from sdpbb.errors import BackendFailure
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.backends.growing import Basis, GrowingModel, Vertex
@@ -81,7 +81,6 @@ class Master(MasterProgramme):
         self,
         columns: Columns,
         k: int,
-        parameters: MasterParameters,
         state: MasterState | None = None,
         covers: bool = True,
     ) -> None:
@@ -95,9 +94,7 @@ class Master(MasterProgramme):
         self.columns = columns
         self.k = k
         self._m = m = columns.members.shape[1]
-        self.state = state or MasterState(
-            columns.packed(), float(parameters.max_columns_per_block * m)
-        )
+        self.state = state or MasterState(columns.packed(), float(MAX_COLUMNS_PER_BLOCK * m))
         self._covers = covers
         lower = np.concatenate([np.ones(m), [-math.inf if covers else float(k)]])
         upper = np.concatenate([np.full(m, math.inf if covers else 1.0), [float(k)]])

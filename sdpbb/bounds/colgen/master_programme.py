@@ -16,6 +16,9 @@ from sdpbb.runtime.archive.stored import stored
 # Share of the columns that remains after a deletion, and the factor by which their largest number
 # grows with each, so that they are not deleted and generated for ever.
 KEPT, GROWTH = 0.5, 1.25
+# Maximum columns per block at the beginning; beyond it, those of the highest reduced costs are
+# deleted.
+MAX_COLUMNS_PER_BLOCK = 40
 
 
 @stored
@@ -118,7 +121,7 @@ class MasterProgramme(ABC):
 
     @property
     def columns_at_once(self) -> int:
-        """Number of columns that a round may add, even where its parameters say fewer."""
+        """Number of columns that a round may add, even beyond the general maximum."""
         return 0
 
     @property

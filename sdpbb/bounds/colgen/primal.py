@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns
 from sdpbb.bounds.colgen.master_programme import MasterSolution, Phase
-from sdpbb.bounds.colgen.parameters import GenerationParameters
 from sdpbb.bounds.colgen.rounding import Labels, labels_of_cheapest_cover, round_to_clustering
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.problem import Contraction
@@ -18,6 +17,9 @@ from sdpbb.runtime.archive.stored import stored
 
 # Values of a solution that miss whole numbers by less are whole.
 _WHOLE = 1e-6
+# Maximum columns that a better clustering can use, and seconds, of the integer programme over them.
+# It only searches for clusterings: no bound depends on it.
+INTEGER_COLUMNS, INTEGER_SECONDS = 2000, 1.0
 
 
 @stored
@@ -68,9 +70,7 @@ class Primal:
         weights = self.state.x / (members @ self._contraction.weights)
         return members.T @ (weights[:, None] * members)
 
-    def search(
-        self, columns: Columns, duals: DualValues, cutoff: float, limits: GenerationParameters
-    ) -> None:
+    def search(self, columns: Columns, duals: DualValues, cutoff: float) -> None:
         """Look for a cheaper clustering among the columns that one below the cutoff can use.
 
         Their reduced cost is at most the difference between the value of the dual and the cutoff.
@@ -80,8 +80,8 @@ class Primal:
         upper = min(cutoff, self.state.cost) - self._contraction.soft.constant_below
         reduced = columns.costs - columns.collected(duals.prices) + duals.sigma
         usable = columns.select(reduced <= upper - duals.value(self._contraction.k))
-        if 0 < len(usable) <= limits.integer_columns:
-            self._offer(labels_of_cheapest_cover(self._contraction, usable, limits.integer_seconds))
+        if 0 < len(usable) <= INTEGER_COLUMNS:
+            self._offer(labels_of_cheapest_cover(self._contraction, usable, INTEGER_SECONDS))
 
     def _offer(self, labels: Labels | None) -> None:
         """Take a clustering if it keeps limits on sizes and is the cheapest so far."""

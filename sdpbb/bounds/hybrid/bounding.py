@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import matrices_mebibytes
 from sdpbb.bounds.colgen.effort import is_easy_to_price, pricing_mebibytes
-from sdpbb.bounds.colgen.parameters import ColgenParameters
-from sdpbb.bounds.hybrid.methods import HybridMethods
-from sdpbb.bounds.hybrid.parameters import HybridParameters
+from sdpbb.bounds.hybrid.methods import (
+    has_easy_columns,
+    has_small_columns,
+    is_enumerated_at_places,
+    is_for_places,
+)
 from sdpbb.bounds.hybrid.run import HybridRun
 from sdpbb.bounds.hybrid.state import HybridState, HybridWarmStart
 from sdpbb.bounds.method import BoundingMethod
-from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import Contraction
@@ -33,47 +35,38 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
     given up:
 
     1. Places. Prices and places, where blocks are many in few dimensions. The node is branched on
-       where they leave a gap, unless clusters are small (`HybridParameters.after_places`).
+       where they leave a gap, unless clusters are small.
     2. Enumeration at places. Where clusters are small, all that a better clustering can have are
        enumerated at the prices of places, if they are few. The node is branched on where they are
-       not, unless clusters are smaller still (`HybridParameters.columns_after_places`).
-    3. Easy columns. Where pricing looks easy (`CentreParameters`): column generation alone, unless
-       that takes long (`HybridParameters.easy_steps`).
+       not, unless clusters are smaller still.
+    3. Easy columns. Where pricing looks easy: column generation alone, unless that takes long.
     4. Relaxation. The semidefinite bound, until the node is closed or the bound has stalled.
     5. Enumeration. Its dual values are dual values of the master programme
        (`sdp_dual.master_dual`): all clusters that a better clustering can have are enumerated at
        these, if they are few.
     6. Columns. Column generation goes on from these dual values: to its end where clusters are
-       small, and for a while (`HybridParameters.tried_steps`) elsewhere.
+       small, and for a while elsewhere.
+
+    What counts as few, small and long is in `methods.py`, `stages.py` and `colgen/effort.py`.
 
     Where HiGHS cannot solve a linear programme, as its numbers differ too much in size, the stage
     is given up. Bounds that were proven stay.
     """
 
     def __init__(
-        self,
-        sdp: SdpParameters | None = None,
-        colgen: ColgenParameters | None = None,
-        hybrid: HybridParameters | None = None,
-        places: PlaceParameters | None = None,
+        self, sdp: SdpParameters | None = None, max_pricing_slices: int | None = None
     ) -> None:
-        self.methods = HybridMethods(
-            SdpBounding(sdp),
-            colgen or ColgenParameters(),
-            hybrid or HybridParameters(),
-            places or PlaceParameters(),
-        )
-        self.most_blocks_here = self.methods.sdp.most_blocks_here
+        """max_pricing_slices : of enumeration (`Enumeration`); None for its constant"""
+        self.sdp, self.max_pricing_slices = SdpBounding(sdp), max_pricing_slices
+        self.most_blocks_here = self.sdp.most_blocks_here
 
     def is_quick(self, contraction: Contraction) -> bool:
         """Return whether places come first, or columns."""
-        methods = self.methods
-        return methods.is_for_places(contraction) or methods.has_easy_columns(contraction)
+        return is_for_places(contraction) or has_easy_columns(contraction)
 
     def lighter(self, contraction: Contraction) -> str | None:
         """Return the bounding by columns alone where pricing is easy."""
-        is_easy = is_easy_to_price(contraction, self.methods.colgen.centre)
-        return "colgen" if is_easy else None
+        return "colgen" if is_easy_to_price(contraction) else None
 
     def mebibytes(self, contraction: Contraction) -> float:
         """Return the memory that bounding a node takes at its peak, in MiB, about.
@@ -81,19 +74,18 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
         It is that of places, which look at all pairs of blocks to branch, where the node is left
         with them; else that of the relaxation and of pricing, as it may come to both.
         """
-        methods = self.methods
-        if methods.is_for_places(contraction) and not methods.has_small_columns(contraction):
-            enumerates = methods.is_enumerated_at_places(contraction)
+        if is_for_places(contraction) and not has_small_columns(contraction):
+            enumerates = is_enumerated_at_places(contraction)
             pricing = pricing_mebibytes(contraction) if enumerates else 0.0
             return pricing + matrices_mebibytes(PLACE_MATRICES, contraction.n_blocks)
-        return methods.sdp.mebibytes(contraction) + pricing_mebibytes(contraction)
+        return self.sdp.mebibytes(contraction) + pricing_mebibytes(contraction)
 
     def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
         """Yield the forms of the semidefinite bound's evidence; other evidence as it is."""
-        return self.methods.sdp.checkable(contraction, evidence)
+        return self.sdp.checkable(contraction, evidence)
 
     def is_quickly_checked(self, evidence: Any) -> bool:
-        return self.methods.sdp.is_quickly_checked(evidence)
+        return self.sdp.is_quickly_checked(evidence)
 
     def start(
         self,
@@ -103,10 +95,10 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
     ) -> HybridRun:
         """Return a new `HybridRun` on a node."""
         inherited = warm_start or HybridWarmStart()
-        run = HybridRun(contraction, self.methods, HybridState(inherited, known, inherited.skipped))
+        run = self.resume(contraction, HybridState(inherited, known, inherited.skipped))
         run.go_on(math.inf)
         return run
 
     def resume(self, contraction: Contraction, state: HybridState) -> HybridRun:
         """Return a `HybridRun` that goes on from its state on the same contraction."""
-        return HybridRun(contraction, self.methods, state)
+        return HybridRun(contraction, self.sdp, state, self.max_pricing_slices)

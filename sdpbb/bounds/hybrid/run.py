@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress, PairFixings
-from sdpbb.bounds.hybrid.methods import HybridMethods
 from sdpbb.bounds.hybrid.parts import HybridParts
 from sdpbb.bounds.hybrid.stages import STAGES, RelaxationStage, Stage
 from sdpbb.bounds.hybrid.state import HybridState, HybridWarmStart
+from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import TimeLeft, no_limit
@@ -21,9 +21,13 @@ class HybridRun:
     """Run of the hybrid bound on one node (`sdpbb.bounds.bound.BoundRun`)."""
 
     def __init__(
-        self, contraction: Contraction, methods: HybridMethods, state: HybridState
+        self,
+        contraction: Contraction,
+        sdp: SdpBounding,
+        state: HybridState,
+        max_pricing_slices: int | None,
     ) -> None:
-        self._parts = HybridParts(contraction, methods, state)
+        self._parts = HybridParts(contraction, sdp, state, max_pricing_slices)
         self.state = state
 
     @property

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.evidence import Lagrangian
 from sdpbb.bounds.places.limit_kernels import NO_LIMITS, AmountLimits
-from sdpbb.bounds.places.parameters import DIMENSIONS
+from sdpbb.bounds.places.reach import DIMENSIONS
 from sdpbb.bounds.rounding_errors import rounding_of
 from sdpbb.problem import Contraction
 

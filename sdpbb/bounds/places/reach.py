@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from sdpbb.bounds.places.parameters import DIMENSIONS
 from sdpbb.problem import Contraction
+
+# Maximum dimensions in which places are searched.
+DIMENSIONS = 3
 
 
 def is_within_reach(contraction: Contraction) -> bool:

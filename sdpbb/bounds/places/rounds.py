@@ -21,7 +21,6 @@ from sdpbb.bounds.places.cells import cells_of, means_of
 from sdpbb.bounds.places.conflict_kernels import climb
 from sdpbb.bounds.places.dual import PlaceDual
 from sdpbb.bounds.places.first_prices import KnownClustering, prices_of_cells
-from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.places.problem import PlaceProblem, price_bound
 from sdpbb.bounds.places.search import PlaceSearch
 from sdpbb.bounds.places.state import PlaceState
@@ -51,8 +50,15 @@ APART, APART_FROM_KEPT = (0.05, 0.03, 0.02, 0.01), 0.3
 CLIMBERS, CLIMBS, SEPARATE = 3, 30, 0.3
 # Share of the greatest value from which on a search keeps places, within these limits.
 SHARES = (0.5, 0.99999)
-# First places, and places that a search adds, for each cluster, where these are more.
+# Groups of close points for the first prices. Their prices take seconds, and prices of all points
+# start from them.
+CELLS = 3000
+# Places for the first prices besides the clusters' means, and places that a search adds; for each
+# cluster, where these are more.
+PLACES, NEW_PLACES = 2000, 300
 PLACES_EACH, NEW_EACH = 20, 2
+# Tolerance of the search over all places, as a share of the gap.
+ACCURACY = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,16 +110,9 @@ class PlaceRound:
 class PlaceRounds:
     """Rounds of one node: from a state to the result of the next round."""
 
-    def __init__(
-        self,
-        contraction: Contraction,
-        problem: PlaceProblem,
-        dual: PlaceDual,
-        parameters: PlaceParameters,
-    ) -> None:
+    def __init__(self, contraction: Contraction, problem: PlaceProblem, dual: PlaceDual) -> None:
         """dual : of the problem; its places are replaced"""
-        self._contraction, self._problem = contraction, problem
-        self._dual, self._parameters = dual, parameters
+        self._contraction, self._problem, self._dual = contraction, problem, dual
 
     def next(self, state: PlaceState, left: float, time_left: TimeLeft) -> PlaceRound:
         """Return the result of the next round of a state, which stays as it is.
@@ -126,7 +125,7 @@ class PlaceRounds:
         """
         prices = self._prices(state, left, time_left)
         is_raised = prices.n_raised > 0
-        tolerance = self._parameters.accuracy * left if is_raised else EARLY * state.scale
+        tolerance = ACCURACY * left if is_raised else EARLY * state.scale
         values = self._dual.values(prices.best, time_left)
         proof = self._prove(prices.best, values, state.radius, left, tolerance, time_left)
         if not is_raised:
@@ -144,10 +143,10 @@ class PlaceRounds:
         if state.labels is None:
             return self._ascend(state, state.places, left, time_left)
         places = self._first_places(state.labels, time_left)
-        if len(state.prices) <= self._parameters.cells:
+        if len(state.prices) <= CELLS:
             return self._ascend(state, places, left, time_left)
         known = KnownClustering.of(self._problem, state.labels)
-        prices = prices_of_cells(self._problem, known, places, self._parameters.cells, time_left)
+        prices = prices_of_cells(self._problem, known, places, CELLS, time_left)
         return self._unraised(state, places, prices)
 
     def _unraised(
@@ -172,7 +171,7 @@ class PlaceRounds:
     def _first_places(self, labels: NDArray[np.intp], time_left: TimeLeft) -> NDArray[np.float64]:
         """Return the centres of a clustering, and the means of cells of it."""
         points, weights = self._problem.points, self._problem.weights
-        n_cells = max(self._parameters.places, PLACES_EACH * self._problem.k)
+        n_cells = max(PLACES, PLACES_EACH * self._problem.k)
         cell = cells_of(points, weights, labels, n_cells, time_left)
         centres, means = (means_of(points, weights, of)[0] for of in (labels, cell))
         return np.vstack([centres, means])
@@ -227,7 +226,7 @@ class PlaceRounds:
         """Return the places kept, and those met (p, 3) that are not near one of them."""
         if len(met):
             met = met[cKDTree(kept).query(met)[0] > APART_FROM_KEPT * apart]
-        most = max(self._parameters.new_places, NEW_EACH * self._problem.k)
+        most = max(NEW_PLACES, NEW_EACH * self._problem.k)
         return np.vstack([kept, _spread(met, apart, radius, most)])
 
 

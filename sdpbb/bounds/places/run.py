@@ -26,7 +26,6 @@ from sdpbb.bounds.evidence import Lagrangian
 from sdpbb.bounds.places.conflict_kernels import mark_members
 from sdpbb.bounds.places.dual import PlaceDual
 from sdpbb.bounds.places.first_prices import KnownClustering
-from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.places.problem import PlaceProblem
 from sdpbb.bounds.places.rounds import FIRST_SHARPNESS, PlaceRound, PlaceRounds
 from sdpbb.bounds.places.state import PlaceState, PlaceWarmStart
@@ -40,25 +39,23 @@ SETTLED, LOOK_BACK, LITTLE = 0.12, 9, 0.1
 LEAST_RAISED = 4
 # Places of an affinity, those of the greatest masses.
 MOST_MASSES = 3000
+# Maximum rounds.
+MAX_ROUNDS = 100
 
 
 class PlaceRun:
     """Bounding of one node by prices of its points and the places of means."""
 
-    def __init__(
-        self, contraction: Contraction, parameters: PlaceParameters, state: PlaceState
-    ) -> None:
-        self._contraction, self._parameters = contraction, parameters
+    def __init__(self, contraction: Contraction, state: PlaceState) -> None:
+        self._contraction = contraction
         self._problem = PlaceProblem.of(contraction)
         self._dual = PlaceDual(self._problem, state.places, state.scale)
-        self._rounds = PlaceRounds(contraction, self._problem, self._dual, parameters)
+        self._rounds = PlaceRounds(contraction, self._problem, self._dual)
         self._bound, self.n_boxes = state.bound, 0
         self.state = state
 
     @classmethod
-    def begin(
-        cls, contraction: Contraction, parameters: PlaceParameters, labels: NDArray[np.intp]
-    ) -> PlaceRun | None:
+    def begin(cls, contraction: Contraction, labels: NDArray[np.intp]) -> PlaceRun | None:
         """Return a new run; None where the clustering known costs nothing.
 
         labels : (m,) of a clustering of the blocks, without empty clusters
@@ -69,12 +66,10 @@ class PlaceRun:
             return None
         prices = known.prices(problem.weights)
         state = PlaceState(prices, known.centres, known.cost, known.radius, FIRST_SHARPNESS, labels)
-        return cls(contraction, parameters, state)
+        return cls(contraction, state)
 
     @classmethod
-    def inherit(
-        cls, contraction: Contraction, parameters: PlaceParameters, of: PlaceWarmStart
-    ) -> PlaceRun:
+    def inherit(cls, contraction: Contraction, of: PlaceWarmStart) -> PlaceRun:
         """Return a new run of a child."""
         places = PlaceProblem.of(contraction).turned(of.places)
         prices = of.prices_for(contraction)
@@ -87,7 +82,7 @@ class PlaceRun:
             expected=of.expected,
             n_raised=LEAST_RAISED,
         )
-        return cls(contraction, parameters, state)
+        return cls(contraction, state)
 
     @property
     def n_iterations(self) -> int:
@@ -134,7 +129,7 @@ class PlaceRun:
     def _is_idle(self, cutoff: float) -> bool:
         """Return whether rounds gain too little of what is left to go on."""
         state, n_rounds = self.state, len(self.state.values)
-        if n_rounds >= self._parameters.rounds:
+        if n_rounds >= MAX_ROUNDS:
             return True
         left, bound = self._left(cutoff), state.bound.value
         if state.n_raised < LEAST_RAISED:
@@ -184,8 +179,8 @@ def exercise() -> None:
     contraction = contract(Instance(points, 2, cannot_link=np.array([[0, 1]])))
     assert isinstance(contraction, Contraction)
     labels = (np.arange(30) % 2).astype(np.intp)
-    run = PlaceRun.begin(contraction, PlaceParameters(cells=10, places=10, rounds=3), labels)
+    run = PlaceRun.begin(contraction, labels)
     assert run is not None
-    while not run.advance(math.inf).stalled:
-        pass
+    for _ in range(3):
+        run.advance(math.inf)
     run.affinity()

@@ -12,12 +12,6 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.bound import BoundRun, ProvenBound
 from sdpbb.bounds.colgen.bounding import ColgenBounding, ColgenRun, known_columns
-from sdpbb.bounds.colgen.parameters import (
-    CentreParameters,
-    ColgenParameters,
-    EnumerationParameters,
-    PricingParameters,
-)
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.problem import (
     Contraction,
@@ -31,6 +25,7 @@ from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.archive.file import read_archive, write_archive
 from sdpbb.search.result import SolutionStatus
+from tests.constants import GENEROUS, HARD, NO_ENUMERATION, NODES_PER_SLICE, constants
 from tests.constrained import (
     ForbiddenSets,
     all_of,
@@ -63,16 +58,13 @@ KINDS = st.sampled_from(
         (custom, maximum_size),
     ]
 )
-GENEROUS = EnumerationParameters(
-    max_gap=1e12, max_slices=10**9, max_pricing_slices=10**9, max_clusters=10**9
-)
+SHORT = {NODES_PER_SLICE: 7, **GENEROUS}
+# Constants that are changed; the enumeration of SHORT always ends a node with a cutoff.
 ENGINES = {
-    "as it is": ColgenParameters(),
-    "in short slices": ColgenParameters(pricing=PricingParameters(7), enumeration=GENEROUS),
-    "without enumeration": ColgenParameters(enumeration=EnumerationParameters(is_wanted=False)),
-    "from the semidefinite bound": ColgenParameters(
-        centre=CentreParameters(0.0, 0.0, 0.0, iterations=40)
-    ),
+    "as it is": {},
+    "in short slices": SHORT,
+    "without enumeration": NO_ENUMERATION,
+    "from the semidefinite bound": {**HARD, "bounds.colgen.bounding.CENTRE_ITERATIONS": 40},
 }
 NO_CLUSTERING = ProvenBound(math.inf)
 
@@ -219,11 +211,12 @@ def test_no_bound_on_the_way_is_above_the_optimum(seed, kinds, name):
     node, contraction = drawn_node(seed, kinds)
     best, rng = node.optimum, np.random.default_rng(seed)
     cutoff = drawn_cutoff(best, contraction, rng)
-    run = ColgenBounding(ENGINES[name]).start(contraction, None)
-    bound = bounded(run, best, cutoff, contraction)
+    with constants(ENGINES[name]):
+        run = ColgenBounding().start(contraction, None)
+        bound = bounded(run, best, cutoff, contraction)
     if math.isinf(best):
         assert bound == math.inf or math.isfinite(cutoff)
-    if ENGINES[name].enumeration is GENEROUS and math.isfinite(cutoff):
+    if ENGINES[name] is SHORT and math.isfinite(cutoff):
         assert bound >= min(best, cutoff) * (1 - 1e-8) - 1e-11 * contraction.total
 
 
@@ -238,11 +231,11 @@ def test_a_known_clustering_changes_nothing_that_is_proven(seed, kinds):
     rng = np.random.default_rng(seed)
     known = labels[rng.integers(len(labels))][contraction.representatives]
     assert len(known_columns(contraction, known)) == contraction.k
-    parameters = ENGINES["in short slices"]
-    run = ColgenBounding(parameters).start(contraction, None, known)
     best = node.optimum
     cutoff = 1.3 * best + 1e-6 * contraction.total
-    bound = bounded(run, best, cutoff, contraction)
+    with constants(SHORT):
+        run = ColgenBounding().start(contraction, None, known)
+        bound = bounded(run, best, cutoff, contraction)
     assert bound >= best * (1 - 1e-8) - 1e-11 * contraction.total
 
 
@@ -260,12 +253,9 @@ def test_what_is_known_may_violate_the_constraints():
 @given(SEEDS, KINDS, st.sampled_from(list(ENGINES)))
 @examples(40, derandomize=True)
 def test_children_start_from_what_their_parent_knows(seed, kinds, name):
-    rng = np.random.default_rng(seed)
-    parameters = ENGINES[name]
-    is_exact = parameters.enumeration is GENEROUS
-    assert_children_are_bounded(
-        ColgenBounding(parameters), drawn_node(seed, kinds, n_max=7), rng, is_exact
-    )
+    rng, parent = np.random.default_rng(seed), drawn_node(seed, kinds, n_max=7)
+    with constants(ENGINES[name]):
+        assert_children_are_bounded(ColgenBounding(), parent, rng, ENGINES[name] is SHORT)
 
 
 @pytest.mark.long
@@ -274,15 +264,17 @@ def test_children_start_from_what_their_parent_knows(seed, kinds, name):
 def test_leaving_a_run_changes_no_bit(seed, kinds, name):
     node, contraction = drawn_node(seed, kinds, n_max=7)
     cutoff = drawn_cutoff(node.optimum, contraction, np.random.default_rng(seed))
-    assert_the_same_when_left(ColgenBounding(ENGINES[name]), contraction, cutoff)
+    with constants(ENGINES[name]):
+        assert_the_same_when_left(ColgenBounding(), contraction, cutoff)
 
 
+@constants(SHORT)
 def test_states_and_warm_starts_go_into_archives(tmp_path):
     """And what is read from there goes on as it would have."""
     points = np.random.default_rng(0).normal(size=(14, 2))
     contraction = contract(Instance(points, 4, cluster_constraints=[MaximumSize(4)]))
     assert isinstance(contraction, Contraction)
-    bounding = ColgenBounding(ENGINES["in short slices"])
+    bounding = ColgenBounding()
     run = bounding.start(contraction, None)
     cutoff = 4.2  # somewhat above the value of the master programme
     path = tmp_path / "state"
@@ -333,8 +325,9 @@ INFEASIBLE = {
 def test_what_holds_no_clustering_is_proven_to(engine, name, cutoff):
     contraction = contract(INFEASIBLE[name])
     assert isinstance(contraction, Contraction)
-    run = ColgenBounding(ENGINES[engine]).start(contraction, None)
-    assert bounded(run, math.inf, cutoff, contraction) == math.inf
+    with constants(ENGINES[engine]):
+        run = ColgenBounding().start(contraction, None)
+        assert bounded(run, math.inf, cutoff, contraction) == math.inf
 
 
 def test_costs_too_far_apart_for_simplex_do_not_end_the_run():

@@ -8,13 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.effort import is_easy_to_price
-from sdpbb.bounds.colgen.parameters import CentreParameters
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension, neighbour_dimension
 from sdpbb.bounds.colgen.pricing.problem import FEW_BLOCKS, PricingProblem
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch
 from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
 from sdpbb.bounds.hybrid.methods import is_small
-from sdpbb.bounds.hybrid.parameters import HybridParameters
 from sdpbb.problem import Instance, contract
 from tests.examples import examples
 
@@ -79,7 +77,7 @@ def test_clusters_have_the_dimensions_of_their_group():
     ("points", "k"), [(with_an_outlier(1e2), 5), (two_groups(40, 9), 8), (two_groups(60, 15), 10)]
 )
 def test_clusters_in_many_dimensions_do_not_count_as_small(points, k):
-    assert not is_small(contract(Instance(points, k)), HybridParameters())
+    assert not is_small(contract(Instance(points, k)))
 
 
 def test_what_column_generation_begins_with_stays_easy():
@@ -87,8 +85,8 @@ def test_what_column_generation_begins_with_stays_easy():
     for d in (2, 4):
         points = np.random.default_rng(d).random((100, d))
         contraction = contract(Instance(points, 20))
-        assert is_easy_to_price(contraction, CentreParameters())
-        assert is_small(contraction, HybridParameters())
+        assert is_easy_to_price(contraction)
+        assert is_small(contraction)
         assert PricingProblem.of(contraction).data.boxes == (d == 2)
 
 

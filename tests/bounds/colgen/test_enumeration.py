@@ -10,27 +10,23 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import cluster_costs
 from sdpbb.bounds.colgen.enumeration import Enumeration
-from sdpbb.bounds.colgen.parameters import EnumerationParameters, PricingParameters
 from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.colgen.brute_force import all_columns, optimum
 from tests.bounds.colgen.test_pricing import SEEDS, drawn, random_prices
+from tests.constants import GENEROUS, NODES_PER_SLICE, constants
 from tests.constrained import any_of, custom, maximum_size, soft_cannot_links
 from tests.examples import examples
 
 KINDS = st.sampled_from(
     [(), (), (maximum_size,), (soft_cannot_links,), (custom,), (any_of, maximum_size)]
 )
-# Begun whatever the gap, and never given up.
-GENEROUS = EnumerationParameters(
-    max_gap=1e12, max_slices=10**9, max_pricing_slices=10**9, max_clusters=10**9
-)
+MAX_GAP, MAX_SLICES, MAX_PRICING_SLICES, MAX_CLUSTERS = GENEROUS
 
 
-def begun(contraction, nodes_per_slice, at, cutoff, parameters=GENEROUS) -> Enumeration:
-    pricer = BranchingPricer(contraction, PricingParameters(nodes_per_slice))
-    return Enumeration.start(contraction, pricer, parameters, at, cutoff)
+def begun(contraction, at, cutoff) -> Enumeration:
+    return Enumeration.start(contraction, BranchingPricer(contraction), at, cutoff)
 
 
 def finished(enumeration: Enumeration) -> Enumeration:
@@ -66,11 +62,12 @@ def test_it_finds_the_optimum_or_proves_the_cutoff(seed, kinds, nodes_per_slice)
     _, contraction = drawn(seed, kinds, m_max=7)
     best, at = optimum(contraction), random_duals(contraction, seed)
     for cutoff in cutoffs(contraction, best):
-        enumeration = begun(contraction, nodes_per_slice, at, cutoff)
-        while not enumeration.is_finished:
-            enumeration.advance()
-            assert enumeration.bound.value <= best
-            assert enumeration.bound.value <= cutoff or math.isinf(best) or cutoff < best
+        with constants({**GENEROUS, NODES_PER_SLICE: nodes_per_slice}):
+            enumeration = begun(contraction, at, cutoff)
+            while not enumeration.is_finished:
+                enumeration.advance()
+                assert enumeration.bound.value <= best
+                assert enumeration.bound.value <= cutoff or math.isinf(best) or cutoff < best
         labels = enumeration.labels
         if best < cutoff:
             assert labels is not None
@@ -91,16 +88,15 @@ def test_left_after_any_slice_it_goes_on_to_the_last_bit(seed, kinds, nodes_per_
     _, contraction = drawn(seed, kinds, m_max=6)
     best, at = optimum(contraction), random_duals(contraction, seed)
     cutoff = cutoffs(contraction, best)[-2]
-    whole = begun(contraction, nodes_per_slice, at, cutoff)
-    left = begun(contraction, nodes_per_slice, at, cutoff)
-    while not whole.is_finished:
-        whole.advance()
-        left.advance()
-        assert left.bound == whole.bound
-        assert left.is_finished == whole.is_finished
-        pricer_state, state = pickle.loads(pickle.dumps((left._pricer.state, left.state)))
-        pricer = BranchingPricer(contraction, PricingParameters(nodes_per_slice), pricer_state)
-        left = Enumeration(contraction, pricer, GENEROUS, state)
+    with constants({**GENEROUS, NODES_PER_SLICE: nodes_per_slice}):
+        whole, left = (begun(contraction, at, cutoff) for _ in range(2))
+        while not whole.is_finished:
+            whole.advance()
+            left.advance()
+            assert left.bound == whole.bound
+            assert left.is_finished == whole.is_finished
+            pricer_state, state = pickle.loads(pickle.dumps((left._pricer.state, left.state)))
+            left = Enumeration(contraction, BranchingPricer(contraction, pricer_state), state)
     assert (left.labels is None) == (whole.labels is None)
     assert left.labels is None or np.array_equal(left.labels, whole.labels)
 
@@ -119,19 +115,20 @@ def value_at(contraction: Contraction, at: DualValues) -> float:
     KINDS,
     st.sampled_from(
         [
-            EnumerationParameters(max_gap=1e12, max_clusters=1),
-            EnumerationParameters(max_gap=1e12, max_slices=1, max_pricing_slices=1),
-            EnumerationParameters(max_gap=1e12, max_slices=3, max_pricing_slices=3),
-            EnumerationParameters(max_gap=1e-9),
+            {MAX_GAP: 1e12, MAX_CLUSTERS: 1},
+            {MAX_GAP: 1e12, MAX_SLICES: 1, MAX_PRICING_SLICES: 1},
+            {MAX_GAP: 1e12, MAX_SLICES: 3, MAX_PRICING_SLICES: 3},
+            {MAX_GAP: 1e-9},
         ]
     ),
 )
 @examples(80, derandomize=True)
-def test_given_up_it_proves_no_more_than_the_prices_do(seed, kinds, parameters):
+def test_given_up_it_proves_no_more_than_the_prices_do(seed, kinds, limits):
     _, contraction = drawn(seed, kinds, m_max=7)
     best, at = optimum(contraction), random_duals(contraction, seed)
     cutoff = 2.0 * (best if math.isfinite(best) else contraction.total) + 1e-3
-    enumeration = finished(begun(contraction, 2, at, cutoff, parameters))
+    with constants({**limits, NODES_PER_SLICE: 2}):
+        enumeration = finished(begun(contraction, at, cutoff))
     assert enumeration.bound.value <= best
     if enumeration.labels is None and enumeration.bound.value < cutoff:
         rounding = 1e-10 * (np.abs(at.prices).sum() + contraction.total)
@@ -150,7 +147,7 @@ def larger() -> tuple[Contraction, DualValues]:
 
 def test_too_wide_a_gap_ends_it_after_the_pricing():
     contraction, at = larger()
-    enumeration = begun(contraction, 4000, at, 10.0 * contraction.total, EnumerationParameters())
+    enumeration = begun(contraction, at, 10.0 * contraction.total)
     enumeration.advance()
     assert enumeration.is_finished
     assert enumeration.state.search is None
@@ -159,8 +156,8 @@ def test_too_wide_a_gap_ends_it_after_the_pricing():
 
 def test_too_many_clusters_end_it_without_a_clustering():
     contraction, at = larger()
-    parameters = EnumerationParameters(max_gap=1e12, max_clusters=1)
-    enumeration = finished(begun(contraction, 4, at, 10.0 * contraction.total, parameters))
+    with constants({MAX_GAP: 1e12, MAX_CLUSTERS: 1, NODES_PER_SLICE: 4}):
+        enumeration = finished(begun(contraction, at, 10.0 * contraction.total))
     assert len(enumeration.state.found) > 1
     assert not enumeration.state.search.is_finished
     assert enumeration.labels is None
@@ -168,8 +165,8 @@ def test_too_many_clusters_end_it_without_a_clustering():
 
 def test_too_many_slices_of_pricing_prove_nothing():
     contraction, at = larger()
-    parameters = EnumerationParameters(max_gap=1e12, max_slices=1, max_pricing_slices=1)
-    enumeration = finished(begun(contraction, 1, at, contraction.total, parameters))
+    with constants({MAX_GAP: 1e12, MAX_SLICES: 1, MAX_PRICING_SLICES: 1, NODES_PER_SLICE: 1}):
+        enumeration = finished(begun(contraction, at, contraction.total))
     assert enumeration.state.least is None
     assert enumeration.bound.value == 0.0
 
@@ -179,8 +176,9 @@ def test_a_bound_at_the_cutoff_needs_no_clusters():
     at = DualValues(np.full(9, 0.1 * contraction.total / 9), 0.0)
     cutoff = value_at(contraction, at) * (1 - 1e-6)
     assert cutoff > 0.0
-    enumeration = begun(contraction, 10**9, at, cutoff, GENEROUS)
-    enumeration.advance()
+    with constants({**GENEROUS, NODES_PER_SLICE: 10**9}):
+        enumeration = begun(contraction, at, cutoff)
+        enumeration.advance()
     assert enumeration.is_finished
     assert enumeration.bound.value >= cutoff
     assert enumeration.state.search is None
@@ -191,7 +189,8 @@ def test_a_cutoff_of_zero_and_less(cutoff):
     """No clustering costs less, and that is all there is to prove."""
     contraction, _ = larger()
     at = DualValues(np.zeros(9), 0.0)
-    enumeration = finished(begun(contraction, 4000, at, cutoff))
+    with constants(GENEROUS):
+        enumeration = finished(begun(contraction, at, cutoff))
     assert enumeration.labels is None
     assert cutoff - 1e-12 <= enumeration.bound.value <= 1e-12
 
@@ -201,7 +200,8 @@ def test_the_clusters_met_are_those_of_better_clusterings():
     contraction, at = larger()
     best = optimum(contraction)
     cutoff = 1.2 * best
-    enumeration = finished(begun(contraction, 4000, at, cutoff))
+    with constants(GENEROUS):
+        enumeration = finished(begun(contraction, at, cutoff))
     met = {row.tobytes() for row in enumeration.state.found.members()}
     columns = all_columns(contraction)
     values = columns.costs - columns.members @ at.prices

@@ -1,6 +1,7 @@
 import copy
 import math
 import pickle
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -11,14 +12,8 @@ from hypothesis import strategies as st
 import sdpbb.bounds.certified  # noqa: F401 - evidence can be stored
 from sdpbb.bounds.colgen.columns import Columns, allowed
 from sdpbb.bounds.colgen.generation import Generation, Step, StepEvent
-from sdpbb.bounds.colgen.parameters import (
-    ColgenParameters,
-    GenerationParameters,
-    MasterParameters,
-)
 from sdpbb.bounds.colgen.pricing.protocol import PricingOutcome
 from sdpbb.bounds.colgen.stabilisation import DualValues
-from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.cluster_constraints import MaximumSize, SoftCannotLinks
 from sdpbb.runtime.archive.file import read_archive, write_archive
@@ -29,13 +24,17 @@ from tests.bounds.colgen.brute_force import (
     optimum,
     random_contraction,
 )
+from tests.constants import constants
 from tests.examples import examples
 
 SCHEMES = ("smoothing", "box")
 SEEDS = st.integers(0, 10**6)
 
 
-PARAMETERS = ColgenParameters(MasterParameters(max_columns_per_block=4))
+@pytest.fixture(autouse=True, scope="module")
+def few_columns() -> Iterator[None]:
+    with constants({"bounds.colgen.master.MAX_COLUMNS_PER_BLOCK": 4}):
+        yield
 
 
 def centre_of(scheme: str, contraction: Contraction) -> DualValues | None:
@@ -82,7 +81,7 @@ def constrained(seed: int) -> Contraction:
 
 def assert_solves_the_master(contraction: Contraction, scheme: str, blind: int) -> None:
     pricer = BruteForcePricer(contraction, blind=blind)
-    generation = Generation(contraction, pricer, PARAMETERS, centre=centre_of(scheme, contraction))
+    generation = Generation(contraction, pricer, centre=centre_of(scheme, contraction))
     step = finished(generation)
     expected, best = master_value(contraction), optimum(contraction)
     assert step.bound.value <= best
@@ -129,7 +128,6 @@ def test_scales(scheme):
             generation = Generation(
                 contraction,
                 BruteForcePricer(contraction),
-                PARAMETERS,
                 centre=centre_of(scheme, contraction),
             )
             step = finished(generation)
@@ -192,9 +190,7 @@ def test_a_cutoff_below_the_masters_value_is_reached_with_less_pricing(seed, sch
         return
     cutoff = 0.99 * value
     pricer = BruteForcePricer(contraction)
-    step = finished(
-        Generation(contraction, pricer, PARAMETERS, centre=centre_of(scheme, contraction)), cutoff
-    )
+    step = finished(Generation(contraction, pricer, centre=centre_of(scheme, contraction)), cutoff)
     assert cutoff <= step.bound.value <= optimum(contraction)
 
 
@@ -208,9 +204,7 @@ def test_left_and_restored_after_every_step_it_goes_on_to_the_last_bit(seed, sch
     cutoff = 0.98 * best if has_cutoff and math.isfinite(best) else math.inf
     centre = centre_of(scheme, contraction)
     pricers = [BruteForcePricer(contraction, 3) for _ in range(2)]
-    straight, other = (
-        Generation(contraction, pricer, PARAMETERS, centre=centre) for pricer in pricers
-    )
+    straight, other = (Generation(contraction, pricer, centre=centre) for pricer in pricers)
     for _ in range(3000):
         step = straight.step(cutoff)
         assert step == other.step(cutoff)
@@ -218,7 +212,7 @@ def test_left_and_restored_after_every_step_it_goes_on_to_the_last_bit(seed, sch
         if step.stalled or step.bound.value >= cutoff:
             break
         state = pickle.loads(pickle.dumps(other.state))
-        other = Generation(contraction, pricers[1], PARAMETERS, state=state)
+        other = Generation(contraction, pricers[1], state=state)
     assert step.stalled or step.bound.value >= cutoff
     labels = [generation.clustering() for generation in (straight, other)]
     assert (labels[0] is None) == (labels[1] is None)
@@ -230,13 +224,13 @@ def test_left_and_restored_after_every_step_it_goes_on_to_the_last_bit(seed, sch
 def test_an_archive_holds_every_state(tmp_path, n_steps, k):
     contraction = unpropagated(CYCLE, m=6, k=k, size=6)
     pricer = BruteForcePricer(contraction, 2)
-    straight = Generation(contraction, pricer, PARAMETERS, centre=centre_of("box", contraction))
+    straight = Generation(contraction, pricer, centre=centre_of("box", contraction))
     for _ in range(n_steps):
         straight.step(math.inf)
     path = tmp_path / "state"
     write_archive(path, (straight.state, straight.warm_start()))
     state, warm = read_archive(path)
-    other = Generation(contraction, copy.copy(pricer), PARAMETERS, state=state)
+    other = Generation(contraction, copy.copy(pricer), state=state)
     assert len(warm.for_child(contraction)[0]) == len(straight.columns)
     for _ in range(50):
         assert straight.step(math.inf) == other.step(math.inf)
@@ -247,13 +241,12 @@ def test_the_optimal_clustering_and_a_centre_save_steps():
     rng = np.random.default_rng(0)
     contraction = contract(Instance(rng.normal(size=(10, 2)), 4))
     assert isinstance(contraction, Contraction)
-    cold = Generation(contraction, BruteForcePricer(contraction), PARAMETERS)
+    cold = Generation(contraction, BruteForcePricer(contraction))
     step = finished(cold)
     assert cold.duals is not None
     warm = Generation(
         contraction,
         BruteForcePricer(contraction),
-        PARAMETERS,
         cold.columns,
         cold.duals,
     )
@@ -269,7 +262,7 @@ def test_an_integral_master_gives_its_clustering():
         value, best = master_value(contraction), optimum(contraction)
         if value is None or value < best - 1e-9:
             continue
-        generation = Generation(contraction, BruteForcePricer(contraction), PARAMETERS)
+        generation = Generation(contraction, BruteForcePricer(contraction))
         finished(generation)
         labels = generation.clustering()
         assert labels is not None
@@ -286,7 +279,7 @@ def test_a_child_begins_with_its_parents_clusters_and_prices(seed):
     instance = Instance(rng.normal(size=(8, 2)), 3)
     parent = contract(instance)
     assert isinstance(parent, Contraction)
-    generation = Generation(parent, BruteForcePricer(parent), PARAMETERS)
+    generation = Generation(parent, BruteForcePricer(parent))
     bound = finished(generation).bound
     warm = generation.warm_start()
     assert len(warm.columns) == min(len(generation.columns), 80)
@@ -300,7 +293,7 @@ def test_a_child_begins_with_its_parents_clusters_and_prices(seed):
         # The prices prove for the child what they prove for the parent.
         assert (every.costs - every.members @ duals.prices).min() >= -duals.sigma - 1e-9
         assert math.isclose(duals.value(3), bound.value, rel_tol=1e-6)
-        went_on = Generation(child, BruteForcePricer(child), PARAMETERS, columns, duals)
+        went_on = Generation(child, BruteForcePricer(child), columns, duals)
         assert finished(went_on).bound.value >= bound.value * (1 - 1e-9)
 
 
@@ -308,7 +301,6 @@ def test_children_of_a_node_without_a_cover_have_no_prices():
     generation = Generation(
         unpropagated(CYCLE, m=5, k=2, size=5),
         BruteForcePricer(unpropagated(CYCLE, m=5, k=2, size=5)),
-        PARAMETERS,
     )
     generation.step(math.inf)
     assert generation.duals is None
@@ -319,22 +311,11 @@ def test_children_of_a_node_without_a_cover_have_no_prices():
 def test_the_scatter_of_blocks_is_the_first_bound():
     contraction = contract(Instance(np.arange(5.0)[:, None], 2, must_link=[(0, 1)]))
     assert isinstance(contraction, Contraction)
-    generation = Generation(contraction, BruteForcePricer(contraction), PARAMETERS)
+    generation = Generation(contraction, BruteForcePricer(contraction))
     assert 0.4999 < generation.bound.value <= 0.5
     assert generation.duals is None
     assert not generation.affinity().any()
     assert len(generation.columns) == len(Columns.singletons(contraction))
-
-
-def test_parameters_out_of_their_domain_are_refused():
-    for wrong in (
-        {"tolerance": 0.0},
-        {"max_columns_per_round": 0},
-        {"integer_columns": -1},
-        {"integer_seconds": 0.0},
-    ):
-        with pytest.raises(ParameterError):
-            GenerationParameters(**wrong)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -349,7 +330,6 @@ def test_points_that_coincide_do_not_upset_the_units_of_the_master(scheme, seed)
     generation = Generation(
         contraction,
         BruteForcePricer(contraction),
-        PARAMETERS,
         centre=centre_of(scheme, contraction),
     )
     step = finished(generation)
@@ -383,7 +363,7 @@ def test_something_is_proven_while_exact_pricing_takes_long():
     points = np.random.default_rng(5).normal(size=(9, 2))
     contraction = contract(Instance(points, 3))
     assert isinstance(contraction, Contraction)
-    generation = Generation(contraction, Unhurried(contraction), PARAMETERS)
+    generation = Generation(contraction, Unhurried(contraction))
     proven = []
     while True:
         step = generation.step(math.inf)

@@ -13,12 +13,14 @@ from sdpbb.bounds.colgen.interior.first_prices import first_prices
 from sdpbb.bounds.colgen.interior.master import InteriorState, covering_prefix
 from sdpbb.bounds.colgen.interior.method import CoverProgramme, solve_cover
 from sdpbb.bounds.colgen.interior.repair import repaired
-from sdpbb.bounds.colgen.parameters import ColgenParameters, MasterParameters
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.colgen.brute_force import BruteForcePricer, all_columns, master_value
+from tests.constants import constants
 from tests.examples import examples
 
 SEEDS = st.integers(0, 10**6)
+INTERIOR_FROM = "bounds.colgen.masters.INTERIOR_FROM"
+MAX_COLUMNS_PER_BLOCK = "bounds.colgen.interior.master.MAX_COLUMNS_PER_BLOCK"
 
 
 def drawn_programme(seed: int) -> tuple[CoverProgramme, np.ndarray]:
@@ -73,10 +75,10 @@ def planar(n: int, k: int) -> Contraction:
 def test_generation_ends_at_the_value_of_the_master_programme(n, k, blind):
     contraction = planar(n, k)
     pricer = BruteForcePricer(contraction, blind=blind)
-    parameters = ColgenParameters(master=MasterParameters(interior_from=1))
     known = np.arange(n) % k == np.arange(k)[:, None]
     columns = Columns.of(contraction, known)
-    generation = Generation(contraction, pricer, parameters, columns)
+    with constants({INTERIOR_FROM: 1}):
+        generation = Generation(contraction, pricer, columns)
     assert isinstance(generation.state.master, InteriorState)
     for _ in range(300):
         if generation.step(np.inf).stalled:
@@ -95,16 +97,14 @@ def test_generation_ends_at_the_value_of_the_master_programme(n, k, blind):
 
 def test_a_resumed_programme_goes_on_to_the_last_bit():
     contraction = planar(10, 3)
-    parameters = ColgenParameters(master=MasterParameters(interior_from=1, max_columns_per_block=4))
     columns = Columns.of(contraction, np.arange(10) % 3 == np.arange(3)[:, None])
     pricer = BruteForcePricer(contraction)
-    whole = Generation(contraction, pricer, parameters, columns)
-    parts = Generation(contraction, BruteForcePricer(contraction), parameters, columns)
+    with constants({INTERIOR_FROM: 1, MAX_COLUMNS_PER_BLOCK: 4}):
+        whole = Generation(contraction, pricer, columns)
+        parts = Generation(contraction, BruteForcePricer(contraction), columns)
     for _ in range(40):
         assert whole.step(np.inf) == parts.step(np.inf)
-        parts = Generation(
-            contraction, BruteForcePricer(contraction), parameters, state=parts.state
-        )
+        parts = Generation(contraction, BruteForcePricer(contraction), state=parts.state)
 
 
 def test_a_partition_is_told_by_its_columns():
@@ -163,8 +163,8 @@ def test_a_bound_is_proven_before_the_master_programme_is_solved():
     assert (np.diff(bounds) >= 0.0).all()
     assert len(np.unique(bounds)) > 3
     # What is proven at other prices by another search is the same.
-    simplex = ColgenParameters(master=MasterParameters(interior_from=1000))
-    other = ColgenBounding(simplex).start(contraction, None, labels)
+    with constants({INTERIOR_FROM: 1000}):
+        other = ColgenBounding().start(contraction, None, labels)
     for _ in range(400):
         progress = other.advance(np.inf)
         if progress.stalled:

@@ -2,17 +2,15 @@ import math
 import pickle
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import Columns
 from sdpbb.bounds.colgen.master import Master
 from sdpbb.bounds.colgen.master_programme import MasterSolution, Penalty, Phase
-from sdpbb.bounds.colgen.parameters import MasterParameters
-from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.colgen.brute_force import all_columns, master_value, random_contraction
+from tests.constants import constants
 from tests.examples import examples
 
 
@@ -39,7 +37,7 @@ def test_over_all_clusters_it_has_the_value_of_the_partitioning_form(seed, facto
     contraction = random_contraction(seed, factor=factor)
     expected = master_value(contraction)
     columns = all_columns(contraction)
-    solution = Master(columns, contraction.k, MasterParameters()).solve()
+    solution = Master(columns, contraction.k).solve()
     if expected is None:
         assert solution.phase is Phase.FEASIBILITY
     else:
@@ -56,7 +54,7 @@ def test_columns_added_in_parts_come_to_the_same(seed):
         return
     columns = all_columns(contraction)
     order = np.random.default_rng(seed).permutation(len(columns))
-    master = Master(Columns.singletons(contraction), contraction.k, MasterParameters())
+    master = Master(Columns.singletons(contraction), contraction.k)
     values = [math.inf]
     for part in np.array_split(order, 4):
         before = len(master.columns)
@@ -75,7 +73,7 @@ def test_costs_of_very_different_sizes_are_told_apart():
     contraction = contract(Instance(points, 3))
     assert isinstance(contraction, Contraction)
     columns = all_columns(contraction)
-    solution = Master(columns, 3, MasterParameters()).solve()
+    solution = Master(columns, 3).solve()
     assert math.isclose(solution.value, 0.5 + 1.125, rel_tol=1e-6)
     assert np.isclose(solution.prices[:4].sum() - 2 * solution.sigma, 0.5 + 1.125, rtol=1e-6)
 
@@ -83,7 +81,7 @@ def test_costs_of_very_different_sizes_are_told_apart():
 def test_equal_points_cost_nothing():
     contraction = contract(Instance(np.ones((4, 2)), 2))
     assert isinstance(contraction, Contraction)
-    solution = Master(all_columns(contraction), 2, MasterParameters()).solve()
+    solution = Master(all_columns(contraction), 2).solve()
     assert solution.phase is Phase.COST
     assert solution.value == 0.0
 
@@ -92,7 +90,7 @@ def test_without_a_cover_prices_are_a_certificate():
     """Three singletons cover three of five blocks; prices of phase one say so, penalty or not."""
     contraction = contract(Instance(np.arange(5.0)[:, None], 3))
     assert isinstance(contraction, Contraction)
-    master = Master(Columns.singletons(contraction), 3, MasterParameters())
+    master = Master(Columns.singletons(contraction), 3)
     solution = master.solve(Penalty(np.ones(5), 0.0, 1.0))
     assert solution.phase is Phase.FEASIBILITY
     assert math.isclose(solution.value, 2.0)
@@ -110,7 +108,7 @@ def test_a_penalty_costs_what_it_says(seed, width, slope):
     prices have a larger one."""
     contraction = random_contraction(seed)
     columns = all_columns(contraction)
-    master = Master(columns, contraction.k, MasterParameters())
+    master = Master(columns, contraction.k)
     best = master.solve()
     if best.phase is Phase.FEASIBILITY:
         return
@@ -138,13 +136,13 @@ def growing() -> tuple[Master, list[Columns]]:
     rng = np.random.default_rng(5)
     contraction = contract(Instance(rng.normal(size=(40, 2)), 8, cannot_link=[(0, 1), (2, 3)]))
     assert isinstance(contraction, Contraction)
-    parameters = MasterParameters(max_columns_per_block=4)
     parts = []
     for _ in range(6):
         labels = rng.integers(0, 8, (6, 40))
         members = (labels[:, None, :] == np.arange(8)[:, None]).reshape(-1, 40)
         parts.append(Columns.of(contraction, members))
-    return Master(Columns.singletons(contraction), 8, parameters), parts
+    with constants({"bounds.colgen.master.MAX_COLUMNS_PER_BLOCK": 4}):
+        return Master(Columns.singletons(contraction), 8), parts
 
 
 def test_left_and_restored_after_every_solve_it_comes_to_the_same_bits():
@@ -164,8 +162,7 @@ def test_left_and_restored_after_every_solve_it_comes_to_the_same_bits():
         penalty = Penalty(one.prices, 0.01, 0.3)
         state = pickle.loads(pickle.dumps(other.state))
         assert np.array_equal(state.columns.members(), other.columns.members)
-        parameters = MasterParameters(max_columns_per_block=4)
-        other = Master(other.columns, 8, parameters, state)
+        other = Master(other.columns, 8, state)
 
 
 def test_deleting_columns_leaves_the_value():
@@ -178,9 +175,3 @@ def test_deleting_columns_leaves_the_value():
         after = master.solve()
         assert math.isclose(before.value, after.value, rel_tol=1e-9)
     assert deleted > 0
-
-
-def test_parameters_out_of_their_domain_are_refused():
-    for wrong in ({"max_columns_per_block": 1},):
-        with pytest.raises(ParameterError):
-            MasterParameters(**wrong)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import Columns
-from sdpbb.bounds.colgen.parameters import PartitioningParameters
 from sdpbb.bounds.colgen.partitioning import Partitioning, cheapest_partition
 from sdpbb.bounds.colgen.partitioning import cheapest as partitioning
 from sdpbb.errors import ParameterError
@@ -16,14 +15,19 @@ from tests.bounds.colgen.brute_force import all_columns
 from tests.bounds.colgen.test_certain_costs import exact_cost
 from tests.bounds.colgen.test_exact_cover import covers
 from tests.bounds.sdp.problems import small_problem
+from tests.constants import constants
 
+AT = "bounds.colgen.partitioning.cheapest."
+UNTRIED = {f"{AT}TRIAL_EFFORT": 0}
+ROWS_ALONE = {**UNTRIED, f"{AT}INTEGER_COLUMNS": 1, f"{AT}EFFORT": 1}
+NO_ROWS = {f"{AT}CUT_ROUNDS": 0}
 # The search alone, rows and search, and rows alone: which parts come into play.
 WAYS = st.sampled_from(
     [
-        PartitioningParameters(),
-        PartitioningParameters(trial_effort=0),
-        PartitioningParameters(trial_effort=0, batch=1, cut_rounds=0),
-        PartitioningParameters(trial_effort=0, integer_columns=1, effort=10**6),
+        {},
+        UNTRIED,
+        {**UNTRIED, **NO_ROWS, f"{AT}BATCH": 1},
+        {**ROWS_ALONE, f"{AT}EFFORT": 10**6},
     ]
 )
 
@@ -56,7 +60,8 @@ def test_all_clusters_without_a_cutoff_give_the_optimum(seed, way, unit):
         plain.scatter * unit**2,
         plain.cannot_link,
     )
-    found = cheapest_partition(c, all_columns(c), np.inf, parameters=way)
+    with constants(way):
+        found = cheapest_partition(c, all_columns(c), np.inf)
     assert found.is_finished
     assert found.labels is not None
     optimum = problem.optimum * unit**2
@@ -81,7 +86,8 @@ def test_some_of_the_clusters_and_a_cutoff(seed, way, share):
     best = min(possible, default=np.inf)
     cutoff = share * (best if possible else problem.optimum)
     prices = rng.normal(size=c.n_blocks) * rng.choice([1e-3, 1.0, 1e6, 1e300])
-    found = cheapest_partition(c, columns, cutoff, prices, way)
+    with constants(way):
+        found = cheapest_partition(c, columns, cutoff, prices)
     assert found.is_finished
     assert found.bound.value <= min(best * (1.0 + 1e-15), cutoff)
     if best < cutoff * (1.0 - 1e-9):
@@ -136,8 +142,8 @@ def two_triangles() -> tuple[Contraction, Columns]:
 
 def test_little_effort_leaves_the_bound_of_the_linear_programme():
     contraction, columns = two_triangles()
-    few = PartitioningParameters(trial_effort=0, cut_rounds=0, integer_columns=1, effort=1)
-    found = cheapest_partition(contraction, columns, np.inf, parameters=few)
+    with constants({**ROWS_ALONE, **NO_ROWS}):
+        found = cheapest_partition(contraction, columns, np.inf)
     assert not found.is_finished
     assert found.labels is None
     # Three halves of pairs of points sqrt(3) apart in each triangle, each half costs 3 / 4.
@@ -149,7 +155,6 @@ def test_little_effort_leaves_the_bound_of_the_linear_programme():
 @pytest.mark.long
 def test_what_a_cheaper_partition_is_made_of_remains():
     """Left without effort, the clusters that are not excluded have all of the cheap partitions."""
-    few = PartitioningParameters(trial_effort=0, cut_rounds=0, integer_columns=1, effort=1)
     remaining = []
     for seed in range(10):
         points = np.random.default_rng(seed).normal(size=(7, 4))
@@ -157,7 +162,8 @@ def test_what_a_cheaper_partition_is_made_of_remains():
         possible = covers(columns.members, 3)
         costs = np.array([contraction.cost(labels_of(columns, chosen)) for chosen in possible])
         cutoff = float(np.sort(costs)[5])
-        found = cheapest_partition(contraction, columns, cutoff, parameters=few)
+        with constants({**ROWS_ALONE, **NO_ROWS}):
+            found = cheapest_partition(contraction, columns, cutoff)
         remaining.append(len(found.remaining))
         reached = cutoff if found.labels is None else contraction.cost(found.labels)
         for chosen, cost in zip(possible, costs, strict=True):
@@ -173,8 +179,8 @@ def test_subset_rows_close_what_the_linear_programme_does_not():
     assert optimum.labels is not None
     cost = contraction.cost(optimum.labels)
     assert cost > 700.0  # a pair of two triangles
-    rows = PartitioningParameters(trial_effort=0, integer_columns=1, effort=1)
-    found = cheapest_partition(contraction, columns, cost * (1.0 - 1e-9), parameters=rows)
+    with constants(ROWS_ALONE):
+        found = cheapest_partition(contraction, columns, cost * (1.0 - 1e-9))
     assert found.n_cuts > 0
     assert found.n_nodes == 0
     assert found.is_finished
@@ -187,8 +193,8 @@ def test_the_integer_programme_proves_nothing(monkeypatch):
     plain = cheapest_partition(contraction, columns, np.inf)
     for claim in (None, np.array([0, 1]), np.array([0, 0, 1])):
         monkeypatch.setattr(partitioning, "best_partition", lambda *_, c=claim: c)
-        few = PartitioningParameters(trial_effort=0, cut_rounds=0)
-        found = cheapest_partition(contraction, columns, np.inf, parameters=few)
+        with constants({**UNTRIED, **NO_ROWS}):
+            found = cheapest_partition(contraction, columns, np.inf)
         assert found.bound == plain.bound
         assert found.is_finished
 
@@ -243,12 +249,3 @@ def test_arguments_out_of_their_domain():
         cheapest_partition(contraction, columns, 1.0, np.ones(5))
     with pytest.raises(ParameterError, match="prices"):
         cheapest_partition(contraction, columns, 1.0, np.full(6, np.inf))
-    for wrong in (
-        {"batch": 0},
-        {"cut_rounds": -1},
-        {"tolerance": 0.0},
-        {"violation": 1.0},
-        {"integer_seconds": 0.0},
-    ):
-        with pytest.raises(ParameterError):
-            PartitioningParameters(**wrong)

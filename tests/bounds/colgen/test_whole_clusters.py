@@ -9,7 +9,6 @@ from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.colgen.columns import Columns, allowed
 from sdpbb.bounds.colgen.master import Master
 from sdpbb.bounds.colgen.master_programme import Phase
-from sdpbb.bounds.colgen.parameters import MasterParameters, PricingParameters
 from sdpbb.bounds.colgen.partitioning import cheapest_partition
 from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
 from sdpbb.bounds.colgen.pricing.climbing import local_minima
@@ -61,7 +60,7 @@ def test_exact_pricing_finds_the_least_value(seed, target):
     prices = drawn_prices(seed, contraction.n_blocks)
     columns, values = values_of(contraction, prices)
     least = min(target, values.min(initial=np.inf))
-    pricer = BranchingPricer(contraction, PricingParameters())
+    pricer = BranchingPricer(contraction)
     outcome = pricer.exact(prices, target)
     assert least - 1e-9 * (1.0 + abs(least)) <= outcome.least <= least
     assert set(map(bytes, outcome.members)) <= set(map(bytes, columns.members))
@@ -73,7 +72,7 @@ def test_farkas_pricing_is_exact(seed):
     prices = np.random.default_rng(seed).integers(-20, 21, contraction.n_blocks)
     members = all_columns(contraction).members
     target = int(np.random.default_rng([seed, 2]).integers(-30, 30))
-    outcome = BranchingPricer(contraction, PricingParameters()).farkas_exact(prices, target)
+    outcome = BranchingPricer(contraction).farkas_exact(prices, target)
     assert outcome.most == max(target, (members @ prices).max(initial=-(10**6)))
 
 
@@ -145,7 +144,7 @@ def test_searches_with_and_without_boxes_agree(dimension, kind):
 def test_the_master_programme_is_the_partitioning_one(seed):
     contraction = whole_contraction(seed)
     columns = all_columns(contraction)
-    master = Master(columns, contraction.k, MasterParameters(), covers=False)
+    master = Master(columns, contraction.k, covers=False)
     solution = master.solve()
     if solution.phase is Phase.FEASIBILITY:
         assert least_cost(contraction) == np.inf

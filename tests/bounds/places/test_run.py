@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.multi_start import MultiStart
-from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.places.reach import is_within_reach
 from sdpbb.bounds.places.run import PlaceRun
 from sdpbb.checker.geometry import Geometry
@@ -24,10 +23,13 @@ from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.archive.file import read_archive, write_archive
 from sdpbb.runtime.time_left import no_limit
+from tests.constants import constants
 from tests.enumeration import feasible_clusterings, optimum, sums_of_squares
 
 SEEDS = st.integers(0, 2**32 - 1)
-SMALL = PlaceParameters(cells=50, places=50, new_places=20, rounds=5)
+AT = "bounds.places.rounds."
+CELLS, MAX_ROUNDS = f"{AT}CELLS", "bounds.places.run.MAX_ROUNDS"
+SMALL = {CELLS: 50, f"{AT}PLACES": 50, f"{AT}NEW_PLACES": 20, MAX_ROUNDS: 5}
 
 
 def contracted(instance: Instance, *more: object) -> Contraction:
@@ -40,12 +42,10 @@ def of_blocks(contraction: Contraction, labels: np.ndarray) -> np.ndarray:
     return np.unique(labels[contraction.representatives], return_inverse=True)[1]
 
 
-def begun(
-    instance: Instance, labels: np.ndarray, parameters: PlaceParameters = SMALL
-) -> PlaceRun | None:
+def begun(instance: Instance, labels: np.ndarray) -> PlaceRun | None:
     """A run from the labels of points."""
     contraction = contracted(instance)
-    return PlaceRun.begin(contraction, parameters, of_blocks(contraction, labels))
+    return PlaceRun.begin(contraction, of_blocks(contraction, labels))
 
 
 def bounds_of(run: PlaceRun | None, cutoff: float) -> list[float]:
@@ -98,11 +98,14 @@ def drawn(
 def test_never_above_the_optimum(seed: int, is_limited: bool) -> None:
     """Whatever clustering it begins with, pairs that are cannot-linked, and limits there are."""
     instance, labels, least = drawn(seed, is_limited=is_limited)
-    for bound in bounds_of(begun(instance, labels), least * (1.0 - 1e-3)):
+    with constants(SMALL):
+        bounds = bounds_of(begun(instance, labels), least * (1.0 - 1e-3))
+    for bound in bounds:
         assert bound <= least * (1.0 + 1e-9)
 
 
 @given(SEEDS, st.booleans())
+@constants(SMALL)
 def test_children_never_above_their_optimum(seed: int, is_limited: bool) -> None:
     """From the prices of a parent: with two of its blocks together, and apart."""
     instance, labels, least = drawn(seed, 7, is_limited)
@@ -121,7 +124,7 @@ def test_children_never_above_their_optimum(seed: int, is_limited: bool) -> None
             continue
         costs = sums_of_squares(instance.points, every[keep], instance.weights)
         best = float(costs.min(initial=math.inf))
-        inherited = PlaceRun.inherit(child, SMALL, run.warm_start())
+        inherited = PlaceRun.inherit(child, run.warm_start())
         for bound in bounds_of(inherited, min(best, 2.0 * least + 1.0)):
             assert bound <= best * (1.0 + 1e-9)
         if not len(child.cannot_link):
@@ -135,9 +138,8 @@ def test_clear_clusters(d: int) -> None:
     labels = np.repeat(np.arange(4), 500)
     points = 8.0 * np.arange(4)[labels][:, None] + rng.normal(size=(2000, d))
     cost = Partition(labels).sum_of_squares(points)
-    bounds = bounds_of(
-        begun(Instance(points, 4), labels, PlaceParameters(cells=200)), cost * (1.0 - 1e-4)
-    )
+    with constants({CELLS: 200}):
+        bounds = bounds_of(begun(Instance(points, 4), labels), cost * (1.0 - 1e-4))
     assert bounds == sorted(bounds)
     assert cost * (1.0 - 1e-4) <= bounds[-1] <= cost * (1.0 + 1e-12)
 
@@ -153,10 +155,11 @@ def test_the_unit_of_the_data_does_not_matter(
     points = unit * (rng.normal(size=(6, 2)) * 6.0)[labels] + unit * rng.normal(size=(400, 2))
     labels = MultiStart().run(contracted(Instance(points, 6)), rng).labels
     cost = Partition(labels).sum_of_squares(points)
-    run = begun(Instance(points, 6), labels, PlaceParameters())
+    run = begun(Instance(points, 6), labels)
     assert 0.999 * cost <= bounds_of(run, 0.999 * cost)[-1] <= cost
 
 
+@constants(SMALL)
 def test_links_are_kept() -> None:
     """Two clouds that cannot-links mix: without these the bound would be far lower."""
     rng = np.random.default_rng(5)
@@ -170,6 +173,7 @@ def test_links_are_kept() -> None:
     assert Partition(labels).sum_of_squares(points) <= 0.6 * cost
 
 
+@constants(SMALL)
 def test_affinity_is_that_of_clear_clusters() -> None:
     rng = np.random.default_rng(1)
     labels = np.repeat(np.arange(3), [20, 30, 50])
@@ -181,23 +185,24 @@ def test_affinity_is_that_of_clear_clusters() -> None:
     assert np.allclose(run.affinity(), same / same.sum(axis=1), atol=1e-2 / 20)
 
 
+@constants({CELLS: 50, MAX_ROUNDS: 6})
 def test_a_run_goes_on_to_the_last_bit(tmp_path) -> None:
     rng = np.random.default_rng(2)
     points, labels = rng.uniform(size=(300, 2)), np.arange(300) % 5
     instance = Instance(points, 5, [(0, 5)], [(1, 2), (2, 3)])
     contraction, cutoff = contracted(instance), 0.5 * Partition(labels).sum_of_squares(points)
-    run = begun(instance, labels, PlaceParameters(cells=50, rounds=6))
+    run = begun(instance, labels)
     assert run is not None
     for number in range(4):
         path = tmp_path / f"{number}"
         write_archive(path, (run.state, run.warm_start()))
         state, warm_start = read_archive(path)
-        again = PlaceRun(contraction, PlaceParameters(cells=50, rounds=6), copy.deepcopy(state))
+        again = PlaceRun(contraction, copy.deepcopy(state))
         first, second = run.advance(cutoff), again.advance(cutoff)
         assert first.bound == second.bound
         assert np.array_equal(run.state.prices, again.state.prices)
         assert np.array_equal(run.state.places, again.state.places)
-        child = PlaceRun.inherit(contraction, SMALL, warm_start)
+        child = PlaceRun.inherit(contraction, warm_start)
         assert child.advance(cutoff).bound.value <= cutoff
 
 
@@ -239,8 +244,8 @@ def limited_blobs() -> tuple[Instance, np.ndarray, float]:
 
 def test_limits_that_bind_raise_the_bound() -> None:
     instance, labels, cost = limited_blobs()
-    free = bounds_of(begun(Instance(instance.points, 3), labels, PlaceParameters()), cost)[-1]
-    bound = bounds_of(begun(instance, labels, PlaceParameters()), cost)[-1]
+    free = bounds_of(begun(Instance(instance.points, 3), labels), cost)[-1]
+    bound = bounds_of(begun(instance, labels), cost)[-1]
     assert free < 0.9 * cost
     assert bound >= 0.97 * cost
 
@@ -249,7 +254,7 @@ def test_a_certificate_of_limits() -> None:
     """The checker proves the same, and nothing that is stated to be more."""
     instance, labels, cost = limited_blobs()
     contraction = contracted(instance)
-    run = begun(instance, labels, PlaceParameters())
+    run = begun(instance, labels)
     bound = bounds_of(run, cost)[-1]
     assert bound >= 0.998 * cost
     assert run is not None

@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from heuristics import MultiStart
 from sdpbb import SolverParameters, solve
 from sdpbb.app.cli.engine import solver_parameters
-from sdpbb.bounds.colgen.parameters import (
-    CentreParameters,
-    ColgenParameters,
-    EnumerationParameters,
-)
 from sdpbb.bounds.hybrid.bounding import HybridBounding
-from sdpbb.bounds.hybrid.parameters import HybridParameters
 from sdpbb.bounds.sdp import conic_run
 from sdpbb.bounds.sdp.admm_run import Patience
 from sdpbb.bounds.sdp.bounding import SdpBounding
@@ -32,6 +26,7 @@ from sdpbb.runtime.archive.file import read_archive, write_archive
 from sdpbb.runtime.backends import conic
 from sdpbb.search.result import SolutionStatus, Termination
 from tests.bounds.sdp.problems import small_problem, two_clusters
+from tests.constants import ALL_COLUMNS, FEW_COLUMNS, HARD, NO_ENUMERATION, constants
 from tests.enumeration import optimum, random_instance
 from tests.examples import examples
 from tests.soft.instances import least_cost, random_soft_instance
@@ -180,28 +175,27 @@ def test_a_node_is_given_up(monkeypatch, name, value):
     assert [run.advance(1e9).stalled for _ in range(2)] == [False, True]
 
 
-HARD = CentreParameters(0.0, 0.0, 0.0)  # nothing is easy to price
-LINEAR = ColgenParameters(enumeration=EnumerationParameters(is_wanted=False), centre=HARD)
+LINEAR = {**NO_ENUMERATION, **HARD}
 SHORT = {solver: SdpParameters(solver=solver) for solver in SOLVERS}
+# What each instance is solved with, and constants that are changed.
 TREES = {
-    "sdp": SolverParameters(bounding="sdp"),
-    "sdp, clarabel": SolverParameters(bounding="sdp", sdp=SdpParameters(solver="clarabel")),
-    "sdp, scs": SolverParameters(bounding="sdp", sdp=SdpParameters(solver="scs")),
-    "sdp, clarabel, branching": SolverParameters(bounding="sdp", sdp=SHORT["clarabel"]),
-    "sdp, scs, branching": SolverParameters(bounding="sdp", sdp=SHORT["scs"]),
-    "colgen": SolverParameters(bounding="colgen"),
-    "colgen, scs": SolverParameters(bounding="colgen", sdp=SHORT["scs"], colgen=LINEAR),
-    "hybrid": SolverParameters(bounding="hybrid"),
-    "hybrid, clarabel": SolverParameters(
-        bounding="hybrid",
-        sdp=SHORT["clarabel"],
-        colgen=ColgenParameters(centre=HARD),
-        hybrid=HybridParameters(0.0),
-    ),
-    "hybrid, scs, branching": SolverParameters(
-        bounding="hybrid", sdp=SHORT["scs"], colgen=LINEAR, hybrid=HybridParameters(100.0)
-    ),
+    "sdp": ({"bounding": "sdp"}, {}),
+    "sdp, clarabel": ({"bounding": "sdp", "sdp": SdpParameters(solver="clarabel")}, {}),
+    "sdp, scs": ({"bounding": "sdp", "sdp": SdpParameters(solver="scs")}, {}),
+    "sdp, clarabel, branching": ({"bounding": "sdp", "sdp": SHORT["clarabel"]}, {}),
+    "sdp, scs, branching": ({"bounding": "sdp", "sdp": SHORT["scs"]}, {}),
+    "colgen": ({"bounding": "colgen"}, {}),
+    "colgen, scs": ({"bounding": "colgen", "sdp": SHORT["scs"]}, LINEAR),
+    "hybrid": ({}, {}),
+    "hybrid, clarabel": ({"sdp": SHORT["clarabel"]}, {**HARD, **FEW_COLUMNS}),
+    "hybrid, scs, branching": ({"sdp": SHORT["scs"]}, {**LINEAR, **ALL_COLUMNS}),
 }
+
+
+def solved(instance, name: str, gap: float):
+    parameters, changed = TREES[name]
+    with constants(changed):
+        return solve(instance, SolverParameters(gap=gap, **parameters))
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -214,7 +208,7 @@ def test_trees_agree_with_enumeration(name, monkeypatch):
     def agrees(seed):
         instance = random_instance(np.random.default_rng(seed), 9, n_min=4)
         truth = optimum(instance)
-        result = solve(instance, replace(TREES[name], gap=1e-6))
+        result = solved(instance, name, 1e-6)
         if truth is None:
             assert result.status is SolutionStatus.INFEASIBLE
             return
@@ -234,7 +228,7 @@ def test_trees_with_soft_pairs_agree_with_enumeration(solver):
     def agrees(seed):
         instance = random_soft_instance(np.random.default_rng(seed), 8)
         truth = least_cost(instance)
-        result = solve(instance, replace(TREES[f"sdp, {solver}"], gap=1e-6))
+        result = solved(instance, f"sdp, {solver}", 1e-6)
         if truth is None:
             assert result.status is SolutionStatus.INFEASIBLE
             return
@@ -254,10 +248,10 @@ SLOW_TREES = ((30, 3, 2), (20, 2, 4))
 @pytest.mark.long
 def test_trees_agree_with_each_other(n, k, seed, monkeypatch):
     instance, names = constrained(seed, n, k), ["sdp", "colgen", "hybrid", "sdp, scs"]
-    results = [solve(instance, replace(TREES[name], gap=1e-5)) for name in names]
+    results = [solved(instance, name, 1e-5) for name in names]
     monkeypatch.setattr(conic_run, "MAX_ROUNDS", 1)
     names = ["sdp, scs, branching", "hybrid, scs, branching"]
-    results += [solve(instance, replace(TREES[name], gap=1e-5)) for name in names]
+    results += [solved(instance, name, 1e-5) for name in names]
     assert {result.status for result in results} == {SolutionStatus.OPTIMAL}
     best = min(result.objective for result in results)
     for result in results:
@@ -269,7 +263,7 @@ def test_trees_agree_with_each_other(n, k, seed, monkeypatch):
 def test_a_tree_is_resumed(tmp_path, monkeypatch):
     monkeypatch.setattr(conic_run, "MAX_ROUNDS", 1)
     instance = constrained(8, 20, 5)
-    asked = replace(TREES["sdp, scs, branching"], gap=1e-6)
+    asked = SolverParameters(bounding="sdp", sdp=SHORT["scs"], gap=1e-6)
     whole = solve(instance, asked)
     assert whole.statistics.n_nodes > 3
     left = solve(instance, replace(asked, node_limit=2), checkpoint=tmp_path / "run")
@@ -282,10 +276,11 @@ def test_a_tree_is_resumed(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("is_hybrid", [False, True])
+@constants(LINEAR)
 def test_a_node_in_the_middle_goes_into_a_checkpoint(is_hybrid, tmp_path):
     contraction = contract(constrained(9, 20, 4))
     scs = SdpParameters(solver="scs")
-    made = HybridBounding(scs, LINEAR) if is_hybrid else SdpBounding(scs)
+    made = HybridBounding(scs) if is_hybrid else SdpBounding(scs)
     run, path = made.start(contraction, None), tmp_path / "state"
     n_cuts = []
     for rounds in range(3):

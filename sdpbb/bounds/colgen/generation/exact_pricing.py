@@ -48,7 +48,7 @@ def _price_to_target(parts: GenerationParts, pricing: ExactPricing, cutoff: floa
         return StepEvent.BOUND
     parts.state.least = outcome.least
     if parts.state.integer:
-        parts.primal.search(parts.master.columns, own, cutoff, parts.parameters)
+        parts.primal.search(parts.master.columns, own, cutoff)
     parts.state.finished = StepEvent.SOLVED
     return StepEvent.SOLVED
 

@@ -25,12 +25,14 @@ from sdpbb.bounds.colgen.generation.state import (
 from sdpbb.bounds.colgen.generation.warm_start import GenerationWarmStart
 from sdpbb.bounds.colgen.master_programme import Phase
 from sdpbb.bounds.colgen.masters import begun_master, resumed_master
-from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.colgen.pricing.protocol import Pricer
 from sdpbb.bounds.colgen.primal import Primal
 from sdpbb.bounds.colgen.safe_bound import scatter_bound
 from sdpbb.bounds.colgen.stabilisation import DualValues, resumed_stabilisation, stabilisation
 from sdpbb.problem import Contraction
+
+# Maximum columns per block that children start with.
+INHERITED_PER_BLOCK = 10
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,6 @@ class Generation:
         self,
         contraction: Contraction,
         pricer: Pricer,
-        parameters: ColgenParameters,
         columns: Columns | None = None,
         centre: DualValues | None = None,
         integer: bool = True,
@@ -79,21 +80,18 @@ class Generation:
         state : of a generation for the same contraction, to go on from to the last bit; None to
             begin. The first three are its own
         """
-        self._inherited_per_block = parameters.generation.inherited_per_block
         if state is None:
-            master = begun_master(contraction, parameters, columns, centre)
+            master = begun_master(contraction, columns, centre)
             scheme = stabilisation(master.needs_stabilisation, centre)
             primal = Primal(contraction)
             bound = scatter_bound(contraction)
             state = GenerationState(master.state, scheme.state, primal.state, bound, integer)
         else:
-            master = resumed_master(contraction, parameters, state.master)
+            master = resumed_master(contraction, state.master)
             scheme = resumed_stabilisation(state.stabilisation)
             primal = Primal(contraction, state.primal)
         self.state = state
-        self._parts = GenerationParts(
-            contraction, pricer, parameters.generation, master, scheme, primal, state
-        )
+        self._parts = GenerationParts(contraction, pricer, master, scheme, primal, state)
 
     @property
     def columns(self) -> Columns:
@@ -127,7 +125,7 @@ class Generation:
         contraction, columns, own = self._parts.contraction, self.columns, self.duals
         if own is not None:
             reduced = columns.costs - columns.collected(own.prices)
-            count = self._inherited_per_block * contraction.n_blocks
+            count = INHERITED_PER_BLOCK * contraction.n_blocks
             columns = columns.select(np.argsort(reduced, kind="stable")[:count])
         return GenerationWarmStart(contraction.block_of, columns.packed(), own)
 

@@ -12,7 +12,6 @@ from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.columns import Columns
 from sdpbb.bounds.colgen.generation.state import GenerationState
 from sdpbb.bounds.colgen.master_programme import MasterProgramme
-from sdpbb.bounds.colgen.parameters import GenerationParameters
 from sdpbb.bounds.colgen.pricing.protocol import Pricer
 from sdpbb.bounds.colgen.primal import Primal
 from sdpbb.bounds.colgen.safe_bound import lagrangian_bound
@@ -22,6 +21,11 @@ from sdpbb.problem import Contraction
 
 # For rounding in the proof of a bound that is to reach the cutoff.
 _ROOM = 1e-9
+# Maximum columns added at once, those of the lowest reduced costs.
+MAX_COLUMNS_PER_ROUND = 200
+# Reduced costs count as negative below minus this share of the master's value per cluster. A bound
+# is at most this share below the value of the programme.
+TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +34,6 @@ class GenerationParts:
 
     contraction: Contraction
     pricer: Pricer
-    parameters: GenerationParameters
     master: MasterProgramme
     stabilisation: Stabilisation
     primal: Primal
@@ -44,7 +47,7 @@ class GenerationParts:
     def add_best(self, found: Columns, reduced: NDArray[np.float64], below: float) -> bool:
         """Add the columns with the least reduced costs, as far as these are below a number."""
         order = np.argsort(reduced, kind="stable")
-        most = max(self.parameters.max_columns_per_round, self.master.columns_at_once)
+        most = max(MAX_COLUMNS_PER_ROUND, self.master.columns_at_once)
         best = order[reduced[order] < below][:most]
         grown = self.master.add(found.select(best)) > 0
         self.state.early = self.state.early or grown
@@ -91,4 +94,4 @@ class GenerationParts:
     def tolerance(self, own: DualValues) -> float:
         """Return how little a cluster may save at dual values without being worth a column."""
         k = self.contraction.k
-        return self.parameters.tolerance * abs(own.value(k)) / k
+        return TOLERANCE * abs(own.value(k)) / k

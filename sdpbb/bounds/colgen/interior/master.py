@@ -14,13 +14,13 @@ from sdpbb.bounds.colgen.interior.repair import repaired
 from sdpbb.bounds.colgen.master_programme import (
     GROWTH,
     KEPT,
+    MAX_COLUMNS_PER_BLOCK,
     MasterProgramme,
     MasterProgrammeState,
     MasterSolution,
     Penalty,
     Phase,
 )
-from sdpbb.bounds.colgen.parameters import MasterParameters
 from sdpbb.bounds.colgen.pricing.problem import principal_coordinates
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
@@ -91,12 +91,11 @@ class InteriorMaster(MasterProgramme):
         contraction: Contraction,
         columns: Columns,
         n_fixed: int,
-        parameters: MasterParameters,
         prices: NDArray[np.float64],
         sigma: float,
     ) -> InteriorMaster:
         """Begin with columns of which the first n_fixed hold a cover, and dual values."""
-        limit = float(parameters.max_columns_per_block * contraction.n_blocks)
+        limit = float(MAX_COLUMNS_PER_BLOCK * contraction.n_blocks)
         state = InteriorState(columns.packed(), limit, n_fixed, prices, sigma)
         return cls(contraction, columns, state)
 

@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.columns import Columns, Membership
-from sdpbb.bounds.colgen.parameters import PartitioningParameters
 from sdpbb.bounds.colgen.partitioning.certain_costs import certain_costs
 from sdpbb.bounds.colgen.partitioning.exact_cover import (
     as_words,
@@ -35,6 +34,22 @@ COST_BITS = 50
 PRICE_LIMIT = 2.0**60
 # The search adds up gains below 2^GAIN_BITS twice.
 GAIN_BITS = 60
+
+# No number from here on affects what is proven. Columns added to the linear programme between two
+# solves, per block.
+BATCH = 3
+# Rounds of subset-row cuts; new rows in a round, and of these through one block, at most; the least
+# violation of one, whose right-hand side is 1.
+CUT_ROUNDS, MAX_CUTS, MAX_CUTS_PER_BLOCK, VIOLATION = 10, 60, 5, 1e-3
+# Variables further from 0 and 1 are fractional.
+FRACTIONAL = 1e-8
+# Columns of the lowest reduced costs among which HiGHS searches for a partition before the final
+# search, and its seconds. It proves nothing.
+INTEGER_COLUMNS, INTEGER_SECONDS = 3000, 1.0
+# Effort of the search after each linear programme, and of the final one: columns examined in all
+# its nodes. The first succeeds if few columns remain. About 10 million take a second; the final
+# search is one step, so a time limit waits for its end.
+TRIAL_EFFORT, EFFORT = 1_000_000, 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +82,6 @@ def cheapest_partition(
     columns: Columns,
     cutoff: float,
     prices: NDArray[np.float64] | None = None,
-    parameters: PartitioningParameters | None = None,
 ) -> Partitioning:
     """Choose exactly k clusters that hold each block exactly once, as cheap as possible.
 
@@ -121,7 +135,7 @@ def cheapest_partition(
         none, triples = np.empty(0), np.empty((0, 3), np.int32)
         bound = ProvenBound(cutoff)
         return Partitioning(None, bound, True, none.astype(np.intp), 0, 0, prices, triples, none)
-    search = _PartitionSearch(contraction, columns, cutoff, parameters or PartitioningParameters())
+    search = _PartitionSearch(contraction, columns, cutoff)
     search.run(prices)
     return search.result()
 
@@ -136,18 +150,11 @@ class _PartitionSearch:
     lower : every partition costs at least this or the target
     """
 
-    def __init__(
-        self,
-        contraction: Contraction,
-        columns: Columns,
-        cutoff: float,
-        parameters: PartitioningParameters,
-    ) -> None:
-        self.parameters = parameters
+    def __init__(self, contraction: Contraction, columns: Columns, cutoff: float) -> None:
         self._cutoff, self._paid = cutoff, contraction.soft.constant_below
         cutoff -= self._paid
         self.m, self.k = contraction.n_blocks, contraction.k
-        self._batch = parameters.batch * (self.m + 1)
+        self._batch = BATCH * (self.m + 1)
         # No clustering costs more than all points around one mean.
         most = 2.0 * (contraction.total + float(np.abs(contraction.soft.weights).sum()))
         largest = min(cutoff, most) or min(cutoff, 1.0)
@@ -169,7 +176,6 @@ class _PartitionSearch:
 
     def run(self, prices: NDArray[np.float64]) -> None:
         """Drop, solve, cut and search until nothing is left or limits are reached."""
-        p = self.parameters
         triples, none = self._best.triples, np.zeros(0)
         self.tighten(self._best)
         sane = np.clip(prices, -PRICE_LIMIT * self._unit, PRICE_LIMIT * self._unit)
@@ -178,10 +184,10 @@ class _PartitionSearch:
         if self.is_finished:
             return
         taken = self.position[_lowest(reduced, self._batch)]
-        for rounds_left in range(p.cut_rounds, -1, -1):
+        for rounds_left in range(CUT_ROUNDS, -1, -1):
             master = ExplicitMaster(self.m, self.k, triples)
             x = self._optimum(master, triples, taken)
-            self.search(p.trial_effort)
+            self.search(TRIAL_EFFORT)
             if self.is_finished:
                 return
             more = self._violated(master.columns, x)
@@ -191,7 +197,7 @@ class _PartitionSearch:
             self.n_cuts = len(triples)
             taken = master.columns
         self._try_integer_programme()
-        self.search(p.effort)
+        self.search(EFFORT)
 
     def tighten(self, by: Multipliers) -> NDArray[np.int64]:
         """Drop the columns that these multipliers exclude.
@@ -287,11 +293,10 @@ class _PartitionSearch:
 
     def _try_integer_programme(self) -> None:
         """Look for a cheaper partition with HiGHS: with it more columns drop out."""
-        p = self.parameters
-        lowest = _lowest(self._best.reduced_costs(self.sets, self.costs), p.integer_columns)
+        lowest = _lowest(self._best.reduced_costs(self.sets, self.costs), INTEGER_COLUMNS)
         if len(lowest):
             sets, costs = self.sets[lowest], self.costs[lowest]
-            chosen = best_partition(sets, costs.astype(np.float64), self.k, p.integer_seconds)
+            chosen = best_partition(sets, costs.astype(np.float64), self.k, INTEGER_SECONDS)
             if chosen is not None:
                 self._offer(sets[chosen], costs[chosen])
 
@@ -335,10 +340,9 @@ class _PartitionSearch:
 
         Its columns that have been dropped meanwhile are left out.
         """
-        p = self.parameters
-        taken = (x > p.tolerance) & (x < 1.0 - p.tolerance) & np.isin(columns, self.position)
+        taken = (x > FRACTIONAL) & (x < 1.0 - FRACTIONAL) & np.isin(columns, self.position)
         sets = self.sets[np.searchsorted(self.position, columns[taken])]
-        return violated_triples(sets, x[taken], p.violation, p.cuts, p.cuts_per_block)
+        return violated_triples(sets, x[taken], VIOLATION, MAX_CUTS, MAX_CUTS_PER_BLOCK)
 
     def _take(self, sets: csr_array, target: int) -> None:
         labels = np.empty(self.m, np.intp)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.colgen.columns import Membership
-from sdpbb.bounds.colgen.parameters import PricingParameters
 from sdpbb.bounds.colgen.pricing.climbing import local_minima
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 from sdpbb.bounds.colgen.pricing.protocol import FarkasOutcome, PricingOutcome
@@ -26,6 +25,11 @@ from sdpbb.runtime.archive.stored import stored
 _LARGEST_WHOLE = 2.0**53
 # Nodes that are bounded by their sizes take so many times longer.
 SIZE_NODE = 8
+# Nodes of exact pricing in one step of bounding. These take a few tenths of a second.
+NODES_PER_SLICE = 4000
+# Effort of local search, about the comparisons of one round: it starts at CLIMBING_EFFORT k / m^2
+# of the m blocks. Limits the time with large clusters of many blocks.
+CLIMBING_EFFORT = 2e7
 
 
 @stored
@@ -53,15 +57,9 @@ class BranchingPricer:
     constraints are anti-monotone, no cluster may hold all of that: a budget of one block fewer.
     """
 
-    def __init__(
-        self,
-        contraction: Contraction,
-        parameters: PricingParameters,
-        state: PricerState | None = None,
-    ) -> None:
+    def __init__(self, contraction: Contraction, state: PricerState | None = None) -> None:
         """state : of a pricer for the same contraction, to go on from; None to begin"""
         self._contraction = contraction
-        self._parameters = parameters
         self.state = state or PricerState(np.zeros((0, contraction.n_blocks), bool))
         self._problems: dict[bool, PricingProblem] = {}
         self._search: ClusterSearch | RegionalSearch | None = None
@@ -97,7 +95,7 @@ class BranchingPricer:
     def nodes_per_slice(self) -> int:
         """Nodes of a search in a slice; fewer where they take longer."""
         slower = SIZE_NODE if self._problem(False).data.by_size else 1
-        return max(1, self._parameters.nodes_per_slice // slower)
+        return max(1, NODES_PER_SLICE // slower)
 
     def problem(self) -> PricingProblem:
         """Return the pricing problem with the constraints that are known by now."""
@@ -109,9 +107,7 @@ class BranchingPricer:
         m, k = self._contraction.n_blocks, self._contraction.k
         problem = self._problem(for_feasibility)
         # Searches that look at the blocks of a region only are cheap.
-        n_seeds = (
-            None if problem.regions else max(k, int(self._parameters.climbing_effort * k / m**2))
-        )
+        n_seeds = None if problem.regions else max(k, int(CLIMBING_EFFORT * k / m**2))
         return self._allowed_clusters(local_minima(problem, prices, below, n_seeds))
 
     def _problem(self, for_feasibility: bool) -> PricingProblem:
