@@ -138,9 +138,7 @@ class BoundRaising:
         decomposition = Decomposition(
             root=root,
             instance=self.instance,
-            bounding=bounding_method(
-                parameters.bounding, parameters.sdp, PRICING_SLICES
-            ),
+            bounding=bounding_method(parameters.bounding, parameters.sdp, PRICING_SLICES),
             parameters=parameters.decomposition,
             workforce=self.workforce,
             free_mebibytes=plan.available,

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.multi_start import MultiStart
-from sdpbb.bounds.hybrid.bounding import HybridBounding
+from sdpbb.bounds.hybrid.bounding import HybridBounding, HybridRun
 from sdpbb.bounds.hybrid.methods import is_for_places
-from sdpbb.bounds.hybrid.run import HybridRun
 from sdpbb.bounds.hybrid.stages import STAGES
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.bounds.places.cells import cells_of, means_of
 from sdpbb.bounds.places.conflict_kernels import climb
 from sdpbb.bounds.places.dual import PlaceDual
-from sdpbb.bounds.places.first_prices import KnownClustering, prices_of_cells
+from sdpbb.bounds.places.first_prices import KnownClustering, cells_of, means_of, prices_of_cells
 from sdpbb.bounds.places.problem import PlaceProblem, price_bound
 from sdpbb.bounds.places.search import PlaceSearch
 from sdpbb.bounds.places.state import PlaceState

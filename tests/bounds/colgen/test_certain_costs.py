@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import Columns
-from sdpbb.bounds.colgen.partitioning.certain_costs import certain_costs
+from sdpbb.bounds.colgen.partitioning.cheapest import certain_costs
 from sdpbb.problem import Contraction, Instance, contract
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import cluster_costs
-from sdpbb.bounds.colgen.pricing.climbing import local_minima
+from sdpbb.bounds.colgen.pricing.branching_pricer import local_minima
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.colgen.test_pricing import KINDS, SEEDS, drawn, random_prices

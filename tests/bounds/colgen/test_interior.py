@@ -10,9 +10,8 @@ from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.colgen.columns import Columns
 from sdpbb.bounds.colgen.generation import Generation
 from sdpbb.bounds.colgen.interior.first_prices import first_prices
-from sdpbb.bounds.colgen.interior.master import InteriorState, covering_prefix
+from sdpbb.bounds.colgen.interior.master import InteriorState, covering_prefix, repaired
 from sdpbb.bounds.colgen.interior.method import CoverProgramme, solve_cover
-from sdpbb.bounds.colgen.interior.repair import repaired
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.colgen.brute_force import BruteForcePricer, all_columns, master_value
 from tests.constants import constants

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import cluster_costs
-from sdpbb.bounds.colgen.pricing.climbing import local_minima
+from sdpbb.bounds.colgen.pricing.branching_pricer import local_minima
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 from sdpbb.bounds.colgen.pricing.regional_search import RegionalSearch, search_for
 from sdpbb.bounds.colgen.pricing.regions import tiling

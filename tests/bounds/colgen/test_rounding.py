@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import Columns, allowed
-from sdpbb.bounds.colgen.rounding import labels_of_cheapest_cover, round_to_clustering, split
+from sdpbb.bounds.colgen.primal import labels_of_cheapest_cover, round_to_clustering, split
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.cluster_constraints import MaximumSize
 from tests.bounds.colgen.brute_force import all_columns, optimum, random_contraction

@@ -10,8 +10,7 @@ from sdpbb.bounds.colgen.columns import Columns, allowed
 from sdpbb.bounds.colgen.master import Master
 from sdpbb.bounds.colgen.master_programme import Phase
 from sdpbb.bounds.colgen.partitioning import cheapest_partition
-from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
-from sdpbb.bounds.colgen.pricing.climbing import local_minima
+from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer, local_minima
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch
 from sdpbb.bounds.colgen.pricing.sought import SoughtClusters

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from sdpbb.bounds.colgen.columns import Columns
+from sdpbb.bounds.colgen.generation.exact_pricing import begin_repaired_pricing
 from sdpbb.bounds.colgen.generation.parts import GenerationParts
-from sdpbb.bounds.colgen.generation.repaired_pricing import begin_repaired_pricing
 from sdpbb.bounds.colgen.generation.state import ExactPricing, StepEvent
 from sdpbb.bounds.colgen.master_programme import MasterSolution
 from sdpbb.bounds.colgen.stabilisation import DualValues

@@ -20,9 +20,9 @@ from sdpbb.bounds.colgen.generation.state import (
     ExactPricing,
     FarkasPricing,
     GenerationState,
+    GenerationWarmStart,
     StepEvent,
 )
-from sdpbb.bounds.colgen.generation.warm_start import GenerationWarmStart
 from sdpbb.bounds.colgen.master_programme import Phase
 from sdpbb.bounds.colgen.masters import begun_master, resumed_master
 from sdpbb.bounds.colgen.pricing.protocol import Pricer

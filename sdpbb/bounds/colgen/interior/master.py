@@ -1,4 +1,9 @@
-"""Restricted master programme over many blocks, solved by the interior point method."""
+"""Restricted master programme over many blocks, solved by the interior point method.
+
+Its prices are repaired: lowered until no known cluster has a reduced cost below 0. Where they are
+too high for some clusters, those far away need not pay for it: the bound that is proven at lower
+prices loses the violations one by one, and not k times the largest.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,6 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.colgen.columns import Columns, Membership, PackedColumns
 from sdpbb.bounds.colgen.interior.method import CoverProgramme, solve_cover
-from sdpbb.bounds.colgen.interior.repair import repaired
 from sdpbb.bounds.colgen.master_programme import (
     GROWTH,
     KEPT,
@@ -25,6 +29,39 @@ from sdpbb.bounds.colgen.pricing.problem import principal_coordinates
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import stored
+
+
+def repaired(
+    prices: NDArray[np.float64],
+    sigma: float,
+    scatter: NDArray[np.float64],
+    columns: Columns,
+    reduced: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Return prices (m,), none higher, at which these columns cost their prices less sigma or more.
+
+    Blocks of a cluster pay in proportion to their prices less own scatter. The clusters that are
+    violated most come first, as others are violated less thereby.
+
+    reduced : (t,) reduced costs at these prices, if they are known
+    """
+    lowered = prices.copy()
+    if reduced is None:
+        reduced = columns.costs - columns.collected(prices) + sigma
+    order = np.argsort(reduced, kind="stable")
+    violated = order[reduced[order] < 0.0]
+    if not len(violated):
+        return lowered
+    row, block = np.nonzero(columns.members[violated])
+    ends = np.cumsum(np.bincount(row, minlength=len(violated)))
+    for column, blocks in zip(violated, np.split(block, ends[:-1]), strict=True):
+        violation = lowered[blocks].sum() - sigma - columns.costs[column]
+        worth = np.maximum(lowered[blocks] - scatter[blocks], 0.0)
+        total = worth.sum()
+        if violation > 0.0 and total > 0.0:
+            lowered[blocks] -= violation * worth / total
+    return lowered
+
 
 # Of x, less counts as nothing.
 _NOTHING = 1e-3

@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.columns import Columns, Membership
-from sdpbb.bounds.colgen.partitioning.certain_costs import certain_costs
 from sdpbb.bounds.colgen.partitioning.exact_cover import (
     as_words,
     cheapest_exact_cover,
@@ -26,6 +25,32 @@ from sdpbb.bounds.colgen.partitioning.explicit_master import (
 )
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def certain_costs(contraction: Contraction, columns: Columns) -> NDArray[np.float64]:
+    """Return the costs of the columns (t,), less what rounding can have added to them.
+
+    Sums over dimensions and blocks lose as many units in the last place as they have terms, scatter
+    and means of blocks as many as these have points. With d_i = c_i - mean_X, coordinates that are
+    known to a few units of their own change a cost by as many eps sum e_i |d_i| |c_i|, at most
+    eps sqrt(c(X) sum (w_i + e_i |c_i|^2)), and by the squares of such errors, as do centres.
+    """
+    soft = contraction.soft
+    sets = csr_array(columns.members.astype(np.float64))
+    e, c, w = contraction.weights, contraction.means, contraction.scatter
+    squares = (c**2).sum(axis=1)
+    lengths = sets @ (w + e * squares)
+    inside = float(e[w > 0.0].max(initial=0.0))
+    terms = 2.0 * (c.shape[1] + np.diff(sets.indptr) + inside + len(soft)) + 32.0
+    crossed = 32.0 * np.sqrt(columns.costs) * np.sqrt(lengths)  # their product may be too large
+    second = 1024.0 * _EPS * (lengths + (sets @ e) * squares.max(initial=0.0))
+    margin = _EPS * (terms * columns.costs + crossed + second)
+    # Weights of soft pairs have been summed up before.
+    margin += 2.0 * soft.uncertainty
+    return np.asarray(np.maximum(columns.costs - margin, 0.0))
+
 
 # Costs are integers below 2^COST_BITS, and the sums of all prices below PRICE_LIMIT: int64 holds a
 # reduced cost, and a unit is less than the rounding of the costs. Prices can be as large as that
