@@ -24,10 +24,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import sdpbb
-from sdpbb import Instance, SolverParameters, files
+from sdpbb import Instance, SolverParameters
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.checker import container
 from sdpbb.errors import ArchiveError, InstanceError
+from sdpbb.runtime import files
 from sdpbb.runtime.archive import file as archive_file
 from sdpbb.runtime.archive.file import check_header, read_archive, write_archive
 from sdpbb.runtime.archive.stored import TYPES, fields, full_name, stored

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sdpbb import __version__, cli
+from sdpbb import __version__
+from sdpbb.app import cli
 from sdpbb.app.cli import ExitCode, exit_code, main
 from sdpbb.app.cli.app import EXITS, application
 from sdpbb.app.cli.options import usable_cores

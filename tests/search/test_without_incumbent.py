@@ -42,7 +42,7 @@ from tests.trees import CHOICE, go_over_at_once
 
 LITTLE = MultiStartParameters(n_starts=1, n_relocations=1)
 SCHEDULE = HeuristicSchedule(before=LITTLE, during=LITTLE)
-COLGEN = SolverParameters(bounding="colgen", gap=1e-9, heuristics=SCHEDULE)
+COLGEN = SolverParameters(bounding="colgen", gap=1e-9)
 
 
 class Blind(BoundingMethod):
