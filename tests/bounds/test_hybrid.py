@@ -38,6 +38,7 @@ from tests.constants import (
     FEW_COLUMNS,
     HARD,
     NO_ENUMERATION,
+    NODES_PER_SLICE,
     constants,
 )
 from tests.enumeration import optimum
@@ -358,6 +359,21 @@ def test_large_clusters_are_tried_for_a_while_and_once_a_tree(changed, most):
         child = bounding.start(contraction, run.warm_start())
         while not child.advance(math.inf).stalled:
             assert child.state.columns is None
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_exact_pricing_of_an_enumeration_is_given_up_after_so_many_slices(most):
+    """Resumed or not: runs on subsets ask for fewer."""
+    contraction = contract(Instance(np.random.default_rng(1).normal(size=(24, 2)), 4))
+    assert isinstance(contraction, Contraction)
+    cutoff = MultiStart().run(contraction, np.random.default_rng(0)).cost * (1 - 1e-9)
+    bounding = HybridBounding(HASTY, most)
+    with constants({**HARD, NODES_PER_SLICE: 1}):
+        run = bounding.start(contraction, None)
+        while ENUMERATION not in run.state.skipped:
+            assert not run.advance(cutoff).stalled
+            run = bounding.resume(contraction, pickle.loads(pickle.dumps(run.state)))
+    assert run.state.enumeration.n_slices == most
 
 
 @constants({"bounds.colgen.enumeration.MAX_GAP": 1e-6, **HARD, **ALL_COLUMNS})

@@ -138,7 +138,7 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
     def __init__(
         self, sdp: SdpParameters | None = None, max_pricing_slices: int | None = None
     ) -> None:
-        """max_pricing_slices : of enumeration (`Enumeration`); None for its constant"""
+        """max_pricing_slices : of enumeration; None for `enumeration.MAX_PRICING_SLICES`"""
         self.sdp, self.max_pricing_slices = SdpBounding(sdp), max_pricing_slices
         self.most_blocks_here = self.sdp.most_blocks_here
 
