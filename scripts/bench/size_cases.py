@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_blobs
 
 from scripts.bench.data import published_instance, unequal_groups
-from scripts.bench.suites.places import clouds
 from sdpbb.problem import Instance
 
 SizeCase = tuple[str, str, str]
@@ -97,7 +96,7 @@ def instance_of(data: Path, case: SizeCase) -> Instance:
         return Instance(points, 10, name=name, max_size=2_200)
     if case in PLANE:
         shape, n, k, least, most = PLANE[case]
-        points = clouds(n, 2, k, 1.0)[0] if shape == "clouds" else points_of(shape, n, k, 0)
+        points = clouds(n, k) if shape == "clouds" else points_of(shape, n, k, 0)
         return Instance(points, k, name=name, min_size=least, max_size=most)
     if suite in ("page", PAGE_SDP):
         n, k, d = next(each for each in PAGE if f"{each[0]} {each[2]}" == name)
@@ -145,3 +144,10 @@ def points_of(shape: str, n: int, k: int, seed: int) -> NDArray[np.float64]:
     """Return points (n, 2): k blobs of unequal sizes, or uniform ones."""
     rng = np.random.default_rng([seed, SHAPES.index(shape)])
     return rng.uniform(size=(n, 2)) if shape == "uniform" else unequal_groups(rng, n, k, 2)
+
+
+def clouds(n: int, k: int) -> NDArray[np.float64]:
+    """Return points (n, 2) of normal clouds of about equal sizes in a box of side 10."""
+    rng = np.random.default_rng(0)
+    centres, labels = rng.uniform(0.0, 10.0, (k, 2)), rng.integers(0, k, n)
+    return centres[labels] + rng.normal(size=(n, 2))

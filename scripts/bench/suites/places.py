@@ -1,4 +1,4 @@
-"""Gaps of the bound by prices and places over seconds: the colours of a picture, and clouds.
+"""Gaps of the bound by prices and places over seconds, for the colours of a picture.
 
 The clustering is the best of scikit-learn's ten starts, and its time is not counted. Seconds are
 those of the processor.
@@ -7,8 +7,7 @@ those of the processor.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,29 +27,17 @@ KEY = "name"
 COLUMNS = "blocks k seconds gap places boxes"
 OPTIONS = {"time_limit": 300.0}
 GAP = 1e-4
-Weighted = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def colours() -> Weighted:
+def colours() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the colours of china.jpg, and how many pixels have each."""
     pixels = load_sample_image("china.jpg").reshape(-1, 3)
     found, sizes = np.unique(pixels, axis=0, return_counts=True)
     return found.astype(np.float64), sizes.astype(np.float64)
 
 
-def clouds(n: int, d: int, k: int, spread: float) -> Weighted:
-    """Return points of normal clouds around places in a box of side 10."""
-    rng = np.random.default_rng(0)
-    centres, labels = rng.uniform(0.0, 10.0, (k, d)), rng.integers(0, k, n)
-    return centres[labels] + spread * rng.normal(size=(n, d)), np.ones(n)
-
-
-DATA: dict[str, tuple[Callable[[], Weighted], int]] = {
-    "china_8": (colours, 8),
-    "china_16": (colours, 16),
-    "clouds_2": (partial(clouds, 100_000, 2, 10, 1.0), 10),
-    "clouds_3": (partial(clouds, 100_000, 3, 10, 2.0), 10),
-}
+DATA = {"china_8": 8, "china_16": 16}
+"""Numbers of clusters."""
 
 
 def cases(options: Options) -> list[Case]:
@@ -60,8 +47,8 @@ def cases(options: Options) -> list[Case]:
 def measure(options: Options, name: str) -> Iterator[dict[str, Any]]:
     """Yield a row for each round."""
     exercise()
-    make, k = DATA[name]
-    points, sizes = make()
+    points, sizes = colours()
+    k = DATA[name]
     points -= sizes @ points / sizes.sum()
     found = KMeans(k, n_init=10, random_state=0, tol=1e-9, max_iter=1000)
     labels = found.fit(points, sample_weight=sizes).labels_.astype(np.intp)

@@ -1,12 +1,12 @@
-"""Workers and fixing in runs with trees: points without structure, which few roots close on.
+"""Workers in runs with trees: points without structure, which few roots close on.
 
-Every instance is solved with one worker and with two, and without fixing. Two workers begin beside
-the root, so their ratio is that of whole runs. Trees of fewer than 20 nodes do not count.
+Every instance is solved with one worker and with two, by the bound that leaves the largest trees.
+Two workers begin beside the root, so their ratio is that of whole runs. Trees of fewer than 20
+nodes do not count.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from scripts.bench import rows
 from scripts.bench.measuring import solved, warm_up
 from scripts.bench.suite import Case, Options
 from scripts.bench.tables import geometric_mean, markdown
-from sdpbb.search.parameters import SearchParameters
 
 KEY = "n d k seed setting"
 COLUMNS = "status objective gap nodes seconds"
@@ -29,23 +28,13 @@ CLOUDS = [
     (110, 12, 6, 1),
     (100, 10, 6, 1),
 ]
-# The bound that leaves the largest trees.
-SDP = sdpbb.SolverParameters(bounding="sdp")
-ONE = "one worker"
-SETTINGS = {
-    ONE: SDP,
-    "two workers": replace(SDP, workers=2),
-    "no fixing": replace(SDP, search=SearchParameters(fixing=False)),
-}
+SETTINGS = {"one worker": 1, "two workers": 2}
 FEWEST_NODES = 20
 
 
 def cases(options: Options) -> list[Case]:
-    return [
-        dict(zip(("n", "d", "k", "seed", "setting"), (*one, name), strict=True))
-        for one in CLOUDS
-        for name in SETTINGS
-    ]
+    keys = [(*one, name) for one in CLOUDS for name in SETTINGS]
+    return [dict(zip(KEY.split(), key, strict=True)) for key in keys]
 
 
 def cloud(n: int, d: int, k: int, seed: int) -> sdpbb.Instance:
@@ -55,27 +44,19 @@ def cloud(n: int, d: int, k: int, seed: int) -> sdpbb.Instance:
 
 def measure(options: Options, setting: str, **key: int) -> dict[str, Any]:
     warm_up("sdp")
-    result, row = solved(cloud(**key), SETTINGS[setting])
+    parameters = sdpbb.SolverParameters(bounding="sdp", workers=SETTINGS[setting])
+    result, row = solved(cloud(**key), parameters)
     return row | {"seconds": round(result.statistics.wall_seconds, 3)}
 
 
 def table(known: list[rows.Row], options: Options) -> list[str]:
-    """Return the seconds of one worker over those of the other settings."""
+    """Return how many times as fast two workers are, for each tree and on average."""
     groups = rows.grouped(known, "n", "d", "k", "seed").values()
-    found = [{row["setting"]: row for row in own} for own in groups]
-    trees = [one for one in found if int(one[ONE]["nodes"]) >= FEWEST_NODES]
-    lines = []
-    for setting in list(SETTINGS)[1:]:
-        ratios = [
-            float(one[ONE]["seconds"]) / float(one[setting]["seconds"])
-            for one in trees
-            if setting in one
-        ]
-        if not ratios:
-            continue
-        each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-        lines.append((setting, len(ratios), f"{geometric_mean(ratios):.2f}", each))
-    return markdown(("setting", "trees", "times as fast as one worker", "each"), lines)
+    pairs = [own for own in groups if len(own) == 2 and int(own[0]["nodes"]) >= FEWEST_NODES]
+    ratios = [float(one["seconds"]) / float(two["seconds"]) for one, two in pairs]
+    each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    head = ("trees", "two workers, times as fast as one", "each")
+    return markdown(head, [(len(ratios), f"{geometric_mean(ratios):.2f}", each)], text=(2,))
 
 
 TABLES = {"trees": table}
