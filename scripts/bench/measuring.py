@@ -60,12 +60,17 @@ def clocked(work: Callable[[], T]) -> tuple[T, dict[str, float]]:
 
     CPU seconds include processes that work has started and ended.
     """
-    began, before = time.perf_counter(), os.times()
+    began, before = time.perf_counter(), cpu_seconds()
     outcome = work()
-    seconds, after = time.perf_counter() - began, os.times()
-    used = sum(after[:4]) - sum(before[:4])
+    seconds, used = time.perf_counter() - began, cpu_seconds() - before
     load = round(os.getloadavg()[0], 1)
-    return outcome, {"seconds": round(seconds, 3), "cpu_seconds": round(used, 2), "load": load}
+    return outcome, {"seconds": round(seconds, 6), "cpu_seconds": round(used, 6), "load": load}
+
+
+def cpu_seconds() -> float:
+    """Return the CPU seconds of this process and of those that it has ended, by now."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def solved(
@@ -152,7 +157,7 @@ def process(command: Sequence[str], codes: Sequence[int] = (0,), **options: Any)
         If it exits with another code.
     """
     environment = os.environ | ONE_THREAD | options.pop("env", {})
-    before, began = os.times(), time.perf_counter()
+    before, began = cpu_seconds(), time.perf_counter()
     done = subprocess.run(
         [sys.executable, *command],
         stdout=subprocess.PIPE,
@@ -161,10 +166,10 @@ def process(command: Sequence[str], codes: Sequence[int] = (0,), **options: Any)
         env=environment,
         **options,
     )
-    wall, after = time.perf_counter() - began, os.times()
+    wall, cpu = time.perf_counter() - began, cpu_seconds() - before
     if done.returncode not in codes:
         raise RuntimeError(f"{' '.join(command[:3])}: exit code {done.returncode}")
-    return Ended(done.stdout, wall, sum(after[2:4]) - sum(before[2:4]))
+    return Ended(done.stdout, wall, cpu)
 
 
 def in_checkout(checkout: Path, command: Sequence[str], **options: Any) -> Ended:

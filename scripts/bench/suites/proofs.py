@@ -92,8 +92,8 @@ def table(known: list[rows.Row], options: Options) -> list[str]:
         "cost": value("objective", ".8g"),
         "proven": proven,
         **values("workers", "nodes"),
-        "s": value("seconds"),
-        "CPU s": value("cpu_seconds"),
+        "s": lambda own: round(float(own[0]["seconds"]), 2),
+        "CPU s": lambda own: round(float(own[0]["cpu_seconds"]), 2),
         "RiNNAL+": theirs("rinnal_objective_half"),
         "its s": theirs("rinnal_seconds"),
     }
