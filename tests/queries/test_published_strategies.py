@@ -1,17 +1,11 @@
 """The published strategies that ours is measured against are fair opponents."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
+from scripts.bench.yardsticks.query_strategies import PUBLISHED
+
 NAMES = ("random pairs", "explore-consolidate", "min-max", "NPU")
-
-
-@pytest.fixture(autouse=True)
-def scripts_in_the_path(monkeypatch):
-    monkeypatch.syspath_prepend(SCRIPTS)
 
 
 def blobs(n_each: int) -> tuple[np.ndarray, np.ndarray]:
@@ -22,8 +16,6 @@ def blobs(n_each: int) -> tuple[np.ndarray, np.ndarray]:
 
 def asked(name: str, points: np.ndarray, classes: np.ndarray, most: int = 1000) -> list:
     """The pairs that a strategy asks about, with the answers of the classes."""
-    from query_strategies import PUBLISHED
-
     asking = PUBLISHED[name](points, 3, np.random.default_rng(1), lambda: classes)
     pairs, answer = [], None
     try:

@@ -1,0 +1,216 @@
+"""Limits kept: time, memory, Ctrl-C and silence, on data of any size.
+
+Points in overlapping normal clouds about normal centres, 2,000 constraints drawn from the clouds.
+Each run is a command, or a Python program. The seconds are those of the clock from the start of the
+process to its end, and of the run's own clock where it tells (`run_over`); what a run of four
+points takes (imports, kernels, reading) is measured first and shown beside (`baseline`). Memory is
+the largest sum of the resident sizes of the process and its descendants, looked at ten times a
+second.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from scripts.bench import rows
+from scripts.bench.data import ROOT
+from scripts.bench.measuring import ONE_THREAD, process
+from scripts.bench.suite import Case, Options
+from scripts.bench.tables import Cell, over, span, value
+from scripts.bench.tables import table as table_of
+from sdpbb.problem.formats import Constraints, write_constraints, write_labels, write_points
+
+N_CONSTRAINTS, SPREAD = 2000, 0.6
+# Seconds of runs that are interrupted.
+LONG = 600.0
+# Heuristics that take n = 20,000 in memory and have a time limit, by their names.
+HEURISTICS = (
+    *("kmeans", "cop-kmeans", "ipc-kmeans", "blpkm", "bh-kmeans", "pccc", "bckm", "best-of"),
+)
+KEY = "what n k d memory_limit interrupted_after"
+COLUMNS = (
+    "time_limit over run_over after_interrupt first_clustering longest_silence peak_mib"
+    " exit last_line baseline version cpu"
+)
+OPTIONS = {"time_limit": 20.0}
+
+ESTIMATOR = """
+import sys, sdpbb, warnings
+warnings.simplefilter("ignore")
+read = sdpbb.Instance.from_files("points.txt", constraints="pairs.txt")
+model = sdpbb.ExactConstrainedKMeans(
+    n_clusters=read.k, time_limit=float(sys.argv[2]), n_jobs=2, verbose=True
+)
+model.fit(read.points, must_link=read.must_link, cannot_link=read.cannot_link)
+"""
+MANIFEST = '[[instance]]\ndata = "points.txt"\nconstraints = "pairs.txt"\n'
+
+
+def cases(options: Options) -> Iterator[Case]:
+    """Return commands on all sizes; the others on the largest and on one whose matrices fit."""
+    plain = [("solve", *size) for size in product((3000, 5000, 20000), (10, 100), (5, 50))]
+    plain += [("solve", 20000, 2000, 5), ("solve", 5000, 1000, 2)]
+    plain += [("solve", 1000, 10, 5), ("solve", 2000, 500, 2)]
+    limited = []
+    for n in (5000, 20000):
+        limited += [("solve", n, 10, 5, 2000.0), ("solve", n, 10, 5, None, options.time_limit)]
+        for what in ("gap", "batch", "estimator", "solve --bounding colgen", "solve --certificate"):
+            plain.append((what, n, 10, 5))
+        plain += [(f"heuristic {name}", n, 10, 5) for name in HEURISTICS]
+    plain += [(f"heuristic {name}", 20000, k, 5) for name in HEURISTICS for k in (100, 2000)]
+    plain.append(("heuristic ipc-kmeans --option start=sdp", 3000, 10, 5))
+    for one in (*plain, *limited):
+        yield dict(zip(KEY.split(), (*one, None, None), strict=False))
+
+
+def write_data(folder: Path, n: int, k: int, d: int) -> None:
+    """Write points, pairs, labels that keep them, and the manifest of a batch."""
+    rng = np.random.default_rng([n, k, d])
+    labels = np.arange(n) % k
+    centres = rng.normal(size=(k, d))
+    points = centres[labels] + SPREAD * rng.normal(size=(n, d))
+    i, j = rng.integers(n, size=(2, 200 * N_CONSTRAINTS))
+    i, j = i[i != j], j[i != j]
+    same = labels[i] == labels[j]
+    pairs, half = np.column_stack([i, j]), N_CONSTRAINTS // 2
+    constraints = Constraints(pairs[same][:half], pairs[~same][:half])
+    write_points(folder / "points.txt", points, k)
+    write_constraints(folder / "pairs.txt", constraints)
+    write_labels(folder / "labels.txt", labels)
+    (folder / "manifest.toml").write_text(MANIFEST)
+
+
+def command(what: str, limits: list[str]) -> list[str]:
+    """Return the arguments of Python for a case, in the folder of its data."""
+    kind, *more = what.split()
+    if kind == "estimator":
+        return ["-c", ESTIMATOR, *limits]
+    files = {
+        "solve": ["points.txt", *more],
+        "gap": ["points.txt", "labels.txt"],
+        "heuristic": [*more[:1], "points.txt", *more[1:]],
+        "batch": ["manifest.toml", "--out", "results"],
+    }[kind]
+    files += ["run.cert"] if more == ["--certificate"] else []
+    files += [] if kind == "batch" else ["--constraints", "pairs.txt"]
+    files += ["--json", "out.json"] if kind == "solve" and len(limits) == 2 else []
+    return ["-m", "sdpbb", kind, *files, *limits]
+
+
+def measure(
+    options: Options,
+    what: str,
+    n: int,
+    k: int,
+    d: int,
+    memory_limit: float | None,
+    interrupted_after: float | None,
+) -> dict[str, Any]:
+    """Run a case, and watch it."""
+    time_limit = LONG if interrupted_after else options.time_limit
+    limits = ["--time-limit", str(time_limit)]
+    limits += ["--memory-limit", str(memory_limit)] if memory_limit else []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        baseline(folder)  # compiles
+        ready = baseline(folder)
+        write_data(folder, n, k, d)
+        row = watched(command(what, limits), time_limit, interrupted_after, folder)
+    return {"time_limit": time_limit, "baseline": ready, **row}
+
+
+def watched(
+    arguments: list[str], time_limit: float, interrupted_after: float | None, folder: Path
+) -> dict[str, Any]:
+    """Run a command in a folder, and return what was seen."""
+    told, root = folder / "output", {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    started = time.perf_counter()
+    with told.open("w+b") as output:
+        running = subprocess.Popen(
+            [sys.executable, *arguments],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=os.environ | ONE_THREAD | root,
+            cwd=folder,
+        )
+    peak, told_at, size, silence, pressed, first = 0.0, started, 0, 0.0, None, None
+    while running.poll() is None:
+        now = time.perf_counter()
+        peak = max(peak, resident(psutil.Process(running.pid)))
+        if told.stat().st_size > size:
+            size, told_at = told.stat().st_size, now
+            if first is None and b"100.0000%" in told.read_bytes():
+                first = now - started
+        silence = max(silence, now - told_at)
+        if pressed is None and interrupted_after and now - started >= interrupted_after:
+            pressed = now
+            running.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+    ended = time.perf_counter()
+    lines = told.read_text(errors="replace").strip().splitlines()
+    return {
+        "over": round(ended - started - time_limit, 2) if pressed is None else "",
+        "run_over": "" if pressed is not None else own_seconds(lines, time_limit),
+        "after_interrupt": "" if pressed is None else round(ended - pressed, 2),
+        "first_clustering": "" if first is None else round(first, 2),
+        "longest_silence": round(silence, 2),
+        "peak_mib": round(peak),
+        "exit": running.returncode,
+        "last_line": next((x for x in lines if x.startswith("Gap")), (lines or [""])[-1])[:100],
+    }
+
+
+def own_seconds(lines: list[str], limit: float) -> float | str:
+    """Return seconds beyond the limit by the program's own clock, if it tells."""
+    told = [line.split() for line in lines if line.startswith("Time ")]
+    return round(float(told[-1][1]) - limit, 2) if told else ""
+
+
+def resident(running: psutil.Process) -> float:
+    """Return the MiB of a process and its descendants, without those that have just ended."""
+    total = 0
+    try:
+        for one in [running, *running.children(recursive=True)]:
+            total += one.memory_info().rss
+    except psutil.Error:
+        pass
+    return total / 2**20
+
+
+def baseline(folder: Path) -> float:
+    """Return seconds of a command that finds and proves a tiny clustering."""
+    path = folder / "tiny.txt"
+    path.write_text("4 1 2\n0\n1\n5\n6\n")
+    return round(process(["-m", "sdpbb", "solve", str(path), "--quiet"]).wall, 2)
+
+
+def table(known: list[rows.Row], options: Options) -> list[str]:
+    """Return the ranges of seconds after the limit by the run's own clock, and of Ctrl-C."""
+
+    def spanned(column: str) -> Cell:
+        return lambda own: span(rows.numbers(own, column), ".2f")
+
+    columns: dict[str, Cell] = {
+        "command": value("what"),
+        "points": value("n"),
+        "runs": len,
+        "s after the limit": spanned("run_over"),
+        "after Ctrl-C": spanned("after_interrupt"),
+        "longest silence": over("longest_silence", max, ".1f"),
+    }
+    return table_of(rows.grouped(known, "what", "n").values(), columns)
+
+
+TABLES = {"limits_kept": table}

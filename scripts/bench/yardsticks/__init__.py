@@ -1,0 +1,1 @@
+"""Published methods, written from their papers, which ours are measured against."""
