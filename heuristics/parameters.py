@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.declaration import Parameters, parameter
 
 
-@stored
 @dataclass(frozen=True)
 class MultiStartParameters(Parameters):
     """Search of IPC-k-means: starts from k-means++, swaps of centres, relocations of the best."""
@@ -47,7 +45,6 @@ class MultiStartParameters(Parameters):
     )
 
 
-@stored
 @dataclass(frozen=True)
 class HeuristicSchedule(Parameters):
     """Efforts of the exact solver's search for upper bounds."""

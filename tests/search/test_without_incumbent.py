@@ -116,7 +116,7 @@ class SeeingRun(BlindRun):
 
 def use(monkeypatch, bounding):
     for room in ("memory_plan", "bound_raising"):
-        monkeypatch.setattr(f"sdpbb.{room}.bounding_method", lambda name, parameters: bounding)
+        monkeypatch.setattr(f"sdpbb.run.{room}.bounding_method", lambda name, *arguments: bounding)
 
 
 class EvenSpread(ClusterConstraint):
