@@ -32,7 +32,7 @@ def first_clustering(
 
     It is that of `find_feasible`; but where a greedy colouring does not do and the integer
     programme is large, a clustering by k-means is mended first: where constraints agree with the
-    data, few cannot-links are to be mended. Limits on sizes are kept.
+    data, few cannot-links are to be mended. Limits on sizes are kept as `find_feasible` keeps them.
 
     Returns
     -------

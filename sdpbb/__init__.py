@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from sdpbb.questions.sweeps.sweep import sweep
     from sdpbb.run.explanation.explain import explain_infeasibility
     from sdpbb.run.explanation.report import ConstraintReport
-    from sdpbb.run.methods import heuristic
+    from sdpbb.run.heuristic import heuristic
     from sdpbb.run.parameters import SolverParameters
     from sdpbb.run.report import ProgressTable
     from sdpbb.run.solver import resume, solve
@@ -127,7 +127,7 @@ _HOME = {
     "check_constraints": "sdpbb.questions.constraint_checks",
     "constraint_prices": "sdpbb.questions.prices.prices",
     "explain_infeasibility": "sdpbb.run.explanation.explain",
-    "heuristic": "sdpbb.run.methods",
+    "heuristic": "sdpbb.run.heuristic",
     "optimality_gap": "sdpbb.questions.gaps.gap",
     "read_instance": "sdpbb.problem.formats",
     "read_trace": "sdpbb.search.traces.file",

@@ -24,14 +24,14 @@ HARD = {
 }
 # Whether the hybrid bound generates columns to the end.
 ALL_COLUMNS = {
-    "bounds.hybrid.methods.MAX_BLOCKS_PER_CLUSTER": 100.0,
-    "bounds.hybrid.methods.MAX_BLOCKS_PER_CLUSTER_WITH_LIMITS": 100.0,
-    "bounds.hybrid.methods.FEW_DIMENSIONS": 100.0,
+    "bounds.hybrid.criteria.MAX_BLOCKS_PER_CLUSTER": 100.0,
+    "bounds.hybrid.criteria.MAX_BLOCKS_PER_CLUSTER_WITH_LIMITS": 100.0,
+    "bounds.hybrid.criteria.FEW_DIMENSIONS": 100.0,
 }
-FEW_COLUMNS = {"bounds.hybrid.methods.MAX_BLOCKS_PER_CLUSTER": 0.0}
+FEW_COLUMNS = {"bounds.hybrid.criteria.MAX_BLOCKS_PER_CLUSTER": 0.0}
 # No bound by places before subsets, and none of nodes.
 NO_PLACES_FIRST = {"run.decomposition.places.MIN_BLOCKS": 10**9}
-NO_PLACES = {**NO_PLACES_FIRST, "bounds.hybrid.methods.MAX_PLACE_BLOCKS": 2}
+NO_PLACES = {**NO_PLACES_FIRST, "bounds.hybrid.criteria.MAX_PLACE_BLOCKS": 2}
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The picture in docs/architecture.md is that of the code."""
 
 import ast
+import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -51,6 +52,20 @@ IMPORTED = {module: imported(module) for module in FILES}
 def room_of(module: str) -> str:
     """`sdpbb.search.tree` is in search, `heuristics.kmeans` in heuristics."""
     return module.removeprefix("sdpbb.").split(".")[0]
+
+
+def test_every_file_of_the_inventory_exists():
+    """In each table of docs/rooms.md, names are of files of the room that its heading names."""
+    room, missing = ROOT, []
+    for line in (ROOT / "docs" / "rooms.md").read_text(encoding="utf-8").splitlines():
+        if heading := re.match(r"\| file of `([^`]+)`", line):
+            room = ROOT / heading[1]
+        elif line.startswith("#"):
+            room = ROOT
+        elif line.startswith("| `"):
+            names = re.findall(r"`([\w/*]+(?:\.py|/))`", line.split("|")[1])
+            missing += [f"{room.name}: {name}" for name in names if not [*room.glob(name)]]
+    assert not missing
 
 
 def test_every_room_is_in_the_picture():

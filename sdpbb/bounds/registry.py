@@ -18,8 +18,7 @@ class MethodEntry:
     summary : what bounds come from
     kernels : the methods whose compiled loops it calls, the one that it begins with first; "-rare"
         stands for those of a method that few runs call
-    keeps_cluster_constraints : whether it takes constraints on clusters that are more than
-        cannot-links
+    keeps_cluster_constraints : whether it takes constraints on clusters beyond pairs and sizes
     """
 
     module: str

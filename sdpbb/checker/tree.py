@@ -191,7 +191,9 @@ class _Walk:
         assert isinstance(evidence, Lagrangian)
         contracted = self._contract(blocks)
         if not evidence.proves_infeasible(contracted, blocks.k, blocks.adjacency, rules):
-            raise Rejected("the prices of all blocks are not above what the clusters may hold")
+            raise Rejected(
+                "the prices prove no infeasibility: their sum is at most what k clusters may hold"
+            )
 
     def _fix_pairs(self, step: Fix, blocks: Blocks) -> Blocks:
         """Return the blocks in which all pairs of a step are linked.

@@ -34,7 +34,7 @@ def plot_matrix(affinity: ArrayLike, labels: ArrayLike, ax: Axes | None = None) 
 
     Parameters
     ----------
-    affinity : (m, m) symmetric and nonnegative (see `sdpbb.run.methods.RootRelaxation`)
+    affinity : (m, m) symmetric and nonnegative (see `sdpbb.run.heuristic.RootRelaxation`)
     labels : (m,) integers, the clusters to sort by
 
     Raises
@@ -129,7 +129,7 @@ def solved_relaxation(
     """
     # The engine is imported here: what draws other pictures does without.
     from sdpbb.problem.feasibility import find_feasible
-    from sdpbb.run.methods import RootRelaxation, size_problem
+    from sdpbb.run.heuristic import RootRelaxation, size_problem
 
     if instance.has_constraints_beyond_pairs:
         raise InstanceError(

@@ -67,7 +67,7 @@ class CompiledConstraints:
         return cls(np.concatenate(forbidden), tuple(budgets), tuple(others))
 
     def with_most_points(self, n: int, most: int) -> CompiledConstraints:
-        """Return these constraints with a budget of so many points of n, and none of more."""
+        """Add the budget "at most `most` of n points", and remove weaker ones."""
         others = tuple(b for b in self.budgets if not (b.counts_points and b.limit >= most))
         budget = PointBudget(np.ones(n), np.empty((0, 2), np.intp), most)
         return replace(self, budgets=(budget, *others) if budget.can_be_exceeded else others)

@@ -149,9 +149,9 @@ class Contraction:
 
     @cached_property
     def whole_measures(self) -> tuple[Measure, ...]:
-        """Measures whose limits every cluster has to be looked at for, and no part of one.
+        """Measures with a lower limit or listed values, which a part of a cluster may violate.
 
-        Those that k clusters keep if none has too much are left out.
+        Left out are limits that follow from the largest: k clusters keep them if none has too much.
         """
         return tuple(each for each in self.measures if not each.limits.follow_from_most)
 

@@ -30,14 +30,15 @@ def find_feasible(
     time_limit: float | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> NDArray[np.intp] | Infeasibility | None:
-    """Find a clustering of the blocks into exactly k clusters that keeps cannot-links and sizes.
+    """Find a clustering of the blocks into exactly k clusters that keeps cannot-links.
 
     Clusterings are the proper colourings of the cannot-link graph that use all k colours (problem
     (11) of PC-SOS-SDP). As m >= k, any proper colouring with fewer colours becomes one by giving
     unused colours to blocks that share theirs; so the answer is that of k-colourability
-    (`colouring.decide`). Where there are limits on sizes or weights, a colouring with these is
-    looked for greedily, then by an integer programme (`packing`). Other constraints on clusters are
-    left aside.
+    (`colouring.decide`). Where there are limits on sizes or weights, a colouring that keeps them is
+    looked for greedily, then by an integer programme (`packing`). If there are only maxima, and
+    that programme would be large, a colouring that exceeds them is returned. Other constraints on
+    clusters are left aside.
 
     Parameters
     ----------
@@ -74,8 +75,8 @@ def _packed(
 ) -> NDArray[np.intp] | Infeasibility | None:
     """Return labels (m,) that keep cannot-links and sizes, or the Infeasibility, or None.
 
-    colouring : that keeps the cannot-links, None where none was found in time. It is returned as it
-        is where clusters have no minimum and an integer programme would be large: a search can
+    colouring : that keeps the cannot-links, None where none was found in time. If clusters have no
+        minimum, and an integer programme would be large, it is returned as it is: a search can
         begin with a clustering of other sizes, and bounds know of the maximum
     """
     if colouring is not None:

@@ -171,7 +171,7 @@ class Catalogue:
 
     @cached_property
     def stated_and_implied(self) -> frozenset[int]:
-        """Numbers of those of them that a distance stands for as well."""
+        """Numbers of the stated pairs that a stated distance implies, too."""
         stated = np.concatenate([self._stated["must_link"], self._stated["cannot_link"]])
         derived = np.concatenate(
             [of_distance(self.instance, name) for name in ("must_link", "cannot_link")]

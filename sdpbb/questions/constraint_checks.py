@@ -9,10 +9,10 @@ from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance
 from sdpbb.problem.stated import InstanceArguments, instance_of
 from sdpbb.run.certificates.writer import CertificateOrder
+from sdpbb.run.checks import check_certifiable
 from sdpbb.run.explanation import check
 from sdpbb.run.explanation.report import ConstraintReport
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.refusals import check_certifiable
 from sdpbb.run.solver import solve_and_certify
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.search.result import SolutionStatus

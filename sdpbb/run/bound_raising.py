@@ -44,8 +44,9 @@ class BoundRaising:
     instance, joined : as it is stated, and with its equal points joined, for the search
     parameters : those that are asked for; once the bound of the root as a whole begins, those that
         the memory allows
-    observer, limits, workforce : who is told, what ends it, and who evaluates nodes
-    recorder, writer : what keeps the proof, and the state
+    observer : receives events
+    limits, workforce : stop the run; evaluate its nodes
+    recorder, writer : keep the proof, and the state
     is_resumed : whether the search was saved before
     shortage : what the memory did not allow; None where it does
     """

@@ -61,12 +61,12 @@ MEMORY_SECONDS = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Request for a run, and what that goes on from.
+    """All that a run needs, and the state to resume from.
 
-    observer, interrupt : who is told how the run goes, and what ends it when it is set
+    observer, interrupt : receives events; ends the run when it is set
     checkpoint, order : the files that it writes, None for none
     start : a clustering to begin with, if there is one
-    saved, resumed : the state of a run that it goes on with, and the event that tells of that
+    saved, resumed : the state to resume from, and the event that tells of it
     executor : evaluates nodes instead of processes of this machine; None: as the parameters say
     """
 
@@ -191,7 +191,7 @@ class _Run:
             with self._workforce:
                 reached = raising.raise_bound(search, contraction)
         except BackendFailure:
-            # Of a task or of who evaluates them: what is known of the tree is as it should be.
+            # A task or an executor failed. The tree is consistent, so it is saved.
             self._writer.write(search)
             raise
         seconds, used = self._limits.seconds, raising.parameters
@@ -248,8 +248,8 @@ class _Run:
     ) -> Search | Infeasibility | None:
         """Return the saved search, or a new one from a first feasible colouring.
 
-        The colouring keeps the constraints on pairs. If there is none, return the proof of that; if
-        the time does not do to tell, None.
+        The colouring keeps the constraints on pairs. Return the proof if there is none, and None if
+        the time is over first.
         """
         if isinstance(contraction, Infeasibility):
             return contraction

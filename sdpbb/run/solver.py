@@ -13,10 +13,7 @@ from numpy.typing import ArrayLike
 
 from sdpbb.problem import Instance
 from sdpbb.run.checkpoint import read_checkpoint
-from sdpbb.run.logs import log
-from sdpbb.run.notebook import announcement, progress_table
-from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.refusals import (
+from sdpbb.run.checks import (
     check_begun_with_certificate,
     check_certifiable,
     check_compatibility,
@@ -24,6 +21,9 @@ from sdpbb.run.refusals import (
     checked_clustering,
     reserved_checkpoint,
 )
+from sdpbb.run.logs import log
+from sdpbb.run.notebook import announcement, progress_table
+from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.run import Request, run
 from sdpbb.run.solve_arguments import SolveArguments, stated_run
 from sdpbb.runtime.declaration import wrong
@@ -110,7 +110,7 @@ def solve(
     TypeError
         If there is no argument of a name.
     InstanceError
-        If the instance is none, or the points and constraints make none.
+        If the points and constraints make no instance.
     ParameterError
         If a parameter is outside of its domain, or an `Instance` is given together with what it
         states itself.

@@ -15,7 +15,7 @@ WORK = 30_000_000
 
 
 class Clock:
-    """Clock that counts seconds, and can be stopped; it goes on once everybody says so who did."""
+    """Clock that counts seconds, and can be stopped. It goes on when all who stopped it go on."""
 
     def __init__(self) -> None:
         self._seconds_stopped = 0.0

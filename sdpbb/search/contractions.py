@@ -66,9 +66,9 @@ def bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
 
 
 def known_labels(node: Node, contraction: Contraction) -> NDArray[np.intp] | None:
-    """Return the labels that the node knows as those of the blocks.
+    """Return the labels of the blocks that the node knows.
 
-    None if they are none that keep the cannot-links, and the limits on sizes.
+    None if there are none, or if they violate a cannot-link or a limit on sizes.
     """
     if node.feasible is None:
         return None

@@ -84,8 +84,8 @@ def evaluate(
     """Bound a node and look for clusterings; if that does not close it, fix pairs or branch.
 
     A pure function but for the clock: where an evaluation is left to be continued has no influence
-    on its result. Where constraints on clusters are more than cannot-links, the heuristics know
-    nothing of them: what violates them is dropped, and no clustering may be known for long.
+    on its result. Heuristics know pairs and limits on sizes and weights. Clusterings that violate
+    other constraints on clusters are dropped, so no clustering may be known for long.
 
     Parameters
     ----------

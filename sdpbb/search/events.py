@@ -194,7 +194,7 @@ class Branched:
 
 @dataclass(frozen=True)
 class WorkerLost:
-    """The worker that evaluated a node died, twice; the node keeps its parent's bound."""
+    """The worker that evaluated a node died, twice; the node keeps the bound it has."""
 
     node: int
 

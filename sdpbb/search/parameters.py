@@ -20,5 +20,5 @@ class SearchParameters(Parameters):
         "licensed, otherwise HiGHS.",
     )
     fixing: bool = parameter(
-        True, "Fix pairs that are together, or apart, in every better clustering."
+        True, "Add as cannot-links the pairs that are apart in every better clustering."
     )

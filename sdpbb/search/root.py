@@ -1,4 +1,4 @@
-"""Root of a search, while its bound is raised by other means than a node's."""
+"""Root of a search while subsets or places raise its bound."""
 
 from __future__ import annotations
 

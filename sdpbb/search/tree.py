@@ -175,7 +175,7 @@ class Tree:
         elif result.status is NodeStatus.BRANCH:
             return result.pair
         elif result.status is NodeStatus.CLOSED:
-            # Its only clustering costs less, beside what is squared, than a certificate may lose.
+            # The cost of its only clustering is below the rounding margin of a certificate.
             self.abandon(number, NodeEnd.UNPROVEN)
         else:
             self._due.append(number)

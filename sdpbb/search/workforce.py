@@ -8,9 +8,9 @@ from sdpbb.runtime.executors.executor import TaskExecutor
 from sdpbb.runtime.executors.scheduler import Scheduler, Task, TaskSource
 from sdpbb.runtime.executors.serial import SerialExecutor
 
-# Most runs end before another process has begun, which takes it a second. One less than wanted are
-# started after the first number of seconds, on cores that are idle; the last, which competes with
-# this process, after the second, or when so many nodes are finished and there is work for two.
+# Most runs end before another process has begun, which takes a second. All processes but one start
+# after ALONE seconds, on idle cores. The last competes with this process: it starts after
+# ALONE_LAST seconds, or after ALONE_NODES nodes if there is work for two.
 ALONE, ALONE_LAST, ALONE_NODES = 0.4, 2.0, 3
 # Steps that were seen to take longer than so many seconds are the work of another process, which
 # can be left behind in the middle of one.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from heuristics.multi_start import MultiStart
 from sdpbb.bounds.hybrid.bounding import HybridBounding, HybridRun
-from sdpbb.bounds.hybrid.methods import is_for_places
+from sdpbb.bounds.hybrid.criteria import is_for_places
 from sdpbb.bounds.hybrid.stages import STAGES
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -185,9 +185,9 @@ def test_places_come_first_where_blocks_are_many_in_few_dimensions(monkeypatch):
     assert isinstance(contraction, Contraction)
     labels = MultiStart().run(contraction, np.random.default_rng(0)).labels
     bounding = HybridBounding()
-    monkeypatch.setattr("sdpbb.bounds.hybrid.methods.MIN_PLACE_BLOCKS", 41)
+    monkeypatch.setattr("sdpbb.bounds.hybrid.criteria.MIN_PLACE_BLOCKS", 41)
     assert not bounding.is_quick(contraction)
-    monkeypatch.setattr("sdpbb.bounds.hybrid.methods.MIN_PLACE_BLOCKS", 40)
+    monkeypatch.setattr("sdpbb.bounds.hybrid.criteria.MIN_PLACE_BLOCKS", 40)
     assert bounding.is_quick(contraction)
     run, cutoff = bounding.start(contraction, None, labels), contraction.cost(labels)
     progress = run.advance(cutoff)
@@ -202,10 +202,10 @@ def test_places_come_first_where_blocks_are_many_in_few_dimensions(monkeypatch):
 
 
 AT_PLACES = {
-    "bounds.hybrid.methods.MAX_BLOCKS_PER_CLUSTER_AT_PLACES": 100.0,
-    "bounds.hybrid.methods.FEW_DIMENSIONS": 100.0,
-    "bounds.hybrid.methods.MIN_PLACE_BLOCKS": 2,
-    "bounds.hybrid.methods.SMALL_CLUSTER": 0.0,
+    "bounds.hybrid.criteria.MAX_BLOCKS_PER_CLUSTER_AT_PLACES": 100.0,
+    "bounds.hybrid.criteria.FEW_DIMENSIONS": 100.0,
+    "bounds.hybrid.criteria.MIN_PLACE_BLOCKS": 2,
+    "bounds.hybrid.criteria.SMALL_CLUSTER": 0.0,
 }
 
 
@@ -230,8 +230,8 @@ def test_clusters_enumerated_at_the_prices_of_places_end_a_node(seed, kinds):
         **EASY,
         **AT_PLACES,
         "bounds.colgen.enumeration.MAX_GAP": math.inf,
-        "bounds.hybrid.methods.MAX_BLOCKS_PER_CLUSTER_AFTER_PLACES": 0.0,
-        "bounds.hybrid.methods.MAX_CANNOT_LINKS_PER_BLOCK": 100.0,
+        "bounds.hybrid.criteria.MAX_BLOCKS_PER_CLUSTER_AFTER_PLACES": 0.0,
+        "bounds.hybrid.criteria.MAX_CANNOT_LINKS_PER_BLOCK": 100.0,
     }
     cutoff, stages = contraction.cost(labels) * (1.0 + float(rng.choice([0.2, -1e-12]))), []
     progress = None

@@ -27,7 +27,7 @@ def few_places() -> Iterator[None]:
     """Places before subsets, and in no node."""
     changed = {
         MIN_BLOCKS: 100,
-        "bounds.hybrid.methods.MIN_PLACE_BLOCKS": 1000,
+        "bounds.hybrid.criteria.MIN_PLACE_BLOCKS": 1000,
         "bounds.places.rounds.CELLS": 150,
         "bounds.places.rounds.PLACES": 150,
     }

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.bounds.hybrid.methods import MIN_PLACE_BLOCKS
+from sdpbb.bounds.hybrid.criteria import MIN_PLACE_BLOCKS
 from sdpbb.bounds.places.run import PlaceRun
 from sdpbb.problem import Instance
 from sdpbb.run.decomposition.parameters import DecompositionParameters
@@ -28,8 +28,8 @@ from tests.fuzz.lines import cheapest_on_line, random_line
 SEEDS = st.integers(0, 2**32)
 # Both bounds from two blocks on, in few of them.
 FEW_PLACES = {
-    "bounds.hybrid.methods.MIN_PLACE_BLOCKS": 2,
-    "bounds.hybrid.methods.MIN_PLACE_BLOCKS_IF_SMALL": 2,
+    "bounds.hybrid.criteria.MIN_PLACE_BLOCKS": 2,
+    "bounds.hybrid.criteria.MIN_PLACE_BLOCKS_IF_SMALL": 2,
     "run.decomposition.places.MIN_BLOCKS": 2,
 }
 FEW_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)

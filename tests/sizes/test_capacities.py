@@ -281,7 +281,7 @@ def test_cuts_hold_after_blocks_are_merged(seed, draw, cuts_of: CutsOf):
     [
         ([0, 0], [1, 1], "ascending order"),
         ([1, 0], [1, 1], "ascending order"),
-        ([0, 4], [1, 1], "none of 0..3"),
+        ([0, 4], [1, 1], "outside of 0..3"),
         ([0, 1], [1, 3], "more of a block than there is"),
         ([0, 1], [0, 1], "more of a block than there is"),
         ([0, 1], [1], "a part of each"),
@@ -317,7 +317,7 @@ def test_the_split_of_a_group_is_found():
 @pytest.mark.parametrize(
     ("leaf_start", "leaves", "message"),
     [
-        ([0, 2], [0, 4], "none of 0..3"),
+        ([0, 2], [0, 4], "outside of 0..3"),
         ([0, 1], [0], "less than two leaves"),
         ([0, 3], [0, 1], "0..2"),
         ([0, 1], [0, 1], "do not fit"),

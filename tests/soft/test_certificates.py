@@ -144,7 +144,7 @@ def test_what_terms_take_is_at_most_the_price():
 
 
 @pytest.mark.parametrize(
-    ("blocks", "says"), [([[0, 1, 9]], "none of 0..3"), ([[2, 2, 1]], "of one block")]
+    ("blocks", "says"), [([[0, 1, 9]], "outside of 0..3"), ([[2, 2, 1]], "of one block")]
 )
 def test_terms_that_are_none(blocks, says):
     cuts = Cuts.of(2, SoftMustLinkTerms(np.array(blocks, np.int32)))

@@ -177,7 +177,7 @@ def _run(
     from threadpoolctl import threadpool_limits
 
     import_engine()
-    from sdpbb.run.methods import heuristic
+    from sdpbb.run.heuristic import heuristic
 
     # One thread, as in `sdpbb.run.run`: the matrices are small.
     with (

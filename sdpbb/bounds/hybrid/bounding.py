@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress, PairFixings, matrices_mebibytes
 from sdpbb.bounds.colgen.effort import is_easy_to_price, pricing_mebibytes
-from sdpbb.bounds.hybrid.methods import (
+from sdpbb.bounds.hybrid.criteria import (
     has_easy_columns,
     has_small_columns,
     is_enumerated_at_places,
@@ -129,7 +129,7 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
     6. Columns. Column generation goes on from these dual values: to its end where clusters are
        small, and for a while elsewhere.
 
-    What counts as few, small and long is in `methods.py`, `stages.py` and `colgen/effort.py`.
+    What counts as few, small and long is in `criteria.py`, `stages.py` and `colgen/effort.py`.
 
     Where HiGHS cannot solve a linear programme, as its numbers differ too much in size, the stage
     is given up. Bounds that were proven stay.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress, ProvenBound
-from sdpbb.bounds.hybrid.methods import is_small
+from sdpbb.bounds.hybrid.criteria import is_small
 from sdpbb.bounds.places.state import PlaceState, PlaceWarmStart
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart

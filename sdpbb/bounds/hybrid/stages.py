@@ -6,7 +6,7 @@ import math
 from typing import Protocol
 
 from sdpbb.bounds.bound import BoundProgress
-from sdpbb.bounds.hybrid.methods import (
+from sdpbb.bounds.hybrid.criteria import (
     has_easy_columns,
     has_small_columns,
     is_enumerated_at_places,
@@ -34,7 +34,7 @@ class Stage(Protocol):
     name: str
 
     def leaves_node(self, parts: HybridParts, cutoff: float) -> bool:
-        """Return whether its end is that of the bounding of the node."""
+        """Return whether bounding the node ends with this stage."""
 
     def begins(self, parts: HybridParts, cutoff: float) -> bool:
         """Begin the stage if it is worth its time; return whether it is."""
@@ -43,7 +43,7 @@ class Stage(Protocol):
         """Return whether the stage has taken so long that it is to be given up."""
 
     def give_up(self, parts: HybridParts) -> None:
-        """Drop its part of the parts. The stage is skipped from then on."""
+        """Discard the state of this stage, which is skipped from then on."""
 
     def advance(self, parts: HybridParts, cutoff: float, time_left: TimeLeft) -> BoundProgress:
         """Take a step; stalled when the stage has ended."""

@@ -106,13 +106,8 @@ class Admm:
     whose bound can be evaluated: `dual_point`.
     """
 
-    def __init__(
-        self,
-        relaxation: Relaxation,
-        state: AdmmState,
-    ):
-        """state : to begin with, and to the last bit as the method would have that was in it; the
-        method changes it"""
+    def __init__(self, relaxation: Relaxation, state: AdmmState) -> None:
+        """state : to begin from, or to resume from exactly; the method changes it."""
         m = relaxation.m
         self.relaxation = relaxation
         self.state = state

@@ -156,7 +156,7 @@ class AdmmRun(RelaxationRun):
     def _evaluate(self, cutoff: float, is_due: bool) -> ProvenBound:
         """Take the safe bound of the last iterate; return the best, with evidence if that is it.
 
-        is_due : whether it says how fast bounds rise, and is left out where it hardly matters
+        is_due : whether the stall test counts it. It is left out where it can change nothing
         """
         begun, state = RUN_CLOCK(), self.state
         dual = self.dual_point()
@@ -189,7 +189,7 @@ class AdmmRun(RelaxationRun):
     def _is_late(self, seconds_left: float) -> bool:
         """Return whether the bound is to be evaluated now, before the next iteration.
 
-        Both need a full eigendecomposition at the worst, so one of them tells of the other.
+        Both may need a full eigendecomposition, so the time of one estimates that of the other.
         """
         iteration, bound = self._iteration_seconds, self._bound_seconds
         return seconds_left < LATE * (iteration + max(bound, iteration))

@@ -37,9 +37,9 @@ def semidefinite_evidence(
     Any N >= 0 and multipliers >= 0 prove something, and where the bound has converged their
     rounding moves it to second order only.
 
-    The checker writes pentagons for the cannot-links of the node. Where those are more than there
-    were when a cut was found, its chords are estimated by less, and the difference goes to N. So
-    does that of cuts on sets, which it writes for what is known of the weights of clusters.
+    The checker writes pentagons for the cannot-links of the node, and cuts on sets for what is
+    known of the weights of clusters. Where a child knows more than the node that found a cut, the
+    checker's cut is stricter. The difference goes to N.
     """
     # A power of two, so that nothing is lost by the change of units.
     unit = math.ldexp(1.0, round(math.log2(relaxation.scale)))

@@ -78,9 +78,8 @@ class Relaxation:
     soft : (m, m) weights of the soft pairs over scale, > 0 of cannot-links and < 0 of must-links, a
         little less than they are (see `sdpbb.problem.soft_blocks`); None where there are none
     weights : (m,) block weights e
-    size_limits : on the weights of clusters, where these are numbers of points; None for none
-    weight_bounds : what limits say of the weights of clusters where these are none; None for
-        nothing
+    size_limits : on the numbers of points of clusters; None without limits, or with weights
+    weight_bounds : on the weights of clusters, if points have weights; None without limits
     forbidden : (m, m) bool, the cannot-linked pairs
     """
 

@@ -142,7 +142,7 @@ class CutsOnLists(CheckedCuts):
 def require_blocks(blocks: AnyIntegers, m: int) -> None:
     """Raise `Rejected` unless these are numbers of m blocks."""
     if blocks.dtype.kind != "i" or (blocks < 0).any() or (blocks >= m).any():
-        raise Rejected(f"a cut has a block that is none of 0..{m - 1}")
+        raise Rejected(f"a cut has a block outside of 0..{m - 1}")
 
 
 def require_lists(

@@ -30,8 +30,8 @@ from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.manifest import read_manifest
 from sdpbb.questions.batch.outcome import BatchResult
 from sdpbb.questions.batch.row import Row, RowStatus
+from sdpbb.run.checks import check_executor
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.refusals import check_executor
 from sdpbb.runtime.declaration import Parameters, parameter
 from sdpbb.runtime.executors.executor import TaskExecutor
 from sdpbb.runtime.executors.given import GivenExecutor

@@ -20,9 +20,9 @@ from sdpbb.problem.instance import check_instance
 from sdpbb.problem.statements import Catalogue, Statement, StatementKind, soft_statements
 from sdpbb.questions.prices.report import Price, PriceProof, PriceReport
 from sdpbb.questions.prices.tasks import PriceProbe, SolvedWithout, probe, solve_from, without
+from sdpbb.run.checks import check_executor
 from sdpbb.run.kernels import WarmUp
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.refusals import check_executor
 from sdpbb.run.solve_arguments import SolveArguments, stated_run
 from sdpbb.run.solver import solve
 from sdpbb.runtime.executors.clusters import workers_beyond

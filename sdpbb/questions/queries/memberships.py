@@ -72,7 +72,7 @@ def by_relaxation(standing: Standing, time_limit: float = math.inf) -> Membershi
     ParameterError
         If the time is too short.
     """
-    from sdpbb.run.methods import RootRelaxation, size_problem
+    from sdpbb.run.heuristic import RootRelaxation, size_problem
 
     contraction = standing.contraction
     if problem := size_problem(contraction):

@@ -16,7 +16,7 @@ from sdpbb.questions.queries.memberships import MEMBERSHIPS, Memberships, possib
 from sdpbb.questions.queries.report import Query, QueryReport
 from sdpbb.questions.queries.standing import Standing, standing_of
 from sdpbb.questions.queries.strategy import ChosenPair, QueryKind, chosen_pairs
-from sdpbb.run.refusals import checked_clustering
+from sdpbb.run.checks import checked_clustering
 
 # Clusters that a reason names beside the likeliest are as likely as this at least.
 WORTH_NAMING = 0.05

@@ -21,9 +21,9 @@ from sdpbb.questions.sweeps.folder import SweepFolder, check_checkpoint, open_fo
 from sdpbb.questions.sweeps.neighbours import clustering_from
 from sdpbb.questions.sweeps.report import SweepEntry, SweepReport
 from sdpbb.questions.sweeps.tasks import SweepOutcome, SweepTask, solve_one
+from sdpbb.run.checks import check_executor
 from sdpbb.run.kernels import WarmUp
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.refusals import check_executor
 from sdpbb.run.solve_arguments import SolveArguments, stated_run
 from sdpbb.runtime.backends.milp import require_integer_solver
 from sdpbb.runtime.executors.clusters import workers_beyond

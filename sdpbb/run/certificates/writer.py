@@ -89,8 +89,8 @@ def document_and_arrays(
 ) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     """Return the certificate of a result, in the format of docs/certificates.md.
 
-    It is that of the subsets unless the tree proves more. What the tree owes to the subsets' sum is
-    a bound of all of its nodes, so nothing is lost by having one of the two.
+    It is the proof by subsets unless the tree proves a higher bound. One of the two is enough, as
+    the sum over subsets bounds all nodes.
 
     tolerance : the relative gap asked for
     instance : without constraints that the checker does not know

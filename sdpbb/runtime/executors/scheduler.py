@@ -72,7 +72,7 @@ def source_of(*tasks: Task) -> TaskSource:
 class Scheduler:
     """Scheduler of the tasks of a source, for one thread.
 
-    The source makes rounds of it, until one returns None:
+    Its caller makes rounds, until one returns None:
 
         while (tasks := scheduler.round(next_task, PAUSE)) is not None:
             for task in tasks:

@@ -12,7 +12,7 @@ from sdpbb.bounds.colgen.pricing.dimension import effective_dimension, neighbour
 from sdpbb.bounds.colgen.pricing.problem import FEW_BLOCKS, PricingProblem
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch
 from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
-from sdpbb.bounds.hybrid.methods import is_small
+from sdpbb.bounds.hybrid.criteria import is_small
 from sdpbb.problem import Instance, contract
 from tests.examples import examples
 

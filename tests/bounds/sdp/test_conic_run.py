@@ -297,7 +297,7 @@ def test_a_node_in_the_middle_goes_into_a_checkpoint(is_hybrid, tmp_path):
 
 def test_too_many_blocks_are_refused_before_the_run(monkeypatch):
     events = []
-    monkeypatch.setattr("sdpbb.run.refusals.LARGEST_CONIC", 10)
+    monkeypatch.setattr("sdpbb.run.checks.LARGEST_CONIC", 10)
     sdp = SdpParameters(solver="scs")
     for bounding in ("sdp", "colgen", "hybrid", "decomposition"):
         with pytest.raises(ParameterError, match=r"^sdp\.solver = 'scs': 18 blocks, expected at"):

@@ -19,7 +19,7 @@ from sdpbb.problem import (
     SoftCannotLinks,
 )
 from sdpbb.run.checkpoint import SavedRun, read_checkpoint, write_checkpoint
-from sdpbb.run.refusals import check_compatibility
+from sdpbb.run.checks import check_compatibility
 
 POINTS = np.random.default_rng(0).normal(size=(8, 2))
 

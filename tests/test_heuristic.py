@@ -12,7 +12,7 @@ from heuristics.registry import METHODS
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.formats import read_instance
-from sdpbb.run.methods import RootRelaxation
+from sdpbb.run.heuristic import RootRelaxation
 from tests.examples import examples
 
 INSTANCES = Path(__file__).parents[1] / "instances"
@@ -76,7 +76,7 @@ def test_small_and_degenerate_instances(n, k, same, seed):
 
 
 def test_a_relaxation_that_takes_hours_is_refused(monkeypatch):
-    monkeypatch.setattr("sdpbb.run.methods.MOST_BLOCKS", 5)
+    monkeypatch.setattr("sdpbb.run.heuristic.MOST_BLOCKS", 5)
     points = np.random.default_rng(0).normal(size=(7, 2))
     instance = Instance(points, 2, must_link=[(0, 1)])
     message = (
