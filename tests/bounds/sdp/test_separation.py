@@ -12,13 +12,9 @@ from sdpbb.bounds.sdp.cuts.complements import ComplementCuts, complement_cuts
 from sdpbb.bounds.sdp.cuts.cut_set import ScaledCuts
 from sdpbb.bounds.sdp.cuts.pentagon_kernels import violated_pentagons
 from sdpbb.bounds.sdp.cuts.pentagons import tied_groups
-from sdpbb.bounds.sdp.cuts.star_kernels import (
-    spread,
-    triangles_of_arms,
-    violated_stars,
-    violated_triangles,
-)
+from sdpbb.bounds.sdp.cuts.star_kernels import violated_stars
 from sdpbb.bounds.sdp.cuts.stars import StarCuts, nearest
+from sdpbb.bounds.sdp.cuts.triangle_kernels import spread, triangles_of_arms, violated_triangles
 from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts, triangle_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.problem import Contraction, Instance, contract

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.sdp.cuts import star_kernels
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import SampledCuts, ranges_of_centres
+from sdpbb.bounds.sdp.cuts.triangle_kernels import spread, triangles_of_arms, violated_triangles
 from sdpbb.checker.cuts.stars import Stars
 from sdpbb.runtime.cores import in_pieces
 
@@ -50,13 +50,13 @@ class TriangleCuts(SampledCuts):
         def step(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
             if is_exact:
                 order = np.argsort(-Z[first:last], axis=1)
-                return star_kernels.violated_triangles(Z, order, r, *limits, first, last)
-            return star_kernels.triangles_of_arms(Z, r, *limits, ARMS, first, last)
+                return violated_triangles(Z, order, r, *limits, first, last)
+            return triangles_of_arms(Z, r, *limits, ARMS, first, last)
 
         found = in_pieces(step, ranges_of_centres(m))
         ijh, distance = map(np.concatenate, zip(*found, strict=True))
         order = np.argsort(-distance, kind="stable")
-        chosen = star_kernels.spread(order, ijh, m, PER_PAIR, PER_BLOCK * m)
+        chosen = spread(order, ijh, m, PER_PAIR, PER_BLOCK * m)
         return triangle_cuts(ijh[chosen])
 
 
