@@ -22,7 +22,6 @@ each better than the last under the P of its time: the loop also ends when one c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
@@ -31,20 +30,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment import (
-    AssignmentParameters,
     AssignmentSolution,
     PairGraph,
-    PairwiseAssignment,
 )
-from heuristics.block_distances import BlockDistances, Distance, PenaltyRule
-from heuristics.first_clustering import first_clustering
+from heuristics.block_distances import BlockDistances, PenaltyRule
 from heuristics.kmeans_steps import cluster_sums, digest
 from heuristics.method import RunClock
 from heuristics.result import Stop
-from heuristics.sizes.pairwise import SizedPairwiseAssignment
 from heuristics.starts import kmeans_plus_plus
-from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind
-from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most, no_limit
+from sdpbb.problem import Contraction
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, no_limit
 
 # A decrease of less than this share of the objective is rounding, and none.
 LEAST_DECREASE = 1e-12
@@ -113,124 +108,6 @@ class Alternation:
     def objective(self) -> float:
         """F_P of the labels at their means, P that of the last iteration; inf without labels."""
         return self.cost + self.penalty * self.violated
-
-
-@dataclass(frozen=True)
-class AlternatingLoop:
-    """Loop of exact assignment steps and means, with its parameters.
-
-    Attributes
-    ----------
-    distance, start : see there
-    n_starts : sets of initial centres, >= 1
-    n_candidates : how many clusters, the nearest ones, a block may join, >= 1; None for all
-    penalty : P of an iteration
-    max_iterations : >= 1
-    assignment : how the programmes are solved
-    """
-
-    distance: Distance
-    start: Start
-    n_starts: int
-    n_candidates: int | None
-    penalty: PenaltyRule
-    max_iterations: int
-    assignment: AssignmentParameters
-
-    def run(
-        self, contraction: Contraction, graph: PairGraph, rng: np.random.Generator, clock: RunClock
-    ) -> Alternation | Infeasibility:
-        """Run the loop from each set of initial centres; return the best clustering.
-
-        Where sizes are listed, it is run for some orders of these from each set.
-
-        P changes from start to start as it does from iteration to iteration: clusterings are
-        compared under that of the first start which has found one. The iterations are those of all
-        starts.
-
-        Raises
-        ------
-        OutOfTime
-            If the clock runs out before the first assignment step.
-        """
-        n_candidates = contraction.k if self.n_candidates is None else self.n_candidates
-        blocks = BlockDistances(
-            contraction, self.distance, min(n_candidates, contraction.k), clock.time_left
-        )
-        best: Alternation | None = None
-        price = 0.0
-        iterations: list[Iteration] = []
-        with suppress(OutOfTime):
-            for centres, assign in self._starts(contraction, graph, rng, clock):
-                found = self._run_from(centres, blocks, graph, assign, clock)
-                if isinstance(found, Infeasibility):
-                    return found
-                iterations += found.iterations
-                if best is None or best.labels is None:
-                    best, price = found, found.penalty
-                elif found.cost + price * found.violated < best.cost + price * best.violated:
-                    best = found
-                if clock.is_over:
-                    break
-        if best is None:
-            raise OutOfTime
-        stop = clock.reason if clock.is_over and self.n_starts > 1 else best.stop
-        return replace(best, stop=stop, iterations=iterations)
-
-    def _starts(
-        self, contraction: Contraction, graph: PairGraph, rng: np.random.Generator, clock: RunClock
-    ) -> Iterator[tuple[NDArray[np.float64], AssignmentStep]]:
-        """Yield initial centres (k, r), each with the assignment step of the loop from there."""
-        assign = PairwiseAssignment(graph, contraction.k, self.assignment)
-        within_limits = None
-        if contraction.has_limits:
-            within_limits = SizedPairwiseAssignment(contraction, graph, self.assignment)
-        for _ in range(self.n_starts):
-            centres = initial_centres(contraction, self.start, rng, clock.time_left)
-            if within_limits is None:
-                yield centres, assign
-            else:
-                for step in within_limits.in_orders(centres, rng):
-                    yield centres, step
-
-    def _run_from(
-        self,
-        centres: NDArray[np.float64],
-        blocks: BlockDistances,
-        graph: PairGraph,
-        assign: AssignmentStep,
-        clock: RunClock,
-    ) -> Alternation | Infeasibility:
-        """Run the loop from initial centres, at most twice.
-
-        It is run once more from labels of `first_clustering` where the first assignment step finds
-        none and the contraction is small enough to look for them.
-        """
-        contraction = blocks.contraction
-
-        def loop(labels: NDArray[np.intp] | None) -> Alternation:
-            return alternate(
-                blocks, graph, assign, self.penalty, centres, clock, self.max_iterations, labels
-            )
-
-        found = loop(None)
-        if found.labels is not None:
-            return found
-        if self._is_decidable(contraction) and not clock.is_over:
-            time_left = at_most(clock.time_left, self.assignment.time_limit)
-            labels = first_clustering(contraction, time_left)
-            if isinstance(labels, Infeasibility):
-                return labels
-            return found if labels is None else loop(labels)
-        if found.is_infeasible:
-            first = tuple(contraction.representatives.tolist())
-            return Infeasibility(InfeasibilityKind.NOT_COLOURABLE, first)
-        return found
-
-    def _is_decidable(self, contraction: Contraction) -> bool:
-        """Return whether an integer programme for a colouring is small enough to be loaded."""
-        rows = contraction.n_blocks + len(contraction.cannot_link) * contraction.k
-        return rows <= self.assignment.max_rows
 
 
 def initial_centres(

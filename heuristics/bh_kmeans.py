@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.alternating_heuristic import AlternatingHeuristic
-from heuristics.assignment import pair_graph
 from heuristics.block_distances import BlockDistances
 from heuristics.kmeans import unconstrained
-from heuristics.method import RunClock, SearchResult, Soft
+from heuristics.method import Soft
 from sdpbb.errors import InstanceError
-from sdpbb.problem import Infeasibility, Instance, SoftPairs
+from sdpbb.problem import Contraction, Instance, SoftPairs
 from sdpbb.problem.graph import distinct_edges
+from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.declaration import parameter
 
 
@@ -41,8 +41,6 @@ class BHKMeans(AlternatingHeuristic):
 
     name = "bh-kmeans"
     soft = Soft.WEIGHED
-    keeps_sizes = True
-    keeps_weights = True
 
     p: float = parameter(
         1.0,
@@ -51,23 +49,19 @@ class BHKMeans(AlternatingHeuristic):
         gt=0,
     )
 
-    def search(
-        self, instance: Instance, rng: np.random.Generator, clock: RunClock
-    ) -> SearchResult | Infeasibility:
+    def contracted(self, instance: Instance) -> Contraction:
+        """Return the points as blocks, with all constraints on pairs soft."""
         softened = all_soft(instance)
-        contraction = replace(
-            unconstrained(softened),
+        points = unconstrained(softened)
+        pairs = softened.soft_must_link, softened.soft_cannot_link
+        return replace(
+            points,
             size_limits=instance.size_limits,
             weight_limits=instance.weight_limits,
+            soft=SoftBlocks.of(*pairs, points.block_of, points.cannot_link),
         )
-        found = self.loop_with(self._penalty).run(
-            contraction, pair_graph(softened, contraction), rng, clock
-        )
-        if isinstance(found, Infeasibility):  # of the limits: nothing else is hard
-            return found
-        return SearchResult(found.labels, found.stop, len(found.iterations), found.objective)
 
-    def _penalty(
+    def price(
         self, blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
     ) -> float:
         return self.p * float(distances.max())

@@ -70,6 +70,6 @@ class BlockDistances:
         return squared if self.distance == "squared" else np.sqrt(squared)
 
 
-# The penalty P of an iteration from its distances, its centres (k, r), and the distances d in its
-# programme, (m, q).
+# Rule for the penalty P of an iteration, from its distances, its centres (k, r), and the distances
+# d in its programme, (m, q).
 PenaltyRule = Callable[[BlockDistances, NDArray[np.float64], NDArray[np.float64]], float]

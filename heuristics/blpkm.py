@@ -14,10 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.alternating_heuristic import AlternatingHeuristic
-from heuristics.assignment import pair_graph
 from heuristics.block_distances import BlockDistances
-from heuristics.method import RunClock, SearchResult
-from sdpbb.problem import Infeasibility, Instance, contract
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,26 +32,8 @@ class BLPKM(AlternatingHeuristic):
     """
 
     name = "blpkm"
-    keeps_sizes = True
-    keeps_weights = True
 
-    def search(
-        self, instance: Instance, rng: np.random.Generator, clock: RunClock
-    ) -> SearchResult | Infeasibility:
-        contraction = contract(instance)
-        if isinstance(contraction, Infeasibility):
-            return contraction
-        found = self.loop_with(_no_penalty).run(
-            contraction, pair_graph(instance, contraction), rng, clock
-        )
-        if isinstance(found, Infeasibility):
-            return found
-        labels = None if found.labels is None else contraction.lift(found.labels)
-        return SearchResult(labels, found.stop, len(found.iterations))
-
-
-def _no_penalty(
-    blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
-) -> float:
-    """Return the penalty where nothing is soft."""
-    return 1.0
+    def price(
+        self, blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
+    ) -> float:
+        return 1.0  # nothing is soft

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from heuristics.neighbours import neighbour_lists
 from numpy.typing import NDArray
 
 from heuristics.assignment import fill_empty_clusters
-from heuristics.assignment.potts import adjacency_lists
 from heuristics.kmeans import KMeansClustering, best_of_starts, unconstrained
 from heuristics.kmeans_steps import cluster_means
 from heuristics.method import Heuristic, RunClock, SearchResult
@@ -109,7 +109,7 @@ class _Passes:
         self.blocks = blocks
         self._rows = np.ascontiguousarray(points.means)
         edges = distinct_edges(blocks.block_of[instance.cannot_link])
-        self._first, self._neighbours, _ = adjacency_lists(blocks.n_blocks, edges)
+        self._first, self._neighbours, _ = neighbour_lists(blocks.n_blocks, edges)
 
     def run(
         self,

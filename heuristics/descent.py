@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment import Assignment, SoftAssignment
+from heuristics.assignment import Assignment
 from heuristics.centre_swaps.search import CentreSwaps
 from heuristics.coresets import is_large
 from heuristics.kmeans_steps import KMeansLabels, alternate_kmeans, cluster_means, explained
@@ -79,7 +79,7 @@ class Descent:
         hasty = is_large(contraction) if is_hasty is None else is_hasty
         # The pace is that of the sum of squares alone.
         self._is_hasty = hasty and not contraction.soft
-        self._assign: Assignment | SoftAssignment | None = None
+        self._assign: Assignment | None = None
         self._search: LocalSearch | None = None
         self._swaps: CentreSwaps | None = None
         self.n_iterations = 0
@@ -196,14 +196,11 @@ class Descent:
 
     def _assign_to(self, centres: NDArray[np.float64], time_left: TimeLeft) -> NDArray[np.intp]:
         check_time(time_left)
-        if self._assign is None and self._contraction.soft:
-            self._assign = SoftAssignment(self._contraction, self._known)
         if self._assign is None:
             self._assign = Assignment(
                 self._contraction,
                 time_limit=self._parameters.assignment_time_limit,
                 known=self._known,
-                time_left=time_left,
             )
         labels = self._assign(centres, time_left)
         self.n_iterations += 1

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment import Assignment
-from heuristics.assignment.cannot_links import WideComponent
+from heuristics.assignment import Assignment, AssignmentParameters
 from heuristics.descent import Descent
 from heuristics.local_search import LocalSearch
 from heuristics.multi_start import MultiStart
@@ -143,7 +142,8 @@ def exercise_rare(contraction: Contraction) -> None:
 
     contraction : with cannot-links
     """
-    labels = Assignment(contraction, 0)(contraction.means[: contraction.k])
+    by_search = AssignmentParameters(table_budget=0, max_rows=0)
+    assign = Assignment(contraction, by_search)
+    labels = assign(contraction.means[: contraction.k])
+    assign(contraction.means[-contraction.k :])  # from these labels
     LocalSearch(contraction, swap_blocks=0)(labels)
-    cannot_links = contraction.cannot_link
-    WideComponent(np.unique(cannot_links), cannot_links).exercise_search()

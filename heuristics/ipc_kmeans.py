@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from heuristics.descent import Descent
 from heuristics.kmeans import KMeansClustering, best_of_starts
-from heuristics.kmeans_steps import KMeansLabels
+from heuristics.kmeans_steps import KMeansLabels, alternate_kmeans, explained
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.parameters import MultiStartParameters
 from heuristics.result import Stop
-from heuristics.sizes.kmeans import SizedKMeans
+from heuristics.sizes.assignment import SizedAssignment
 from heuristics.starts import from_affinity, kmeans_plus_plus, truncated_means
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
@@ -109,8 +109,11 @@ class IPCKMeans(Heuristic):
         known : labels (m,) that keep the constraints
         """
         if contraction.has_limits:
-            sized = SizedKMeans(contraction, self.max_iterations, clock.time_left)
-            return lambda centres: sized(centres, rng)
+            sized = SizedAssignment(contraction, math.inf, is_exact=True)
+            return lambda centres: (
+                self._in_order(contraction, sized, centres, order, clock.time_left)
+                for order in sized.orders(centres, rng)
+            )
         parameters = MultiStartParameters(
             max_iterations=self.max_iterations,
             local_search=False,
@@ -118,6 +121,36 @@ class IPCKMeans(Heuristic):
         )
         descent = Descent(contraction, parameters, known, clock.time_left)
         return lambda centres: [descent.kmeans(centres)]
+
+    def _in_order(
+        self,
+        contraction: Contraction,
+        sized: SizedAssignment,
+        centres: NDArray[np.float64],
+        order: NDArray[np.intp],
+        time_left: TimeLeft,
+    ) -> KMeansLabels:
+        """Return what k-means within limits ends with from centres (k, r).
+
+        The sum of squares never increases: labels that a greedy step makes dearer are not taken.
+
+        order : (k,) the place of each cluster's size among the listed ones
+        """
+        prices = np.zeros(len(order))
+        last: NDArray[np.intp] | None = None
+
+        def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
+            nonlocal last
+            labels = sized(at, time_left, order, prices)
+            if labels is None or not contraction.keeps_sizes(labels):
+                raise OutOfTime
+            if last is None or explained(contraction, labels) >= explained(contraction, last):
+                last = labels
+            return last
+
+        return alternate_kmeans(
+            contraction, assign, centres, self.max_iterations, time_left=time_left
+        )
 
     def _initial_centres(
         self, contraction: Contraction, rng: np.random.Generator, time_left: TimeLeft

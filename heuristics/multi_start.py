@@ -4,38 +4,69 @@ Works on the blocks of a contraction, so that the nodes of a tree can use it; `b
 for instances.
 
 What a start ends with is searched over swaps of centres (`heuristics.centre_swaps`), and recombined
-with the best so far, region by region; the best is searched at length in the end
-(`heuristics.improvement`).
+with the best so far, region by region. At last the best clustering is improved at length, by swaps
+of centres and by relocations.
 
-Where there are many blocks, initial centres and centres put elsewhere are looked for in a coreset,
-a few thousand weighted blocks, and a descent over all blocks begins from the best of these.
+Where there are many blocks, initial centres and centres put elsewhere are found in a coreset, a few
+thousand weighted blocks, and a descent over all blocks starts from the best of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.coresets import coreset, is_large
-from heuristics.descent import Descent, HeuristicSolution, OnImproved
-from heuristics.improvement import IN_CORESET, BestClustering, Improvement
+from heuristics.descent import LEAST_DECREASE, Descent, HeuristicSolution, OnImproved
 from heuristics.kmeans_steps import cluster_means
 from heuristics.parameters import MultiStartParameters
-from heuristics.starts import (
-    from_affinity,
-    from_pivots,
-    kmeans_plus_plus,
-    smoothed_means,
-    truncated_means,
-)
+from heuristics.recombination import recombine
+from heuristics.starts import initial_centres, kmeans_plus_plus, with_one_elsewhere
 from sdpbb.problem import Contraction
-from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, with_stop
 
 # Of the effort of the search over swaps of centres, what all starts together have before the best.
 BEFORE_THE_BEST = 0.4
+IN_CORESET = MultiStartParameters(n_starts=5, n_relocations=0, swap_effort=0.02, local_search=False)
+# Relocations in coresets end when so many, one after the other, have saved less than that.
+MOST_FAILURES = 3
+# Up to so many blocks to a cluster, swaps of centres pay where there are many blocks: a trial looks
+# at those of some dozen clusters.
+LARGE_CLUSTERS = 1_000
+# Of the effort of the search over swaps of centres, what it has where there are many blocks.
+EFFORT_OF_LARGE = 0.1
+
+
+class BestClustering:
+    """Cheapest clustering so far, if there is any; `found` is called with each that is cheaper."""
+
+    def __init__(
+        self, known: HeuristicSolution | None = None, found: OnImproved | None = None
+    ) -> None:
+        self.known = known
+        self._found = found
+
+    @property
+    def solution(self) -> HeuristicSolution:
+        """The cheapest clustering, where there is one."""
+        assert self.known is not None
+        return self.known
+
+    @property
+    def cost(self) -> float:
+        """Cost of the cheapest clustering; inf without one."""
+        return np.inf if self.known is None else self.known.cost
+
+    def offer(self, solution: HeuristicSolution) -> None:
+        """Take a clustering if it is cheaper."""
+        if solution.cost < self.cost:
+            self.known = solution
+            if self._found is not None:
+                self._found(solution)
 
 
 class MultiStart:
@@ -75,19 +106,11 @@ class MultiStart:
             If no clustering keeps the cannot-links.
         """
         descent = descent or Descent(contraction, self.parameters)
-        source = "k-means++" if affinity is None else "sdp"
         best = BestClustering(found=found)
-        improvement = Improvement(contraction, self.parameters, best, rng, descent, stop)
-        time_left = improvement.time_left
-        swaps_early = self.parameters.n_starts > 1 and not is_large(contraction)
+        search = _Search(contraction, self.parameters, best, rng, descent, stop)
         try:
-            for centres in self._initial_centres(contraction, rng, affinity, time_left):
-                found_here = descent.from_centres(centres, source, stop, best.offer, best.cost)
-                check_time(time_left)
-                if swaps_early:
-                    share = BEFORE_THE_BEST / self.parameters.n_starts
-                    improvement.swap_centres(found_here, share)
-            improvement.run()
+            search.start(affinity)
+            search.improve()
         except OutOfTime:
             if best.known is None:
                 best.offer(descent.known())
@@ -128,40 +151,140 @@ class MultiStart:
         """
         best = BestClustering(solution, found)
         with suppress(OutOfTime):
-            Improvement(contraction, self.parameters, best, rng, descent, stop).run()
+            _Search(contraction, self.parameters, best, rng, descent, stop).improve()
         return best.solution
 
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Search for better clusterings of a contraction.
+
+    best : the cheapest clustering so far, if there is any
+    rng : the only source of randomness
+    descent : of the contraction, with the time left
+    stop : asked between chunks of bounded work; the search ends once it is true
+    """
+
+    contraction: Contraction
+    parameters: MultiStartParameters
+    best: BestClustering
+    rng: np.random.Generator
+    descent: Descent
+    stop: Callable[[], bool] | None = None
+
+    @property
+    def time_left(self) -> TimeLeft:
+        """Time left to the descent, none once it is to stop."""
+        return with_stop(self.descent.time_left, self.stop)
+
+    def start(self, affinity: NDArray[np.float64] | None) -> None:
+        """Descend from initial centres, and search over swaps of centres from there.
+
+        affinity : as for `MultiStart.run`
+
+        Raises
+        ------
+        OutOfTime
+            The best clustering is then the best so far, as in all methods.
+        """
+        n_starts, best = self.parameters.n_starts, self.best
+        source = "k-means++" if affinity is None else "sdp"
+        swaps = n_starts > 1 and not is_large(self.contraction)
+        for centres in self._initial_centres(affinity):
+            found = self.descent.from_centres(centres, source, self.stop, best.offer, best.cost)
+            check_time(self.time_left)
+            if swaps:
+                self.swap_centres(found, BEFORE_THE_BEST / n_starts)
+
     def _initial_centres(
-        self,
-        contraction: Contraction,
-        rng: np.random.Generator,
-        affinity: NDArray[np.float64] | None,
-        time_left: TimeLeft,
+        self, affinity: NDArray[np.float64] | None
     ) -> Iterator[NDArray[np.float64]]:
-        if affinity is None:
-            for _ in range(self.parameters.n_starts):
-                centres = None
-                if is_large(contraction):
-                    centres = _centres_from_coreset(contraction, rng, time_left)
-                if centres is None:
-                    centres = kmeans_plus_plus(contraction, rng, time_left)
-                yield centres
+        n_starts, time_left = self.parameters.n_starts, self.time_left
+        if affinity is not None or not is_large(self.contraction):
+            yield from initial_centres(self.contraction, n_starts, self.rng, affinity, time_left)
             return
-        yield from_affinity(
-            contraction, truncated_means(contraction, affinity, time_left), rng, time_left
-        )
-        if self.parameters.n_starts == 1:
+        for _ in range(n_starts):
+            centres = _centres_in_coreset(self.contraction, None, self.rng, time_left)
+            if centres is None:
+                centres = kmeans_plus_plus(self.contraction, self.rng, time_left)
+            yield centres
+
+    def improve(self) -> None:
+        """Improve the best clustering by swaps of centres, and by relocations.
+
+        Raises
+        ------
+        OutOfTime
+            The best clustering is then the best so far, as in all methods.
+        """
+        if not is_large(self.contraction):
+            self.swap_centres(self.best.solution, 1.0)
+            self._relocate()
             return
-        rows = smoothed_means(contraction, affinity)
-        yield from_pivots(contraction, rows, affinity, time_left)
-        for _ in range(self.parameters.n_starts - 2):
-            yield from_affinity(contraction, rows, rng, time_left)
+        self._relocate_in_coresets()
+        if self.contraction.n_blocks <= LARGE_CLUSTERS * self.contraction.k:
+            self.swap_centres(self.best.solution, EFFORT_OF_LARGE)
+
+    def swap_centres(self, solution: HeuristicSolution, share: float) -> None:
+        """Improve a clustering by swaps of centres, and recombine it with the best so far.
+
+        The solution may be that itself. A descent ends it.
+
+        share : of the effort of the parameters
+        """
+        effort, best = share * self.parameters.swap_effort, self.best
+        # They know of no soft pairs.
+        if effort == 0.0 or self.contraction.soft:
+            return
+        labels = self.descent.swap_centres(solution.labels, self.rng, effort, self.stop)
+        if best.solution is not solution:
+            labels = recombine(self.contraction, best.solution.labels, labels)
+        cost = self.contraction.cost(labels)
+        if cost < best.cost:
+            best.offer(HeuristicSolution(labels, cost, solution.source))
+            self.descent.from_labels(labels, solution.source, self.stop, best.offer, cost)
+
+    def _relocate(self) -> None:
+        """Descend from the best clustering with one centre put elsewhere, again and again."""
+        time_left = self.time_left
+        for _ in range(self.parameters.n_relocations):
+            check_time(time_left)
+            labels = self.best.solution.labels
+            self._descend(with_one_elsewhere(self.contraction, labels, self.rng))
+
+    def _relocate_in_coresets(self) -> None:
+        """Descend from centres of the best clustering, some put elsewhere in a coreset."""
+        time_left = self.time_left
+        n_failures = 0
+        for _ in range(self.parameters.n_relocations):
+            check_time(time_left)
+            before = self.best.cost
+            known = cluster_means(self.contraction, self.best.solution.labels)
+            centres = _centres_in_coreset(self.contraction, known, self.rng, time_left)
+            if centres is not None:
+                self._descend(centres)
+            has_failed = self.best.cost >= (1.0 - LEAST_DECREASE) * before
+            n_failures = n_failures + 1 if has_failed else 0
+            if n_failures == MOST_FAILURES:
+                return
+
+    def _descend(self, centres: NDArray[np.float64]) -> None:
+        """Descend from centres (k, r), with the best cost as the goal."""
+        best = self.best
+        self.descent.from_centres(centres, best.solution.source, self.stop, best.offer, best.cost)
 
 
-def _centres_from_coreset(
-    contraction: Contraction, rng: np.random.Generator, time_left: TimeLeft
+def _centres_in_coreset(
+    contraction: Contraction,
+    known: NDArray[np.float64] | None,
+    rng: np.random.Generator,
+    time_left: TimeLeft,
 ) -> NDArray[np.float64] | None:
-    """Return the best centres (k, r) of several starts in a coreset; None if it has too few blocks.
+    """Return the best centres (k, r) that a search in a coreset finds.
+
+    None if the coreset has too few blocks, or no centres there cost less than known ones.
+
+    known : (k, r) to start from; None: from several sets of k-means++ centres
 
     Raises
     ------
@@ -172,6 +295,12 @@ def _centres_from_coreset(
     if few.n_blocks < contraction.k:
         return None
     descent = Descent(few, IN_CORESET, None, time_left, is_hasty=True)
-    found = MultiStart(IN_CORESET).run(few, rng, descent=descent)
+    search = MultiStart(IN_CORESET)
+    if known is None:
+        found = search.run(few, rng, descent=descent)
+        start = None
+    else:
+        start = descent.from_centres(known, "given")
+        found = search.relocate(few, start, rng, descent)
     check_time(time_left)
-    return cluster_means(few, found.labels)
+    return None if found is start else cluster_means(few, found.labels)

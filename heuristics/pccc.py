@@ -13,15 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.alternating_heuristic import AlternatingHeuristic
-from heuristics.assignment import pair_graph
 from heuristics.block_distances import BlockDistances
-from heuristics.method import (
-    RunClock,
-    SearchResult,
-    Soft,
-)
+from heuristics.method import Soft
 from sdpbb.errors import InstanceError
-from sdpbb.problem import Contraction, Infeasibility, Instance, contract
+from sdpbb.problem import Contraction, Instance
 from sdpbb.runtime.declaration import parameter
 
 
@@ -49,8 +44,6 @@ class PCCC(AlternatingHeuristic):
 
     name = "pccc"
     soft = Soft.WEIGHED
-    keeps_sizes = True
-    keeps_weights = True
 
     q: int | Literal["auto"] | None = parameter(
         None,
@@ -76,38 +69,14 @@ class PCCC(AlternatingHeuristic):
                 "any cluster; expected q = None, or no limits"
             )
 
-    def search(
-        self, instance: Instance, rng: np.random.Generator, clock: RunClock
-    ) -> SearchResult | Infeasibility:
-        contraction = contract(instance)
-        if isinstance(contraction, Infeasibility):
-            return contraction
-        penalty = average_distance if self.penalty is None else self._fixed_penalty
-        loop = self.loop_with(penalty, list_length(contraction, self.q))
-        found = loop.run(contraction, pair_graph(instance, contraction), rng, clock)
-        if isinstance(found, Infeasibility):
-            return found
-        if found.labels is None:
-            return SearchResult(None, found.stop, len(found.iterations))
-        return SearchResult(
-            contraction.lift(found.labels), found.stop, len(found.iterations), found.objective
-        )
+    def n_candidates(self, contraction: Contraction) -> int:
+        return list_length(contraction, self.q)
 
-    def _fixed_penalty(
+    def price(
         self, blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
     ) -> float:
-        assert self.penalty is not None
-        return self.penalty
-
-
-def average_distance(
-    blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
-) -> float:
-    """Return the default penalty.
-
-    It is the sum of all distances between blocks and centres, over the number of blocks.
-    """
-    return blocks.mean_sum(centres)
+        # The sum of all distances between blocks and centres, over the number of blocks.
+        return blocks.mean_sum(centres) if self.penalty is None else self.penalty
 
 
 def list_length(contraction: Contraction, q: int | Literal["auto"] | None) -> int:

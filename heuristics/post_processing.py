@@ -71,7 +71,7 @@ class PostProcessing(Heuristic):
         contraction, feasible = contracted
         try:
             agreement = self._agreement(instance, contraction, rng, clock)
-            assign = PairwiseAssignment(pair_graph(instance, contraction), k, assignment)
+            assign = PairwiseAssignment(pair_graph(contraction), k, assignment)
             np.negative(agreement, out=agreement)
             found = assign(agreement, start=feasible, time_left=clock.time_left)
         except OutOfTime:  # what is known keeps the constraints

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, eye_array, kron, vstack
 from scipy.spatial.distance import cdist
 
 from heuristics.assignment import PairGraph, PairwiseAssignment
 from heuristics.sizes.flow_kernels import sized_labels
+from sdpbb.problem import Contraction
 from sdpbb.problem.graph import connected_components, distinct_edges
-from sdpbb.problem.packing import clique_cover
+from sdpbb.problem.packing import assignment_rows, size_rows
 from sdpbb.runtime.backends.milp import solve_binary_programme
-from sdpbb.runtime.backends.programme import BinaryProgramme
 
 
 def cheapest_clusters(
@@ -87,29 +88,10 @@ def _programmed(
     least: int,
     most: int,
 ) -> NDArray[np.intp] | None:
-    """Return the cheapest labels (m,) of blocks; x_bc is at position b k + c.
-
-    sum_c x_bc = 1,  least <= sum_b counts_b x_bc <= most,  sum_{b in Q} x_bc <= 1 for cliques Q of
-    cannot-links,  x_bc in {0, 1}
-    """
+    """Return the cheapest labels (m,) of blocks within limits, by a binary programme."""
     m, k = costs.shape
-    cliques = clique_cover(m, apart)
-    rows = np.repeat(np.arange(len(cliques)), [len(clique) for clique in cliques])
-    members = np.array([block for clique in cliques for block in clique], np.intp)
-    in_clique = csr_array((np.ones(len(members)), (rows, members)), shape=(len(cliques), m))
-    each = eye_array(k, format="csr")
-    matrix = vstack(
-        [
-            kron(eye_array(m), np.ones((1, k))),
-            kron(counts[None, :].astype(np.float64), each),
-            kron(in_clique, each),
-        ]
-    )
-    n_exclusive = k * len(cliques)
-    lower = [np.ones(m), np.full(k, float(least)), np.full(n_exclusive, -np.inf)]
-    upper = [np.ones(m), np.full(k, float(most)), np.ones(n_exclusive)]
-    programme = BinaryProgramme(
-        costs.reshape(-1), csr_array(matrix), np.concatenate(lower), np.concatenate(upper)
-    )
+    blocks = Contraction(k, np.arange(m), np.ones(m), np.zeros((m, 1)), np.zeros(m), apart)
+    sizes = size_rows(counts, np.full(k, least), np.full(k, most))
+    programme = replace(assignment_rows(blocks, [sizes]), objective=costs.reshape(-1))
     found = solve_binary_programme(programme).x
     return None if found is None else found.reshape(m, k).argmax(axis=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
@@ -35,6 +37,32 @@ def kmeans_plus_plus(
         If no time is left on the way. The same holds for the others that are told the time.
     """
     return _seed(contraction.means, contraction.weights, contraction.k, rng, time_left)
+
+
+def initial_centres(
+    contraction: Contraction,
+    n_starts: int,
+    rng: np.random.Generator,
+    affinity: NDArray[np.float64] | None,
+    time_left: TimeLeft = no_limit,
+) -> Iterator[NDArray[np.float64]]:
+    """Yield sets of centres (k, r), n_starts of them.
+
+    affinity : as for `smoothed_means`. Centres are those of k-means on its truncation, on itself
+        from blocks that it sets apart, and on itself from k-means++ seeds. None: k-means++
+    """
+    if affinity is None:
+        for _ in range(n_starts):
+            yield kmeans_plus_plus(contraction, rng, time_left)
+        return
+    rows = truncated_means(contraction, affinity, time_left)
+    yield from_affinity(contraction, rows, rng, time_left)
+    if n_starts == 1:
+        return
+    rows = smoothed_means(contraction, affinity)
+    yield from_pivots(contraction, rows, affinity, time_left)
+    for _ in range(n_starts - 2):
+        yield from_affinity(contraction, rows, rng, time_left)
 
 
 def from_affinity(

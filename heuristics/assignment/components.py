@@ -10,9 +10,9 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
+from heuristics.neighbours import neighbour_lists
 from numpy.typing import NDArray
 
-from heuristics.assignment.potts import adjacency_lists
 from sdpbb.problem.graph import connected_components
 from sdpbb.runtime.arrays import Integers
 from sdpbb.runtime.jit import njit
@@ -116,7 +116,7 @@ def eliminate(pairs: NDArray[np.intp], q: int, budget: float) -> list[Bucket] | 
     # Components of a few pairs are many where there are any: they are not to take long.
     if q ** min(2 * len(pairs), FEW_BLOCKS) > budget:
         blocks, renumbered = np.unique(pairs, return_inverse=True)
-        lists = adjacency_lists(len(blocks), renumbered.reshape(pairs.shape))
+        lists = neighbour_lists(len(blocks), renumbered.reshape(pairs.shape))
         if q ** len(blocks) > budget and q ** (_core(lists.starts, lists.block) + 1) > budget:
             return None
     neighbours: dict[int, set[int]] = {}

@@ -14,6 +14,8 @@ tight, and a solution pays for one of them at most.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +27,7 @@ from heuristics.assignment.potts import Potts
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.backends.milp import BinaryModel, load
 from sdpbb.runtime.backends.programme import BinaryProgramme, MilpStatus
-from sdpbb.runtime.time_left import TimeLeft, no_limit
+from sdpbb.runtime.time_left import RUN_CLOCK, TimeLeft, no_limit
 
 
 class ProgrammeSolution(NamedTuple):
@@ -153,22 +155,41 @@ class AssignmentProgramme:
         return np.concatenate([x.reshape(-1), same[y], z]).astype(np.float64)
 
 
+@dataclass
+class ProgrammeTime:
+    """Seconds left to all integer programmes together, and the share that each may take."""
+
+    seconds: float = math.inf
+    share: float = 1.0
+
+    def of_next(self, time_left: TimeLeft) -> float:
+        """Return the seconds that the next programme may take."""
+        return self.share * min(self.seconds, time_left())
+
+
 class KeptProgramme:
-    """Programme of one component, built when there is first time to solve it, and kept.
+    """Programme of one component: built when there is first time to solve it, and kept.
 
     Parameters
     ----------
+    time : of all programmes together
     solver : as for `AssignmentProgramme`
-    max_rows : above which it is never built
+    max_rows : a programme of more rows is never built
     """
 
-    def __init__(self, solver: IntegerSolver = "auto", max_rows: int = MAX_ROWS) -> None:
+    def __init__(
+        self,
+        time: ProgrammeTime,
+        solver: IntegerSolver = "auto",
+        max_rows: int = MAX_ROWS,
+    ) -> None:
+        self._time = time
         self._solver = solver
         self._max_rows = max_rows
         self._programme: AssignmentProgramme | None = None
 
     def minimise(
-        self, potts: Potts, start: NDArray[np.int64] | None, seconds: float, time_left: TimeLeft
+        self, potts: Potts, start: NDArray[np.int64] | None, time_left: TimeLeft
     ) -> ProgrammeSolution | None:
         """Solve it as `AssignmentProgramme.minimise` does; None if it is too large for the time.
 
@@ -176,15 +197,19 @@ class KeptProgramme:
         ----------
         potts : of the same candidates and pairs each time
         """
+        seconds = self._time.of_next(time_left)
         n_rows = potts.n + len(potts.pairs) * potts.q  # at most
         if n_rows > min(self._max_rows, ROWS_PER_SECOND * seconds):
             return None
+        began = RUN_CLOCK()
         if self._programme is None or not self._programme.serves(potts.weights):
             self._programme = AssignmentProgramme(potts, self._solver)
-        seconds = min(seconds, time_left())
-        if seconds <= 0:
-            return None
-        return self._programme.minimise(potts.costs, potts.weights, start, seconds, time_left)
+        left = min(seconds, time_left())
+        found = None
+        if left > 0:
+            found = self._programme.minimise(potts.costs, potts.weights, start, left, time_left)
+        self._time.seconds -= RUN_CLOCK() - began
+        return found
 
 
 def _price_out(

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment.filling import fill_by_objective
+from heuristics.assignment.integer_programme import ProgrammeTime
 from heuristics.assignment.parameters import AssignmentParameters
 from heuristics.assignment.potts import PairGraph, Potts
-from heuristics.assignment.potts_solver import Structure, minimise
+from heuristics.assignment.potts_solver import StepLimits, Structure, minimise
 from sdpbb.errors import ParameterError
-from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +61,16 @@ class PairwiseAssignment:
     """
 
     def __init__(
-        self, graph: PairGraph, k: int, parameters: AssignmentParameters | None = None
+        self,
+        graph: PairGraph,
+        k: int,
+        parameters: AssignmentParameters | None = None,
     ) -> None:
         if k < 1:
             raise ParameterError(f"k = {k!r}: expected an integer of at least 1")
         self._graph = graph
         self._k = k
-        self._parameters = parameters or AssignmentParameters()
+        self._limits = StepLimits(parameters or AssignmentParameters(), ProgrammeTime())
         self._structure: Structure | None = None
 
     def __call__(
@@ -88,24 +92,24 @@ class PairwiseAssignment:
             all, with costs (m, k)
         penalty : >= 0, of a soft pair of weight 1 that is violated
         start : (m,) clusters to begin from where something is searched for, or None
-        time_left : time left, besides `AssignmentParameters.time_limit`
+        time_left : time left to the caller; `AssignmentParameters.time_limit` is that of searches
         fill : whether empty clusters get blocks afterwards, by the cheapest moves that keep the
             hard pairs; with all clusters as candidates none is empty then
 
         Raises
         ------
         OutOfTime
-            If no time is left before the components are known.
+            If no time is left before the narrow components are solved.
         ParameterError
             If an argument is not of this form.
         BackendFailure
             If the integer programming solver fails.
         """
-        time_left = at_most(time_left, self._parameters.time_limit)
         potts = self._programme(costs, candidates, penalty)
         begin = None if start is None else self._positions(potts, start)
-        structure = self._structure_of(potts, time_left)
-        solution = minimise(potts, structure, begin, time_left, self._parameters)
+        if self._structure is None or not self._structure.serves(potts):  # k-means often settles
+            self._structure = Structure(potts, self._limits, time_left)
+        solution = minimise(potts, self._structure, begin, self._limits, time_left)
         bound = solution.bound + potts.must_link_weight
         labels = solution.labels
         if labels is None:
@@ -115,12 +119,6 @@ class PairwiseAssignment:
         objective = potts.value(labels) + potts.must_link_weight
         clusters = potts.clusters(labels).astype(np.intp)
         return AssignmentSolution(clusters, objective, solution.is_optimal, False, bound)
-
-    def _structure_of(self, potts: Potts, time_left: TimeLeft) -> Structure:
-        """Return the last structure where it fits: k-means settles on the same candidates."""
-        if self._structure is None or not self._structure.serves(potts.candidates):
-            self._structure = Structure(potts, self._parameters, time_left)
-        return self._structure
 
     def _programme(
         self,

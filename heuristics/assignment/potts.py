@@ -7,25 +7,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from heuristics.neighbours import neighbour_lists
 from numpy.typing import NDArray
 
 from sdpbb.errors import ParameterError
-from sdpbb.problem import Contraction, Instance, SoftPairs
+from sdpbb.problem import Contraction
 from sdpbb.runtime.arrays import NONE, Integers, Reals
 from sdpbb.runtime.jit import njit
-
-
-class Neighbours(NamedTuple):
-    """Adjacency lists: those of block i are at positions starts[i] to starts[i + 1] - 1.
-
-    starts : (n + 1,)
-    block : (2q,) the other end of a pair
-    pair : (2q,) the number of the pair
-    """
-
-    starts: NDArray[np.int64]
-    block: NDArray[np.int64]
-    pair: NDArray[np.int64]
 
 
 class Links(NamedTuple):
@@ -106,59 +94,16 @@ class PairGraph:
         return np.isinf(self.weights)
 
 
-def pair_graph(instance: Instance, contraction: Contraction) -> PairGraph:
-    """Return the pairs of an instance over its blocks.
-
-    Parallel soft pairs add up; opposing ones are netted off, and a soft must-link across a hard
-    cannot-link is given up, as both are violated in part whatever the labels (`constant`).
+def pair_graph(contraction: Contraction) -> PairGraph:
+    """Return the cannot-links and the soft pairs of the blocks of a contraction.
 
     Source: PCCC, sections 4.1 and 4.2.
     """
-    m = contraction.n_blocks
-    apart_key, apart_sum, inside = _sum_pairs(contraction, instance.soft_cannot_link)
-    together_key, together_sum, _ = _sum_pairs(contraction, instance.soft_must_link)
-    i, j = contraction.cannot_link.T
-    hard = i * m + j
-    keys = np.unique(np.concatenate([hard, apart_key, together_key]))
-    apart, together = np.zeros(len(keys)), np.zeros(len(keys))
-    apart[np.searchsorted(keys, apart_key)] = apart_sum
-    together[np.searchsorted(keys, together_key)] = together_sum
-    is_hard = np.zeros(len(keys), dtype=bool)
-    is_hard[np.searchsorted(keys, hard)] = True
-    lost = np.where(is_hard, together, np.minimum(apart, together))
-    weights = np.where(is_hard, np.inf, apart - together)
-    kept = weights != 0
-    pairs = np.column_stack(np.divmod(keys[kept], m)).astype(np.intp)
-    return PairGraph(m, pairs, weights[kept], inside + float(lost.sum()))
-
-
-def adjacency_lists(n: int, pairs: NDArray[np.integer]) -> Neighbours:
-    """Return the pairs (q, 2) of 0..n-1 as adjacency lists, sorted where the pairs are."""
-    i, j = pairs.T
-    tails, heads = np.concatenate([j, i]), np.concatenate([i, j])
-    order = np.argsort(tails, kind="stable")
-    starts = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(tails, minlength=n), out=starts[1:])
-    number = np.arange(len(pairs))
-    return Neighbours(
-        starts, heads[order].astype(np.int64), np.concatenate([number, number])[order]
-    )
-
-
-def _sum_pairs(
-    contraction: Contraction, soft: SoftPairs
-) -> tuple[NDArray[np.intp], NDArray[np.float64], float]:
-    """Return the soft pairs over the blocks.
-
-    They are keys i m + j, i < j, each once, their weights, and the weight of the pairs inside
-    blocks.
-    """
-    i, j = np.sort(contraction.block_of[soft.pairs], axis=1).T
-    across = i != j
-    keys, number = np.unique((i * contraction.n_blocks + j)[across], return_inverse=True)
-    weights = np.zeros(len(keys))
-    np.add.at(weights, number, soft.weights[across])
-    return keys, weights, float(soft.weights[~across].sum())
+    hard, soft = contraction.cannot_link, contraction.soft
+    pairs = np.concatenate([hard, soft.pairs])
+    weights = np.concatenate([np.full(len(hard), np.inf), soft.weights])
+    order = np.argsort(pairs[:, 0] * contraction.n_blocks + pairs[:, 1], kind="stable")
+    return PairGraph(contraction.n_blocks, pairs[order], weights[order], soft.constant)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,9 +139,8 @@ class Potts:
 
     @cached_property
     def links(self) -> Links:
-        starts, block, pair = adjacency_lists(self.n, self.pairs)
         candidates = np.empty((0, 0), np.int64) if self.candidates is None else self.candidates
-        return Links(starts, block, self.weights[pair], candidates)
+        return Links(*neighbour_lists(self.n, self.pairs, self.weights), candidates)
 
     @property
     def must_link_weight(self) -> float:

@@ -88,12 +88,13 @@ def without_dominated(potts: Potts, time_left: TimeLeft = no_limit) -> Potts | N
     return replace(potts, costs=costs, candidates=candidates)
 
 
-def reduce_potts(potts: Potts, settled: NDArray[np.int64]) -> Reduced | None:
-    """Return the programme given labels (n,), -1 for free blocks, and those that hard pairs force.
+def reduce_potts(potts: Potts) -> Reduced | None:
+    """Return the programme over the blocks that have several labels left.
 
-    None if that is a contradiction: no labels of the others keep the hard pairs.
+    Blocks with one label are settled, and so are those that hard pairs then force. None if that is
+    a contradiction: no labels keep the hard pairs.
     """
-    costs, labels = potts.costs.copy(), settled.astype(np.int64)
+    costs, labels = potts.costs.copy(), np.full(potts.n, -1)
     constant = _settle(potts.links, costs, labels)
     if constant == np.inf:
         return None

@@ -50,8 +50,9 @@ def centre_anew(c: int, blocks: BlockData, clusters: Clusters) -> None:
 @njit(cache=True, nogil=True)
 def may_join(i: int, b: int, blocks: BlockData, labels: Integers) -> bool:
     """Return whether block i has no cannot-link with a block of cluster b."""
-    for position in range(blocks.starts[i], blocks.starts[i + 1]):
-        if labels[blocks.neighbours[position]] == b:
+    apart = blocks.apart
+    for position in range(apart.starts[i], apart.starts[i + 1]):
+        if labels[apart.block[position]] == b:
             return False
     return True
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from heuristics.neighbours import Neighbours, neighbour_lists
 from numpy.typing import NDArray
 
-from heuristics.assignment.potts import adjacency_lists
 from heuristics.kmeans_steps import cluster_means
 from sdpbb.problem import Contraction
 from sdpbb.runtime.arrays import Integers, Reals
@@ -17,21 +17,16 @@ TRIALS, LAST_KEPT, DISTANCES = range(3)
 
 
 class BlockData(NamedTuple):
-    """Blocks: weights (m,), means (m, r), and adjacency lists of their cannot-links.
-
-    The neighbours of block i are neighbours[starts[i] : starts[i + 1]].
-    """
+    """Blocks: weights (m,), means (m, r), and their cannot-links."""
 
     weights: Reals
     means: Reals
-    starts: Integers
-    neighbours: Integers
+    apart: Neighbours
 
     @classmethod
     def of(cls, contraction: Contraction) -> BlockData:
-        lists = adjacency_lists(contraction.n_blocks, contraction.cannot_link)
-        means = np.ascontiguousarray(contraction.means)
-        return cls(contraction.weights, means, lists.starts, lists.block)
+        apart = neighbour_lists(contraction.n_blocks, contraction.cannot_link)
+        return cls(contraction.weights, np.ascontiguousarray(contraction.means), apart)
 
 
 class Clusters(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from heuristics.neighbours import Neighbours
 
 from heuristics.local_search.state import change_of_exchange
 from sdpbb.runtime.arrays import NONE, ZERO, Integers, Reals
@@ -17,11 +18,8 @@ def exchange_chains(
     labels: Integers,
     weights: Reals,
     rows: Reals,
-    starts: Integers,
-    neighbours: Integers,
-    soft_starts: Integers,
-    soft_neighbours: Integers,
-    soft_weights: Reals,
+    graph: Neighbours,
+    soft: Neighbours,
     count: Integers,
     weight: Reals,
     sums: Reals,
@@ -48,7 +46,7 @@ def exchange_chains(
         for b in range(k):
             if b == a:
                 continue
-            length = kempe_chain(i, b, labels, starts, neighbours, stamp, stamped, chain)
+            length = kempe_chain(i, b, labels, graph, stamp, stamped, chain)
             change = change_by_chain(
                 chain, length, a, b, labels, weights, rows, count, weight, sums, square, net
             )
@@ -60,19 +58,17 @@ def exchange_chains(
                 labels,
                 stamp,
                 stamped,
-                soft_starts,
-                soft_neighbours,
-                soft_weights,
+                soft,
             )
             stamped += 1
             work -= (length + 3) * r + 10
             for position in range(length):
-                work -= starts[chain[position] + 1] - starts[chain[position]]
+                work -= graph.starts[chain[position] + 1] - graph.starts[chain[position]]
             if change < best:
                 best, target = change, b
         if target < 0:
             continue
-        length = kempe_chain(i, target, labels, starts, neighbours, stamp, stamped, chain)
+        length = kempe_chain(i, target, labels, graph, stamp, stamped, chain)
         stamped += 1
         for position in range(length):
             j = chain[position]
@@ -87,8 +83,7 @@ def kempe_chain(
     i: int,
     b: int,
     labels: Integers,
-    starts: Integers,
-    neighbours: Integers,
+    graph: Neighbours,
     stamp: Integers,
     stamped: int,
     chain: Integers,
@@ -105,8 +100,8 @@ def kempe_chain(
     while head < length:
         j = chain[head]
         head += 1
-        for position in range(starts[j], starts[j + 1]):
-            u = neighbours[position]
+        for position in range(graph.starts[j], graph.starts[j + 1]):
+            u = graph.block[position]
             if stamp[u] != stamped and (labels[u] == a or labels[u] == b):
                 stamp[u] = stamped
                 chain[length] = u
@@ -161,9 +156,7 @@ def change_of_prices(
     labels: Integers,
     stamp: Integers,
     stamped: int,
-    starts: Integers,
-    neighbours: Integers,
-    weights: Reals,
+    soft: Neighbours,
 ) -> float:
     """Return the change of what soft pairs cost if the chain, stamped, is exchanged."""
     change = 0.0
@@ -171,14 +164,14 @@ def change_of_prices(
         j = chain[position]
         before = labels[j]
         after = b if before == a else a
-        for at in range(starts[j], starts[j + 1]):
-            u = neighbours[at]
+        for at in range(soft.starts[j], soft.starts[j + 1]):
+            u = soft.block[at]
             if stamp[u] == stamped:  # it moves as well, and is together with j or apart as before
                 continue
             if labels[u] == after:
-                change += weights[at]
+                change += soft.weight[at]
             elif labels[u] == before:
-                change -= weights[at]
+                change -= soft.weight[at]
     return change
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from heuristics.neighbours import neighbour_lists
 from numpy.typing import NDArray
 
 from heuristics.local_search.chains import exchange_chains
 from heuristics.local_search.moves import move_blocks
-from heuristics.local_search.state import ClusterSums, LinkLists, SoftLists
+from heuristics.local_search.state import ClusterSums
 from heuristics.local_search.swaps import count_linked, swap_pairs
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import WORK, TimeLeft, no_limit
@@ -37,8 +38,9 @@ class LocalSearch:
         self._rows = np.ascontiguousarray(contraction.weights[:, None] * contraction.means)
         few = contraction.n_blocks <= swap_blocks
         self._gram = np.ascontiguousarray(self._rows @ self._rows.T) if few else None
-        self._graph, self._soft = LinkLists.of(contraction), SoftLists.of(contraction)
-        self._pairs = contraction.soft
+        m, self._pairs = contraction.n_blocks, contraction.soft
+        self._graph = neighbour_lists(m, contraction.cannot_link)
+        self._soft = neighbour_lists(m, contraction.soft.pairs, contraction.soft.weights)
         # Blocks of which whole chains are looked at, and the others: those without any pairs.
         degrees = np.diff(self._graph.starts) + np.diff(self._soft.starts)
         linked = np.full(contraction.n_blocks, few) | (degrees > 0)
@@ -101,10 +103,8 @@ class LocalSearch:
                 labels,
                 self._weights,
                 self._rows,
-                *self._graph,
-                self._soft.starts,
-                self._soft.neighbours,
-                self._soft.weights,
+                self._graph,
+                self._soft,
                 sums.n_blocks,
                 sums.weight,
                 sums.sums,
@@ -157,7 +157,7 @@ class LocalSearch:
         sums = ClusterSums.of(labels, self._k, self._weights, self._means)
         inner = np.ascontiguousarray(self._rows @ sums.sums.T)
         linked = np.zeros(inner.shape, np.int64)
-        count_linked(labels, *self._graph, linked)
+        count_linked(labels, self._graph, linked)
         any_swapped = False
         rows = max(1, WORK // (32 * len(labels)))  # a swap takes as long as a row
         for first in range(0, len(labels), rows):
@@ -167,10 +167,8 @@ class LocalSearch:
                 labels,
                 self._weights,
                 self._gram,
-                *self._graph,
-                self._soft.starts,
-                self._soft.neighbours,
-                self._soft.weights,
+                self._graph,
+                self._soft,
                 sums.weight,
                 sums.square,
                 inner,

@@ -1,4 +1,4 @@
-"""State of a local search: sums of the clusters, and adjacency lists of the cannot-links."""
+"""Sums of the clusters in a local search, and the formula of an exchange."""
 
 from __future__ import annotations
 
@@ -8,48 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.kmeans_steps import cluster_sums
-from sdpbb.problem import Contraction
 from sdpbb.runtime.arrays import Reals
 from sdpbb.runtime.jit import njit
-
-
-class LinkLists(NamedTuple):
-    """Adjacency lists: the neighbours of block i are neighbours[starts[i] : starts[i + 1]]."""
-
-    starts: NDArray[np.int64]
-    neighbours: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, contraction: Contraction) -> LinkLists:
-        i, j = contraction.cannot_link.T
-        tails, heads = np.concatenate([i, j]), np.concatenate([j, i])
-        order = np.argsort(tails, kind="stable")
-        degrees = np.bincount(tails, minlength=contraction.n_blocks)
-        starts = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
-        return cls(starts, heads[order].astype(np.int64))
-
-
-class SoftLists(NamedTuple):
-    """Adjacency lists of the soft pairs, with their weights.
-
-    Those of block i are at starts[i] : starts[i + 1]. A pair costs its weight where it is together:
-    a soft must-link, of a weight below 0, costs a constant more.
-    """
-
-    starts: NDArray[np.int64]
-    neighbours: NDArray[np.int64]
-    weights: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, contraction: Contraction) -> SoftLists:
-        soft = contraction.soft
-        i, j = soft.pairs.T
-        tails, heads = np.concatenate([i, j]), np.concatenate([j, i])
-        order = np.argsort(tails, kind="stable")
-        degrees = np.bincount(tails, minlength=contraction.n_blocks)
-        starts = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
-        weights = np.concatenate([soft.weights, soft.weights])[order]
-        return cls(starts, heads[order].astype(np.int64), weights)
 
 
 class ClusterSums(NamedTuple):

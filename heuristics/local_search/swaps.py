@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from heuristics.neighbours import Neighbours
+
 from heuristics.local_search.state import change_of_exchange
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
@@ -14,11 +16,8 @@ def swap_pairs(
     labels: Integers,
     weights: Reals,
     gram: Reals,
-    starts: Integers,
-    neighbours: Integers,
-    soft_starts: Integers,
-    soft_neighbours: Integers,
-    soft_weights: Reals,
+    graph: Neighbours,
+    soft: Neighbours,
     weight: Reals,
     square: Reals,
     inner: Reals,
@@ -41,19 +40,17 @@ def swap_pairs(
             d_b = inner[i, b] - inner[j, b]
             d_d = gram[i, i] + gram[j, j] - 2.0 * gram[i, j]
             change = change_of_exchange(a, b, w, d_a, d_b, d_d, weight, square)
-            change += _price_of_move(
-                i, j, b, labels, soft_starts, soft_neighbours, soft_weights
-            ) + _price_of_move(j, i, a, labels, soft_starts, soft_neighbours, soft_weights)
+            change += _price_of_move(i, j, b, labels, soft) + _price_of_move(j, i, a, labels, soft)
             if change >= -threshold:
                 continue
             _move(i, b, labels, weights, gram, weight, square, inner)
             _move(j, a, labels, weights, gram, weight, square, inner)
-            for position in range(starts[i], starts[i + 1]):
-                linked[neighbours[position], a] -= 1
-                linked[neighbours[position], b] += 1
-            for position in range(starts[j], starts[j + 1]):
-                linked[neighbours[position], b] -= 1
-                linked[neighbours[position], a] += 1
+            for position in range(graph.starts[i], graph.starts[i + 1]):
+                linked[graph.block[position], a] -= 1
+                linked[graph.block[position], b] += 1
+            for position in range(graph.starts[j], graph.starts[j + 1]):
+                linked[graph.block[position], b] -= 1
+                linked[graph.block[position], a] += 1
             any_swapped = True
     return any_swapped
 
@@ -64,31 +61,27 @@ def _price_of_move(
     other: int,
     target: int,
     labels: Integers,
-    starts: Integers,
-    neighbours: Integers,
-    weights: Reals,
+    soft: Neighbours,
 ) -> float:
     """Return what soft pairs cost more after block i has moved, but that with the other block."""
     change = 0.0
-    for at in range(starts[i], starts[i + 1]):
-        u = neighbours[at]
+    for at in range(soft.starts[i], soft.starts[i + 1]):
+        u = soft.block[at]
         if u == other:
             continue
         if labels[u] == target:
-            change += weights[at]
+            change += soft.weight[at]
         elif labels[u] == labels[i]:
-            change -= weights[at]
+            change -= soft.weight[at]
     return change
 
 
 @njit(cache=True, nogil=True)
-def count_linked(
-    labels: Integers, starts: Integers, neighbours: Integers, linked: Integers
-) -> None:
+def count_linked(labels: Integers, graph: Neighbours, linked: Integers) -> None:
     """Count the neighbours of a block in each cluster: it is a chain by itself where none is."""
     for i in range(len(labels)):
-        for position in range(starts[i], starts[i + 1]):
-            linked[i, labels[neighbours[position]]] += 1
+        for position in range(graph.starts[i], graph.starts[i + 1]):
+            linked[i, labels[graph.block[position]]] += 1
 
 
 @njit(cache=True, nogil=True)

@@ -10,6 +10,5 @@
 | `shifts.py` | compiled: what blocks of one cluster save in another at most |
 | `exchanges.py` | `Exchanges`: these moves and swaps, of one contraction |
 | `pairwise.py` | `SizedPairwiseAssignment`: the step with pairs, soft ones among them |
-| `kmeans.py` | `SizedKMeans`: k-means with such steps |
 | `search.py` | `SizedSearch`: k-means and exchanges in turn, from several starts |
 """

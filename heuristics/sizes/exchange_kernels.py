@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.local_search.state import SoftLists
+from heuristics.neighbours import Neighbours
 from heuristics.sizes.shifts import Shifts, empty_shifts, find_all_shifts, renew_shifts
 from sdpbb.runtime.arrays import Booleans, Integers, Reals
 from sdpbb.runtime.jit import njit
@@ -38,18 +38,16 @@ class LimitedBlocks(NamedTuple):
 
     means, weights, counts : (m, r), (m,), (m, q) of the blocks: what they have of q measures, such
         as points
-    starts, neighbours : the blocks cannot-linked to i are neighbours[starts[i]:starts[i + 1]]
+    apart, soft : the cannot-links and the soft pairs
     limits : (q, 2) the least and the most that a cluster has of each measure
-    soft : the soft pairs, as lists of the blocks
     """
 
     means: NDArray[np.float64]
     weights: NDArray[np.float64]
     counts: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    neighbours: NDArray[np.int64]
+    apart: Neighbours
     limits: NDArray[np.int64]
-    soft: SoftLists
+    soft: Neighbours
 
 
 class _Clusters(NamedTuple):
@@ -154,10 +152,10 @@ def _clusters_of(blocks: LimitedBlocks, labels: Integers) -> _Clusters:
         clusters.sums[c] += blocks.weights[i] * blocks.means[i]
         clusters.mass[c] += blocks.weights[i]
         clusters.sizes[c] += blocks.counts[i]
-        for p in range(blocks.starts[i], blocks.starts[i + 1]):
-            clusters.conflicts[i, labels[blocks.neighbours[p]]] += 1
+        for p in range(blocks.apart.starts[i], blocks.apart.starts[i + 1]):
+            clusters.conflicts[i, labels[blocks.apart.block[p]]] += 1
         for p in range(blocks.soft.starts[i], blocks.soft.starts[i + 1]):
-            clusters.prices[i, labels[blocks.soft.neighbours[p]]] += blocks.soft.weights[p]
+            clusters.prices[i, labels[blocks.soft.block[p]]] += blocks.soft.weight[p]
     return clusters
 
 
@@ -245,7 +243,7 @@ def _write_open(
     # The most that 2 w_ij is.
     apart = 0.0
     for p in range(soft.starts[i], soft.starts[i + 1]):
-        apart = max(apart, 2.0 * soft.weights[p])
+        apart = max(apart, 2.0 * soft.weight[p])
     any_open = False
     for b in range(len(mass)):
         is_open[b] = False
@@ -328,7 +326,9 @@ def _fits(
 
 @njit(cache=True, nogil=True)
 def _are_linked(blocks: LimitedBlocks, i: int, j: int) -> bool:
-    return bool((blocks.neighbours[blocks.starts[i] : blocks.starts[i + 1]] == j).any())
+    return bool(
+        (blocks.apart.block[blocks.apart.starts[i] : blocks.apart.starts[i + 1]] == j).any()
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -336,8 +336,8 @@ def _soft_weight(blocks: LimitedBlocks, i: int, j: int) -> float:
     """Return the weight of the soft pair i, j, or 0 where there is none."""
     soft = blocks.soft
     for p in range(soft.starts[i], soft.starts[i + 1]):
-        if soft.neighbours[p] == j:
-            return float(soft.weights[p])
+        if soft.block[p] == j:
+            return float(soft.weight[p])
     return 0.0
 
 
@@ -353,11 +353,11 @@ def _relabel(blocks: LimitedBlocks, clusters: _Clusters, i: int, b: int) -> None
     for q in range(blocks.counts.shape[1]):
         clusters.sizes[a, q] -= blocks.counts[i, q]
         clusters.sizes[b, q] += blocks.counts[i, q]
-    for p in range(blocks.starts[i], blocks.starts[i + 1]):
-        clusters.conflicts[blocks.neighbours[p], a] -= 1
-        clusters.conflicts[blocks.neighbours[p], b] += 1
+    for p in range(blocks.apart.starts[i], blocks.apart.starts[i + 1]):
+        clusters.conflicts[blocks.apart.block[p], a] -= 1
+        clusters.conflicts[blocks.apart.block[p], b] += 1
     clusters.labels[i] = b
     for p in range(blocks.soft.starts[i], blocks.soft.starts[i + 1]):
-        j, w = blocks.soft.neighbours[p], blocks.soft.weights[p]
+        j, w = blocks.soft.block[p], blocks.soft.weight[p]
         clusters.prices[j, a] -= w
         clusters.prices[j, b] += w

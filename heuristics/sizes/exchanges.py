@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.local_search.state import SoftLists
+from heuristics.neighbours import neighbour_lists
 from heuristics.sizes.exchange_kernels import LimitedBlocks, exchange
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import WORK
@@ -25,18 +25,17 @@ class Exchanges:
     """Moves and swaps of one contraction whose sizes, or weights, are limited."""
 
     def __init__(self, contraction: Contraction) -> None:
-        measures = contraction.measures
+        measures, (m, r) = contraction.measures, contraction.means.shape
         limits = [measure.limits for measure in measures]
         self._is_listed = limits[0].listed is not None
         self._blocks = LimitedBlocks(
             contraction.means,
             contraction.weights,
             np.column_stack([measure.of_blocks for measure in measures]),
-            *_neighbours(contraction),
+            neighbour_lists(m, contraction.cannot_link),
             np.array([[each.least, each.most] for each in limits], np.int64),
-            SoftLists.of(contraction),
+            neighbour_lists(m, contraction.soft.pairs, contraction.soft.weights),
         )
-        m, r = contraction.means.shape
         self._swaps = m <= SWAP_BLOCKS and m * m * r <= SWAP_WORK
         self._sweeps = max(1, min(SWEEPS, WORK // (m * m))) if self._swaps else SWEEPS
         self._tolerance = least_saving(contraction)
@@ -56,11 +55,3 @@ class Exchanges:
 def least_saving(contraction: Contraction) -> float:
     """Return what changes of labels save at least that are made: what is no rounding."""
     return LEAST_SAVING * (contraction.total + float(np.abs(contraction.soft.weights).sum()))
-
-
-def _neighbours(contraction: Contraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the blocks that block i is cannot-linked to: neighbours[starts[i]:starts[i + 1]]."""
-    pairs = np.concatenate([contraction.cannot_link, contraction.cannot_link[:, ::-1]])
-    counts = np.bincount(pairs[:, 0], minlength=contraction.n_blocks)
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return starts, pairs[np.argsort(pairs[:, 0], kind="stable"), 1].astype(np.int64)

@@ -17,14 +17,7 @@ from heuristics.kmeans_steps import cluster_means, digest, explained
 from heuristics.parameters import MultiStartParameters
 from heuristics.sizes.assignment import SizedAssignment
 from heuristics.sizes.exchanges import LEAST_SAVING, Exchanges, least_saving
-from heuristics.starts import (
-    from_affinity,
-    from_pivots,
-    kmeans_plus_plus,
-    smoothed_means,
-    truncated_means,
-    with_one_elsewhere,
-)
+from heuristics.starts import initial_centres, with_one_elsewhere
 from sdpbb.problem import Contraction
 from sdpbb.problem.graph import by_first_occurrence
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, with_stop
@@ -82,7 +75,8 @@ class SizedSearch:
             if not self._assign.is_possible:
                 return
             if begins_anew:
-                anew = self._centres(rng, affinity, time_left)
+                n_starts = self._parameters.n_starts
+                anew = initial_centres(self._contraction, n_starts, rng, affinity, time_left)
                 self._start_often(anew, rng, time_left, source, found, False)
             elsewhere = self._relocated_centres(rng)
             self._start_often(elsewhere, rng, time_left, source, found, True)
@@ -127,24 +121,6 @@ class SizedSearch:
     def n_steps(self) -> int:
         """Assignment steps of all runs."""
         return self._assign.n_steps
-
-    def _centres(
-        self,
-        rng: np.random.Generator,
-        affinity: NDArray[np.float64] | None,
-        time_left: TimeLeft,
-    ) -> Iterator[NDArray[np.float64]]:
-        contraction, n_starts = self._contraction, self._parameters.n_starts
-        if affinity is None:
-            for _ in range(n_starts):
-                yield kmeans_plus_plus(contraction, rng, time_left)
-            return
-        rows = truncated_means(contraction, affinity, time_left)
-        yield from_affinity(contraction, rows, rng, time_left)
-        rows = smoothed_means(contraction, affinity)
-        yield from_pivots(contraction, rows, affinity, time_left)
-        for _ in range(n_starts - 2):
-            yield from_affinity(contraction, rows, rng, time_left)
 
     def _from_centres(
         self,

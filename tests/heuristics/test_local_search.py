@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from heuristics.local_search import LocalSearch
 from heuristics.local_search import search as local_search
 from heuristics.local_search.chains import change_by_chain, kempe_chain, relabel
-from heuristics.local_search.state import ClusterSums, LinkLists
+from heuristics.local_search.state import ClusterSums
+from heuristics.neighbours import neighbour_lists
 from sdpbb.problem import Infeasibility
 from sdpbb.problem.feasibility import find_feasible
 from tests.examples import examples
@@ -40,14 +41,14 @@ def test_exchanges_keep_the_cannot_links_and_change_the_cost_as_said(seed):
     m, k = contraction.n_blocks, contraction.k
     rows, sums = kernel_state(contraction, labels)
     net = np.empty(rows.shape[1])
-    starts, neighbours = LinkLists.of(contraction)
+    graph = neighbour_lists(m, contraction.cannot_link)
     stamp, chain = np.full(m, -1), np.empty(m, np.int64)
     sizes = contraction.weights
     number = 0
     for i in range(m):
         a = labels[i]
         for b in set(range(k)) - {a}:
-            length = kempe_chain(i, b, labels, starts, neighbours, stamp, number, chain)
+            length = kempe_chain(i, b, labels, graph, stamp, number, chain)
             number += 1
             members = chain[:length]
             exchanged = labels.copy()

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -7,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from heuristics import alternating
 from heuristics.alternating import (
     alternate,
     cluster_centres,
@@ -24,10 +24,11 @@ from heuristics.candidates import (
     sum_of_squared_distances,
 )
 from heuristics.method import RunClock
-from heuristics.pccc import PCCC, average_distance, list_length
+from heuristics.pccc import PCCC, list_length
 from heuristics.result import HeuristicStatus, Stop, Violations
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
+from sdpbb.problem.soft_blocks import SoftBlocks
 from tests.enumeration import optimum, random_instance
 from tests.examples import examples
 from tests.graphs import complete, contraction_of, mycielski, random_graph
@@ -118,7 +119,11 @@ def test_an_exact_assignment_and_its_means_never_increase_the_objective(seed, pr
     n = contraction.n_points
     soft = [(int(i), int(j), 0.5) for i, j in rng.integers(n, size=(10, 2)) if i != j]
     points = contraction.means[contraction.block_of]
-    pairs = pair_graph(Instance(points, 3, soft_cannot_link=soft), contraction)
+    instance = Instance(points, 3, soft_cannot_link=soft)
+    soft_pairs = instance.soft_must_link, instance.soft_cannot_link
+    blocks = contraction.block_of, contraction.cannot_link
+    contraction = replace(contraction, soft=SoftBlocks.of(*soft_pairs, *blocks))
+    pairs = pair_graph(contraction)
     lists = list_length(contraction, q)
     blocks = BlockDistances(contraction, "squared", lists)
     found = alternate(
@@ -313,7 +318,7 @@ def test_a_colouring_is_the_result_where_no_assignment_finds_anything(
 
 
 def test_not_found_is_told_as_such(monkeypatch, instance_with_hard_pairs):
-    monkeypatch.setattr(alternating.AlternatingLoop, "_is_decidable", lambda *_: False)
+    monkeypatch.setattr(PCCC, "_is_decidable", lambda *_: False)
     assignments_that_fail(monkeypatch, lambda number, has_start: True)
     result = PCCC().run(instance_with_hard_pairs)
     assert (result.status, result.stop) == (HeuristicStatus.NOT_FOUND, Stop.TIME_LIMIT)
@@ -321,7 +326,7 @@ def test_not_found_is_told_as_such(monkeypatch, instance_with_hard_pairs):
 
 
 def test_what_the_assignment_proves_infeasible_is_so(monkeypatch):
-    monkeypatch.setattr(alternating.AlternatingLoop, "_is_decidable", lambda *_: False)
+    monkeypatch.setattr(PCCC, "_is_decidable", lambda *_: False)
     graph = mycielski(mycielski(complete(2)))
     points = np.random.default_rng(0).normal(size=(len(graph), 2))
     instance = Instance(points, 3, cannot_link=np.argwhere(np.triu(graph)))
@@ -387,7 +392,7 @@ def test_the_default_penalty_is_the_sum_of_all_distances_over_the_blocks():
         ("euclidean", np.sqrt(squares).sum() / 30),
     ):
         blocks = BlockDistances(contraction, distance, 4)
-        assert average_distance(blocks, centres, squares) == pytest.approx(expected)
+        assert PCCC().price(blocks, centres, squares) == pytest.approx(expected)
     assert sum_of_squared_distances(contraction.means, centres) == pytest.approx(squares.sum())
     assert sum_of_distances(contraction.means, centres) == pytest.approx(np.sqrt(squares).sum())
 
@@ -468,7 +473,7 @@ def test_a_penalty_that_goes_up_and_down_does_not_go_on_for_ever():
     points = np.array([[-9.0], [-8.0], [8.0], [9.0]])
     instance = Instance(points, 2, soft_must_link=[(1, 2, 1.0)])
     contraction = contract(instance)
-    pairs = pair_graph(instance, contraction)
+    pairs = pair_graph(contraction)
     prices = iter([1e6, 1e-6] * 50)
     found = alternate(
         BlockDistances(contraction, "squared", 2),
@@ -509,4 +514,4 @@ def test_the_graph_of_blocks_counts_what_the_points_violate(seed):
     if (labels[i] == labels[j]).any():
         return
     violated = Violations.of(instance, contraction.lift(labels)).soft_weight
-    assert violated_weight(pair_graph(instance, contraction), labels) == pytest.approx(violated)
+    assert violated_weight(pair_graph(contraction), labels) == pytest.approx(violated)

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics.assignment import SoftAssignment
+from heuristics.assignment import Assignment
 from heuristics.local_search import LocalSearch
 from heuristics.pccc import PCCC
 from sdpbb.problem import Contraction, Partition, contract
@@ -61,7 +61,7 @@ def test_an_assignment_step_is_the_cheapest(seed):
         distances = ((contraction.means - centres[of]) ** 2).sum(axis=1)
         return float(contraction.weights @ distances) + contraction.soft.penalty(of)
 
-    found = SoftAssignment(contraction, labels)(centres)
+    found = Assignment(contraction, known=labels)(centres)
     assert len(np.unique(found)) == k
     assert contraction.keeps(found)
     if k**m > 3000:

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from heuristics.assignment.cannot_links import PROGRAMME_SHARE
+from heuristics.assignment.contracted import PROGRAMME_SHARE
 from heuristics.assignment.integer_programme import AssignmentProgramme
 from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters

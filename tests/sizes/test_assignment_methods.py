@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from heuristics import BCKM, BLPKM, PCCC, BestOf, BHKMeans, COPKMeans, IPCKMeans, PostProcessing
-from heuristics.assignment import AssignmentParameters, PairGraph, PairwiseAssignment, pair_graph
+from heuristics.assignment import PairwiseAssignment, pair_graph
 from heuristics.result import HeuristicStatus
 from heuristics.sizes import assignment
+from heuristics.sizes.assignment import SizedAssignment
 from heuristics.sizes.pairwise import SizedPairwiseAssignment
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition, contract
@@ -106,15 +107,16 @@ def test_a_step_within_limits_is_optimal_for_its_costs(seed):
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility) or not contraction.has_limits:
         return
-    graph = pair_graph(instance, contraction)
-    step = SizedPairwiseAssignment(contraction, graph, AssignmentParameters())
+    graph = pair_graph(contraction)
+    step = SizedAssignment(contraction, np.inf, is_exact=True)
     rng = np.random.default_rng(seed)
     costs = rng.uniform(0.0, 2.0, (contraction.n_blocks, contraction.k))
     free = PairwiseAssignment(graph, contraction.k)(costs, penalty=0.5)
     centres = rng.normal(size=(contraction.k, contraction.means.shape[1]))
-    for in_order in step.in_orders(centres, rng):
+    for order in step.orders(centres, rng):
+        in_order = SizedPairwiseAssignment(contraction, graph, step, order)
         found = in_order(costs, penalty=0.5)
-        least = cheapest(contraction, graph, costs, 0.5, in_order.order)
+        least = cheapest(contraction, graph, costs, 0.5, order)
         assert found.objective == pytest.approx(least, rel=1e-9, abs=1e-9)
         assert found.is_optimal is (found.labels is not None)
         if found.labels is not None:
@@ -126,10 +128,8 @@ def test_all_orders_of_three_listed_sizes_are_tried():
     points = np.random.default_rng(0).normal(size=(9, 2))
     instance = Instance(points, 3, sizes=[2, 3, 4])
     contraction = contract(instance)
-    graph = PairGraph(9, np.empty((0, 2), np.intp), np.empty(0))
-    step = SizedPairwiseAssignment(contraction, graph, AssignmentParameters())
-    orders = step.in_orders(points[:3], np.random.default_rng(0))
-    assert {tuple(each.order) for each in orders} == set(permutations(range(3)))
+    orders = SizedAssignment(contraction, np.inf).orders(points[:3], np.random.default_rng(0))
+    assert {tuple(order) for order in orders} == set(permutations(range(3)))
 
 
 @pytest.mark.parametrize("limits", [{"min_size": 12}, {"sizes": [8, 12, 20]}, {"max_size": 14}])

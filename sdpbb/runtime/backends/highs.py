@@ -31,6 +31,9 @@ _INTERRUPTIBLE = (
     highspy.cb.HighsCallbackType.kCallbackMipInterrupt,
 )
 
+# Share of the cost by which an optimal solution may differ from its bound: the tolerance of HiGHS.
+LARGEST_GAP = 1e-6
+
 
 class HighsModel:
     """Binary programme held by HiGHS: one thread, no output, no optimality gap."""
@@ -75,7 +78,13 @@ class HighsModel:
         if status is MilpStatus.OPTIMAL and not found:
             raise BackendFailure("HiGHS: optimal without a feasible solution")
         x = np.array(highs.getSolution().col_value) if found else None
-        return checked_solution(self._programme, objective, status, x, scale * info.mip_dual_bound)
+        bound = scale * info.mip_dual_bound
+        solution = checked_solution(self._programme, objective, status, x, bound)
+        is_closed = solution.objective - bound <= LARGEST_GAP * max(scale, abs(bound))
+        if status is MilpStatus.OPTIMAL and warm_start is not None and not is_closed:
+            # HiGHS 1.16 returns some warm starts as optimal whose cost is above its own bound.
+            return self.minimise(objective, None, time_limit, stop)
+        return solution
 
 
 class _SilentHighs(highspy.Highs):

@@ -30,7 +30,9 @@ def parameters(budget):
 @examples(40)
 def test_minimum_over_all_labels(budget, seed, m, density, k, listed):
     rng = np.random.default_rng(seed)
-    graph = random_pairs(rng, m, density)
+    # Blocks whose pairs are all cannot-links need few labels.
+    kinds = ("hard", "apart", "together")[: rng.integers(1, 4)]
+    graph = random_pairs(rng, m, density, kinds)
     assign = PairwiseAssignment(graph, k, parameters(budget))
     q = int(rng.integers(1, k + 1)) if listed else k
     for _ in range(2):  # the second time on what was prepared the first time

@@ -43,7 +43,7 @@ def test_violated_weight_is_that_of_the_points(seed, n, k):
     contraction = contract(instance)
     if not isinstance(contraction, Contraction):
         return
-    graph = pair_graph(instance, contraction)
+    graph = pair_graph(contraction)
     m = contraction.n_blocks
     for _ in range(5):
         labels = rng.integers(0, 4, m)
@@ -66,7 +66,7 @@ def test_opposing_pairs_are_netted_off():
         soft_must_link=[(0, 1, 1.0), (1, 0, 0.5), (2, 3, 0.5)],
         soft_cannot_link=[(0, 1, 0.25), (2, 3, 0.5)],
     )
-    graph = pair_graph(instance, contract(instance))
+    graph = pair_graph(contract(instance))
     assert graph.pairs.tolist() == [[0, 1]]
     assert graph.weights.tolist() == [-1.25]
     assert graph.constant == 0.75
