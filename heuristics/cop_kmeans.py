@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from heuristics.neighbours import neighbour_lists
 from numpy.typing import NDArray
 
 from heuristics.assignment import fill_empty_clusters
 from heuristics.kmeans import KMeansClustering, best_of_starts, unconstrained
 from heuristics.kmeans_steps import cluster_means
 from heuristics.method import Heuristic, RunClock, SearchResult
+from heuristics.neighbours import neighbour_lists
 from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract

@@ -25,7 +25,6 @@ search and integer programmes over wide ones. In reading order:
 """
 
 from heuristics.assignment.contracted import Assignment
-
 from heuristics.assignment.filling import fill_empty_clusters
 from heuristics.assignment.pairwise import AssignmentSolution, PairwiseAssignment
 from heuristics.assignment.parameters import AssignmentParameters

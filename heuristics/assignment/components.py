@@ -10,9 +10,9 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
-from heuristics.neighbours import neighbour_lists
 from numpy.typing import NDArray
 
+from heuristics.neighbours import neighbour_lists
 from sdpbb.problem.graph import connected_components
 from sdpbb.runtime.arrays import Integers
 from sdpbb.runtime.jit import njit

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from heuristics.neighbours import neighbour_lists
 from numpy.typing import NDArray
 
+from heuristics.neighbours import neighbour_lists
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
 from sdpbb.runtime.arrays import NONE, Integers, Reals

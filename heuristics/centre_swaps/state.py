@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from heuristics.neighbours import Neighbours, neighbour_lists
 from numpy.typing import NDArray
 
 from heuristics.kmeans_steps import cluster_means
+from heuristics.neighbours import Neighbours, neighbour_lists
 from sdpbb.problem import Contraction
 from sdpbb.runtime.arrays import Integers, Reals
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from heuristics.neighbours import Neighbours
 
 from heuristics.local_search.state import change_of_exchange
+from heuristics.neighbours import Neighbours
 from sdpbb.runtime.arrays import NONE, ZERO, Integers, Reals
 from sdpbb.runtime.jit import njit
 

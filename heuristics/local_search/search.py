@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from heuristics.neighbours import neighbour_lists
 from numpy.typing import NDArray
 
 from heuristics.local_search.chains import exchange_chains
 from heuristics.local_search.moves import move_blocks
 from heuristics.local_search.state import ClusterSums
 from heuristics.local_search.swaps import count_linked, swap_pairs
+from heuristics.neighbours import neighbour_lists
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import WORK, TimeLeft, no_limit
 

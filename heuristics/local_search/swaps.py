@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from heuristics.neighbours import Neighbours
-
 from heuristics.local_search.state import change_of_exchange
+from heuristics.neighbours import Neighbours
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
 
