@@ -270,7 +270,7 @@ class _Run:
 
         They are its first incumbent if they keep those on clusters, too.
         """
-        root = Node(block_of=contraction.block_of, feasible=labels)
+        root = Node(block_of=contraction.block_of, known_labels=labels)
         tree = Tree(root, Tolerances(self._request.parameters.gap))
         if contraction.keeps(labels[contraction.representatives]):
             cost = Partition(labels).cost(self._request.instance)

@@ -70,9 +70,9 @@ def known_labels(node: Node, contraction: Contraction) -> NDArray[np.intp] | Non
 
     None if there are none, or if they violate a cannot-link or a limit on sizes.
     """
-    if node.feasible is None:
+    if node.known_labels is None:
         return None
-    labels = labels_of_blocks(node.feasible, contraction)
+    labels = labels_of_blocks(node.known_labels, contraction)
     i, j = contraction.cannot_link.T
     if labels is None or (labels[i] == labels[j]).any():
         return None

@@ -385,7 +385,7 @@ class _Evaluation:
             cost=self._incumbent.cost,
             source=self._incumbent.source,
             block_of=self._bounded.block_of,
-            feasible=self._best_feasible(),
+            known_labels=self._best_feasible(),
             n_iterations=self._progress.n_iterations - self._iterations_before,
             n_cuts=self._progress.n_cuts,
             **more,

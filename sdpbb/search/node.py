@@ -75,8 +75,8 @@ class Node:
         descendants proves more than fixings.below
     block_of : (n,) the blocks of an ancestor's bounding, of which this node's are unions; None for
         the root
-    feasible : (n,) labels with k clusters that keep the must-links and cannot-links of an ancestor,
-        and likely the node's; constraints on clusters they may violate
+    known_labels : (n,) labels with k clusters that keep the must-links and cannot-links of an
+        ancestor. They may violate those of the node, and constraints on clusters
     lower : proven for every clustering of the node; the parent's, until the node is evaluated
     warm_start : the bounding method's, from the parent
     state : from which the node's evaluation goes on, or None if it has not begun
@@ -87,7 +87,7 @@ class Node:
     cannot_link: tuple[Pair, ...] = ()
     fixings: Fixings = field(default_factory=Fixings)
     block_of: NDArray[np.intp] | None = None
-    feasible: NDArray[np.intp] | None = None
+    known_labels: NDArray[np.intp] | None = None
     lower: ProvenBound = field(default_factory=lambda: ProvenBound(0.0))
     warm_start: Any = None
     state: EvaluationState | None = None
@@ -131,8 +131,8 @@ class NodeResult:
         if that is kept
     labels, cost, source : the best clustering of the points met, if it is better than the
         incumbent the evaluation was given
-    block_of, feasible : the blocks that were bounded, and labels that keep the node's must-links
-        and cannot-links, where known
+    block_of, known_labels : the blocks that were bounded, and labels that keep the node's
+        must-links and cannot-links, where known
     state : for UNFINISHED, from which the evaluation goes on
     warm_start : for BRANCH and FIXED, for the children, or the node itself
     pair : for BRANCH, the points to branch on
@@ -147,7 +147,7 @@ class NodeResult:
     cost: float = math.inf
     source: str = ""
     block_of: NDArray[np.intp] | None = None
-    feasible: NDArray[np.intp] | None = None
+    known_labels: NDArray[np.intp] | None = None
     state: EvaluationState | None = None
     warm_start: Any = None
     pair: Pair | None = None

@@ -59,7 +59,7 @@ class Root:
     def labels(self) -> NDArray[np.intp]:
         """Labels (n,) of the points, of the best clustering known while it is open."""
         labels = self.search.tree.labels
-        labels = self._node.feasible if labels is None else labels
+        labels = self._node.known_labels if labels is None else labels
         assert labels is not None
         return labels
 

@@ -258,7 +258,7 @@ def advanced(node: Node, result: NodeResult) -> Node:
         with_fixings(node, result.fixings),
         # A state belongs to the contraction that the node's present blocks give again.
         block_of=node.block_of if is_left or result.block_of is None else result.block_of,
-        feasible=node.feasible if result.feasible is None else result.feasible,
+        known_labels=node.known_labels if result.known_labels is None else result.known_labels,
         lower=node.proven(result.bound),
         warm_start=_warm_start(node, result),
         state=result.state,

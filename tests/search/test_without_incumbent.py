@@ -304,10 +304,10 @@ def test_labels_known_are_offered_only_if_they_keep_the_constraints(monkeypatch)
     monkeypatch.setattr("sdpbb.search.evaluate._Evaluation._run_heuristic", lambda self, run: None)
     context = context_of(POSSIBLE, Blind())
     for known, is_offered in (([0, 1, 0, 1, 0, 1, 2], False), ([0, 0, 0, 1, 1, 1, 2], True)):
-        node = Node(feasible=np.array(known))
-        assert contract(POSSIBLE).keeps(node.feasible) == is_offered
+        node = Node(known_labels=np.array(known))
+        assert contract(POSSIBLE).keeps(node.known_labels) == is_offered
         outcome = pickle.loads(pickle.dumps(evaluate(node, math.inf, context)))
-        assert outcome.feasible.tolist() == known
+        assert outcome.known_labels.tolist() == known
         assert (outcome.labels is not None) == is_offered
 
 

@@ -150,7 +150,7 @@ def subset_task(
         # What keeps the constraints but has fewer clusters costs no less than the optimum.
         given = Partition(numbered).cost(instance)
         has_all = int(numbered.max()) + 1 == instance.k
-        node = Node(feasible=numbered if has_all else None)
+        node = Node(known_labels=numbered if has_all else None)
     certified = proof is not None
     task = SubsetTask(subset, instance, bounding, accuracy, given, seed, certified, milp_solver)
     return task, SubsetProgress(node, given, proof=proof)
