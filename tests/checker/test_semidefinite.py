@@ -223,7 +223,7 @@ F8 = np.float64
         ({"multipliers": np.array([np.nan])}, "negative"),
         ({"multipliers": np.array([np.inf])}, "too large"),
         ({"multipliers": np.array([1])}, "multipliers"),
-        ({"cuts": cuts_of(2, cliques=np.array([[0, 1, 4]], np.int32))}, "none of"),
+        ({"cuts": cuts_of(2, cliques=np.array([[0, 1, 4]], np.int32))}, "outside of"),
     ],
 )
 def test_evidence_that_makes_no_sense_is_rejected(changes, why):

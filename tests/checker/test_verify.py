@@ -318,9 +318,9 @@ def array_of(document: dict[str, Any], name: str) -> int:
 EVIDENCE = {
     "N": (lambda N: N - 1, "N is negative"),
     "multipliers": (lambda t: -t, "a multiplier is negative"),
-    "star_blocks": (lambda star: star + 9, "a cut has a block that is none"),
+    "star_blocks": (lambda star: star + 9, "a cut has a block outside of"),
     "star_start": (lambda start: start * 2, "the starts of stars: expected numbers in"),
-    "cliques": (lambda cliques: cliques - 1, "a cut has a block that is none"),
+    "cliques": (lambda cliques: cliques - 1, "a cut has a block outside of"),
     "complements": (lambda _: np.array([[0, 1, 2]], np.int32), ""),
 }
 
