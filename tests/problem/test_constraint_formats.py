@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.app.cli.options import ConstraintsFileFormat
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 from sdpbb.problem import (
     MaximumOverlap,
@@ -30,6 +29,7 @@ from sdpbb.problem.formats import (
     read_constraints,
     write_constraints,
 )
+from sdpbb.runtime.reading import ConstraintsFileFormat
 from tests.problem.bad_constraints import BAD_CCCG, BAD_MATRICES, BAD_PCCC, TOLD_NOT
 from tests.problem.bad_files import BAD_CONSTRAINTS
 
