@@ -22,8 +22,9 @@ SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "blank": 
 ConstraintsFileFormat = Literal["pc-sos-sdp", "cccg", "pccc", "matrix", "csv"]
 """Formats of files of constraints: the names of `CONSTRAINT_FORMATS`."""
 
-# Options that name columns, which data frames may call by anything.
-_COLUMNS = ("index_column", "drop", "weight_column", "known_classes")
+# Python allows more than is declared: columns of data frames may be called by anything, and formats
+# be added to `CONSTRAINT_FORMATS`. Readers refuse the others.
+_WIDER = ("constraints_format", "index_column", "drop", "weight_column", "known_classes")
 _TEXT = "a text that is not empty"
 _ONE_CHARACTER = (
     "one character that does not appear in numbers, or one of the words "
@@ -144,7 +145,7 @@ class Reading(Parameters):
 
     def __post_init__(self) -> None:
         for name, declaration in own_declarations(Reading).items():
-            if name not in _COLUMNS:
+            if name not in _WIDER:
                 object.__setattr__(self, name, declaration.checked(getattr(self, name)))
         character = self.delimiter
         if character is not None and (

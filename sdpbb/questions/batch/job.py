@@ -84,7 +84,10 @@ class Job(Parameters):
         """
         left = dict(values)
         own = {name: left.pop(name) for name in _OWN if name in left}
-        reading = {name: left.pop(name) for name in own_declarations(Reading) if name in left}
+        declared = own_declarations(Reading)
+        reading = {
+            name: declared[name].checked(left.pop(name)) for name in declared if name in left
+        }
         asked = (parameters or SolverParameters()).updated(engine_values(left))
         return cls(**own, reading=Reading(**reading), parameters=asked)
 
