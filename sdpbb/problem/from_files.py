@@ -12,7 +12,7 @@ from sdpbb.problem.files.long_reading import reading_file
 from sdpbb.problem.files.points import read_table
 from sdpbb.problem.frames import is_frame
 from sdpbb.problem.preparation import table_in_memory
-from sdpbb.problem.sources import FrameArguments, arguments_of, stated_in_file
+from sdpbb.problem.sources import FrameArguments, InstanceArguments, arguments_of, stated_in_file
 from sdpbb.problem.table import PointTable
 from sdpbb.runtime.declaration import check_names
 from sdpbb.runtime.files import FilePath
@@ -121,7 +121,7 @@ class FromFrame:
                 f"frame: is of type {type(frame).__name__}; expected a data frame of pandas or "
                 "polars"
             )
-        check_names(arguments, FrameArguments.__annotations__, "Instance.from_frame")
+        check_names(arguments, InstanceArguments.__annotations__, "Instance.from_frame")
         table = table_in_memory(frame, arguments)
         pairs = {"must_link": must_link, "cannot_link": cannot_link}
         return cls(**arguments_of(table, k, {**pairs, **arguments}))

@@ -22,6 +22,9 @@ SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "blank": 
 ConstraintsFileFormat = Literal["pc-sos-sdp", "cccg", "pccc", "matrix", "csv"]
 """Formats of files of constraints: the names of `CONSTRAINT_FORMATS`."""
 
+OF_CONSTRAINTS = ("constraints_format", "one_based")
+"""Options that are only of use where there are constraints."""
+
 # Python allows more than is declared: columns of data frames may be called by anything, and formats
 # be added to `CONSTRAINT_FORMATS`. Readers refuse the others.
 _WIDER = ("constraints_format", "index_column", "drop", "weight_column", "known_classes")

@@ -115,10 +115,11 @@ class Job(Parameters):
         always["sdp_solver"] = self.parameters.sdp.solver
         for name in (*_LIMITS, "gap", "seed", "bounding", SHORT_NAMES["sdp_solver"]):
             changed.pop(name, None)
-        reading = self.reading.to_dict()
-        for name in _YOUNGER:
-            if reading[name] in (None, False):
-                del reading[name]
+        reading = {
+            name: value
+            for name, value in self.reading.to_dict().items()
+            if name in _OLDEST or value not in (None, False)
+        }
         values = {
             "name": self.name,
             "k": self.k,
@@ -137,18 +138,8 @@ class Job(Parameters):
 
 
 _OWN = ("data", "name", "k", "constraints")
-# Options of reading that older digests do not have.
-_YOUNGER = (
-    "weight_column",
-    "separator",
-    "decimal",
-    "encoding",
-    "table",
-    "missing",
-    "standardize",
-    "known_classes",
-    "as_points",
-)
+# Options of reading that all digests have; younger ones only where they are stated.
+_OLDEST = ("constraints_format", "one_based", "index_column", "drop")
 _LIMITS = ("time_limit", "node_limit", "memory_limit")
 
 _ENGINE = {
