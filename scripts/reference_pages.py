@@ -8,7 +8,7 @@ around them is written by hand. WHAT is one of
 
     help NAME           what `sdpbb NAME --help` prints
     parameters          the parameters of the engine, as they are declared
-    parameters NAME     those of a heuristic
+    parameters NAME     those of a heuristic; "reading": options of reading files
     object PATH         a class or a function: its declaration and its docstring
     module PATH         all public classes and functions of a module
 """
@@ -105,6 +105,11 @@ def _called(path: str) -> str:
 
 
 def _parameters(heuristic: str) -> str:
+    if heuristic == "reading":
+        from sdpbb.runtime.declaration import own_declarations
+        from sdpbb.runtime.reading import Reading
+
+        return "\n".join([_HEAD, *map(_row, own_declarations(Reading).values())])
     return _heuristic_parameters(heuristic) if heuristic else _engine_parameters()
 
 

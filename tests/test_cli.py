@@ -536,7 +536,7 @@ def test_an_interrupt_outside_of_the_engine(run, data, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sdpbb.problem.formats.read_points", interrupted)
+    monkeypatch.setattr("sdpbb.problem.files.points.read_table", interrupted)
     assert run("solve", data) == (ExitCode.INTERRUPTED, "", "error: interrupted\n")
 
 

@@ -30,7 +30,7 @@ def test_every_command_on_an_instance_reads_all_formats(name):
 def test_the_options_reach_the_reader(tmp_path):
     data = file(tmp_path, CSV, "points.csv")
     lines = file(tmp_path, "1 2 1\n2 4 -1\n", "lines.txt")
-    instance = InstanceOptions(2, lines, "cccg", True, None, ["id", "class"]).read(data)
+    instance = InstanceOptions(2, lines, "cccg", True, drop=["id", "class"]).read(data)
     assert (instance.must_link.tolist(), instance.cannot_link.tolist()) == ([[0, 1]], [[1, 3]])
     assert instance.origin.rows([0, 3]) == ["1", "4"]
     named = file(tmp_path, "ML a b\n", "named.txt")

@@ -57,7 +57,7 @@ Blank lines are skipped; files are UTF-8.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Unpack
 
 from sdpbb.problem.files.constraint_formats import (
     CONSTRAINT_FORMATS,
@@ -77,6 +77,7 @@ from sdpbb.problem.files.points import read_points, write_points
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.table import PointTable
 from sdpbb.runtime.files import FilePath
+from sdpbb.runtime.reading import Reading, ReadingArguments
 
 __all__ = [
     "CONSTRAINT_FORMATS",
@@ -84,6 +85,7 @@ __all__ = [
     "Constraints",
     "FilePath",
     "PointTable",
+    "Reading",
     "constraints_text",
     "labels_csv",
     "labels_file",
@@ -102,20 +104,7 @@ def read_instance(
     data_path: FilePath,
     k: int | None = None,
     constraints_path: FilePath | None = None,
-    *,
-    constraints_format: str | None = None,
-    one_based: bool = False,
-    index_column: str | None = None,
-    drop: Sequence[str] = (),
-    weight_column: str | None = None,
-    separator: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    table: str | None = None,
-    missing: str | None = None,
-    standardize: bool = False,
-    known_classes: str | None = None,
-    as_points: bool = False,
+    **reading: Unpack[ReadingArguments],
 ) -> Instance:
     """Read an instance from its files: `Instance.from_files`, which states the parameters.
 
@@ -124,21 +113,4 @@ def read_instance(
     InstanceError, ParameterError
         As there.
     """
-    return Instance.from_files(
-        data_path,
-        k,
-        constraints_path,
-        constraints_format=constraints_format,
-        one_based=one_based,
-        index_column=index_column,
-        drop=drop,
-        weight_column=weight_column,
-        separator=separator,
-        decimal=decimal,
-        encoding=encoding,
-        table=table,
-        missing=missing,
-        standardize=standardize,
-        known_classes=known_classes,
-        as_points=as_points,
-    )
+    return Instance.from_files(data_path, k, constraints_path, **reading)

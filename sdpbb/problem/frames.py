@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.integers import inexact_entries, inexact_integer_message
 from sdpbb.problem.missing import CORRECTION
 from sdpbb.problem.table import (
@@ -22,6 +21,7 @@ from sdpbb.problem.table import (
     hint_at_similar,
     quoted,
 )
+from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.values import is_missing
 
 _FEATURES = (

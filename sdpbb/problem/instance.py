@@ -24,7 +24,6 @@ from sdpbb.problem.checks import (
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.constraint_forms import ConstraintForms, check_rows
 from sdpbb.problem.coordinates import centred
-from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import is_frame
 from sdpbb.problem.from_files import FromFiles, FromFrame, FromPoints
 from sdpbb.problem.known_classes import KnownClasses
@@ -144,7 +143,9 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
 
     def __post_init__(self, known_classes: Any) -> None:
         if is_frame(self.points):
-            table = table_in_memory(self.points, Reading(as_points=self.as_points), self.weights)
+            table = table_in_memory(
+                self.points, {"as_points": self.as_points, "weights": self.weights}
+            )
             _set(self, "points", table.points)
             _set(self, "weights", table.weights)
             if self.origin.names_nothing:

@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import InstanceError, InstanceNote, ParameterError, warn_caller
+from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.table import PointTable, quoted
 from sdpbb.problem.textfile import shown
 from sdpbb.runtime.values import counted
-
-MISSING = ("drop-rows", "mean", "median")
-"""What can be done about missing values."""
 
 REMEDY = (
     "numbers, or a treatment of missing values (--missing drop-rows, mean or median; missing= in "
@@ -32,15 +29,6 @@ CORRECTION = (
 
 SHOWN = 10
 """Number of rows and columns that messages name."""
-
-
-def check_missing(missing: object) -> None:
-    """Raise the ParameterError if this is nothing to be done about missing values."""
-    if missing is not None and missing not in MISSING:
-        raise ParameterError(
-            f"missing = {missing!r}: expected {', '.join(map(repr, MISSING))}, or None, which "
-            "makes them an error"
-        )
 
 
 def completed(

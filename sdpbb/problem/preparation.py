@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,13 +19,13 @@ from sdpbb.problem.checks import (
     checked_weights,
 )
 from sdpbb.problem.files.labels import read_classes
-from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import is_frame, table_of_frame
 from sdpbb.problem.missing import completed
 from sdpbb.problem.origin import dominant_column
 from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.table import PointTable, check_weight_column, quoted
 from sdpbb.problem.textfile import shown
+from sdpbb.runtime.reading import Reading, TableArguments
 
 STANDARDIZED = (
     "columns are standardized to mean zero and variance one: costs and distances are in these "
@@ -34,28 +34,31 @@ STANDARDIZED = (
 """What a preparation says of standardized columns."""
 
 
-def table_in_memory(
-    points: Any, reading: Reading, weights: ArrayLike | None = None, known_classes: Any = None
-) -> PointTable:
-    """Return points in memory, all of them finite, as a reading says.
+def table_in_memory(points: Any, arguments: Mapping[str, Any] | None = None) -> PointTable:
+    """Return points in memory, all of them finite, read as arguments by keyword say.
 
     Parameters
     ----------
     points : a data frame, or what NumPy makes an array (n, d) of
-    weights : (n,) of the points, where the reading has no column of them; a series goes by its
-        index (`sdpbb.problem.row_values`)
-    known_classes : (n,) of the points, or the column or the file that holds them; a series goes by
-        its index, and may lack rows
+    arguments : those of reading (`sdpbb.runtime.reading.TableArguments`), and weights (n,) of the
+        points, where no column holds them; others say nothing here. known_classes are (n,), or the
+        column or the file that holds them. A series goes by its index
+        (`sdpbb.problem.row_values`), and one of classes may lack rows
 
     Raises
     ------
     InstanceError
         For the first value that is no finite number; see `sdpbb.problem.frames.table_of_frame`, and
         `sdpbb.problem.missing.completed`.
+    ParameterError
+        For a value that one of the arguments cannot have.
     """
+    arguments = arguments or {}
+    asked = {name: arguments[name] for name in TableArguments.__annotations__ if name in arguments}
+    weights, known_classes = arguments.get("weights"), asked.pop("known_classes", None)
     if isinstance(known_classes, (str, os.PathLike)):
-        reading = replace(reading, known_classes=os.fspath(known_classes))
-        known_classes = None
+        asked["known_classes"], known_classes = os.fspath(known_classes), None
+    reading = Reading(**asked)
     if weights is not None and reading.weight_column is not None:
         raise InstanceError(
             f"weights: given together with weight_column = {reading.weight_column!r}; expected "
@@ -90,7 +93,7 @@ def prepared(
     Parameters
     ----------
     where : what messages begin with
-    weights, known_classes : as for `table_in_memory`
+    weights, known_classes : (n,) of the rows, where the reading names neither
 
     Raises
     ------

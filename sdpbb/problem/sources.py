@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.checks import (
@@ -28,6 +29,30 @@ from sdpbb.problem.size_limits import OF_ONE_K, checked_sizes
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import naming_file
 from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.reading import Reading, TableArguments
+
+
+class FrameArguments(TableArguments, total=False):
+    """Keywords of `Instance.from_frame`, which states them, but must_link and cannot_link."""
+
+    soft_must_link: Iterable[Any] | None
+    soft_cannot_link: Iterable[Any] | None
+    cluster_constraints: Iterable[ClusterConstraint] | None
+    min_size: int | None
+    max_size: int | None
+    sizes: Iterable[int] | None
+    min_weight: float | None
+    max_weight: float | None
+    weights: ArrayLike | None
+    name: str
+
+
+class InstanceArguments(FrameArguments, total=False):
+    """Keywords that make an `Instance` of points, besides k; see `Instance.from_frame`."""
+
+    must_link: Iterable[Any] | None
+    cannot_link: Iterable[Any] | None
+
 
 PAIRS = ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link")
 
@@ -36,10 +61,7 @@ def stated_in_file(
     table: PointTable,
     k: int | None,
     constraints: FilePath | None,
-    *,
-    constraints_format: str | None = None,
-    one_based: bool = False,
-    encoding: str | None = None,
+    reading: Reading,
     data: FilePath = "",
     of_several_k: bool = False,
 ) -> dict[str, Any]:
@@ -74,22 +96,24 @@ def stated_in_file(
     with in_file():
         points = checked_points(table.points)
     if constraints is None:
-        check_no_constraints_options(constraints_format, one_based)
+        check_no_constraints_options(reading)
         stated = Constraints()
     else:
         names = table.all_names
         stated = read_constraints(
             constraints,
             table.n_data_rows,
-            constraints_format,
-            one_based=one_based,
+            reading.constraints_format,
+            one_based=reading.one_based,
             row_names=None if names is None else tuple(map(str, names)),
-            encoding=encoding,
+            encoding=reading.encoding,
         )
         if table.kept_rows is not None:
             stated = KeptRows(table).constraints(stated, shown_path(constraints))
     origin = table.origin(
-        first_row=int(one_based), constraints_path=str(constraints or ""), data_path=str(data)
+        first_row=int(reading.one_based),
+        constraints_path=str(constraints or ""),
+        data_path=str(data),
     )
     with in_file():
         weights = checked_weights(table.weights, points)
@@ -116,17 +140,18 @@ def stated_in_file(
     }
 
 
-def stated_in_memory(table: PointTable, k: int, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def arguments_of(table: PointTable, k: int, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of an `Instance` of a table, whose constraints are by names of rows.
 
-    arguments : by keyword, besides those of reading points; see `Instance.from_frame`
+    arguments : by keyword (`InstanceArguments`); those of reading are left out
 
     Raises
     ------
     InstanceError
         As `stated_by_names`.
     """
-    others = dict(arguments)
+    of_reading = (*TableArguments.__annotations__, "weights")
+    others = {name: value for name, value in arguments.items() if name not in of_reading}
     pairs = {name: others.pop(name, None) for name in PAIRS}
     stated = stated_by_names(table, pairs, others.pop("cluster_constraints", None))
     return {**of_table(table), "k": k, "origin": table.origin(), **stated, **others}

@@ -3,70 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypedDict
-
-from numpy.typing import ArrayLike
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem.cluster_constraints import ClusterConstraint
-from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.preparation import table_in_memory
-from sdpbb.problem.sources import stated_in_memory
+from sdpbb.problem.sources import InstanceArguments, arguments_of
 from sdpbb.problem.table import PointTable
-from sdpbb.runtime.declaration import did_you_mean
+from sdpbb.runtime.declaration import check_names
 
 _FIRST = "expected points (n, d), a data frame, or an sdpbb.Instance"
-
-
-class InstanceArguments(TypedDict, total=False):
-    """Keywords that make an `Instance` of points, besides k; see `Instance.from_frame`."""
-
-    must_link: Iterable[Any] | None
-    cannot_link: Iterable[Any] | None
-    soft_must_link: Iterable[Any] | None
-    soft_cannot_link: Iterable[Any] | None
-    cluster_constraints: Iterable[ClusterConstraint] | None
-    min_size: int | None
-    max_size: int | None
-    sizes: Iterable[int] | None
-    min_weight: float | None
-    max_weight: float | None
-    weights: ArrayLike | None
-    index_column: str | None
-    drop: Sequence[str]
-    weight_column: str | None
-    missing: str | None
-    standardize: bool
-    known_classes: Any
-    as_points: bool
-    name: str
-
-
-READING = (
-    "index_column",
-    "drop",
-    "weight_column",
-    "missing",
-    "standardize",
-    "as_points",
-    "weights",
-    "known_classes",
-)
-"""Keywords that say how points are read; the others state k and constraints."""
-
-
-def check_names(arguments: Iterable[str], known: Iterable[str], function: str) -> None:
-    """Raise the TypeError for the first argument by keyword that a function does not know.
-
-    The message has the one that is most like it.
-    """
-    expected = [*known]
-    for name in arguments:
-        if name not in expected:
-            hint = did_you_mean(name, expected, f"help(sdpbb.{function})")
-            raise TypeError(f"{function}() has no argument {name!r}; {hint}")
 
 
 def instance_of(
@@ -119,7 +66,7 @@ def stated_instance(given: Any, k: int | None, arguments: Mapping[str, Any]) -> 
 
 
 def stated_table(given: Any, arguments: Mapping[str, Any]) -> PointTable:
-    """Return points in memory, read as the keywords among these say that do (`READING`).
+    """Return points in memory, read as the keywords among these say that do.
 
     Raises
     ------
@@ -133,9 +80,7 @@ def stated_table(given: Any, arguments: Mapping[str, Any]) -> PointTable:
         raise InstanceError(
             f"instance = {path!r}: {_FIRST}, as sdpbb.read_instance makes one of files"
         )
-    asked = {name: value for name, value in arguments.items() if name in READING}
-    weights, known_classes = asked.pop("weights", None), asked.pop("known_classes", None)
-    return table_in_memory(given, Reading(**asked), weights, known_classes)
+    return table_in_memory(given, arguments)
 
 
 def instance_of_table(table: PointTable, k: int, arguments: Mapping[str, Any]) -> Instance:
@@ -146,5 +91,4 @@ def instance_of_table(table: PointTable, k: int, arguments: Mapping[str, Any]) -
     InstanceError
         On k and the constraints.
     """
-    others = {name: value for name, value in arguments.items() if name not in READING}
-    return Instance(**stated_in_memory(table, k, others))
+    return Instance(**arguments_of(table, k, arguments))

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TextIO
 from unicodedata import category
 
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import InstanceError
 from sdpbb.runtime.files import FilePath, name_problem, shown_path
+from sdpbb.runtime.reading import check_encoding
 
 # What NumPy's reader takes for a number, so that both readings of a file agree. No part of it can
 # match the same digits in two ways: thousands of them would take seconds.
@@ -67,21 +68,6 @@ def open_text(path: FilePath, encoding: str | None = None) -> Iterator[TextIO]:
         raise InstanceError(f"{name}: is a damaged gzip file ({error})") from None
     except OSError as error:
         raise InstanceError(f"{name}: cannot be read ({error.strerror or error})") from None
-
-
-def check_encoding(encoding: str | None) -> None:
-    """Raise the ParameterError if there is no such encoding of text; None is UTF-8."""
-    if encoding is None:
-        return
-    try:
-        is_text = bool(codecs.lookup(encoding).name) and isinstance("".encode(encoding), bytes)
-    except (LookupError, TypeError, ValueError):
-        is_text = False
-    if not is_text:
-        raise ParameterError(
-            f"encoding = {encoding!r}: expected one that Python knows, such as utf-8, utf-16, "
-            "latin-1 or cp1252 (of Excel)"
-        )
 
 
 def encoding_beside(path: FilePath, encoding: str | None) -> str | None:

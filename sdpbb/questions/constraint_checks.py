@@ -7,7 +7,8 @@ from typing import Any, Unpack
 
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance
-from sdpbb.problem.stated import InstanceArguments, instance_of
+from sdpbb.problem.sources import InstanceArguments
+from sdpbb.problem.stated import instance_of
 from sdpbb.run.certificates.writer import CertificateOrder
 from sdpbb.run.checks import check_certifiable
 from sdpbb.run.explanation import check

@@ -21,7 +21,7 @@ from heuristics.sizes.search import SizedSearch
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
-from sdpbb.problem.stated import InstanceArguments
+from sdpbb.problem.sources import InstanceArguments
 from sdpbb.run.kernels import WarmUp
 from sdpbb.runtime.executors.executor import TaskExecutor
 from sdpbb.runtime.executors.memory import free_mebibytes

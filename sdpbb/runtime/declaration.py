@@ -76,7 +76,7 @@ def parameter(
     reason : why the default and the domain are what they are
     ge, gt, le, lt : bounds of a number: >=, >, <=, <
     infinite : whether a number may be inf
-    unit : of a number, for messages ("seconds > 0"); of a text or an object, a description of it
+    unit : of a number, for messages ("seconds > 0"); of other values, a description of them
     largest : largest absolute value of an integer: larger ones do not fit where it is stored
     """
     domain = Domain(ge, gt, le, lt, infinite, unit, largest)
@@ -211,7 +211,7 @@ class Domain:
         if kind is bool:
             return "True or False"
         if get_origin(kind) is Literal:
-            return f"one of {', '.join(get_args(kind))}"
+            return self.unit or f"one of {', '.join(get_args(kind))}"
         if get_origin(kind) is tuple:
             return self.unit or f"a tuple of {'integers' if _item(kind) is int else 'texts'}"
         return self.unit or ("a text" if kind is str else f"a {_class_of(kind).__name__}")
@@ -424,6 +424,18 @@ def did_you_mean(name: str, known: Iterable[str], listed_by: str = "") -> str:
     if listed_by and len(known) > MOST_LISTED:
         return f"expected one of {', '.join(known[:MOST_LISTED])}, ...; see {listed_by}"
     return f"expected {', '.join(known)}"
+
+
+def check_names(arguments: Iterable[str], known: Iterable[str], function: str) -> None:
+    """Raise the TypeError for the first argument by keyword that a function does not know.
+
+    The message has the one that is most like it.
+    """
+    expected = [*known]
+    for name in arguments:
+        if name not in expected:
+            hint = did_you_mean(name, expected, f"help(sdpbb.{function})")
+            raise TypeError(f"{function}() has no argument {name!r}; {hint}")
 
 
 def as_number(value: object) -> float | None:

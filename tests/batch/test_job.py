@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from sdpbb.errors import ParameterError
-from sdpbb.questions.batch.job import KEYS, LONGEST_NAME, Job, ReadingOptions
+from sdpbb.questions.batch.job import KEYS, LONGEST_NAME, Job
 from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
 from sdpbb.runtime.declaration import Parameters, declared_values
+from sdpbb.runtime.reading import Reading
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def test_parameters_that_no_key_states_are_those_given(job):
 
 def test_every_parameter_of_the_engine_is_a_key_but_those_of_processes():
     own = {"data", "name", "k", "constraints", *SHORT_NAMES}
-    engine = KEYS.keys() - own - {field.name for field in fields(ReadingOptions)}
+    engine = KEYS.keys() - own - {field.name for field in fields(Reading)}
     paths = {
         declaration.path
         for declaration, value in declared_values(SolverParameters())

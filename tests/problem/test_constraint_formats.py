@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.app.cli.options import ConstraintsFileFormat
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 from sdpbb.problem import (
     MaximumOverlap,
@@ -30,6 +29,7 @@ from sdpbb.problem.formats import (
     read_constraints,
     write_constraints,
 )
+from sdpbb.runtime.reading import ConstraintsFileFormat
 from tests.problem.bad_constraints import BAD_CCCG, BAD_MATRICES, BAD_PCCC, TOLD_NOT
 from tests.problem.bad_files import BAD_CONSTRAINTS
 
@@ -164,7 +164,7 @@ def test_lines_that_are_read_together_say_what_each_of_them_does(
             except InstanceError as error:
                 found.append(str(error))
             else:
-                lines = (read.must_link_lines.tolist(), read.cannot_link_lines.tolist())
+                lines = (read.lines["must_link"].tolist(), read.lines["cannot_link"].tolist())
                 text = constraints_text(read, "pc-sos-sdp")
                 found.append((lines, text))
     assert found[0] == found[1]
@@ -302,8 +302,8 @@ def test_a_matrix_may_state_a_pair_on_either_side(tmp_path):
     read = read_constraints(path, 4)
     assert read.must_link.tolist() == [[0, 3], [1, 2]]
     assert read.cannot_link.tolist() == [[0, 1], [1, 3]]
-    assert read.must_link_lines.tolist() == [2, 5]
-    assert read.cannot_link_lines.tolist() == [3, 6]
+    assert read.lines["must_link"].tolist() == [2, 5]
+    assert read.lines["cannot_link"].tolist() == [3, 6]
 
 
 @pytest.mark.filterwarnings("ignore:.*has no constraints")

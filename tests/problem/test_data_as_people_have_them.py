@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from sdpbb.errors import BackendUnavailable, InstanceError, InstanceNote, ParameterError
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
-from sdpbb.problem.missing import MISSING
 from sdpbb.problem.origin import Scaling, standardization
+from sdpbb.runtime.declaration import own_declarations
+from sdpbb.runtime.reading import Reading
 
 EXPECTED = [[1.5, 2.0], [3.0, 4.25], [-5.0, 60.0]]
 COMMA = "x,y\n1.5,2\n3,4.25\n-5,6e1\n"
@@ -579,7 +580,7 @@ def test_names_of_rows_may_hold_anything(tmp_path, content):
     assert read.soft_cannot_link.weights.tolist() == [0.5]
 
 
-@pytest.mark.parametrize("missing", MISSING)
+@pytest.mark.parametrize("missing", own_declarations(Reading)["missing"].choices)
 def test_complete_data_are_left_as_they_are(tmp_path, missing):
     assert read_points(file(tmp_path, COMMA), missing=missing).points.tolist() == EXPECTED
 

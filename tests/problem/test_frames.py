@@ -3,9 +3,9 @@ import pytest
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, MaximumSize, Origin
-from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import is_frame, numbered, table_of_frame
 from sdpbb.problem.table import PointTable
+from sdpbb.runtime.reading import Reading
 
 
 def called(*names) -> PointTable:

@@ -1,7 +1,6 @@
 """Points that are not what they look like, and messages that say so."""
 
 import dataclasses
-import inspect
 import warnings
 
 import numpy as np
@@ -14,7 +13,9 @@ from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.errors import InstanceError
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.textfile import shown
-from sdpbb.questions.batch.job import ReadingOptions
+from sdpbb.questions.batch.job import KEYS
+from sdpbb.runtime.declaration import own_declarations
+from sdpbb.runtime.reading import Reading, ReadingArguments
 from tests.examples import examples
 
 LINE = np.array([[0.0], [1.0], [5.0], [7.0]])
@@ -136,7 +137,11 @@ def test_labels_of_noise_are_noted():
 
 def test_reading_has_one_name_for_each_thing():
     """The command line, Python and manifests state how data are read by the same words."""
-    in_python = {*inspect.signature(sdpbb.Instance.from_files).parameters} - {"data"}
+    declared = {*own_declarations(Reading)}
+    assert {*ReadingArguments.__annotations__} == declared
     on_the_command_line = {field.name for field in dataclasses.fields(InstanceOptions)}
-    in_manifests = {*ReadingOptions.__dataclass_fields__, "k", "constraints"}
-    assert in_python == on_the_command_line == in_manifests
+    assert on_the_command_line - {"k", "constraints"} == declared
+    assert declared < KEYS.keys()
+    for function in (sdpbb.read_instance, sdpbb.Instance.from_files):
+        with pytest.raises(TypeError, match="has no argument 'separater'; did you mean separator"):
+            function("a.csv", separater=",")

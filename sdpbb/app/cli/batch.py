@@ -17,7 +17,9 @@ from sdpbb.app.cli.help import command
 from sdpbb.app.cli.outputs import JsonOutput
 from sdpbb.app.cli.streams import ForgivingStream
 from sdpbb.questions.batch.coordinator import BatchParameters
+from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.interruption import finish_on_signal
+from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.version import installed_version
 
 if TYPE_CHECKING:
@@ -42,8 +44,7 @@ Manifest = Annotated[
         "MANIFEST",
         help="The instances: TOML with [defaults] and a table [[instance]] for each, or CSV with "
         "a heading. Keys: data, constraints (paths or patterns, relative to MANIFEST), name, k, "
-        "constraints_format, one_based, index_column, drop, weight_column, separator, decimal, "
-        "encoding, table, missing, standardize, known_classes, as_points, and any parameter that "
+        f"{', '.join(own_declarations(Reading))}, and any parameter that "
         "'sdpbb parameters' prints: gap, time_limit, sdp.solver.",
     ),
 ]

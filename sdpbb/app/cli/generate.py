@@ -9,10 +9,10 @@ from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import constraint_counts, reading_files
-from sdpbb.app.cli.options import ConstraintsFileFormat
 from sdpbb.app.cli.outputs import Outputs
 from sdpbb.errors import ParameterError
 from sdpbb.runtime.files import shown_path
+from sdpbb.runtime.reading import ConstraintsFileFormat
 from sdpbb.runtime.values import counted
 from sdpbb.runtime.version import installed_version
 

@@ -12,6 +12,11 @@ from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import of_option
 from sdpbb.app.cli.streams import say
 from sdpbb.errors import InstanceError, InstanceNote, InstanceWarning, ParameterError
+from sdpbb.runtime.declaration import own_declarations
+from sdpbb.runtime.reading import Reading
+
+READING = tuple(own_declarations(Reading))
+"""Names of the options of reading."""
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,27 +96,30 @@ def constraint_counts(constraints: Instance | Constraints) -> dict[str, int]:
 
 
 @options.grouped
-class InstanceOptions:
-    """Options on the files of an instance besides its data."""
+class InstanceFiles:
+    """Number of clusters, and the file of constraints."""
 
     k: options.Clusters = None
     constraints: options.Constraints = None
-    constraints_format: options.ConstraintsFormat = None
-    one_based: options.OneBased = False
-    index_column: options.IndexColumn = None
-    drop: options.Drop = None
-    weight_column: options.WeightColumn = None
-    separator: options.Separator = None
-    decimal: options.Decimal = None
-    encoding: options.Encoding = None
-    table: options.Table = None
-    missing: options.Missing = None
-    standardize: options.Standardize = False
-    known_classes: options.KnownClasses = None
-    as_points: options.AsPoints = False
+
+
+@options.declared_options(Reading, *READING, with_defaults=False, with_negatives=False)
+class InstanceOptions(InstanceFiles):
+    """Options on the files of an instance besides its data."""
 
     # Whether the instance is for several k, for which no sizes can be listed.
     of_several_k = False
+
+    @property
+    def reading(self) -> Reading:
+        """The options of reading the files.
+
+        Raises
+        ------
+        ParameterError
+            If the value of one is outside of its domain.
+        """
+        return Reading.of(options.given(**{name: getattr(self, name) for name in READING}))
 
     def read(self, data: str, quiet: bool = False) -> Instance:
         """The instance.
@@ -130,25 +138,13 @@ class InstanceOptions:
         InstanceError, ParameterError, BackendUnavailable
             As `instance`.
         """
-        from sdpbb.problem.formats import read_points
+        from sdpbb.problem.files.points import read_table
 
-        if self.standardize and not quiet:
+        reading = self.reading
+        if reading.standardize and not quiet:
             say("note: columns are standardized: costs and distances are in these units")
         with reading_files(quiet):
-            return read_points(
-                data,
-                index_column=self.index_column,
-                drop=self.drop or (),
-                weight_column=self.weight_column,
-                separator=self.separator,
-                decimal=self.decimal,
-                encoding=self.encoding,
-                table=self.table,
-                missing=self.missing,
-                standardize=self.standardize,
-                known_classes=self.known_classes,
-                as_points=self.as_points,
-            )
+            return read_table(data, reading)
 
     def read_labels(
         self,
@@ -165,7 +161,8 @@ class InstanceOptions:
         from sdpbb.problem.formats import read_labels
 
         with reading_files(quiet):
-            return read_labels(path, n_points, column, origin=origin, encoding=self.encoding)
+            encoding = self.reading.encoding
+            return read_labels(path, n_points, column, origin=origin, encoding=encoding)
 
     def instance(self, data: str, points: PointTable, quiet: bool = False) -> Instance:
         """The instance of points that were read; quiet as for `read`.
@@ -184,14 +181,7 @@ class InstanceOptions:
         try:
             with reading_files(quiet):
                 return Instance.from_table(
-                    points,
-                    self.k,
-                    self.constraints,
-                    constraints_format=self.constraints_format,
-                    one_based=self.one_based,
-                    encoding=self.encoding,
-                    data=data,
-                    of_several_k=self.of_several_k,
+                    points, self.k, self.constraints, self.reading, data, self.of_several_k
                 )
         except InstanceError as error:
             if self.k is None or not str(error).startswith("k = "):

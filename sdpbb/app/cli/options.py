@@ -13,7 +13,6 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
-    Literal,
     TypeVar,
     dataclass_transform,
     get_args,
@@ -23,12 +22,26 @@ from typing import (
 from cyclopts import Parameter
 
 from sdpbb.errors import ParameterError
-from sdpbb.runtime.declaration import Declaration, Parameters, declarations
+from sdpbb.runtime.declaration import Declaration, Parameters, declarations, own_declarations
+from sdpbb.runtime.reading import Reading
 
 if TYPE_CHECKING:
     from cyclopts import Token
 
-METAVARS = {"gap": "G", "dask": "ADDRESS", "grace": "S", "time_limit": "S", "memory_limit": "MIB"}
+METAVARS = {
+    "gap": "G",
+    "dask": "ADDRESS",
+    "grace": "S",
+    "time_limit": "S",
+    "memory_limit": "MIB",
+    "index_column": "NAME",
+    "drop": "NAME",
+    "weight_column": "NAME",
+    "separator": "CHAR",
+    "encoding": "NAME",
+    "table": "NAME",
+    "known_classes": "FILE|COLUMN",
+}
 """Placeholders for the values of options; N for others."""
 
 Absent = Annotated[str | None, Parameter(parse=False)]
@@ -107,6 +120,7 @@ def declared_options(
     *names: str,
     short_names: Mapping[str, str] = MappingProxyType({}),
     with_defaults: bool = True,
+    with_negatives: bool = True,
 ) -> Callable[[type[T]], type[T]]:
     """Return a decorator that gives a subclass of `StatedOptions` an option for each parameter.
 
@@ -116,6 +130,7 @@ def declared_options(
     names : of parameters
     short_names : paths of the parameters that have other names here
     with_defaults : whether help texts state the defaults
+    with_negatives : whether there is an option --no-NAME for each parameter that is true or false
     """
     known = {declaration.path: declaration for declaration in declarations(kind)}
 
@@ -123,8 +138,10 @@ def declared_options(
         own: dict[str, Any] = {}
         for name in names:
             declaration = known[short_names.get(name, name)]
+            is_list = declaration.kinds == (tuple[str, ...],)
             own[name] = Annotated[
-                declaration.annotation | None, _declared(name, declaration, with_defaults)
+                (list[str] if is_list else declaration.annotation) | None,
+                _declared(name, declaration, with_defaults, with_negatives),
             ]
             setattr(options, name, None)
         options.__annotations__ = own
@@ -154,7 +171,9 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _declared(name: str, declaration: Declaration, with_default: bool) -> Parameter:
+def _declared(
+    name: str, declaration: Declaration, with_default: bool, with_negative: bool = True
+) -> Parameter:
     """Return the annotation of the option of a parameter."""
     default: str | None = None
     if name == "workers":
@@ -165,8 +184,11 @@ def _declared(name: str, declaration: Declaration, with_default: bool) -> Parame
         word = name.replace("_", "-")
         default = word if declaration.default else f"no-{word}"
         shown = default if with_default else None
-        return flag(negative=f"--no-{word}", help=declaration.help, default=shown)
+        negative = f"--no-{word}" if with_negative else None
+        return flag(negative=negative, help=declaration.help, default=shown)
     metavar = METAVARS.get(name, "N")
+    if tuple[str, ...] in declaration.kinds:
+        return repeated(metavar=metavar, help=f"{declaration.help} May be repeated.")
     return option(metavar=metavar, help=declaration.help, default=default if with_default else None)
 
 
@@ -203,88 +225,8 @@ Data = Annotated[
         "(.gz).",
     ),
 ]
-IndexColumn = Annotated[
-    str | None,
-    option(
-        metavar="NAME",
-        help="Column of DATA with the names of the rows, for messages and constraints.",
-    ),
-]
-WeightColumn = Annotated[
-    str | None,
-    option(
-        metavar="NAME",
-        help="Column of DATA with positive weights of the points: minimise the weighted sum of "
-        "squares.",
-    ),
-]
-Drop = Annotated[
-    list[str] | None,
-    repeated(
-        metavar="NAME",
-        help="Ignore this column of DATA, such as a class. May be repeated. Without a heading, "
-        "columns are called 1, 2, ...",
-    ),
-]
-Separator = Annotated[
-    str | None,
-    option(
-        metavar="CHAR",
-        help="Field separator of CSV: a character, or comma, semicolon, tab, bar.",
-        default="as stated in DATA",
-    ),
-]
-Decimal = Annotated[
-    Literal[".", ","] | None,
-    option(help="Decimal separator in CSV.", default="as stated in DATA"),
-]
 Encoding = Annotated[
-    str | None,
-    option(
-        metavar="NAME",
-        help="Encoding of text files without a byte order mark, such as cp1252 (Excel), latin-1 "
-        "or utf-16.",
-        default="utf-8",
-    ),
-]
-Table = Annotated[
-    str | None,
-    option(
-        metavar="NAME",
-        help="Sheet of an Excel file, or array of an .npz file.",
-        default="the first sheet with cells, the only table",
-    ),
-]
-Missing = Annotated[
-    Literal["drop-rows", "mean", "median"] | None,
-    option(
-        help="Missing values: drop the rows, or fill in the mean or median of the column. "
-        "Otherwise they are an error.",
-        default="refuse them",
-    ),
-]
-Standardize = Annotated[
-    bool,
-    flag(
-        "--standardize",
-        help="Scale columns to mean zero and variance one. Costs are in scaled units, centers in "
-        "the units of DATA.",
-    ),
-]
-KnownClasses = Annotated[
-    str | None,
-    option(
-        metavar="FILE|COLUMN",
-        help="Known classes of the rows, in a file or a column of DATA; -1 or empty where unknown. "
-        "Rows of the same class share a cluster, rows of different classes do not.",
-    ),
-]
-AsPoints = Annotated[
-    bool,
-    flag(
-        "--as-points",
-        help="Cluster the rows of DATA even if it looks like a matrix of distances.",
-    ),
+    str | None, _declared("encoding", own_declarations(Reading)["encoding"], with_default=False)
 ]
 LabelsColumn = Annotated[
     str | None,
@@ -309,19 +251,6 @@ Constraints = Annotated[
     ),
 ]
 
-ConstraintsFileFormat = Literal["pc-sos-sdp", "cccg", "pccc", "matrix", "csv"]
-"""Formats of files of constraints: the names of `CONSTRAINT_FORMATS`."""
-
-ConstraintsFormat = Annotated[
-    ConstraintsFileFormat | None,
-    option(
-        default="detected",
-        help="The format of FILE: lines 'ML i j'; lines 'i j 1' and 'i j -1'; JSON with lists ml, "
-        "cl, sml, scl; a matrix of 1, -1 and 0; or CSV (Excel, ...) with a heading i,j,value or "
-        "type,i,j[,weight].",
-    ),
-]
-OneBased = Annotated[bool, flag("--one-based", help="Rows in FILE count from 1, not 0.")]
 Seed = Annotated[int, option(metavar="N", help="Seed of the random choices.")]
 ParametersFile = Annotated[
     str | None,

@@ -140,12 +140,12 @@ def _hint(reason: str, inputs: InstanceOptions) -> str:
     if reason.startswith("is about other points"):
         return AS_FOR_THE_RUN
     if reason.startswith("is about other weights of points"):
-        return "" if inputs.weight_column else " (--weight-column as for the run)"
+        return "" if inputs.reading.weight_column else " (--weight-column as for the run)"
     absent = [
         option
         for option, value in (
             ("--constraints", inputs.constraints),
-            ("--known-classes", inputs.known_classes),
+            ("--known-classes", inputs.reading.known_classes),
         )
         if value is None
     ]

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError, SdpbbError, warn_caller
 from sdpbb.problem import Instance
 from sdpbb.problem.checks import check_exact, checked_pairs
-from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import (
     check_numbers,
     columns_of,
@@ -24,6 +23,7 @@ from sdpbb.problem.frames import (
 from sdpbb.problem.known_classes import KnownClasses, is_unknown
 from sdpbb.problem.sources import PAIRS
 from sdpbb.run.report import stopped_by
+from sdpbb.runtime.reading import Reading
 from sdpbb.search.result import Result
 
 # Constraints that the message on an infeasible instance names.
@@ -192,7 +192,7 @@ def pairs_of_rows(
     """
     pairs: dict[str, Any] = {"must_link": must_link, "cannot_link": cannot_link}
     if is_frame(X):
-        table = table_of_frame(X, Reading(index_column))
+        table = table_of_frame(X, Reading(index_column=index_column))
         pairs = {name: numbered(given, table, name) for name, given in pairs.items()}
     must, cannot = (checked_pairs(given, n, name) for name, given in pairs.items())
     return must, cannot

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
-from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.files.separated import (
     FirstLine,
     fields_of,
@@ -27,6 +26,7 @@ from sdpbb.problem.missing import CORRECTION
 from sdpbb.problem.table import PointTable, check_columns, checked_names, without_columns
 from sdpbb.problem.textfile import is_integer, is_missing_word, is_number, shown, without_comment
 from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.reading import Reading
 
 MISSING_FIRST_LINE = "; is the line n d k missing?"
 
@@ -150,7 +150,7 @@ def layout_of(path: FilePath, file: TextIO, reading: Reading) -> FileLayout:
     InstanceError
         If the first line states none, or none of those that are chosen.
     """
-    first = first_line(path, file, reading.separator, "points")
+    first = first_line(path, file, reading.delimiter, "points")
     where = f"{shown_path(path)}:{first.number}"
     if first.separator is None:
         if reading.left_out:

@@ -18,6 +18,7 @@ from sdpbb.problem.files.records import is_table
 from sdpbb.problem.files.rows import Rows, warn_of_one_based
 from sdpbb.problem.textfile import encoding_beside, open_text, shown, without_comment
 from sdpbb.runtime.files import FilePath, shown_path, write_atomically
+from sdpbb.runtime.reading import OF_CONSTRAINTS, Reading
 
 CONSTRAINT_FORMATS: dict[str, ConstraintFormat] = {
     one.name: one
@@ -96,10 +97,10 @@ def check_format(constraints_format: str) -> None:
         )
 
 
-def check_no_constraints_options(constraints_format: str | None, one_based: bool) -> None:
+def check_no_constraints_options(reading: Reading) -> None:
     """Raise the ParameterError if options say how to read a file where there is none."""
-    for name, value in (("constraints_format", constraints_format), ("one_based", one_based)):
-        if value:
+    for name in OF_CONSTRAINTS:
+        if value := getattr(reading, name):
             raise ParameterError(f"{name} = {value}: expected a file of constraints with it")
 
 

@@ -24,8 +24,16 @@ def _no_pairs() -> NDArray[np.intp]:
     return np.empty((0, 2), np.intp)
 
 
-def _no_lines() -> NDArray[np.intp]:
-    return np.empty(0, np.intp)
+PAIRS = {"ML": "must_link", "CL": "cannot_link", "SML": "soft_must_link", "SCL": "soft_cannot_link"}
+"""Kinds of pairs: the keyword of each, and the argument of an `Instance` that has them."""
+
+DISTANCES = {"must_link": "min_separation", "cannot_link": "max_diameter"}
+"""Distances that amount to pairs of a kind."""
+
+ON_CLUSTERS = ("cluster_constraints", "min_size", "max_size", "sizes", "min_weight", "max_weight")
+"""Constraints and limits on single clusters, as an `Instance` has them."""
+
+_KINDS = {keyword: kind for kind, keyword in enumerate(PAIRS)}
 
 
 @dataclass(frozen=True)
@@ -42,14 +50,9 @@ class Constraints:
     min_size, max_size, sizes : limits on the numbers of points of clusters, as an `Instance` has
         them, or None; a line MAXSIZE that is read is one of the cluster_constraints
     min_weight, max_weight : limits on the weights of clusters, > 0, or None
-    must_link_lines, cannot_link_lines, soft_must_link_lines, soft_cannot_link_lines : (p,) the line
-        of each pair, from 1, or with keys its position in the list, from 0; empty if not from a
-        file
-    max_diameter_line, min_separation_line : the lines of the distances, from 1
-    cluster_lines : of the cluster_constraints, from 1; empty if not from a file
-    limit_lines : of the limits that lines state, by the names that they have here, from 1
-    keys : what the lists of must-links and of cannot-links are called, in a file that has such
-        lists, those of soft ones with an "s" before that; "" elsewhere
+    lines : by the names that constraints have here, the line of each, from 1, or with keys the
+        position of a pair in its list, from 0; what is not from a file has none
+    keys : by the same names, what the lists of pairs are called in a file that has such lists
     """
 
     must_link: NDArray[np.intp] = field(default_factory=_no_pairs)
@@ -59,20 +62,13 @@ class Constraints:
     soft_must_link: SoftPairs = field(default_factory=SoftPairs)
     soft_cannot_link: SoftPairs = field(default_factory=SoftPairs)
     cluster_constraints: tuple[ClusterConstraint, ...] = ()
-    must_link_lines: NDArray[np.intp] = field(default_factory=_no_lines)
-    cannot_link_lines: NDArray[np.intp] = field(default_factory=_no_lines)
-    max_diameter_line: int = 0
-    min_separation_line: int = 0
-    keys: tuple[str, str] = ("", "")
     min_size: int | None = None
     max_size: int | None = None
     sizes: tuple[int, ...] | None = None
     min_weight: float | None = None
     max_weight: float | None = None
-    soft_must_link_lines: NDArray[np.intp] = field(default_factory=_no_lines)
-    soft_cannot_link_lines: NDArray[np.intp] = field(default_factory=_no_lines)
-    cluster_lines: tuple[int, ...] = ()
-    limit_lines: Mapping[str, int] = field(default_factory=dict)
+    lines: Mapping[str, Any] = field(default_factory=dict)
+    keys: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def all_pairs(self) -> list[NDArray[np.intp]]:
@@ -83,12 +79,12 @@ class Constraints:
     @property
     def are_none(self) -> bool:
         """True if nothing at all is constrained."""
-        others = (
-            *(self.max_diameter, self.min_separation),
-            *(self.min_size, self.max_size, self.sizes, self.min_weight, self.max_weight),
-        )
-        has_pairs = any(map(len, self.all_pairs))
-        return not has_pairs and not self.cluster_constraints and others == (None,) * len(others)
+        return not any(map(self.holds, (*PAIRS.values(), *DISTANCES.values(), *ON_CLUSTERS)))
+
+    def holds(self, name: str) -> bool:
+        """Return whether there is a constraint of a name that is one here."""
+        value = getattr(self, name)
+        return value is not None and (isinstance(value, (int, float)) or len(value) > 0)
 
     def arguments(self, points: NDArray[np.float64], origin: Origin) -> dict[str, Any]:
         """Return the arguments of an `Instance` of these points that state the constraints.
@@ -103,15 +99,7 @@ class Constraints:
         InstanceError
             If a distance amounts to too many pairs.
         """
-        must = _KindOfPairs.of(
-            self.must_link, self.must_link_lines, self.soft_must_link, self.soft_must_link_lines
-        )
-        cannot = _KindOfPairs.of(
-            self.cannot_link,
-            self.cannot_link_lines,
-            self.soft_cannot_link,
-            self.soft_cannot_link_lines,
-        )
+        must, cannot = _KindOfPairs.of(self, "must_link"), _KindOfPairs.of(self, "cannot_link")
         must_link, cannot_link = must.hard, cannot.hard
         far, near = None, None
         try:
@@ -128,32 +116,50 @@ class Constraints:
             "cannot_link": cannot_link,
             "soft_must_link": must.soft,
             "soft_cannot_link": cannot.soft,
-            "cluster_constraints": self.cluster_constraints,
-            "min_size": self.min_size,
-            "max_size": self.max_size,
-            "sizes": self.sizes,
-            "min_weight": self.min_weight,
-            "max_weight": self.max_weight,
+            **{name: getattr(self, name) for name in ON_CLUSTERS},
             "origin": replace(
                 origin,
-                must_link=_pair_lines(
-                    must.hard, must.hard_lines, near, self.min_separation_line, self.keys[0]
+                must_link=self._places("must_link", must.hard, must.hard_lines, near),
+                cannot_link=self._places("cannot_link", cannot.hard, cannot.hard_lines, far),
+                soft_must_link=self._places("soft_must_link", must.soft.pairs, must.soft_lines),
+                soft_cannot_link=self._places(
+                    "soft_cannot_link", cannot.soft.pairs, cannot.soft_lines
                 ),
-                cannot_link=_pair_lines(
-                    cannot.hard, cannot.hard_lines, far, self.max_diameter_line, self.keys[1]
-                ),
-                soft_must_link=must.soft_places(self.keys[0]),
-                soft_cannot_link=cannot.soft_places(self.keys[1]),
                 on_clusters=self._lines_on_clusters(),
             ),
         }
 
+    def _places(
+        self,
+        argument: str,
+        pairs: NDArray[np.intp],
+        lines: NDArray[np.intp],
+        derived: NDArray[np.intp] | None = None,
+    ) -> PairLines:
+        """Return where pairs (p, 2) and derived pairs (q, 2) are stated.
+
+        A distance in one line amounts to the derived ones.
+        """
+        key = self.keys.get(argument, "")
+        # None of those that are not from a file is stated anywhere.
+        stated = np.sort(pairs, axis=1)[: len(lines)]
+        if derived is None:
+            return PairLines(stated, lines, len(stated), key)
+        line = self.lines.get(DISTANCES[argument], 0)
+        # There may be millions, and 32 bits hold every row number and line.
+        all_pairs = np.concatenate([stated, derived], dtype=np.int32, casting="same_kind")
+        all_lines = np.concatenate([lines, np.full(len(derived), line)], dtype=np.int32)
+        return PairLines(all_pairs, all_lines, len(stated), key)
+
     def _lines_on_clusters(self) -> tuple[StatedLine, ...]:
         """Return where constraints and limits on clusters are stated."""
-        constraints = zip(self.cluster_constraints, self.cluster_lines, strict=False)
+        argument, *limits = ON_CLUSTERS
+        lines = self.lines.get(argument, ())
+        constraints = zip(self.cluster_constraints, lines, strict=False)
+        stated = [name for name in limits if name in self.lines]
         return (
-            *(StatedLine("cluster_constraints", each, line) for each, line in constraints),
-            *(StatedLine(at, getattr(self, at), line) for at, line in self.limit_lines.items()),
+            *(StatedLine(argument, each, line) for each, line in constraints),
+            *(StatedLine(name, getattr(self, name), self.lines[name]) for name in stated),
         )
 
 
@@ -169,13 +175,11 @@ class _KindOfPairs(NamedTuple):
     soft_lines: NDArray[np.intp]
 
     @classmethod
-    def of(
-        cls,
-        hard: NDArray[np.intp],
-        hard_lines: NDArray[np.intp],
-        soft: SoftPairs,
-        soft_lines: NDArray[np.intp],
-    ) -> _KindOfPairs:
+    def of(cls, stated: Constraints, argument: str) -> _KindOfPairs:
+        hard, soft = getattr(stated, argument), getattr(stated, f"soft_{argument}")
+        none = np.empty(0, np.intp)
+        hard_lines = stated.lines.get(argument, none)
+        soft_lines = stated.lines.get(f"soft_{argument}", none)
         pairs, weights = soft.pairs, soft.weights
         endless, kept = weights == np.inf, ~np.isin(weights, (0.0, np.inf))
         lines = soft_lines[kept[: len(soft_lines)]]
@@ -187,57 +191,55 @@ class _KindOfPairs(NamedTuple):
                 hard_lines = np.concatenate([hard_lines, soft_lines[endless]])
         return cls(hard, hard_lines, SoftPairs(pairs[kept], weights[kept]), lines)
 
-    def soft_places(self, key: str) -> PairLines:
-        """Return where the soft ones are stated."""
-        return _pair_lines(self.soft.pairs, self.soft_lines, None, 0, f"s{key}" if key else "")
-
 
 @dataclass(frozen=True)
 class StatedPairs:
-    """Pairs of one kind, as they are read: i, j, i, j, ..., weights where they have them, lines."""
+    """Pairs as they are read, one table: kind, i and j, weight, line.
 
+    Kinds are the positions of keywords in `PAIRS`; hard pairs have any weight.
+    """
+
+    kinds: array[int] = field(default_factory=lambda: array("b"))
     numbers: array[int] = field(default_factory=lambda: array("q"))
     weights: array[float] = field(default_factory=lambda: array("d"))
     lines: array[int] = field(default_factory=lambda: array("q"))
 
-    def add(self, pair: tuple[int, int], weight: float, line: int) -> None:
+    def add(self, keyword: str, pair: tuple[int, int], weight: float, line: int) -> None:
+        self.kinds.append(_KINDS[keyword])
         self.numbers.extend(pair)
         self.weights.append(weight)
         self.lines.append(line)
 
-    @property
-    def pairs(self) -> NDArray[np.intp]:
-        return np.array(self.numbers, np.intp).reshape(-1, 2)
+    def add_lines(
+        self,
+        keywords: Sequence[str],
+        pairs: NDArray[np.intp] | None,
+        weights: NDArray[np.float64],
+        start: int,
+    ) -> bool:
+        """Add the pairs of lines, the first one of this number.
 
-    @property
-    def line_numbers(self) -> NDArray[np.intp]:
-        return np.array(self.lines, np.intp)
+        False, and nothing is added, if a keyword is none of pairs, or there are no pairs (p, 2).
+        """
+        if pairs is None or not _KINDS.keys() >= set(keywords):
+            return False
+        self.kinds.extend(map(_KINDS.__getitem__, keywords))
+        self.numbers.frombytes(pairs.astype(np.int64).tobytes())
+        self.weights.frombytes(weights.tobytes())
+        self.lines.extend(range(start, start + len(pairs)))
+        return True
 
-    @property
-    def soft_pairs(self) -> SoftPairs:
-        return SoftPairs(self.pairs, np.array(self.weights))
-
-
-def add_plain_lines(
-    stated: Mapping[str, StatedPairs],
-    kinds: Sequence[str],
-    pairs: NDArray[np.intp] | None,
-    weights: NDArray[np.float64],
-    start: int,
-) -> bool:
-    """Add the pairs of lines, the first one of this number, to those of their kinds.
-
-    False, and nothing is added, if there is no such kind, or no pairs (p, 2).
-    """
-    if pairs is None or not stated.keys() >= set(kinds):
-        return False
-    kind_of, lines = np.array(kinds), np.arange(start, start + len(pairs))
-    for kind, known in stated.items():
-        mine = kind_of == kind
-        known.numbers.frombytes(pairs[mine].astype(np.int64).tobytes())
-        known.weights.frombytes(weights[mine].tobytes())
-        known.lines.frombytes(lines[mine].astype(np.int64).tobytes())
-    return True
+    def constraints(self, lines: Mapping[str, Any] | None = None, **others: Any) -> Constraints:
+        """Return these pairs, with other constraints and their lines."""
+        pairs = np.array(self.numbers, np.intp).reshape(-1, 2)
+        kinds, weights, numbers = map(np.array, (self.kinds, self.weights, self.lines))
+        of_kind = {argument: kinds == kind for kind, argument in enumerate(PAIRS.values())}
+        lines = {name: numbers[mine] for name, mine in of_kind.items()} | dict(lines or {})
+        stated: dict[str, Any] = {
+            name: SoftPairs(pairs[mine], weights[mine]) if name[:4] == "soft" else pairs[mine]
+            for name, mine in of_kind.items()
+        }
+        return Constraints(**stated, **others, lines=lines)
 
 
 @dataclass(frozen=True)
@@ -273,43 +275,11 @@ def check_pairs_only(constraints: Constraints, file_format: str, *, soft: bool) 
 
     soft : whether it can state soft constraints
     """
-    too_much: Sequence[tuple[str, bool]] = [
-        ("max_diameter", constraints.max_diameter is not None),
-        ("min_separation", constraints.min_separation is not None),
-        ("cluster_constraints", bool(constraints.cluster_constraints)),
-        ("min_size", constraints.min_size is not None),
-        ("max_size", constraints.max_size is not None),
-        ("sizes", constraints.sizes is not None),
-        ("min_weight", constraints.min_weight is not None),
-        ("max_weight", constraints.max_weight is not None),
-        ("soft_must_link", not soft and len(constraints.soft_must_link) > 0),
-        ("soft_cannot_link", not soft and len(constraints.soft_cannot_link) > 0),
-    ]
-    for name, is_there in too_much:
-        if is_there:
+    too_much = ("max_diameter", "min_separation", *ON_CLUSTERS)
+    for name in too_much if soft else (*too_much, "soft_must_link", "soft_cannot_link"):
+        if constraints.holds(name):
             pairs = "pairs, hard and soft" if soft else "must-links and cannot-links"
             raise InstanceError(
                 f"{name}: the format {file_format} cannot hold it; expected only {pairs}, or "
                 "another format"
             )
-
-
-def _pair_lines(
-    pairs: NDArray[np.intp],
-    lines: NDArray[np.intp],
-    derived: NDArray[np.intp] | None,
-    line: int,
-    key: str,
-) -> PairLines:
-    """Return where pairs (p, 2) and derived pairs (q, 2) are stated.
-
-    A distance in one line amounts to the derived ones.
-    """
-    # None of those that are not from a file is stated anywhere.
-    stated = np.sort(pairs, axis=1)[: len(lines)]
-    if derived is None:
-        return PairLines(stated, lines, len(stated), key)
-    # There may be millions, and 32 bits hold every row number and line.
-    all_pairs = np.concatenate([stated, derived], dtype=np.int32, casting="same_kind")
-    all_lines = np.concatenate([lines, np.full(len(derived), line)], dtype=np.int32)
-    return PairLines(all_pairs, all_lines, len(stated), key)

@@ -14,14 +14,13 @@ from sdpbb.problem.files.constraints import (
     ConstraintFormat,
     Constraints,
     StatedPairs,
-    add_plain_lines,
     check_pairs_only,
 )
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import chunks, columns, is_number, open_text, shown, without_comment
 from sdpbb.runtime.files import FilePath, shown_path
 
-_LINKS = ("1", "-1")
+_LINKS = {"1": "ML", "-1": "CL"}
 
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
@@ -31,29 +30,24 @@ def begins(fields: Sequence[str], rows: Rows) -> bool:
 
 def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
     """Return the constraints of a file, as `read_constraints` does."""
-    stated = {link: StatedPairs() for link in _LINKS}
+    stated = StatedPairs()
     with open_text(path, encoding) as file:
         for start, chunk in chunks(file):
             if not _read_plain(start, chunk, rows, stated):
                 _read_any(path, start, chunk, rows, stated)
-    must_link, cannot_link = stated.values()
-    return Constraints(
-        must_link.pairs,
-        cannot_link.pairs,
-        must_link_lines=must_link.line_numbers,
-        cannot_link_lines=cannot_link.line_numbers,
-    )
+    return stated.constraints()
 
 
-def _read_plain(start: int, chunk: list[str], rows: Rows, stated: dict[str, StatedPairs]) -> bool:
+def _read_plain(start: int, chunk: list[str], rows: Rows, stated: StatedPairs) -> bool:
     """Add the pairs of lines, all of them, if they hold nothing else; return whether they do."""
     first, second, links = columns(chunk, 3)
     pairs = rows.pairs(first, second)
-    return add_plain_lines(stated, links, pairs, np.ones(len(links)), start)
+    keywords = [_LINKS.get(link, link) for link in links]
+    return stated.add_lines(keywords, pairs, np.ones(len(links)), start)
 
 
 def _read_any(
-    path: FilePath, start: int, chunk: list[str], rows: Rows, stated: dict[str, StatedPairs]
+    path: FilePath, start: int, chunk: list[str], rows: Rows, stated: StatedPairs
 ) -> None:
     """Add the pairs of lines one by one, or raise the InstanceError for the first one at fault."""
     for number, text in enumerate(chunk, start):
@@ -61,9 +55,9 @@ def _read_any(
         if not fields:
             continue
         pair = rows.pair(fields[0], fields[1]) if len(fields) == 3 else None
-        if pair is None or fields[2] not in stated:
+        if pair is None or fields[2] not in _LINKS:
             raise _wrong(f"{shown_path(path)}:{number}", fields, rows)
-        stated[fields[2]].add(pair, 1.0, number)
+        stated.add(_LINKS[fields[2]], pair, 1.0, number)
 
 
 def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:

@@ -70,7 +70,7 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
     if not records.rows:
         return Constraints()
     columns, start = _columns(records)
-    stated = {keyword: StatedPairs() for keyword in ("ML", "CL", "SML", "SCL")}
+    stated = StatedPairs()
     for record in range(start, len(records.rows)):
         fields = records.rows[record]
         says = f"{records.where(record)}: {shown(','.join(fields))}"
@@ -84,18 +84,8 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
         weight = _weight(fields, columns, kind, says)
         if weight is not None and kind in ("ML", "CL"):
             kind = f"S{kind}"
-        stated[kind].add(pair, 1.0 if weight is None else weight, records.lines[record])
-    must_link, cannot_link, *soft = stated.values()
-    return Constraints(
-        must_link.pairs,
-        cannot_link.pairs,
-        soft_must_link=soft[0].soft_pairs,
-        soft_cannot_link=soft[1].soft_pairs,
-        must_link_lines=must_link.line_numbers,
-        cannot_link_lines=cannot_link.line_numbers,
-        soft_must_link_lines=soft[0].line_numbers,
-        soft_cannot_link_lines=soft[1].line_numbers,
-    )
+        stated.add(kind, pair, 1.0 if weight is None else weight, records.lines[record])
+    return stated.constraints()
 
 
 def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:

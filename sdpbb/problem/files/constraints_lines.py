@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -23,10 +23,10 @@ from sdpbb.problem.cluster_constraints import (
 )
 from sdpbb.problem.files import constraints_csv
 from sdpbb.problem.files.constraints import (
+    PAIRS,
     ConstraintFormat,
     Constraints,
     StatedPairs,
-    add_plain_lines,
 )
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import (
@@ -122,17 +122,6 @@ _FORMS = {
     "MAXWEIGHT": ("w", "a finite weight w > 0"),
 }
 
-# Stated once at most.
-_ONCE = ("GAMMA", "DELTA", "MINSIZE", "MAXSIZE", "SIZES", "MINWEIGHT", "MAXWEIGHT")
-
-# Those that limit sizes and weights, by name; MAXSIZE is a constraint on clusters.
-_LIMITS = {
-    "MINSIZE": "min_size",
-    "SIZES": "sizes",
-    "MINWEIGHT": "min_weight",
-    "MAXWEIGHT": "max_weight",
-}
-
 # A name in quotes, in which two of them stand for one; or what has no blanks; or a comment.
 _FIELD = re.compile(r'"((?:[^"]|"")*)"(?=\s|$|#)|(#.*|[^\s#]+)|(\s+)')
 
@@ -165,20 +154,17 @@ class _Line(NamedTuple):
 
 @dataclass(frozen=True)
 class _Stated:
-    """Constraints that have been read: pairs, distances, those on clusters and limits.
+    """Constraints that have been read: pairs, those on clusters, distances and limits.
 
-    cluster_lines : the lines of those on clusters
+    values, lines : distances and limits, by the names that `Constraints` has for them; their lines,
+        and those of the others
     first_lines : of the keywords that are stated once at most, the line that has them
     """
 
-    pairs: dict[str, StatedPairs] = field(
-        default_factory=lambda: {keyword: StatedPairs() for keyword in ("ML", "CL", "SML", "SCL")}
-    )
-    distances: dict[str, float] = field(default_factory=dict)
+    pairs: StatedPairs = field(default_factory=StatedPairs)
     on_clusters: list[ClusterConstraint] = field(default_factory=list)
-    cluster_lines: list[int] = field(default_factory=list)
-    sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    weights: dict[str, float] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    lines: dict[str, Any] = field(default_factory=lambda: {"cluster_constraints": []})
     first_lines: dict[str, int] = field(default_factory=dict)
 
 
@@ -191,46 +177,28 @@ def begins(fields: Sequence[str], rows: Rows) -> bool:
 def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
     """Return the constraints of a file, as `read_constraints` does."""
     stated = _Stated()
-    pairs, distances, first_lines = stated.pairs, stated.distances, stated.first_lines
+    pairs = stated.pairs
     with open_text(path, encoding) as file:
         for start, chunk in chunks(file):
             if not (
                 _read_pairs(start, chunk, rows, pairs) or _read_soft(start, chunk, rows, pairs)
             ):
                 _read_any(path, start, chunk, rows, stated)
-    return Constraints(
-        pairs["ML"].pairs,
-        pairs["CL"].pairs,
-        distances.get("GAMMA"),
-        distances.get("DELTA"),
-        pairs["SML"].soft_pairs,
-        pairs["SCL"].soft_pairs,
-        tuple(stated.on_clusters),
-        pairs["ML"].line_numbers,
-        pairs["CL"].line_numbers,
-        first_lines.get("GAMMA", 0),
-        first_lines.get("DELTA", 0),
-        min_size=stated.sizes.get("MINSIZE", (None,))[0],
-        sizes=stated.sizes.get("SIZES"),
-        min_weight=stated.weights.get("MINWEIGHT"),
-        max_weight=stated.weights.get("MAXWEIGHT"),
-        soft_must_link_lines=pairs["SML"].line_numbers,
-        soft_cannot_link_lines=pairs["SCL"].line_numbers,
-        cluster_lines=tuple(stated.cluster_lines),
-        limit_lines={_LIMITS[at]: line for at, line in first_lines.items() if at in _LIMITS},
+    return pairs.constraints(
+        stated.lines, cluster_constraints=tuple(stated.on_clusters), **stated.values
     )
 
 
-def _read_pairs(start: int, chunk: list[str], rows: Rows, pairs: dict[str, StatedPairs]) -> bool:
+def _read_pairs(start: int, chunk: list[str], rows: Rows, pairs: StatedPairs) -> bool:
     """Add the pairs of lines without weights, if they hold nothing else; return whether they do."""
     keywords, first, second = columns(chunk, 3)
-    if not pairs.keys() >= set(keywords):
+    if not PAIRS.keys() >= set(keywords):
         keywords = list(map(str.upper, keywords))
     found = rows.pairs(first, second)
-    return add_plain_lines(pairs, keywords, found, np.ones(len(keywords)), start)
+    return pairs.add_lines(keywords, found, np.ones(len(keywords)), start)
 
 
-def _read_soft(start: int, chunk: list[str], rows: Rows, pairs: dict[str, StatedPairs]) -> bool:
+def _read_soft(start: int, chunk: list[str], rows: Rows, pairs: StatedPairs) -> bool:
     """Add the pairs of lines with weights, if they hold nothing else; return whether they do."""
     keywords, first, second, fields = columns(chunk, 4)
     if not {"SML", "SCL"}.issuperset(keywords) or not all(map(is_number, fields)):
@@ -238,7 +206,7 @@ def _read_soft(start: int, chunk: list[str], rows: Rows, pairs: dict[str, Stated
     weights = np.array(list(map(float, fields)))
     if not (weights >= 0).all():
         return False
-    return add_plain_lines(pairs, keywords, rows.pairs(first, second), weights, start)
+    return pairs.add_lines(keywords, rows.pairs(first, second), weights, start)
 
 
 def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: _Stated) -> None:
@@ -252,20 +220,17 @@ def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: 
         if keyword in _forms():
             fields[0] = keyword
         line = _Line(path, number, fields)
-        if keyword in _ONCE:
+        if keyword in _ONCE or keyword == "MAXSIZE":
             _check_first(line, stated.first_lines)
-        if keyword in stated.pairs:
+        if keyword in PAIRS:
             weight = _weight(line, rows)
-            stated.pairs[keyword].add(_pair(line, rows), weight, number)
-        elif keyword in ("GAMMA", "DELTA"):
-            stated.distances[keyword] = _distance(line, rows)
-        elif keyword in ("MINSIZE", "SIZES"):
-            stated.sizes[keyword] = _sizes(line, rows)
-        elif keyword in ("MINWEIGHT", "MAXWEIGHT"):
-            stated.weights[keyword] = _limit_on_weight(line, rows)
+            stated.pairs.add(keyword, _pair(line, rows), weight, number)
+        elif keyword in _ONCE:
+            name, read_value = _ONCE[keyword]
+            stated.values[name], stated.lines[name] = read_value(line, rows), number
         elif keyword in cluster_lines:
             stated.on_clusters.append(_on_clusters(line, cluster_lines[keyword], rows))
-            stated.cluster_lines.append(number)
+            stated.lines["cluster_constraints"].append(number)
         else:
             raise _unknown(line)
 
@@ -409,23 +374,23 @@ def _weight(line: _Line, rows: Rows) -> float:
 
 
 def _sizes(line: _Line, rows: Rows) -> tuple[int, ...]:
-    """Return the numbers of a line of sizes: one, or as many as there are clusters."""
     fields = line.fields[1:]
-    is_one = line.fields[0] == "MINSIZE"
-    if not fields or (is_one and len(fields) > 1) or not all(map(is_integer, fields)):
+    if not fields or not all(map(is_integer, fields)) or min(map(int, fields)) < 1:
         raise line.wrong(rows)
-    sizes = tuple(map(int, fields))
-    if min(sizes) < 1:
-        raise line.wrong(rows)
-    return sizes
+    return tuple(map(int, fields))
 
 
-def _limit_on_weight(line: _Line, rows: Rows) -> float:
-    if len(line.fields) == 2 and is_number(line.fields[1]):
-        weight = float(line.fields[1])
-        if math.isfinite(weight) and weight > 0:
-            return weight
-    raise line.wrong(rows)
+def _size(line: _Line, rows: Rows) -> int:
+    if len(line.fields) != 2:
+        raise line.wrong(rows)
+    return _sizes(line, rows)[0]
+
+
+def _positive(line: _Line, rows: Rows) -> float:
+    number = _distance(line, rows)
+    if number == 0:
+        raise line.wrong(rows)
+    return number
 
 
 def _distance(line: _Line, rows: Rows) -> float:
@@ -434,6 +399,18 @@ def _distance(line: _Line, rows: Rows) -> float:
         if math.isfinite(distance) and distance >= 0:
             return distance
     raise line.wrong(rows)
+
+
+# Stated once at most, as MAXSIZE is, a constraint on clusters: the names that `Constraints` has for
+# them, and what reads a line.
+_ONCE: dict[str, tuple[str, Callable[[_Line, Rows], Any]]] = {
+    "GAMMA": ("max_diameter", _distance),
+    "DELTA": ("min_separation", _distance),
+    "MINSIZE": ("min_size", _size),
+    "SIZES": ("sizes", _sizes),
+    "MINWEIGHT": ("min_weight", _positive),
+    "MAXWEIGHT": ("max_weight", _positive),
+}
 
 
 FORMAT = ConstraintFormat(

@@ -61,8 +61,7 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
     return Constraints(
         pairs[is_ml],
         pairs[~is_ml],
-        must_link_lines=lines[is_ml],
-        cannot_link_lines=lines[~is_ml],
+        lines={"must_link": lines[is_ml], "cannot_link": lines[~is_ml]},
     )
 
 

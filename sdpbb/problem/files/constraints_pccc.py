@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
-from sdpbb.problem.files.constraints import ConstraintFormat, Constraints, check_pairs_only
+from sdpbb.problem.files.constraints import (
+    PAIRS,
+    ConstraintFormat,
+    Constraints,
+    check_pairs_only,
+)
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import CHUNK, open_text, shown
 from sdpbb.runtime.files import FilePath, shown_path
@@ -40,16 +45,15 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
         key: SoftPairs(pairs[key], _weights(lists, key, len(pairs[key]), name))
         for key in ("sml", "scl")
     }
+    by_argument = dict(zip(PAIRS.values(), _PAIRS, strict=True))
+    lines = {argument: np.arange(len(pairs[key])) for argument, key in by_argument.items()}
     return Constraints(
         pairs["ml"],
         pairs["cl"],
         soft_must_link=soft["sml"],
         soft_cannot_link=soft["scl"],
-        must_link_lines=np.arange(len(pairs["ml"])),
-        cannot_link_lines=np.arange(len(pairs["cl"])),
-        keys=("ml", "cl"),
-        soft_must_link_lines=np.arange(len(pairs["sml"])),
-        soft_cannot_link_lines=np.arange(len(pairs["scl"])),
+        lines=lines,
+        keys=by_argument,
     )
 
 

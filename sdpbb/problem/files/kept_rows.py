@@ -44,15 +44,14 @@ class KeptRows:
             For the first one on a row that is left out.
         """
 
-        def place(lines: NDArray[np.intp], key: str) -> Place:
+        def place(argument: str) -> Place:
+            lines, key = stated.lines.get(argument, ()), stated.keys.get(argument)
             return lambda at: f"{path}: {key}[{lines[at]}]" if key else f"{path}:{lines[at]}"
 
-        must_link = place(stated.must_link_lines, stated.keys[0])
-        cannot_link = place(stated.cannot_link_lines, stated.keys[1])
         return replace(
             stated,
-            must_link=self.pairs(stated.must_link, must_link),
-            cannot_link=self.pairs(stated.cannot_link, cannot_link),
+            must_link=self.pairs(stated.must_link, place("must_link")),
+            cannot_link=self.pairs(stated.cannot_link, place("cannot_link")),
             soft_must_link=self._soft(stated.soft_must_link, path),
             soft_cannot_link=self._soft(stated.soft_cannot_link, path),
             cluster_constraints=self.on_clusters(stated.cluster_constraints, f"{path}: "),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,11 @@ from sdpbb.problem.files import (
 )
 from sdpbb.problem.files.columns import notes_on
 from sdpbb.problem.files.long_reading import reading_file
-from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.preparation import prepared
 from sdpbb.problem.table import TABLES, PointTable
 from sdpbb.problem.textfile import CHUNK, file_suffix
 from sdpbb.runtime.files import FilePath, replacement, shown_path
+from sdpbb.runtime.reading import PointsArguments, Reading
 
 PointReader = Callable[[FilePath, Reading], PointTable]
 """Of a path and the options of reading it: see `read_points`. Missing values may be nan."""
@@ -37,38 +38,11 @@ POINT_READERS: dict[str, PointReader] = {
 _OF_TEXT = ("separator", "decimal", "encoding")
 
 
-def read_points(
-    path: FilePath,
-    *,
-    index_column: str | None = None,
-    drop: Sequence[str] = (),
-    weight_column: str | None = None,
-    separator: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    table: str | None = None,
-    missing: str | None = None,
-    standardize: bool = False,
-    known_classes: str | None = None,
-    as_points: bool = False,
-) -> PointTable:
+def read_points(path: FilePath, **reading: Unpack[PointsArguments]) -> PointTable:
     """Read a file of points; the format is told by the suffix and the first lines.
 
-    Parameters
-    ----------
-    index_column : the column that names the rows
-    drop : columns that are no features, such as a class
-    weight_column : the column that holds the weights of the points, positive numbers
-    separator, decimal, encoding : how text is written, where the file does not tell: a character or
-        one of the words comma, semicolon, tab, bar and blank; "." or ","; a name such as "cp1252"
-    table : the sheet of a workbook, or the array of an `.npz` file; None for the first one, or the
-        only table among the arrays
-    missing : what is done about missing values: "drop-rows" leaves out the rows that lack one,
-        "mean" and "median" fill in those of the column's other values; None refuses them
-    standardize : whether columns are scaled to mean zero and variance one
-    known_classes : a file of known classes of the rows, or the column that holds them, if there is
-        no such file
-    as_points : whether a square symmetric table with a zero diagonal holds points
+    reading : options by keyword: those of `sdpbb.problem.formats.Reading` but constraints_format
+        and one_based
 
     Columns are chosen of files that name them; those of CSV without a heading are called 1, 2, ...
 
@@ -90,29 +64,21 @@ def read_points(
     InstanceNote
         What was taken for granted: an index, a sheet, rows that are left out.
     """
-    reading = Reading(
-        index_column,
-        drop,
-        weight_column,
-        separator,
-        decimal,
-        encoding,
-        table,
-        missing,
-        standardize,
-        known_classes,
-        as_points,
-    )
+    return read_table(path, Reading.of(reading, PointsArguments.__annotations__, "read_points"))
+
+
+def read_table(path: FilePath, reading: Reading) -> PointTable:
+    """Read a file of points as `read_points` does."""
     suffix, where = file_suffix(path), f"{shown_path(path)}: "
     _check_options(path, suffix, reading)
     with reading_file(path):
         found = POINT_READERS.get(suffix, points_text.read)(path, reading)
-        if weight_column is not None and not found.feature_names:
+        if reading.weight_column is not None and not found.feature_names:
             raise InstanceError(
                 f"weight_column: the columns of {shown_path(path)} have no names; expected "
                 f"{TABLES} with it"
             )
-        for note in notes_on(found, weight_column):
+        for note in notes_on(found, reading.weight_column):
             warn_caller(f"{where}{note}", InstanceNote)
         return prepared(found, reading, where)
 

@@ -14,11 +14,11 @@ from typing import Any, TextIO
 
 from sdpbb.errors import BackendUnavailable, InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.files.points_text import read_opened
-from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import check_file, errors_as_one_line, shown
 from sdpbb.runtime.extras import install_command
 from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.values import is_missing
 
 SUFFIXES = (".xlsx", ".xlsm")

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from sdpbb.problem.checks import as_points
 from sdpbb.problem.files.long_reading import check_memory
-from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.table import PointTable, without_columns
 from sdpbb.problem.textfile import errors_as_one_line, naming_file
 from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.reading import Reading
 
 # What NumPy raises when it reads a header, which is a Python literal.
 HEADER_ERRORS = (

@@ -17,10 +17,10 @@ from sdpbb.problem.files.points_npy import (
     points_of_array,
     read_header,
 )
-from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import errors_as_one_line, shown
 from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.reading import Reading
 
 _ERRORS = (*HEADER_ERRORS, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 

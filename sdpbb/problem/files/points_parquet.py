@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from sdpbb.errors import BackendUnavailable, InstanceNote, warn_caller
-from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import table_of_frame
 from sdpbb.problem.table import PointTable, check_columns
 from sdpbb.problem.textfile import (
@@ -18,6 +17,7 @@ from sdpbb.problem.textfile import (
 )
 from sdpbb.runtime.extras import install_command
 from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.values import is_missing
 
 FEATHER = (".feather", ".arrow", ".ipc")
@@ -45,7 +45,7 @@ def read(path: FilePath, reading: Reading) -> PointTable:
     with naming_file(path):
         by = index.pop() if names_rows else reading.index_column
         found = table_of_frame(
-            table, replace(reading, index_column=by, drop=[*reading.drop, *index])
+            table, replace(reading, index_column=by, drop=(*reading.drop, *index))
         )
         return replace(found, row_names=found.shown_names)
 

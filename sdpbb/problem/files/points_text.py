@@ -24,13 +24,13 @@ from sdpbb.problem.files.columns import (
     index_names,
     layout_of,
 )
-from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.files.separated import decimal_of, is_comma_number, number_hint, number_in
 from sdpbb.problem.integers import inexact_integer, inexact_integer_message, may_be_inexact
 from sdpbb.problem.missing import REMEDY
 from sdpbb.problem.table import PointTable, check_weight_column
 from sdpbb.problem.textfile import is_missing_word, open_text, shown
 from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.values import counted
 
 Opened = Callable[[], AbstractContextManager[TextIO]]

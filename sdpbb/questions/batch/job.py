@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from sdpbb.errors import ParameterError
-from sdpbb.problem.files.constraint_formats import check_format
-from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.textfile import shown
 from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
 from sdpbb.runtime.declaration import (
@@ -24,6 +22,7 @@ from sdpbb.runtime.declaration import (
     parameter,
     wrong,
 )
+from sdpbb.runtime.reading import Reading
 
 LONGEST_NAME = 200
 """Bytes of a job's name, which also names a file."""
@@ -32,48 +31,6 @@ NOT_OF_JOBS = ("workers", "dask", "mpi")
 """Parameters that say who does the work: of a batch, not of its jobs."""
 
 _PATH = "a text that is not empty"
-
-
-@dataclass(frozen=True)
-class ReadingOptions(Parameters):
-    """Options of reading the files of an instance, as `read_instance` takes them."""
-
-    constraints_format: str | None = parameter(
-        None, "Format of the constraints. None: detected.", unit=_PATH
-    )
-    one_based: bool = parameter(False, "Whether rows count from 1, not 0, in constraints.")
-    index_column: str | None = parameter(
-        None, "Column of the data with the names of the rows.", unit=_PATH
-    )
-    drop: tuple[str, ...] = parameter((), "Columns of the data to ignore.", unit="a list of names")
-    weight_column: str | None = parameter(
-        None, "Column of the data with the weights of the points.", unit=_PATH
-    )
-    separator: str | None = parameter(None, "Field separator of CSV. None: detected.", unit=_PATH)
-    decimal: str | None = parameter(None, "Decimal separator in CSV. None: detected.", unit=_PATH)
-    encoding: str | None = parameter(None, "Encoding of text. None: UTF-8.", unit=_PATH)
-    table: str | None = parameter(None, "Sheet or array with the data.", unit=_PATH)
-    missing: str | None = parameter(
-        None,
-        "Treatment of missing values: drop-rows, mean or median. None: they are an error.",
-        unit=_PATH,
-    )
-    standardize: bool = parameter(False, "Scale columns to mean zero and variance one.")
-    known_classes: str | None = parameter(
-        None, "File or column of the data with known classes of the rows.", unit=_PATH
-    )
-    as_points: bool = parameter(False, "Accept data that look like a matrix of distances.")
-
-    def check_combination(self) -> None:
-        if self.constraints_format is not None:
-            check_format(self.constraints_format)
-        Reading(
-            separator=self.separator,
-            decimal=self.decimal,
-            encoding=self.encoding,
-            missing=self.missing,
-            standardize=self.standardize,
-        )
 
 
 @dataclass(frozen=True)
@@ -94,7 +51,7 @@ class Job(Parameters):
     )
     k: int | None = parameter(None, "Number of clusters. None: as stated in the data file.", ge=1)
     constraints: str | None = parameter(None, "Path of the file of constraints.", unit=_PATH)
-    reading: ReadingOptions = parameter(ReadingOptions, "Options of reading the files.")
+    reading: Reading = parameter(Reading, "Options of reading the files.")
     parameters: SolverParameters = parameter(
         SolverParameters,
         "Parameters of the run.",
@@ -127,11 +84,12 @@ class Job(Parameters):
         """
         left = dict(values)
         own = {name: left.pop(name) for name in _OWN if name in left}
+        declared = own_declarations(Reading)
         reading = {
-            name: left.pop(name) for name in own_declarations(ReadingOptions) if name in left
+            name: declared[name].checked(left.pop(name)) for name in declared if name in left
         }
         asked = (parameters or SolverParameters()).updated(engine_values(left))
-        return cls(**own, reading=ReadingOptions(**reading), parameters=asked)
+        return cls(**own, reading=Reading(**reading), parameters=asked)
 
     def limits(self) -> dict[str, float | int | None]:
         """Return time_limit, node_limit and memory_limit; None for no limit."""
@@ -157,10 +115,11 @@ class Job(Parameters):
         always["sdp_solver"] = self.parameters.sdp.solver
         for name in (*_LIMITS, "gap", "seed", "bounding", SHORT_NAMES["sdp_solver"]):
             changed.pop(name, None)
-        reading = self.reading.to_dict()
-        for name in _YOUNGER:
-            if reading[name] in (None, False):
-                del reading[name]
+        reading = {
+            name: value
+            for name, value in self.reading.to_dict().items()
+            if name in _OLDEST or value not in (None, False)
+        }
         values = {
             "name": self.name,
             "k": self.k,
@@ -179,18 +138,8 @@ class Job(Parameters):
 
 
 _OWN = ("data", "name", "k", "constraints")
-# Options of reading that older digests do not have.
-_YOUNGER = (
-    "weight_column",
-    "separator",
-    "decimal",
-    "encoding",
-    "table",
-    "missing",
-    "standardize",
-    "known_classes",
-    "as_points",
-)
+# Options of reading that all digests have; younger ones only where they are stated.
+_OLDEST = ("constraints_format", "one_based", "index_column", "drop")
 _LIMITS = ("time_limit", "node_limit", "memory_limit")
 
 _ENGINE = {
@@ -200,7 +149,7 @@ _ENGINE = {
 }
 KEYS = {
     **{name: own_declarations(Job)[name] for name in _OWN},
-    **own_declarations(ReadingOptions),
+    **own_declarations(Reading),
     **{name: _ENGINE[name] for name in ("gap", "seed", "bounding")},
     **{name: _ENGINE[path] for name, path in SHORT_NAMES.items()},
     **{name: _ENGINE[name] for name in _LIMITS},

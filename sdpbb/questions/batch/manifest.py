@@ -47,9 +47,7 @@ from sdpbb.questions.batch.job import KEYS, Job, engine_values
 from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
 from sdpbb.runtime.declaration import Declaration, did_you_mean
 from sdpbb.runtime.files import FilePath, shown_path
-
-CONSTRAINTS_KEYS = ("constraints_format", "one_based")
-"""Keys that are only of use where there are constraints."""
+from sdpbb.runtime.reading import OF_CONSTRAINTS
 
 LONGEST_PATH = 4096
 """Letters; no system opens a longer one."""
@@ -178,7 +176,7 @@ def _with_defaults(defaults: Mapping[str, Any], table: Mapping[str, Any]) -> dic
     """
     values = {**defaults, **table}
     without = "constraints" not in values
-    unused = {*CONSTRAINTS_KEYS} - {*table} if without else set()
+    unused = {*OF_CONSTRAINTS} - {*table} if without else set()
     return {key: value for key, value in values.items() if key not in unused}
 
 

@@ -1,0 +1,234 @@
+"""Options of reading the files of an instance, each declared once.
+
+The command line, the keys of manifests and the keywords of Python derive from them. Light: help
+texts need them.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self, TypedDict
+
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.runtime.declaration import Parameters, check_names, own_declarations, parameter, wrong
+
+SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "blank": " ", "\\t": "\t"}
+"""Words for separators, for shells in which the characters are a nuisance."""
+
+ConstraintsFileFormat = Literal["pc-sos-sdp", "cccg", "pccc", "matrix", "csv"]
+"""Formats of files of constraints: the names of `CONSTRAINT_FORMATS`."""
+
+OF_CONSTRAINTS = ("constraints_format", "one_based")
+"""Options that are only of use where there are constraints."""
+
+# Python allows more than is declared: columns of data frames may be called by anything, and formats
+# be added to `CONSTRAINT_FORMATS`. Readers refuse the others.
+_WIDER = ("constraints_format", "index_column", "drop", "weight_column", "known_classes")
+_TEXT = "a text that is not empty"
+_ONE_CHARACTER = (
+    "one character that does not appear in numbers, or one of the words "
+    f"{', '.join(word for word in SEPARATORS if word.isalpha())}"
+)
+
+
+class TableArguments(TypedDict, total=False):
+    """Keywords of reading points in memory; see `Reading`."""
+
+    index_column: str | None
+    drop: Sequence[str]
+    weight_column: str | None
+    missing: str | None
+    standardize: bool
+    known_classes: Any
+    as_points: bool
+
+
+class PointsArguments(TableArguments, total=False):
+    """Keywords of reading a file of points; see `Reading`."""
+
+    separator: str | None
+    decimal: str | None
+    encoding: str | None
+    table: str | None
+
+
+class ReadingArguments(PointsArguments, total=False):
+    """Keywords of reading the files of an instance: all of `Reading`."""
+
+    constraints_format: str | None
+    one_based: bool
+
+
+@dataclass(frozen=True)
+class Reading(Parameters):
+    """Options of reading the files of an instance; None where the files have to tell.
+
+    Raises
+    ------
+    InstanceError
+        If drop is no list.
+    ParameterError
+        For another value that an option cannot have.
+    """
+
+    constraints_format: ConstraintsFileFormat | None = parameter(
+        None,
+        "Format of the constraints: lines 'ML i j'; lines 'i j 1' and 'i j -1'; JSON with lists "
+        "ml, cl, sml, scl; a matrix of 1, -1 and 0; or CSV (Excel, ...) with a heading i,j,value "
+        "or type,i,j[,weight]. Detected if not given.",
+    )
+    one_based: bool = parameter(False, "Rows in the constraints count from 1, not 0.")
+    index_column: str | None = parameter(
+        None,
+        "Column of the data with the names of the rows, for messages and constraints.",
+        unit=_TEXT,
+    )
+    drop: tuple[str, ...] = parameter(
+        (),
+        "Ignore this column of the data, such as a class. Without a heading, columns are called "
+        "1, 2, ...",
+        unit="a list of names",
+    )
+    weight_column: str | None = parameter(
+        None,
+        "Column of the data with positive weights of the points: minimise the weighted sum of "
+        "squares.",
+        unit=_TEXT,
+    )
+    separator: str | None = parameter(
+        None,
+        "Field separator of CSV: a character, or comma, semicolon, tab, bar or blank. Detected if "
+        "not given.",
+        unit=_ONE_CHARACTER,
+    )
+    decimal: Literal[".", ","] | None = parameter(
+        None, "Decimal separator of CSV. Detected if not given.", unit="'.' or ','"
+    )
+    encoding: str | None = parameter(
+        None,
+        "Encoding of text files without a byte order mark, such as cp1252 (Excel), latin-1 or "
+        "utf-16; utf-8 if not given.",
+        unit=_TEXT,
+    )
+    table: str | None = parameter(
+        None,
+        "Sheet of an Excel file, or array of an .npz file; the first sheet with cells, or the only "
+        "table, if not given.",
+        unit=_TEXT,
+    )
+    missing: Literal["drop-rows", "mean", "median"] | None = parameter(
+        None,
+        "Missing values: drop the rows, or fill in the mean or median of the column. They are an "
+        "error if this is not given.",
+        reason="Constraints on rows that are dropped are refused.",
+        unit="'drop-rows', 'mean', 'median'",
+    )
+    standardize: bool = parameter(
+        False,
+        "Scale columns to mean zero and variance one. Costs are in scaled units, centers in the "
+        "units of the data.",
+        reason="Distances (GAMMA, DELTA) and weights of soft constraints are in scaled units, too.",
+    )
+    known_classes: str | None = parameter(
+        None,
+        "Known classes of the rows, in a file or, if there is no such file, a column of the data; "
+        "-1 or empty where unknown. Rows of the same class share a cluster, rows of different "
+        "classes do not.",
+        unit=_TEXT,
+    )
+    as_points: bool = parameter(
+        False,
+        "Cluster the rows of the data even if they look like a matrix of distances.",
+        reason="A square symmetric table with a zero diagonal is refused otherwise.",
+    )
+
+    def __post_init__(self) -> None:
+        for name, declaration in own_declarations(Reading).items():
+            if name not in _WIDER:
+                object.__setattr__(self, name, declaration.checked(getattr(self, name)))
+        character = self.delimiter
+        if character is not None and (
+            len(character) != 1 or character in "\n\r\"'#.+-" or character.isalnum()
+        ):
+            raise wrong("separator", self.separator, _ONE_CHARACTER)
+        check_encoding(self.encoding)
+        if isinstance(self.drop, str):
+            raise InstanceError(f"drop = {self.drop!r}: expected a list of columns")
+
+    @classmethod
+    def of(
+        cls,
+        arguments: Mapping[str, Any],
+        known: Iterable[str] = ReadingArguments.__annotations__,
+        function: str = "Reading",
+    ) -> Self:
+        """Return the options that a function is given by keyword.
+
+        known : names of those that it takes
+
+        Raises
+        ------
+        TypeError
+            If it takes none of a name.
+        InstanceError, ParameterError
+            For a value that an option cannot have.
+        """
+        check_names(arguments, known, function)
+        return cls(**arguments)
+
+    @property
+    def delimiter(self) -> str | None:
+        """The character between the fields of CSV; None where the file has to tell."""
+        return None if self.separator is None else SEPARATORS.get(self.separator, self.separator)
+
+    @property
+    def left_out(self) -> list[tuple[str, str]]:
+        """The columns that are no features, each with the option that names it."""
+        named = [("index_column", self.index_column), ("known_classes", self.class_column)]
+        return [(option, column) for option, column in named if column is not None] + [
+            ("drop", column) for column in self.drop
+        ]
+
+    @property
+    def class_column(self) -> str | None:
+        """The column that holds known classes; None without one."""
+        return None if self.class_file is not None else self.known_classes
+
+    @property
+    def class_file(self) -> str | None:
+        """The file that holds known classes; None without one."""
+        classes = self.known_classes
+        return classes if classes is not None and os.path.exists(classes) else None
+
+
+def _listed(name: str, text: str) -> str:
+    return textwrap.fill(f"{name} : {text}", initial_indent=" " * 4, subsequent_indent=" " * 8)
+
+
+Reading.__doc__ = "\n".join(
+    [
+        f"{Reading.__doc__}",
+        "    Parameters",
+        "    ----------",
+        *(_listed(each.name, each.help) for each in own_declarations(Reading).values()),
+    ]
+)
+
+
+def check_encoding(encoding: str | None) -> None:
+    """Raise the ParameterError if there is no such encoding of text; None is UTF-8."""
+    if encoding is None:
+        return
+    try:
+        is_text = bool(codecs.lookup(encoding).name) and isinstance("".encode(encoding), bytes)
+    except (LookupError, TypeError, ValueError):
+        is_text = False
+    if not is_text:
+        raise ParameterError(
+            f"encoding = {encoding!r}: expected one that Python knows, such as utf-8, utf-16, "
+            "latin-1 or cp1252 (of Excel)"
+        )
