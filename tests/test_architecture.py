@@ -65,6 +65,11 @@ def test_every_file_of_the_inventory_exists():
         elif line.startswith("| `"):
             names = re.findall(r"`([\w/*]+(?:\.py|/))`", line.split("|")[1])
             missing += [f"{room.name}: {name}" for name in names if not [*room.glob(name)]]
+    for path in FILES.values():  # packages name their files, too
+        if path.name == "__init__.py":
+            text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+            names = re.findall(r"^(?:\| `)?(\w+\.py)\b", text, re.MULTILINE)
+            missing += [f"{path}: {name}" for name in names if not path.with_name(name).exists()]
     assert not missing
 
 

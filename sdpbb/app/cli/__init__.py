@@ -4,7 +4,6 @@ app.py               what all commands belong to, and errors of the command line
 solve.py, resume.py, heuristic.py, ...
                      a command each
 running.py           a run of the engine, told of while it lasts
-heuristic_report.py  what is told of it
 options.py           arguments and options, derived from declarations where there are any
 engine.py            options of the engine, and its parameters
 help.py              the layout of help texts

@@ -18,6 +18,7 @@ from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.time_left import TimeLeft, no_limit
 
+# Columns and places are imported where they begin: most runs need neither.
 if TYPE_CHECKING:
     from sdpbb.bounds.colgen.bounding import ColgenRun, ColgenState
     from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
@@ -26,8 +27,15 @@ if TYPE_CHECKING:
     from sdpbb.bounds.colgen.stabilisation import DualValues
     from sdpbb.bounds.places.run import PlaceRun
 
-
-# Columns are imported by the stages that use them: most runs need none.
+# Minimum relative distance from the best bound that counts as far.
+FAR_GAP = 0.02
+# Minimum relative gap that places leave, where sizes are limited, for the semidefinite bound to
+# follow, and maximum blocks of nodes in which it does. Groups in the plane in 5 clusters of equal
+# sizes: 200 points 5.3 percent and proven in 7 seconds, 500 4.8 and 0.2 percent, 1,000 6.4 and 2.5.
+# Of 2,000 uniform points places leave 0.43 percent with branching, 0.48 with the other bound.
+MIN_PLACE_GAP, MAX_RELAXED_AFTER_PLACES = 0.005, 2000
+# Maximum slices of enumeration at the prices of places. Successful ones take 11 to 148.
+MAX_PLACE_SLICES = 300
 
 
 @stored
@@ -72,19 +80,6 @@ class HybridState:
     bound: ProvenBound = field(default_factory=lambda: ProvenBound(0.0))
     n_dropped: int = 0
 
-
-# Columns and places are imported where they begin: most runs need neither.
-
-
-# Minimum relative distance from the best bound that counts as far.
-FAR_GAP = 0.02
-# Minimum relative gap that places leave, where sizes are limited, for the semidefinite bound to
-# follow, and maximum blocks of nodes in which it does. Groups in the plane in 5 clusters of equal
-# sizes: 200 points 5.3 percent and proven in 7 seconds, 500 4.8 and 0.2 percent, 1,000 6.4 and 2.5.
-# Of 2,000 uniform points places leave 0.43 percent with branching, 0.48 with the other bound.
-MIN_PLACE_GAP, MAX_RELAXED_AFTER_PLACES = 0.005, 2000
-# Maximum slices of enumeration at the prices of places. Successful ones take 11 to 148.
-MAX_PLACE_SLICES = 300
 
 Warm = TypeVar("Warm")
 Warm_co = TypeVar("Warm_co", covariant=True)

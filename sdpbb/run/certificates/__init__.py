@@ -2,7 +2,7 @@
 
 recorder.py       recording of the proof of a search
 replay.py         inferences in a node from its decisions, with reasons
-proof_values.py   the bound that a proof implies at each node, and the steps that are needed
-document.py       the proof as the document and the arrays of a file
+document.py       what the proof implies at each node, and the steps that are needed, as the
+                  document and the arrays of a file
 writer.py         the bytes and the file of a certificate, once a run has ended
 """
