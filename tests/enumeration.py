@@ -2,11 +2,24 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 
-from sdpbb.problem import Instance
+from sdpbb.problem import (
+    AllOf,
+    AnyOf,
+    ClusterConstraint,
+    Instance,
+    MaximumDiameter,
+    MaximumOverlap,
+    MaximumSize,
+    MinimumDifference,
+    SoftCannotLinks,
+)
+from sdpbb.problem.checks import SoftPairs
 
 
 @cache
@@ -18,40 +31,140 @@ def clusterings(n: int, k: int) -> np.ndarray:
     return np.array([row for row in rows if max(row) == k - 1], dtype=np.intp).reshape(-1, n)
 
 
-def feasible_clusterings(instance: Instance) -> np.ndarray:
-    """All labels (number, n) with exactly k clusters that keep the constraints."""
-    labels = clusterings(instance.n_points, instance.k)
-    keep = np.ones(len(labels), dtype=bool)
-    for i, j in instance.must_link:
-        keep &= labels[:, i] == labels[:, j]
-    for i, j in instance.cannot_link:
-        keep &= labels[:, i] != labels[:, j]
-    if instance.cluster_constraints:
-        keep &= [keeps_cluster_constraints(instance, row) for row in labels]
-    limits = (instance.min_size, instance.max_size, instance.sizes)
-    if any((*limits, instance.min_weight, instance.max_weight)):
-        keep &= [keeps_sizes(instance, row) for row in labels]
-    return labels[keep]
+class Truth:
+    """All feasible clusterings of an instance, and what they cost.
+
+    labels : (number, n), with exactly k clusters
+    costs : (number,) the sums of squares plus the penalties of soft pairs, exact up to rounding
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        labels = clusterings(instance.n_points, instance.k)
+        # The sets of points that are clusters, as numbers whose binary digits are the points.
+        powers = 1 << np.arange(instance.n_points)
+        sets = np.stack([(labels == c) @ powers for c in range(instance.k)], axis=1)
+        different, which = np.unique(sets, return_inverse=True)
+        clusters = (different[:, None] >> np.arange(instance.n_points)) & 1 > 0
+        allowed = np.array([is_allowed(instance, x) for x in clusters], bool)
+        values = np.where(allowed, 0.0, np.nan)
+        values[allowed] = cluster_costs(instance, clusters[allowed])
+        costs = values[which.reshape(sets.shape)].sum(axis=1)
+        keep = ~np.isnan(costs)
+        if instance.sizes is not None:
+            sizes = np.sort(clusters.sum(axis=1)[which.reshape(sets.shape)], axis=1)
+            keep &= (sizes == sorted(instance.sizes)).all(axis=1)
+        self.labels, self.costs = labels[keep], costs[keep]
+
+    @property
+    def is_feasible(self) -> bool:
+        return len(self.labels) > 0
+
+    @property
+    def optimum(self) -> float | None:
+        """The least cost, or None if there is no clustering."""
+        return float(self.costs.min()) if self.is_feasible else None
+
+    @property
+    def best(self) -> np.ndarray:
+        """Labels (n,) of an optimal clustering."""
+        return self.labels[self.costs.argmin()]
+
+    def has(self, labels: np.ndarray) -> bool:
+        """Whether these are the labels (n,) of a feasible clustering, in any numbering."""
+        return bool((self.labels == canonical(labels)).all(axis=1).any())
+
+    def cost_of(self, labels: np.ndarray) -> float:
+        """The cost of a feasible clustering with these labels (n,), in any numbering."""
+        return float(self.costs[(self.labels == canonical(labels)).all(axis=1)][0])
 
 
-def keeps_cluster_constraints(instance: Instance, labels: np.ndarray) -> bool:
-    """Whether all clusters of labels (n,) are allowed."""
-    clusters = [np.flatnonzero(labels == c) for c in range(labels.max() + 1)]
-    return all(c.allows(instance, x) for c in instance.cluster_constraints for x in clusters)
+def canonical(labels: np.ndarray) -> np.ndarray:
+    """Labels (n,) with clusters numbered by their first points."""
+    number: dict[int, int] = {}
+    return np.array([number.setdefault(int(label), len(number)) for label in labels], np.intp)
 
 
-def keeps_sizes(instance: Instance, labels: np.ndarray) -> bool:
-    """Whether the clusters of labels (n,) have as many points, and weigh as much, as they may."""
-    clusters = [labels == c for c in range(labels.max() + 1)]
-    sizes = sorted(members.sum() for members in clusters)
-    least, most = instance.min_size or 0, instance.max_size or len(labels)
-    if instance.sizes is not None and sizes != sorted(instance.sizes):
+def is_allowed(instance: Instance, inside: np.ndarray) -> bool:
+    """Whether a set of points, (n,) booleans, may be a cluster, by the definitions."""
+    if any(inside[i] != inside[j] for i, j in instance.must_link):
         return False
-    weights = np.ones(len(labels)) if instance.weights is None else instance.weights
-    weighed = [math.fsum(weights[members]) for members in clusters]
+    if any(inside[i] and inside[j] for i, j in instance.cannot_link):
+        return False
+    size, least, most = int(inside.sum()), instance.min_size or 1, instance.max_size or len(inside)
+    weights = np.ones(len(inside)) if instance.weights is None else instance.weights
+    weight = math.fsum(weights[inside])
     lightest, heaviest = instance.min_weight or 0.0, instance.max_weight or math.inf
-    within = all(lightest * (1 - 1e-9) <= w <= heaviest * (1 + 1e-9) for w in weighed)
-    return within and all(least <= size <= most for size in sizes)
+    members = set(np.flatnonzero(inside).tolist())
+    return (
+        least <= size <= most
+        and lightest * (1 - 1e-9) <= weight <= heaviest * (1 + 1e-9)
+        and all(holds(c, instance, members) for c in instance.cluster_constraints)
+    )
+
+
+def holds(constraint: ClusterConstraint, instance: Instance, members: set[int]) -> bool:
+    """Whether a constraint on clusters allows a set of points, by its definition."""
+    match constraint:
+        case MaximumSize(limit):
+            return len(members) <= limit
+        case MaximumDiameter(distance):
+            points, pairs = instance.points, combinations(members, 2)
+            return all(math.dist(points[i], points[j]) <= distance for i, j in pairs)
+        case MaximumOverlap(given, limit):
+            return len(members & set(given)) <= limit
+        case MinimumDifference(given, limit):
+            return len(members - set(given)) <= limit
+        case SoftCannotLinks(pairs, limit):
+            return len([pair for pair in pairs if members >= set(pair)]) <= limit
+        case AllOf(parts):
+            return all(holds(part, instance, members) for part in parts)
+        case AnyOf(parts):
+            return any(holds(part, instance, members) for part in parts)
+        case _:
+            return constraint.allows(instance, np.array(sorted(members), np.intp))
+
+
+def cluster_costs(instance: Instance, clusters: np.ndarray) -> np.ndarray:
+    """What sets of points (t, n), booleans, add to the cost: sums of squares, in integers until
+    they are rounded at the end, and penalties; half of that of a pair that is cut."""
+    points, unit = whole_numbers(instance.points.ravel())
+    rows = np.array(points, object).reshape(instance.points.shape)
+    weights, weight_unit = ([1] * instance.n_points, 1)
+    if instance.weights is not None:
+        weights, weight_unit = whole_numbers(instance.weights)
+    costs = np.empty(len(clusters))
+    for c, inside in enumerate(clusters):
+        members = np.flatnonzero(inside).tolist()
+        weight = sum(weights[i] for i in members)
+        squares = sum(weights[i] * x * x for i in members for x in rows[i])
+        sums = sum(sum(weights[i] * rows[i, a] for i in members) ** 2 for a in range(rows.shape[1]))
+        costs[c] = Fraction(weight * squares - sums, weight * unit**2 * weight_unit)
+    for (i, j), price in zip(*_parts(instance.soft_must_link), strict=True):
+        costs += np.where(clusters[:, i] != clusters[:, j], 0.5 * price, 0.0)
+    for (i, j), price in zip(*_parts(instance.soft_cannot_link), strict=True):
+        costs += np.where(clusters[:, i] & clusters[:, j], price, 0.0)
+    return costs
+
+
+def _parts(soft: SoftPairs) -> tuple[list[list[int]], list[float]]:
+    return soft.pairs.tolist(), soft.weights.tolist()
+
+
+def whole_numbers(values: np.ndarray) -> tuple[list[int], int]:
+    """Floats (t,) as integers, and how many of their units are 1: a power of two."""
+    exact = [Fraction(value) for value in values.tolist()]
+    unit = max(value.denominator for value in exact)
+    return [int(value * unit) for value in exact], unit
+
+
+def feasible_clusterings(instance: Instance) -> np.ndarray:
+    """All labels (number, n) with exactly k clusters that satisfy the constraints."""
+    return Truth(instance).labels
+
+
+def optimum(instance: Instance) -> float | None:
+    """The least cost of a feasible clustering, or None if there is none."""
+    return Truth(instance).optimum
 
 
 def sums_of_squares(
@@ -65,13 +178,6 @@ def sums_of_squares(
         deviation = points - (member @ points / np.where(size > 0.0, size, 1.0))[:, None, :]
         total += (member * (deviation**2).sum(axis=2)).sum(axis=1)
     return total
-
-
-def optimum(instance: Instance) -> float | None:
-    """The least cost of a feasible clustering, or None if there is none."""
-    labels = feasible_clusterings(instance)
-    costs = sums_of_squares(instance.points, labels, instance.weights)
-    return float(costs.min()) if len(labels) else None
 
 
 def clustering_matrix(labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from tests.constrained import KINDS, constrained_instance
 from tests.enumeration import (
     clusterings,
     feasible_clusterings,
-    keeps_cluster_constraints,
+    holds,
     optimum,
     random_instance,
     sums_of_squares,
@@ -48,7 +48,9 @@ def keeps(instance: Instance, labels: np.ndarray) -> bool:
     i, j = instance.must_link.T
     a, b = instance.cannot_link.T
     on_pairs = (labels[i] == labels[j]).all() and (labels[a] != labels[b]).all()
-    return bool(on_pairs) and keeps_cluster_constraints(instance, labels)
+    clusters = [set(np.flatnonzero(labels == c).tolist()) for c in range(labels.max() + 1)]
+    rules = instance.cluster_constraints
+    return bool(on_pairs) and all(holds(rule, instance, x) for rule in rules for x in clusters)
 
 
 def random_tree(rng: np.random.Generator, m: int) -> SubsetTree:

@@ -26,7 +26,7 @@ from sdpbb.problem import (
     contract,
 )
 from sdpbb.problem.constraint_forms import CompiledConstraints, is_built_in
-from tests.enumeration import clusterings
+from tests.enumeration import clusterings, holds
 from tests.examples import examples
 
 
@@ -39,30 +39,6 @@ class MaximumSpread(ClusterConstraint):
     def allows(self, instance: Instance, members: np.ndarray) -> bool:
         points = instance.points[members]
         return float(((points - points.mean(axis=0)) ** 2).sum()) <= self.limit
-
-
-def truth(constraint: ClusterConstraint, points: np.ndarray, cluster: set[int]) -> bool:
-    """The definitions, spelt out."""
-    match constraint:
-        case MaximumSize(limit):
-            return len(cluster) <= limit
-        case MaximumDiameter(distance):
-            pairs = combinations(cluster, 2)
-            return all(np.linalg.norm(points[i] - points[j]) <= distance for i, j in pairs)
-        case MaximumOverlap(given_points, limit):
-            return len(cluster & set(given_points)) <= limit
-        case MinimumDifference(given_points, limit):
-            return len(cluster - set(given_points)) <= limit
-        case SoftCannotLinks(pairs, limit):
-            return len([pair for pair in pairs if cluster >= set(pair)]) <= limit
-        case AllOf(parts):
-            return all(truth(part, points, cluster) for part in parts)
-        case AnyOf(parts):
-            return any(truth(part, points, cluster) for part in parts)
-        case MaximumSpread(limit):
-            mean = sum(points[i] for i in cluster) / len(cluster)
-            return sum(((points[i] - mean) ** 2).sum() for i in cluster) <= limit
-    raise AssertionError(constraint)
 
 
 def constraints_on(n: int) -> st.SearchStrategy[ClusterConstraint]:
@@ -109,7 +85,7 @@ def subsets(n: int) -> list[set[int]]:
 
 
 def is_allowed(instance: Instance, cluster: set[int]) -> bool:
-    return all(truth(c, instance.points, cluster) for c in instance.cluster_constraints)
+    return all(holds(c, instance, cluster) for c in instance.cluster_constraints)
 
 
 def is_feasible(instance: Instance, labels: np.ndarray) -> bool:
@@ -128,7 +104,7 @@ def test_constraints_are_their_definitions_and_antimonotone(instance):
         allowed = {}
         for cluster in subsets(instance.n_points):
             verdict = constraint.allows(instance, np.array(sorted(cluster)))
-            assert verdict == truth(constraint, instance.points, cluster)
+            assert verdict == holds(constraint, instance, cluster)
             allowed[frozenset(cluster)] = verdict
         for cluster, verdict in allowed.items():
             if verdict and len(cluster) > 1:
@@ -228,7 +204,7 @@ def test_a_partition_knows_what_it_violates(instance):
         violated = [
             position
             for position, constraint in enumerate(instance.cluster_constraints)
-            if not all(truth(constraint, instance.points, cluster) for cluster in clusters)
+            if not all(holds(constraint, instance, cluster) for cluster in clusters)
         ]
         assert partition.cluster_violations(instance).tolist() == violated
         assert partition.is_feasible(instance) == is_feasible(instance, labels)

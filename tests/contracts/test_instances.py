@@ -1,0 +1,41 @@
+"""Contract of instances: labels are feasible, and cost, what the definitions say."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.problem import Contraction, Infeasibility, Partition, contract
+from tests.any_instance import PARTS, any_instance, drawn_instance
+from tests.enumeration import Truth, clusterings
+
+
+@given(any_instance(), st.data())
+def test_labels_are_feasible_and_cost_what_the_definitions_say(instance, data):
+    truth = Truth(instance)
+    every = clusterings(instance.n_points, instance.k)
+    labels = every[data.draw(st.integers(0, len(every) - 1))]
+    assert Partition(labels).is_feasible(instance) == truth.has(labels)
+    if truth.is_feasible:
+        cost = Partition(truth.best).cost(instance)
+        assert cost == pytest.approx(truth.optimum, rel=1e-9, abs=0)
+
+
+@given(any_instance())
+def test_a_contraction_loses_no_clustering(instance):
+    truth, contraction = Truth(instance), contract(instance)
+    if isinstance(contraction, Infeasibility):
+        assert not truth.is_feasible
+        return
+    for labels in truth.labels[:50]:
+        blocks = labels[contraction.representatives]
+        assert np.array_equal(contraction.lift(blocks), labels)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_occurs_and_has_clusterings(part):
+    instances = [drawn_instance(Random(seed), always=[part]) for seed in range(20)]
+    assert any(Truth(instance).is_feasible for instance in instances)
+    assert all(isinstance(contract(x), (Contraction, Infeasibility)) for x in instances)
