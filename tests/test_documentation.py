@@ -1,15 +1,19 @@
-"""Every block of code in the README and the documentation runs, in the order of its page.
+"""Code in the README, the documentation and docstrings runs; the site is built.
 
-Python blocks of a page share their names, blocks of the shell a folder with the bundled instances.
-A block that cannot run here says so in the page: `<!--- skip: next "why" -->`. Commands are
-forks of a process that has started already (test_end_to_end has them start by themselves).
+Blocks of a page run in order. Python blocks of a page share their names, blocks of the shell a
+folder with the bundled instances. A block that cannot run here says so in the page:
+`<!--- skip: next "why" -->`. Commands are forks of a process that has started already
+(test_end_to_end has them start by themselves).
 """
 
+import doctest
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from unittest import SkipTest
 from unittest.mock import patch
@@ -19,12 +23,22 @@ from sybil import Sybil
 from sybil.example import Example
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
+import sdpbb
 from heuristics.registry import METHODS
+from sdpbb.app.cli.app import COMMANDS
 from sdpbb.problem.cluster_constraints import BUILT_IN
 from sdpbb.problem.formats import CONSTRAINT_FORMATS
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.runtime.declaration import declarations
 from tests.warm import path_of_warm, shim
 
 ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for package in ("sdpbb", "heuristics")
+    for path in (ROOT / package).rglob("*.py")
+    if re.search(r"^ *>>> ", path.read_text(), re.M)
+)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -91,4 +105,21 @@ def test_documentation_is_built_without_a_warning(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "site" / "index.html").is_file()
+    reference = tmp_path / "site" / "reference"
+    commands = (reference / "cli" / "index.html").read_text()
+    assert not [name for name in COMMANDS if f'id="sdpbb-{name}"' not in commands]
+    names = (reference / "python" / "index.html").read_text()
+    public = {*sdpbb.__all__} - {"__version__"}
+    assert not [name for name in public if not re.search(rf'id="[\w.]+\.{name}"', names)]
+    parameters = (reference / "parameters" / "index.html").read_text()
+    assert not [each.path for each in declarations(SolverParameters) if each.path not in parameters]
+
+
+@pytest.mark.parametrize("module", EXAMPLES)
+def test_examples_in_docstrings_run(module):
+    tests = doctest.DocTestFinder().find(import_module(module), module)
+    runner = doctest.DocTestRunner()
+    for test in tests:
+        runner.run(test)
+    assert runner.tries
+    assert not runner.failures

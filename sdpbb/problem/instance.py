@@ -45,16 +45,16 @@ SHOWN_NAMES = 8
 class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
     """Instance of constrained minimum sum-of-squares clustering.
 
-    minimise    sum_{i=1}^n w_i || p_i - m_{l(i)} ||^2,   m_c the mean of { p_i : l(i) = c }
-                with the weights w_i,
-                + the weights of the soft must-links with l(i) != l(j)
-                + the weights of the soft cannot-links with l(i) = l(j)
-    subject to  l : {0..n-1} -> {0..k-1} onto (no empty cluster),
-                l(i) = l(j) for must-link pairs, l(i) != l(j) for cannot-link pairs,
-                { i : l(i) = c } allowed by every constraint on clusters, for each c,
-                min_size <= | { i : l(i) = c } | <= max_size for each c, or these k numbers are
-                `sizes` in some order,
-                min_weight <= sum of w_i over { i : l(i) = c } <= max_weight for each c.
+        minimise    sum_{i=1}^n w_i || p_i - m_{l(i)} ||^2,   m_c the mean of { p_i : l(i) = c }
+                    with the weights w_i,
+                    + the weights of the soft must-links with l(i) != l(j)
+                    + the weights of the soft cannot-links with l(i) = l(j)
+        subject to  l : {0..n-1} -> {0..k-1} onto (no empty cluster),
+                    l(i) = l(j) for must-link pairs, l(i) != l(j) for cannot-link pairs,
+                    { i : l(i) = c } allowed by every constraint on clusters, for each c,
+                    min_size <= | { i : l(i) = c } | <= max_size for each c, or these k numbers are
+                    `sizes` in some order,
+                    min_weight <= sum of w_i over { i : l(i) = c } <= max_weight for each c.
 
     Parameters
     ----------

@@ -52,9 +52,9 @@ def solve(
 ) -> Result:
     """Find a clustering with the least sum of squares that keeps the constraints, and prove it.
 
-    minimise    sum_i w_i || p_i - m_{l(i)} ||^2 + the weights of the soft pairs that l violates
-    subject to  l(i) = l(j) for must-links, l(i) != l(j) for cannot-links, exactly k clusters,
-                each of which keeps the constraints on clusters and the limits on sizes and weights
+        minimise    sum_i w_i || p_i - m_{l(i)} ||^2 + the weights of the soft pairs that l violates
+        subject to  l(i) = l(j) for must-links, l(i) != l(j) for cannot-links, exactly k clusters,
+                    each of which satisfies the constraints on clusters and the limits
 
     by branch and cut over contracted semidefinite bounds (Piccialli, Russo Russo, Sudoso: An exact
     algorithm for semi-supervised minimum sum-of-squares clustering, 2022) and column generation

@@ -84,6 +84,8 @@ class TracedNode:
 class Trace:
     """Observer that records the bounds, the levels of subsets and the tree of a run.
 
+    Examples
+    --------
     >>> import sdpbb
     >>> instance = sdpbb.Instance([[0.0], [0.1], [5.0], [5.1]], k=2, cannot_link=[(0, 1)])
     >>> trace = sdpbb.Trace()
