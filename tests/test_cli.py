@@ -95,7 +95,9 @@ def test_every_exit_status_is_documented(run):
 
 
 def test_the_reference_lists_every_exit_status():
-    table = (ROOT / "docs" / "reference" / "cli.md").read_text().partition("| exit code | meaning |")[2]
+    table = (
+        (ROOT / "docs" / "reference" / "cli.md").read_text().partition("| exit code | meaning |")[2]
+    )
     rows = itertools.takewhile(lambda line: line.startswith("|"), table.splitlines()[1:])
     codes = [row.split("|")[1].strip() for row in rows]
     assert sorted(map(int, codes[1:])) == sorted(ExitCode)

@@ -16,6 +16,7 @@ from sdpbb.problem.formats import read_instance
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+RESULTS = DOCS / "benchmarks"
 SHARED_DATA = ROOT.parent / "shared" / "data"
 """Folder of published data, which may not be there."""
 

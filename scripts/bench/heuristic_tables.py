@@ -7,7 +7,7 @@ from functools import partial
 from statistics import fmean, median
 
 from scripts.bench import rows
-from scripts.bench.data import DOCS, reference
+from scripts.bench.data import RESULTS, reference
 from scripts.bench.suite import Options
 from scripts.bench.tables import Cell, each, machines, over, table, value
 
@@ -29,7 +29,7 @@ def optima() -> dict[tuple[str, str], float]:
     """Return the objective of every set that is proven to 1e-4 or better, by data set and set."""
     return {
         (row["dataset"], row["set"]): float(row["objective"])
-        for row in rows.chosen(rows.read(DOCS / "benchmarks.csv"), status="optimal")
+        for row in rows.chosen(rows.read(RESULTS / "public.csv"), status="optimal")
     }
 
 

@@ -1,17 +1,16 @@
 """Suites: cases, each measured in a process of its own, whose rows go to a CSV file.
 
-A suite is a module of `scripts.bench.suites`. It has
+A suite is a module NAME of `scripts.bench.suites`; its rows are in docs/benchmarks/NAME.csv. It has
 
     __doc__      its story, for --help
     KEY          columns that say which case a row is of; if empty, cases have new rows each time
     COLUMNS      the other columns
     OPTIONS      names of its options, with their defaults
-    FILE         name of its files in docs; that of the module if there is none
     ONLY         words as of --only, which choose the cases if none are given
     cases        function of the options: cases, with the values of the key and further arguments
     measure      measure(options, **case): a row, or rows, without the columns of the key
     TABLES       functions of rows and options, which return lines of Markdown, by name
-    picture      picture(rows, path, options) draws FILE.png
+    picture      picture(rows, path, options) draws NAME.png
 
 Every row is kept as soon as it is there, and a case that has rows is not run again, unless it
 failed, or was stopped at a shorter time limit, or --again is given.
@@ -33,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.bench import rows
-from scripts.bench.data import DOCS
+from scripts.bench.data import RESULTS
 from scripts.bench.measuring import identity, process
 
 Options = argparse.Namespace
@@ -66,7 +65,7 @@ class Suite:
         self.columns: list[str] = [*self.key, *module.COLUMNS.split()]
         self.options: dict[str, Any] = getattr(module, "OPTIONS", {})
         self.only: tuple[str, ...] = getattr(module, "ONLY", ())
-        self.csv = DOCS / f"{getattr(module, 'FILE', name)}.csv"
+        self.csv = RESULTS / f"{name}.csv"
         self.cases, self.measure, self.tables = module.cases, module.measure, module.TABLES
         self.picture = getattr(module, "picture", None)
 

@@ -46,7 +46,6 @@ COLUMNS = (
     " bytes verdict verified_gap checking program gap_tolerance bounding time_limit version cpu"
     " date"
 )
-FILE = "certificates_benchmark"
 OPTIONS = {"time_limit": 120.0, "draws": 5}
 ONLY = ("public",)
 # Pairs of runs are repeated until they have taken so many seconds, so often at most.

@@ -29,7 +29,6 @@ from scripts.bench.rows import Row, chosen, grouped, numbers
 from scripts.bench.suite import SOLVED, Case, Options
 from scripts.bench.tables import Cell, machines, markdown, over, values
 
-FILE = "colgen_benchmark"
 KEY = "suite instance k constraints draw engine"
 COLUMNS = """n blocks status termination objective lower_bound gap root_gap root_seconds seconds
     nodes peak_rss_mib gap_tolerance time_limit version cpu date"""

@@ -20,7 +20,6 @@ from scripts.bench.suites import trees
 from scripts.bench.tables import geometric_mean, markdown
 from sdpbb.bounds.colgen import enumeration as colgen_enumeration
 
-FILE = "colgen_enumeration"
 KEY = "instance k constraints draw"
 COLUMNS = "setting status objective gap root_gap nodes seconds"
 OPTIONS = {"time_limit": 60.0}

@@ -1,8 +1,8 @@
 """Heuristics on the published instances, beside the figures of their papers.
 
 table8   the public sets of PC-SOS-SDP: how often each method finds the best clustering of the
-         paper's four methods, and the proven optimum (docs/benchmarks.csv), as the paper's Table 8
-         has it; and best-of
+         paper's four methods, and the proven optimum (rows of the suite public), as the paper's
+         Table 8 has it; and best-of
 bh       Iris and Wine, standardised, with the published constraint matrices: averages of three
          seeds beside the published rows
 plain    PCCC against its full programme in HiGHS, on these and the public sets of the same data
@@ -54,7 +54,6 @@ COLUMNS = (
     "n k n_constraints status stop sum_of_squares penalised_objective hard_violations"
     " soft_violations n_iterations seconds peak_rss_mib ari version cpu"
 )
-FILE = "benchmark_heuristics"
 
 
 class ScikitLearn(Heuristic):

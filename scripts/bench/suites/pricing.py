@@ -31,7 +31,6 @@ from sdpbb.bounds.colgen.pricing.search import ClusterSearch
 from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
 from sdpbb.problem import Contraction, contract
 
-FILE = "colgen_pricing"
 KEY = "instance k constraints draw"
 COLUMNS = """problem blocks least nodes paper_nodes finished paper_finished seconds paper_seconds
     same"""

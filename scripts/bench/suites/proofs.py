@@ -18,7 +18,6 @@ from scripts.bench.suite import SOLVED, Case, Options
 from scripts.bench.tables import Cell, each, value, values
 from scripts.bench.tables import table as table_of
 
-FILE = "sizes"
 KEY = "suite name set workers"
 COLUMNS = """n k least most sizes status objective lower_bound gap root_gap nodes seconds
     cpu_seconds load"""

@@ -19,7 +19,6 @@ from scripts.bench.measuring import solved, warm_up
 from scripts.bench.suite import Case, Options
 from scripts.bench.tables import Cell, draw, geometric_mean, markdown, span, table, value
 
-FILE = "benchmarks"
 KEY = "dataset set"
 COLUMNS = """kind n blocks k status termination objective lower_bound gap root_gap root_seconds
     nodes seconds peak_rss_mib gap_tolerance version cpu cores workers seed python numpy date"""

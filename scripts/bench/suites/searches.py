@@ -25,7 +25,6 @@ from scripts.bench.tables import Cell, over, span, value, values
 from scripts.bench.tables import table as table_of
 from sdpbb.problem import Instance, Partition
 
-FILE = "sizes_searches"
 KEY = "name n k least most seed starts method"
 COLUMNS = "objective seconds cpu_seconds load"
 OPTIONS = {"draws": 6, "starts": 10}

@@ -19,7 +19,6 @@ from scripts.bench.tables import geometric_mean, markdown
 
 KEY = "n d k seed setting"
 COLUMNS = "status objective gap nodes seconds"
-FILE = "benchmark_trees"
 # n, d, k, seed: trees of up to 1,600 nodes.
 CLOUDS = [
     *((80, 10, 8, seed) for seed in range(1, 5)),

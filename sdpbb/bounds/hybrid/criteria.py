@@ -11,7 +11,7 @@ from sdpbb.problem import Contraction
 # of all blocks and of neighbours: where the semidefinite bound has stalled, or first where pricing
 # looks easy besides. Ratio of the semidefinite bound's seconds to those of column generation, 100
 # to 500 points, k = n / 8 to n / 4, median: 6.5 in 2 dimensions, 2.5 in 4, 0.7 in 8
-# (docs/colgen_benchmark.md).
+# (docs/benchmarks/column_generation.md).
 MAX_BLOCKS_PER_CLUSTER, FEW_DIMENSIONS = 8.5, 5.0
 # The same if sizes or weights of clusters are limited, where the semidefinite bound is weaker.
 # For 60 points in the plane in 6 clusters of about equal weight it leaves a gap of 2.7 percent,
