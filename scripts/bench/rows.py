@@ -25,7 +25,7 @@ def read(path: Path) -> list[Row]:
 def put(
     path: Path, columns: Sequence[str], key: Sequence[str], new: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Write new rows in the place of the rows with their key; at the end if there are none.
+    """Write new rows instead of the rows with their key; at the end if there are none.
 
     Values in other columns are left out, and columns without a value are empty. With an empty key
     all rows are kept.

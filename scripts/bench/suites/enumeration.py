@@ -1,4 +1,4 @@
-"""Enumeration in the place of the tree.
+"""Enumeration instead of the tree.
 
 That is column generation with it and without, and the semidefinite bound beside the hybrid one.
 """
