@@ -1,6 +1,6 @@
 """Check of plain English: words that the project does not use, and sentences that are too long.
 
-    python scripts/words.py FILE ...   print each fault with its line; exit status 1 if there are any
+python scripts/words.py FILE ...   print each fault with its line; exit status 1 if there are any
 """
 
 from __future__ import annotations

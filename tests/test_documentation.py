@@ -18,10 +18,12 @@ from pathlib import Path
 from unittest import SkipTest
 from unittest.mock import patch
 
+import nbformat
 import pytest
 from sybil import Sybil
 from sybil.example import Example
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
+from sybil.region import Lexeme
 
 import sdpbb
 from heuristics.registry import METHODS
@@ -111,6 +113,12 @@ def test_documentation_is_built_without_a_warning(tmp_path):
     names = (reference / "python" / "index.html").read_text()
     public = {*sdpbb.__all__} - {"__version__"}
     assert not [name for name in public if not re.search(rf'id="[\w.]+\.{name}"', names)]
+    for page in (ROOT / "docs" / "tutorials").glob("*.md"):
+        book = nbformat.read(tmp_path / "site" / "tutorials" / f"{page.stem}.ipynb", 4)
+        nbformat.validate(book)
+        code = [cell.source for cell in book.cells if cell.cell_type == "code"]
+        blocks = [e.parsed for e in SYBIL.parse(page).examples() if isinstance(e.parsed, Lexeme)]
+        assert [cell.removeprefix("%%bash\n") for cell in code] == [str(b).rstrip() for b in blocks]
     parameters = (reference / "parameters" / "index.html").read_text()
     assert not [each.path for each in declarations(SolverParameters) if each.path not in parameters]
 
