@@ -18,7 +18,7 @@ from sdpbb.questions.queries.standing import Standing
 
 Memberships = NDArray[np.float64]
 
-# Share of a round covariance that is mixed in: measured in docs/queries.md.
+# Share of a round covariance that is mixed in: measured in docs/benchmarks/queries.md.
 SHRINKAGE = 0.2
 
 

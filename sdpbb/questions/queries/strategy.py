@@ -118,7 +118,7 @@ def block_scores(standing: Standing, memberships: Memberships) -> NDArray[np.flo
     return information(memberships) * density(standing)
 
 
-# Of a batch, the share that asks whether clusters are apart: measured in docs/queries.md.
+# Of a batch, the share that asks whether clusters are apart (docs/benchmarks/queries.md).
 EXPLORING = 0.2
 
 

@@ -40,7 +40,7 @@ def suggest_queries(
     is asked about with the representative of the cluster that it most likely belongs to; points
     come by the information that an answer is expected to give, weighted by the density of points
     around. A few queries ask whether two representatives are apart. Answers become must-links and
-    cannot-links of the next instance. docs/queries.md has what this is worth.
+    cannot-links of the next instance. docs/benchmarks/queries.md has what this is worth.
 
     No query is implied by the constraints, as far as propagation finds, or can come to be implied
     by answers to the others, so that they can be answered in any order.
