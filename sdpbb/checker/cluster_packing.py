@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from .effort import AtStep, go_on
 from .rejection import Rejected
-from .sizes import CheckedSizes
+from .sizes import SizeLimits
 
 # Blocks of a half; sums that are looked at, in all; what a search for sets takes besides, in sums;
 # sets that are handled at once.
@@ -27,7 +27,7 @@ HALF, WORK = 20, 2**23
 _SEARCH, _AT_ONCE = 256, 2**14
 
 # Of each block by some measure, and the limits on clusters by it.
-Measure = tuple[NDArray[np.integer], CheckedSizes]
+Measure = tuple[NDArray[np.integer], SizeLimits]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .sizes import LARGEST_SUM, CheckedSizes, CheckedWeights, StatedSizes, StatedWeights
+from .sizes import LARGEST_SUM, CheckedWeights, SizeLimits, StatedSizes, StatedWeights
 
 Marks = NDArray[np.bool_]
 Reals = NDArray[np.float64]
@@ -91,7 +91,7 @@ class Either:
             raise ValueError("alternatives: none; expected at least one")
 
 
-Rule = Limit | Either | StatedSizes | StatedWeights | CheckedSizes | CheckedWeights
+Rule = Limit | Either | StatedSizes | StatedWeights | SizeLimits | CheckedWeights
 Rules = tuple[Rule, ...]
 """All of them are to be kept."""
 
@@ -149,7 +149,7 @@ class SizesOfBlocks:
     counts : (m,) numbers of points
     """
 
-    limits: CheckedSizes
+    limits: SizeLimits
     counts: Reals
 
 
@@ -168,7 +168,7 @@ def _over(rule: Rule, block_of: NDArray[np.intp]) -> BlockRule:
             return rule.over(block_of)
         case Either():
             return BlockEither(tuple(over_blocks(part, block_of) for part in rule.alternatives))
-        case CheckedSizes():
+        case SizeLimits():
             return SizesOfBlocks(rule, np.bincount(block_of).astype(np.float64))
         case CheckedWeights():
             return rule.over(block_of)
@@ -235,7 +235,7 @@ def broken_clusters(rules: Rules, labels: NDArray[np.int64], k: int) -> Marks:
             np.add.at(sums, labels, rule.units)
             marks |= (sums < rule.least) | (sums > rule.most)
             continue
-        if isinstance(rule, CheckedSizes | CheckedWeights):
+        if isinstance(rule, SizeLimits | CheckedWeights):
             continue
         all_of_them = np.ones(k, np.bool_)
         for part in rule.alternatives:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .rules import BlockRules, Limit, Rules, SizesOfBlocks
-from .sizes import CheckedSizes, CheckedWeights, StatedSizes, StatedWeights
+from .sizes import CheckedWeights, SizeLimits, StatedSizes, StatedWeights
 from .weight_units import WeightUnits
 
 
@@ -32,7 +32,7 @@ def weight_rule(
 def with_size_limits(rules: Rules, n: int, k: int) -> Rules:
     """Return rules on k clusters of n points, with the limits on sizes that follow from them.
 
-    Statements about sizes become `CheckedSizes` and a `Limit` on the number of points, narrower
+    Statements about sizes become `SizeLimits` and a `Limit` on the number of points, narrower
     than those stated. Limits that all points count for are among the statements. Those about
     weights become `CheckedWeights` and a `Limit` on units of weight.
     """
@@ -49,7 +49,7 @@ def _with_weight_limits(rules: Rules, k: int) -> Rules:
     total = int(units.sum())
     least = max(stated.least for stated in statements)
     most = min(total, *(stated.most for stated in statements))
-    limits = CheckedSizes.of(total, k, least, most, [])
+    limits = SizeLimits.of(total, k, least, most)
     others = tuple(rule for rule in rules if not isinstance(rule, StatedWeights))
     if limits is None:
         return others
@@ -64,14 +64,13 @@ def _with_limits_on_points(rules: Rules, n: int, k: int) -> Rules:
     ]
     if not statements and not most:
         return rules
-    limits = CheckedSizes.of(
-        n,
-        k,
-        max((stated.least for stated in statements), default=1),
-        min(most, default=n),
-        [stated.listed for stated in statements if stated.listed],
-    )
-    others = tuple(rule for rule in rules if not isinstance(rule, StatedSizes | CheckedSizes))
+    least = max((stated.least for stated in statements), default=1)
+    lists = {stated.listed for stated in statements if stated.listed}
+    if len(lists) > 1:
+        least = n + 1  # no sizes are those of two lists
+    listed = next(iter(lists), None)
+    limits = SizeLimits.of(n, k, least, min(most, default=n), listed)
+    others = tuple(rule for rule in rules if not isinstance(rule, StatedSizes | SizeLimits))
     if limits is None:
         return others
     counted = Limit(np.ones(n, np.int64), np.empty((0, 2), np.int64), max(limits.most, 0))
@@ -85,7 +84,7 @@ def of_parts(rules: Rules) -> Rules:
     points, are left out as well.
     """
     units = [id(rule.units) for rule in rules if isinstance(rule, CheckedWeights)]
-    dropped = StatedSizes | StatedWeights | CheckedSizes | CheckedWeights
+    dropped = StatedSizes | StatedWeights | SizeLimits | CheckedWeights
     return tuple(
         rule
         for rule in rules
@@ -94,12 +93,12 @@ def of_parts(rules: Rules) -> Rules:
     )
 
 
-def size_limits(rules: Rules | BlockRules) -> CheckedSizes | None:
+def size_limits(rules: Rules | BlockRules) -> SizeLimits | None:
     """Return the limits on sizes among rules, if there are any."""
     for rule in rules:
         if isinstance(rule, SizesOfBlocks):
             return rule.limits
-        if isinstance(rule, CheckedSizes):
+        if isinstance(rule, SizeLimits):
             return rule
     return None
 

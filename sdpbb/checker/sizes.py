@@ -56,15 +56,16 @@ class StatedWeights:
 
 
 @dataclass(frozen=True)
-class CheckedSizes:
-    """Limits on the numbers of points of k clusters of n points in all, or of units of weight.
+class SizeLimits:
+    """Limits on the sums of a quantity in k clusters: of points, or of units of weight.
 
-    least <= |C| <= most for every cluster C; where sizes are listed, the clusters have these in
-    some order.
+    Each cluster has `least` to `most` of the quantity. If sizes are listed, the clusters have these
+    in some order. The limits of `of` are as narrow as possible: some k sums within them add up to n
+    and include `least`, and some include `most`, unless no k sums do (`is_empty`).
 
-    n : the points of all clusters, or their units
+    n : the quantity of all clusters together
     least : 1 or more
-    listed : in ascending order, or None
+    listed : k sizes in ascending order, or None
     """
 
     n: int
@@ -75,19 +76,27 @@ class CheckedSizes:
 
     @classmethod
     def of(
-        cls, n: int, k: int, least: int, most: int, lists: list[tuple[int, ...]]
-    ) -> CheckedSizes | None:
-        """Return what follows for k clusters of n points; None if all clusterings are within it.
+        cls,
+        n: int,
+        k: int,
+        least: int = 1,
+        most: int | None = None,
+        listed: tuple[int, ...] | None = None,
+    ) -> SizeLimits | None:
+        """Return what follows for k clusters; None if all clusterings are within it.
 
-        If a cluster has `least` points or more, the k - 1 others leave n - (k - 1) least of them at
-        most for each; and so on.
+        If a cluster has `least` or more, the k - 1 others leave n - (k - 1) least of them at most
+        for each; and so on.
+
+        listed : k sizes in any order, or None
         """
-        if lists:
-            listed = lists[0]
-            if any(other != listed for other in lists):
-                return cls(n, k, n + 1, 0, listed)
+        most = n if most is None else min(n, most)
+        is_trivial = k == 1 and least <= n <= most
+        if listed is not None and not (is_trivial and listed == (n,)):
+            listed = tuple(sorted(listed))
+            # A size outside of the other limits shows in the sums.
             return cls(n, k, max(least, listed[0]), min(most, listed[-1]), listed)
-        if (least <= 1 and most >= n - k + 1) or (k == 1 and least <= n <= most):
+        if is_trivial or (least <= 1 and most >= n - k + 1):
             return None
         if not k * least <= n <= k * most:
             return cls(n, k, least, most)
@@ -95,33 +104,42 @@ class CheckedSizes:
 
     @property
     def is_empty(self) -> bool:
-        """True if no k sizes are within the limits."""
+        """True if no k sums are within the limits."""
         if self.listed is None:
             return not self.k * self.least <= self.n <= self.k * self.most
         fits = self.least <= self.listed[0] and self.listed[-1] <= self.most
         return not (fits and len(self.listed) == self.k and sum(self.listed) == self.n)
 
     @property
+    def is_range(self) -> bool:
+        """True if all clusters have the same limits."""
+        return self.listed is None or self.listed[0] == self.listed[-1]
+
+    @property
     def follow_from_most(self) -> bool:
-        """True if any k clusters of n points with `most` or less are within the limits."""
-        is_range = self.listed is None or self.listed[0] == self.listed[-1]
-        return is_range and self.least <= max(1, self.n - (self.k - 1) * self.most)
+        """True if k clusters with `most` or less each are within the limits.
+
+        The others leave n - (k - 1) most or more for each.
+        """
+        return self.is_range and self.least <= max(1, self.n - (self.k - 1) * self.most)
 
     def ranges(self) -> NDArray[np.float64]:
-        """Return the ranges (q, 2) that the size of a cluster is in one of, ascending."""
+        """Return the ranges (q, 2) that the sum of a cluster is in one of, ascending."""
         sizes = sorted(set(self.bounds()))
         fits = [(low, high) for low, high in sizes if self.least <= low and high <= self.most]
         return np.array(fits, np.float64).reshape(-1, 2)
 
     def bounds(self) -> list[tuple[int, int]]:
-        """Return the least and the most points of each cluster, listed ones in their order."""
+        """Return the least and the most of each cluster, listed ones in their order."""
         if self.listed is not None:
             return [(size, size) for size in self.listed]
         return [(self.least, self.most)] * self.k
 
     def keeps(self, sizes: NDArray[np.integer]) -> bool:
-        """Return whether clusters of these sizes (k,) are within the limits."""
+        """Return whether clusters with these sums are within the limits."""
         found = np.sort(sizes).tolist()
+        if len(found) != self.k or self.is_empty:
+            return False
         if self.listed is not None:
             return bool(found == list(self.listed))
         return bool(found[0] >= self.least and found[-1] <= self.most)
@@ -136,7 +154,7 @@ class CheckedWeights:
     """
 
     units: NDArray[np.int64]
-    limits: CheckedSizes
+    limits: SizeLimits
 
     def over(self, block_of: NDArray[np.intp]) -> CheckedWeights:
         """Return the limits on clusters of blocks; block_of (n,) 0..m-1 are those of the points."""

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from .sizes import CheckedSizes
+from .sizes import SizeLimits
 
 Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -47,7 +47,7 @@ _DOWN = 1.0 - 2.0**-50
 _UP = 1.0 + 2.0**-50
 
 
-def least_splits(limits: CheckedSizes, measures: Integers) -> Reals:
+def least_splits(limits: SizeLimits, measures: Integers) -> Reals:
     """Return f(t) of sets of measures t, (number,), rounded down.
 
     measures : (number,) whole numbers in 0..n
@@ -62,7 +62,7 @@ def least_splits(limits: CheckedSizes, measures: Integers) -> Reals:
     return np.where(np.isfinite(least), least, 0.0) * _DOWN
 
 
-def _has_few_sums(limits: CheckedSizes) -> bool:
+def _has_few_sums(limits: SizeLimits) -> bool:
     """Return whether sizes are listed, differ, and have sums that are enumerated."""
     listed = limits.listed
     if listed is None or listed[0] == listed[-1]:
@@ -70,7 +70,7 @@ def _has_few_sums(limits: CheckedSizes) -> bool:
     return len(set(listed)) * len(listed) * (limits.n // 64 + 1) <= _STEPS
 
 
-def _of_range(limits: CheckedSizes, t: Integers) -> Iterator[Part]:
+def _of_range(limits: SizeLimits, t: Integers) -> Iterator[Part]:
     """Yield x and y, and whether they exist, for each number p of clusters in the set."""
     n, k, a, b = limits.n, limits.k, limits.least, limits.most
     for inside in range(k):
@@ -86,7 +86,7 @@ def _of_range(limits: CheckedSizes, t: Integers) -> Iterator[Part]:
             yield np.where(is_free, x_least, x), np.where(is_free, y_least, a - x), exists
 
 
-def _of_listed(limits: CheckedSizes, t: Integers) -> Iterator[Part]:
+def _of_listed(limits: SizeLimits, t: Integers) -> Iterator[Part]:
     """Yield x and y, and whether they exist, for each size of the cluster in part in the set."""
     n, listed = limits.n, limits.listed
     assert listed is not None
@@ -105,7 +105,7 @@ def _of_listed(limits: CheckedSizes, t: Integers) -> Iterator[Part]:
             yield x, size - x, (x >= 0) & (x <= size)
 
 
-def most_filled(limits: CheckedSizes, measures: Integers) -> Reals:
+def most_filled(limits: SizeLimits, measures: Integers) -> Reals:
     """Return g(t) of sets of measures t, (number,), rounded up.
 
     measures : (number,) whole numbers in 0..n

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arithmetic import down, sum_up, up
-from .sizes import CheckedSizes, CheckedWeights
+from .sizes import CheckedWeights, SizeLimits
 
 # Part of all weights by which sums of floats may be off here; they are off by a quarter of it.
 _ROUNDING = 2.0**-48
@@ -37,7 +37,7 @@ class BlockSizes:
     """
 
     counts: NDArray[np.integer]
-    limits: CheckedSizes
+    limits: SizeLimits
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class WeightBounds:
 
 
 def _bounds(
-    weights: NDArray[np.float64], measure: NDArray[np.integer], limits: CheckedSizes
+    weights: NDArray[np.float64], measure: NDArray[np.integer], limits: SizeLimits
 ) -> tuple[float, float]:
     total = sum_up(weights.tolist())
     rate = total / float(measure.sum())

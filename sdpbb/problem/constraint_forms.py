@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.checker.sizes import SizeLimits
 from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.errors import InstanceError
 from sdpbb.problem.budgets import PointBudget
@@ -23,7 +24,6 @@ from sdpbb.problem.cluster_constraints import (
 )
 from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.size_limits import (
-    SizeLimits,
     WeightLimits,
     least_units,
     sizes_of_weights,
@@ -204,11 +204,9 @@ class ConstraintForms:
                 len(self.points), self.min_weight, self.max_weight
             )
             least, most = [*least, lightest], [*most, heaviest]
-        fewest = max((size for size in least if size is not None), default=None)
-        stated = min((size for size in most if size is not None), default=None)
-        if stated == 0:
-            return SizeLimits(n, k, fewest or 1, 0)
-        return SizeLimits.of(n, k, fewest, stated, self.sizes)
+        fewest = max((size for size in least if size is not None), default=1)
+        largest = min((size for size in most if size is not None), default=None)
+        return SizeLimits.of(n, k, fewest, largest, self.sizes)
 
     @cached_property
     def weight_limits(self) -> WeightLimits | None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.checker.rules import LARGEST_FOR_PAIRS
-from sdpbb.checker.sizes import sums_over
+from sdpbb.checker.sizes import SizeLimits, sums_over
 from sdpbb.problem.budgets import Budgets
 from sdpbb.problem.cluster_constraints import ClusterConstraint, is_allowed
 from sdpbb.problem.coordinates import block_means, block_scatter, centred, members_of, pairs_across
@@ -19,7 +19,7 @@ from sdpbb.problem.graph import connected_components, distinct_edges, shortest_p
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.propagation import forced_merges
-from sdpbb.problem.size_limits import SizeLimits, WeightLimits
+from sdpbb.problem.size_limits import WeightLimits
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.problem.weights import block_weights
 

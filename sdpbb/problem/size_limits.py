@@ -11,106 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.checker.sizes import SizeLimits
 from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.errors import InstanceError
-from sdpbb.runtime.archive.stored import stored
 
 OF_ONE_K = (
     "sizes: they are for one number of clusters; expected min_size and max_size in a sweep (lines "
     "MINSIZE and MAXSIZE)"
 )
 """Message on listed sizes where there are several numbers of clusters."""
-
-
-@stored
-@dataclass(frozen=True)
-class SizeLimits:
-    """Limits on the numbers of points of k clusters of n points in all.
-
-    least <= |C| <= most for every cluster C, and where sizes are listed, the clusters have these in
-    some order. Limits are as narrow as they can be: there are k sizes within them that add up to n
-    with the least one among them, and so for the most; unless there are none at all (`is_empty`).
-
-    Attributes
-    ----------
-    n, k : numbers of points, of clusters
-    least, most : of a cluster
-    listed : the k sizes in ascending order, or None
-    """
-
-    n: int
-    k: int
-    least: int
-    most: int
-    listed: tuple[int, ...] | None = None
-
-    @classmethod
-    def of(
-        cls,
-        n: int,
-        k: int,
-        min_size: int | None = None,
-        max_size: int | None = None,
-        sizes: tuple[int, ...] | None = None,
-    ) -> SizeLimits | None:
-        """Return the limits that follow from what is stated, None for none.
-
-        They are None where every clustering into k clusters is within them.
-        """
-        least, most = max(1, min_size or 1), min(n, max_size or n)
-        if sizes is not None and not (k == 1 and least <= n <= most):
-            listed = tuple(sorted(sizes))
-            # Where one of these is outside of the other limits, the sums tell of it.
-            return cls(n, k, max(least, listed[0]), min(most, listed[-1]), listed)
-        if (least <= 1 and most >= n - k + 1) or (k == 1 and least <= n <= most):
-            return None
-        narrow = max(least, n - (k - 1) * most), min(most, n - (k - 1) * least)
-        least, most = narrow if k * least <= n <= k * most else (least, most)
-        return cls(n, k, least, most)
-
-    @property
-    def is_empty(self) -> bool:
-        """True if no k sizes are within the limits."""
-        if self.listed is None:
-            return not self.k * self.least <= self.n <= self.k * self.most
-        fits = self.least <= self.listed[0] and self.listed[-1] <= self.most
-        return not (fits and len(self.listed) == self.k and sum(self.listed) == self.n)
-
-    @property
-    def is_equal(self) -> bool:
-        """True if all clusters have the same size."""
-        return self.least == self.most
-
-    @property
-    def follow_from_most(self) -> bool:
-        """True if k clusters that hold all points are within the limits if each has `most` or less.
-
-        The others leave n - (k - 1) most points or more for each.
-        """
-        is_range = self.listed is None or self.is_equal
-        return is_range and self.least <= max(1, self.n - (self.k - 1) * self.most)
-
-    def allows(self, size: int) -> bool:
-        """Return whether a cluster may have so many points."""
-        if self.listed is not None:
-            return size in self.listed
-        return self.least <= size <= self.most
-
-    def ranges(self) -> NDArray[np.int64]:
-        """Return the ranges (q, 2) of sizes that a cluster may have, ascending."""
-        if self.listed is None:
-            return np.array([[self.least, self.most]], np.int64)
-        sizes = [size for size in sorted(set(self.listed)) if self.least <= size <= self.most]
-        return np.repeat(np.array(sizes, np.int64).reshape(-1, 1), 2, axis=1)
-
-    def keeps(self, sizes: NDArray[np.integer]) -> bool:
-        """Return whether clusters of these sizes, (k,), are within the limits."""
-        found = np.sort(sizes)
-        if len(found) != self.k or self.is_empty:
-            return False
-        if self.listed is not None:
-            return bool(found.tolist() == list(self.listed))
-        return bool(found[0] >= self.least and found[-1] <= self.most)
 
 
 def within(least: float | None, most: float | None, text: str) -> str:
@@ -185,12 +94,8 @@ class WeightLimits:
         if min_weight is None and max_weight is None:
             return None
         units = WeightUnits.of(weights, len(weights))
-        least = least_units(units, min_weight)
-        most = units.total if max_weight is None else units.most(max_weight)
-        if most < 1:  # less than any point weighs
-            limits: SizeLimits | None = SizeLimits(units.total, k, least, most)
-        else:
-            limits = SizeLimits.of(units.total, k, least, most)
+        most = None if max_weight is None else units.most(max_weight)
+        limits = SizeLimits.of(units.total, k, least_units(units, min_weight), most)
         return None if limits is None else cls(units, limits)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sdpbb.checker.cluster_packing import ClusterPacking
 from sdpbb.checker.packing import is_packable
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import CheckedSizes
+from sdpbb.checker.sizes import SizeLimits
 from tests.examples import examples
 
 
@@ -23,13 +23,13 @@ def drawn(seed: int):
     kind = rng.integers(0, 4)
     if kind == 0 and n >= k:
         listed = tuple(np.sort(rng.multinomial(n - k, np.ones(k) / k) + 1).tolist())
-        measures.append((counts, CheckedSizes(n, k, listed[0], listed[-1], listed)))
+        measures.append((counts, SizeLimits(n, k, listed[0], listed[-1], listed)))
     if kind == 1:
-        measures.append((counts, CheckedSizes(n, k, int(rng.integers(1, n // k + 2)), n)))
+        measures.append((counts, SizeLimits(n, k, int(rng.integers(1, n // k + 2)), n)))
     if kind >= 1 or not measures:
         least = int(total / k * rng.uniform(0.2, 1.0)) + 1
         most = int(total / k * rng.uniform(1.0, 2.0))
-        measures.append((units, CheckedSizes(total, k, least, most)))
+        measures.append((units, SizeLimits(total, k, least, most)))
     adjacency = np.triu(rng.random((m, m)) < rng.choice([0.0, 0.3]), 1)
     return measures, adjacency | adjacency.T, k
 
@@ -64,16 +64,16 @@ def test_weights_a_unit_from_a_packing(seed):
     sums = (np.arange(2**17)[:, None] >> np.arange(18) & 1) @ units
     best = int(np.maximum(sums, total - sums).min())
     for most in (best, best - 1):
-        limits = CheckedSizes(total, 2, total - most, most)
+        limits = SizeLimits(total, 2, total - most, most)
         assert is_packable([(units, limits)], apart) is (most == best)
 
 
 def test_it_is_given_up_in_time():
     units = np.random.default_rng(0).integers(10**14, 10**15, 60)
     total, apart = int(units.sum()), np.zeros((60, 60), bool)
-    narrow = CheckedSizes(total, 3, total // 3 - 10**9, total // 3 + 10**9)
+    narrow = SizeLimits(total, 3, total // 3 - 10**9, total // 3 + 10**9)
     with pytest.raises(Rejected, match="too many blocks"):
         ClusterPacking([(units, narrow)], apart).labels()
-    wide = CheckedSizes(int(units[:40].sum()), 3, 1, int(units[:40].sum()))
+    wide = SizeLimits(int(units[:40].sum()), 3, 1, int(units[:40].sum()))
     with pytest.raises(Rejected, match="within the work"):
         ClusterPacking([(units[:40], wide)], apart[:40, :40]).labels()

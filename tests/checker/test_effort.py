@@ -12,7 +12,7 @@ from sdpbb.checker.geometry import Contracted
 from sdpbb.checker.partitions import require_no_partition
 from sdpbb.checker.pricing import clusters_below, proven_least
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import CheckedSizes
+from sdpbb.checker.sizes import SizeLimits
 
 NO_TRIPLES = np.empty((0, 3), np.int32), np.empty(0)
 
@@ -82,7 +82,7 @@ def partitions(at_step):
 def packings(at_step):
     units = np.random.default_rng(4).integers(10**9, 10**10, 30)
     total = int(units.sum())
-    limits = CheckedSizes(total, 3, total // 3 - 1000, total // 3 + 1000)
+    limits = SizeLimits(total, 3, total // 3 - 1000, total // 3 + 1000)
     ClusterPacking([(units, limits)], np.zeros((30, 30), bool), at_step=at_step).labels()
 
 

@@ -18,7 +18,7 @@ from sdpbb.checker.cuts import Cuts
 from sdpbb.checker.cuts.capacities import PointCapacities, WeightCapacities
 from sdpbb.checker.cuts.capacity_cliques import PointCapacityCliques
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import CheckedSizes
+from sdpbb.checker.sizes import SizeLimits
 from sdpbb.checker.splits import least_splits, most_filled
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.search.result import SolutionStatus
@@ -31,17 +31,17 @@ GROUPS = np.repeat([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]], [9, 6, 3], axis=0)
 
 
 @st.composite
-def limits_on_sizes(draw: st.DrawFn) -> CheckedSizes:
+def limits_on_sizes(draw: st.DrawFn) -> SizeLimits:
     k = draw(st.integers(1, 4))
     if draw(st.booleans()):
         listed = tuple(sorted(draw(st.lists(st.integers(1, 4), min_size=k, max_size=k))))
-        return CheckedSizes(sum(listed), k, listed[0], listed[-1], listed)
+        return SizeLimits(sum(listed), k, listed[0], listed[-1], listed)
     n = draw(st.integers(k, 11))
     least, most = draw(st.integers(1, n // k)), draw(st.integers(-(-n // k), n))
-    return CheckedSizes(n, k, least, most)
+    return SizeLimits(n, k, least, most)
 
 
-def least_split(limits: CheckedSizes, t: int) -> float:
+def least_split(limits: SizeLimits, t: int) -> float:
     """The least split of t points, by enumeration of all sizes and all their parts."""
     found = [
         sum(x * (s - x) / s for x, s in zip(parts, sizes, strict=True))
@@ -56,7 +56,7 @@ def least_split(limits: CheckedSizes, t: int) -> float:
 @pytest.mark.parametrize(("n", "k", "least", "most"), [(8, 4, 2, 3), (7, 3, 2, 3), (11, 4, 2, 5)])
 def test_least_splits_of_all_measures_are_those_of_enumeration(n, k, least, most):
     """Also where the least that two ends of a cluster can be is nothing."""
-    limits = CheckedSizes(n, k, least, most)
+    limits = SizeLimits(n, k, least, most)
     expected = [least_split(limits, t) for t in range(n + 1)]
     assert least_splits(limits, np.arange(n + 1)) == pytest.approx(expected, rel=1e-12, abs=0)
 
@@ -73,7 +73,7 @@ def test_least_splits_are_those_of_enumeration(limits, data):
 @given(st.integers(1, 60), st.integers(1, 5), st.integers(0, 300))
 def test_the_least_split_of_equal_sizes_is_that_of_the_remainder(size, k, t):
     t = min(t, k * size)
-    found = least_splits(CheckedSizes(k * size, k, size, size), np.array([t]))[0]
+    found = least_splits(SizeLimits(k * size, k, size, size), np.array([t]))[0]
     rest = t % size
     assert found == pytest.approx(rest * (size - rest) / size, rel=1e-12, abs=0)
 
@@ -81,9 +81,9 @@ def test_the_least_split_of_equal_sizes_is_that_of_the_remainder(size, k, t):
 def test_many_listed_sizes_are_taken_as_a_range(monkeypatch):
     listed = (2, 2, 6)
     t = np.arange(11)
-    exact = least_splits(CheckedSizes(10, 3, 2, 6, listed), t)
+    exact = least_splits(SizeLimits(10, 3, 2, 6, listed), t)
     monkeypatch.setattr("sdpbb.checker.splits._STEPS", 0)
-    weaker = least_splits(CheckedSizes(10, 3, 2, 6, listed), t)
+    weaker = least_splits(SizeLimits(10, 3, 2, 6, listed), t)
     assert (weaker <= exact).all()
     assert (weaker < exact).any()
 
@@ -91,12 +91,12 @@ def test_many_listed_sizes_are_taken_as_a_range(monkeypatch):
 def test_measures_of_any_size_are_exact():
     """Units of weight are up to 2^51 in all."""
     size = 2**40
-    limits = CheckedSizes(1000 * size, 1000, size, size)
+    limits = SizeLimits(1000 * size, 1000, size, size)
     t = np.array([size, 7 * size, 7 * size + 1, 999 * size + size // 2])
     assert least_splits(limits, t) == pytest.approx([0.0, 0.0, 1.0, size / 4])
 
 
-def most_of_clusters(limits: CheckedSizes, t: int) -> float:
+def most_of_clusters(limits: SizeLimits, t: int) -> float:
     """The most clusters that t points fill, in parts, by enumeration of all sizes and parts."""
     return max(
         sum(x / s for x, s in zip(parts, sizes, strict=True))
@@ -118,7 +118,7 @@ def test_filled_clusters_are_those_of_enumeration(limits, data):
 
 def test_filled_clusters_of_any_size_are_counted():
     size = 2**40
-    limits = CheckedSizes(1000 * size, 1000, 1, size + 1)
+    limits = SizeLimits(1000 * size, 1000, 1, size + 1)
     t = np.array([0, size, 7 * size, 1000 * size])
     least = size - 999  # what 999 others leave
     expected = [0.0, 1.0 + (size - least) / (size + 1), 7.0, 1000.0]
@@ -218,9 +218,9 @@ def test_larger_right_hand_sides_are_refuted(limits, seed):
     T = np.zeros(limits.n, bool)
     T[: rng.integers(1, limits.n + 1)] = True
     own = instance.size_limits
-    checked = CheckedSizes(limits.n, limits.k, 1, limits.n)
+    checked = SizeLimits(limits.n, limits.k, 1, limits.n)
     if own is not None:
-        checked = CheckedSizes(own.n, own.k, own.least, own.most, own.listed)
+        checked = SizeLimits(own.n, own.k, own.least, own.most, own.listed)
     least = least_splits(checked, np.array([T.sum()]))[0]
     splits = [
         clustering_matrix(labels, np.ones(limits.n))[T][:, ~T].sum()
@@ -288,7 +288,7 @@ def test_cuts_hold_after_blocks_are_merged(seed, draw, cuts_of: CutsOf):
     ],
 )
 def test_wrong_sets_are_rejected(blocks, parts, message):
-    limits, e = CheckedSizes(8, 2, 4, 4), np.full(4, 2.0)
+    limits, e = SizeLimits(8, 2, 4, 4), np.full(4, 2.0)
     cuts = PointCapacities(
         np.array([0, len(blocks)]), np.array(blocks, np.int32), np.array(parts, np.int64)
     )
@@ -299,7 +299,7 @@ def test_wrong_sets_are_rejected(blocks, parts, message):
 def test_cuts_on_what_is_not_limited_are_rejected():
     cuts = WeightCapacities(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1, np.int64))
     with pytest.raises(Rejected, match="not limited"):
-        cuts.check(2, np.full(4, 2.0), np.zeros((4, 4), bool), CheckedSizes(8, 2, 4, 4))
+        cuts.check(2, np.full(4, 2.0), np.zeros((4, 4), bool), SizeLimits(8, 2, 4, 4))
 
 
 def test_the_split_of_a_group_is_found():
@@ -331,7 +331,7 @@ def test_wrong_leaves_are_rejected(leaf_start, leaves, message):
         one, np.zeros(1, np.int32), one[1:], np.array(leaf_start), np.array(leaves, np.int32)
     )
     with pytest.raises(Rejected, match=message):
-        cuts.check(2, np.full(4, 2.0), np.zeros((4, 4), bool), CheckedSizes(8, 2, 4, 4))
+        cuts.check(2, np.full(4, 2.0), np.zeros((4, 4), bool), SizeLimits(8, 2, 4, 4))
 
 
 def test_more_clusters_than_leaves_are_rejected():
@@ -339,9 +339,9 @@ def test_more_clusters_than_leaves_are_rejected():
     cuts = PointCapacityCliques(
         np.array([0, 4]), everything, np.full(4, 2), np.array([0, 2]), everything[:2]
     )
-    e, none, limits = np.full(4, 2.0), np.zeros((4, 4), bool), CheckedSizes(8, 2, 4, 4)
+    e, none, limits = np.full(4, 2.0), np.zeros((4, 4), bool), SizeLimits(8, 2, 4, 4)
     cuts.check(2, e, none, limits)  # two leaves, of the two clusters that are filled
-    limits = CheckedSizes(8, 3, 2, 3)
+    limits = SizeLimits(8, 3, 2, 3)
     with pytest.raises(Rejected, match="no more leaves"):
         cuts.check(3, e, none, limits)
 
@@ -355,8 +355,8 @@ def test_as_many_cliques_as_long_roots_have_are_accepted():
         starts, blocks, np.ones(2 * number, np.int64), starts, leaves.astype(np.int32)
     )
     cuts, e, none = Cuts.of(1000, family), np.ones(m), np.zeros((m, m), bool)
-    cuts.check(1000, e, none, CheckedSizes(m, 1000, 2, 2))
-    sums, absolute, _ = cuts.sums(np.ones(number), e, none, CheckedSizes(m, 1000, 2, 2))
+    cuts.check(1000, e, none, SizeLimits(m, 1000, 2, 2))
+    sums, absolute, _ = cuts.sums(np.ones(number), e, none, SizeLimits(m, 1000, 2, 2))
     # Of g = 1, w = 2: leaves 2 Z_jl, and four of the set.
     assert sums.sum() == number * (2.0 - 4.0)
     assert absolute.sum() == number * (2.0 + 4.0)

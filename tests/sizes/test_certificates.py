@@ -8,10 +8,9 @@ import pytest
 import sdpbb
 from sdpbb.checker.packing import is_packable
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import CheckedSizes
+from sdpbb.checker.sizes import SizeLimits
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance
-from sdpbb.problem.size_limits import SizeLimits
 from sdpbb.search.result import SolutionStatus
 from tests.enumeration import optimum
 from tests.sizes.instances import sized_instance
@@ -74,10 +73,10 @@ def test_packings_are_those_of_enumeration(seed):
     n = int(counts.sum())
     if seed % 2 and n >= k:
         listed = tuple(np.sort(rng.multinomial(n - k, np.ones(k) / k) + 1).tolist())
-        limits = CheckedSizes(n, k, listed[0], listed[-1], listed)
+        limits = SizeLimits(n, k, listed[0], listed[-1], listed)
     else:
         least = int(rng.integers(1, max(2, n // k + 1)))
-        limits = CheckedSizes(n, k, least, int(rng.integers(max(1, n // k), n + 1)))
+        limits = SizeLimits(n, k, least, int(rng.integers(max(1, n // k), n + 1)))
     adjacency = np.triu(rng.random((m, m)) < 0.3, 1)
     adjacency = adjacency | adjacency.T
 
@@ -93,20 +92,6 @@ def test_packings_are_those_of_enumeration(seed):
 
 def test_packings_are_given_up_in_time():
     counts = np.full(60, 7)
-    limits = CheckedSizes(420, 6, 69, 71)
+    limits = SizeLimits(420, 6, 69, 71)
     with pytest.raises(Rejected, match="could not be decided"):
         is_packable([(counts, limits)], np.zeros((60, 60), bool), steps=20)
-
-
-@pytest.mark.parametrize("n", [1, 3, 7])
-def test_the_checker_derives_the_limits_of_the_engine(n):
-    for k, least, most in product(range(1, n + 1), repeat=3):
-        engine = SizeLimits.of(n, k, least, most)
-        checker = CheckedSizes.of(n, k, least, most, [])
-        assert (engine is None) is (checker is None)
-        if engine is not None and checker is not None:
-            assert (engine.is_empty, engine.least, engine.most) == (
-                checker.is_empty,
-                checker.least,
-                checker.most,
-            )

@@ -16,16 +16,16 @@ from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.cuts.listed_cliques import SmallestCliques
 from sdpbb.checker.cuts.size_pairs import difference_down
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import CheckedSizes
+from sdpbb.checker.sizes import SizeLimits
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.search.result import SolutionStatus
 from tests.enumeration import clustering_matrix, feasible_clusterings
 from tests.sizes.instances import sized_instance
 
 
-def limits_of(contraction: Contraction) -> CheckedSizes:
+def limits_of(contraction: Contraction) -> SizeLimits:
     own = contraction.size_limits
-    return CheckedSizes(own.n, own.k, own.least, own.most, own.listed)
+    return SizeLimits(own.n, own.k, own.least, own.most, own.listed)
 
 
 def sized_contraction(seed: int) -> tuple[Instance, Contraction] | None:
@@ -113,7 +113,7 @@ def test_cuts_of_listed_sizes_hold_after_blocks_are_merged(family, sizes):
 def test_cliques_of_listed_sizes_have_one_block_more_than_clusters(blocks, listed, message):
     blocks = np.array(blocks, np.int32)
     start = np.array([0, blocks.size], np.int64)
-    limits = CheckedSizes(6, 3, listed[0], listed[-1], listed)
+    limits = SizeLimits(6, 3, listed[0], listed[-1], listed)
     with pytest.raises(Rejected, match=message):
         SmallestCliques(start, blocks.ravel()).check(3, np.ones(6), np.zeros((6, 6), bool), limits)
 

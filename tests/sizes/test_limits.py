@@ -5,11 +5,11 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from sdpbb.checker.sizes import SizeLimits
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, MaximumSize, contract
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.formats import read_constraints, write_constraints
-from sdpbb.problem.size_limits import SizeLimits
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 9])
@@ -36,11 +36,11 @@ def test_limits_are_as_narrow_as_can_be(n):
 
 
 def test_listed_sizes_are_those_of_clusters_in_any_order():
-    limits = SizeLimits.of(6, 3, sizes=(1, 2, 3))
+    limits = SizeLimits.of(6, 3, listed=(1, 2, 3))
     assert limits.keeps(np.array([3, 1, 2]))
     assert not limits.keeps(np.array([2, 2, 2]))
     assert (limits.least, limits.most) == (1, 3)
-    assert SizeLimits.of(6, 3, min_size=2, sizes=(1, 2, 3)).is_empty
+    assert SizeLimits.of(6, 3, 2, listed=(1, 2, 3)).is_empty
 
 
 def test_maximum_sizes_are_limits():

@@ -21,7 +21,7 @@ from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.packing import is_packable
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import CheckedSizes, StatedWeights
+from sdpbb.checker.sizes import SizeLimits, StatedWeights
 from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
 from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.errors import CertificateError, InstanceError
@@ -177,7 +177,7 @@ def test_packings_are_found_or_proven_not_to_be(seed):
     measures = [
         (
             each.of_blocks,
-            CheckedSizes(each.limits.n, instance.k, each.limits.least, each.limits.most),
+            SizeLimits(each.limits.n, instance.k, each.limits.least, each.limits.most),
         )
         for each in contraction.measures
     ]
@@ -296,7 +296,7 @@ def test_weight_bounds_hold_for_all_clusters(blocks, data):
     weights, counts = (np.array(column) for column in zip(*blocks, strict=True))
     least = data.draw(st.integers(1, int(counts.sum())))
     most = data.draw(st.integers(least, int(counts.sum())))
-    sizes = BlockSizes(counts, CheckedSizes(int(counts.sum()), 2, least, most))
+    sizes = BlockSizes(counts, SizeLimits(int(counts.sum()), 2, least, most))
     bounds = WeightBounds.of(weights, sizes, None)
     for chosen in map(np.array, product([False, True], repeat=len(counts))):
         if least <= counts[chosen].sum() <= most:

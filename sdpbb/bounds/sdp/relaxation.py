@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from sdpbb.bounds.rounding_errors import rounding_of
 from sdpbb.checker.cuts.capacities import PointCapacities, SetMeasure, WeightCapacities
 from sdpbb.checker.cuts.family import CheckedCuts, ClusterLimits
-from sdpbb.checker.sizes import CheckedSizes, CheckedWeights
+from sdpbb.checker.sizes import CheckedWeights, SizeLimits
 from sdpbb.checker.splits import most_filled
 from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
 from sdpbb.problem import Contraction
-from sdpbb.problem.size_limits import SizeLimits
 
 # Rows this many times longer than nine tenths of all are outliers.
 OUTLIER = 10.0
@@ -148,10 +147,7 @@ class Relaxation:
     @cached_property
     def cluster_limits(self) -> ClusterLimits | None:
         """Limits on the weights of clusters, as the checker has them; None for none."""
-        own = self.size_limits
-        if own is None:
-            return self.weight_bounds
-        return CheckedSizes(own.n, own.k, own.least, own.most, own.listed)
+        return self.weight_bounds if self.size_limits is None else self.size_limits
 
     @property
     def measures(self) -> dict[type[CheckedCuts], SetMeasure]:
@@ -243,8 +239,7 @@ def _weight_bounds(contraction: Contraction) -> WeightBounds | None:
     if instance is None or instance.weights is None:
         return None
     for measure in contraction.measures:
-        own = measure.limits
-        limits = CheckedSizes(own.n, own.k, own.least, own.most)
+        limits = replace(measure.limits, listed=None)
         if measure.of_blocks is contraction.counts:
             sizes = BlockSizes(measure.of_blocks, limits)
         else:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ..arithmetic import down
 from ..fields import ArrayKey
 from ..rejection import Rejected
-from ..sizes import CheckedSizes
+from ..sizes import SizeLimits
 from ..splits import least_splits
 from ..weight_bounds import WeightBounds
 from .family import (
@@ -53,7 +53,7 @@ class SetMeasure(NamedTuple):
     """
 
     of_blocks: NDArray[np.int64]
-    limits: CheckedSizes
+    limits: SizeLimits
     rate: float
     heaviest: float
 
@@ -155,7 +155,7 @@ class OfUnits:
 
 
 def _measure_of(
-    of_blocks: NDArray[np.integer], limits: CheckedSizes, weights: Reals, bounds: WeightBounds
+    of_blocks: NDArray[np.integer], limits: SizeLimits, weights: Reals, bounds: WeightBounds
 ) -> SetMeasure:
     """Return a measure of blocks of weights (m,)."""
     measure = of_blocks.astype(np.int64)

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from ..fields import ArrayKey
 from ..rejection import Rejected
-from ..sizes import CheckedSizes
+from ..sizes import SizeLimits
 from ..soft import SoftPrices
 from ..weight_bounds import BlockSizes, WeightBounds
 
 Reals = NDArray[np.float64]
 AnyIntegers = NDArray[np.integer]
 Marks = NDArray[np.bool_]
-ClusterLimits = CheckedSizes | WeightBounds
+ClusterLimits = SizeLimits | WeightBounds
 """Limits on the weights of clusters: numbers of points, or bounds on what they weigh."""
 
 # Terms that are added at a time, to bound the memory that long stars take.

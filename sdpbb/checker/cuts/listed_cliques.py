@@ -30,7 +30,7 @@ import numpy as np
 from ..arithmetic import down, up
 from ..fields import ArrayKey
 from ..rejection import Rejected
-from ..sizes import CheckedSizes
+from ..sizes import SizeLimits
 from .family import (
     ClusterLimits,
     CutsOnLists,
@@ -56,7 +56,7 @@ class _ListedCliques(CutsOnLists):
             raise Rejected("cliques of listed sizes are not of one length")
         if not len(self):
             return
-        listed = limits.listed if isinstance(limits, CheckedSizes) else None
+        listed = limits.listed if isinstance(limits, SizeLimits) else None
         if listed is None or listed[0] == listed[-1]:
             raise Rejected("a clique of listed sizes, and there are none that differ")
         expected = 1 + extreme_sizes(listed, self.IS_LARGEST).count
@@ -70,7 +70,7 @@ class _ListedCliques(CutsOnLists):
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         if not len(self):
             return
-        assert isinstance(sums.limits, CheckedSizes)
+        assert isinstance(sums.limits, SizeLimits)
         assert sums.limits.listed is not None
         sizes = extreme_sizes(sums.limits.listed, self.IS_LARGEST)
         blocks = self.blocks.reshape(len(self), -1)
@@ -81,7 +81,7 @@ class _ListedCliques(CutsOnLists):
     def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
         if not len(self):
             return []
-        assert isinstance(limits, CheckedSizes)
+        assert isinstance(limits, SizeLimits)
         assert limits.listed is not None
         side = extreme_sizes(limits.listed, self.IS_LARGEST).side
         return [down(value * side) for value in t.tolist()]

@@ -56,6 +56,6 @@ class SizePairs(CheckedCuts):
 
 def difference_down(most: float, least: float) -> float:
     """Return at most most - least; the difference itself of whole numbers."""
-    # Those of a `CheckedSizes` are below 2^53, where differences are exact; weights may be beyond.
+    # Those of a `SizeLimits` are below 2^53, where differences are exact; weights may be beyond.
     is_exact = most < 2**53 and float(most).is_integer() and float(least).is_integer()
     return most - least if is_exact else down(most - least)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ..arithmetic import down, sum_down
 from ..fields import ArrayKey
 from ..rejection import Rejected
-from ..sizes import CheckedSizes
+from ..sizes import SizeLimits
 from .family import (
     CheckedCuts,
     ClusterLimits,
@@ -106,7 +106,7 @@ class ListedSizes(CutsOnLists):
         sums.add(self.blocks, self.blocks, np.repeat(t, np.diff(self.start)))
 
     def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
-        if not isinstance(limits, CheckedSizes):
+        if not isinstance(limits, SizeLimits):
             return []  # there are none
         counts = np.diff(self.start).tolist()
         return [
@@ -115,7 +115,7 @@ class ListedSizes(CutsOnLists):
         ]
 
 
-def least_entries(limits: CheckedSizes, count: int) -> float:
+def least_entries(limits: SizeLimits, count: int) -> float:
     """Return L(count) of listed sizes, rounded down."""
     assert limits.listed is not None
     parts, rest = [], count

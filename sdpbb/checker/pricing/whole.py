@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..rules import BlockRules, SizesOfBlocks
-from ..sizes import CheckedSizes, CheckedWeights
+from ..sizes import CheckedWeights, SizeLimits
 
 Reals = NDArray[np.float64]
 Marks = NDArray[np.bool_]
@@ -46,7 +46,7 @@ class WholeMeasure:
     ranges: Reals
 
     @classmethod
-    def of(cls, of_blocks: NDArray[np.generic], limits: CheckedSizes) -> WholeMeasure:
+    def of(cls, of_blocks: NDArray[np.generic], limits: SizeLimits) -> WholeMeasure:
         return cls(of_blocks.astype(np.float64), limits.ranges())
 
     def select(self, blocks: NDArray[np.intp]) -> WholeMeasure:

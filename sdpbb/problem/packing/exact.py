@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from sdpbb.checker.cluster_packing import ClusterPacking
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import CheckedSizes
 from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.packing.rows import (
     FEW_UNITS,
@@ -147,9 +146,7 @@ def packed_in_units(
     OutOfTime
         If no time is left before.
     """
-    measures = [
-        (each.of_blocks, CheckedSizes(*astuple(each.limits))) for each in contraction.measures
-    ]
+    measures = [(each.of_blocks, each.limits) for each in contraction.measures]
     at_step = partial(check_time, time_left)
     return ClusterPacking(measures, contraction.adjacency, at_step=at_step).labels()
 
@@ -188,9 +185,7 @@ def _programme(
         blocks, one = np.ones(m, np.intp), np.ones(k, np.intp)
         sizes.append(size_rows(blocks, one, m * one))
     rows = assignment_rows(contraction, sizes)
-    alike = all(
-        measure.limits.listed is None or measure.limits.is_equal for measure in contraction.measures
-    )
+    alike = all(measure.limits.is_range for measure in contraction.measures)
     if costs is None and alike:
         rows = with_fixed(rows, _some_clique(contraction), contraction.k)
     return BinaryProgramme(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.checker.sizes import SizeLimits
 from sdpbb.problem.contraction import Contraction, Measure
-from sdpbb.problem.size_limits import SizeLimits
 
 
 def size_bounds(limits: SizeLimits) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -14,10 +14,8 @@ def size_bounds(limits: SizeLimits) -> tuple[NDArray[np.intp], NDArray[np.intp]]
 
     Where sizes are listed, cluster c has the c-th of them.
     """
-    if limits.listed is not None:
-        sizes = np.array(limits.listed, np.intp)
-        return sizes, sizes
-    return np.full(limits.k, limits.least, np.intp), np.full(limits.k, limits.most, np.intp)
+    least, most = np.array(limits.bounds(), np.intp).T
+    return least, most
 
 
 def packed_greedily(

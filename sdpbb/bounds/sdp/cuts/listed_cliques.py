@@ -53,7 +53,7 @@ class ListedCliqueCuts(CutFamily):
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return the most violated cuts that were grown, each once."""
         limits, found = relaxation.size_limits, CutSet.empty()
-        if limits is None or limits.listed is None or limits.is_equal:
+        if limits is None or limits.listed is None or limits.is_range:
             return found
         for is_largest in (True, False):
             sizes = extreme_sizes(limits.listed, is_largest)

@@ -36,8 +36,8 @@ from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.family import CheckedCuts
 from sdpbb.checker.cuts.point_rows import LeastPointRows, MostPointRows
 from sdpbb.checker.cuts.sizes import LeastPoints, ListedSizes, MostPoints
+from sdpbb.checker.sizes import SizeLimits
 from sdpbb.checker.weight_bounds import WeightBounds
-from sdpbb.problem.size_limits import SizeLimits
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -71,7 +71,7 @@ class SizeCuts(CutFamily):
         cuts = _one_term(MostPoints, small, 1.0, low) + _one_term(LeastPoints, large, -1.0, -high)
         if limits is None:
             return cuts + self._of_rows(Z, bounds)
-        if limits.listed is None or limits.is_equal:
+        if limits.is_range:
             return cuts
         return cuts + self._of_listed(entries, relaxation, limits)
 
