@@ -56,8 +56,7 @@ class BHKMeans(AlternatingHeuristic):
         pairs = softened.soft_must_link, softened.soft_cannot_link
         return replace(
             points,
-            size_limits=instance.size_limits,
-            weight_limits=instance.weight_limits,
+            quantities=tuple(each.over(points.block_of) for each in instance.rules.quantities),
             soft=SoftBlocks.of(*pairs, points.block_of, points.cannot_link),
         )
 

@@ -209,7 +209,7 @@ class Heuristic(Parameters, ABC):
                     f"{self.name}: supports constraints on pairs and limits on sizes only; "
                     "expected no others, or sdpbb.solve, which supports all"
                 )
-            if instance.weight_limits is not None and not self.keeps_weights:
+            if instance.limits_weight and not self.keeps_weights:
                 raise InstanceError(
                     f"{self.name}: does not support limits on the weights of clusters; expected "
                     "no min_weight and max_weight, or the method best-of"

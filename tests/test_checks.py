@@ -107,7 +107,7 @@ def test_built_in_constraints_survive_a_checkpoint(tmp_path):
     write_checkpoint(path, SavedRun(instance, sdpbb.SolverParameters(bounding="colgen")))
     read = read_checkpoint(path).instance
     assert read.cluster_constraints == BUILT_IN
-    assert len(read.compiled_constraints.budgets) == len(instance.compiled_constraints.budgets)
+    assert len(read.rules.quantities) == len(instance.rules.quantities)
 
 
 @pytest.mark.parametrize(

@@ -45,13 +45,13 @@ class SizedAssignment:
         is_exact : whether these are solved in the place of repairs wherever they are not too large
         """
         self._contraction = contraction
-        self._measures = contraction.measures
-        self._limits = self._measures[0].limits
+        self._amounts = contraction.limited_amounts
+        self._limits = self._amounts[0].limits
         self._seconds = seconds
         self._solver = solver
         self.n_steps = 0
         is_free = not len(contraction.cannot_link)
-        alike = [bool((measure.of_blocks == 1).all()) for measure in self._measures]
+        alike = [bool((quantity.linear == 1).all()) for quantity in self._amounts]
         self.is_flow = is_free and alike == [True]
         most = MOST_VARIABLES if is_exact or not is_free else FEW_VARIABLES
         self._is_small = contraction.n_blocks * contraction.k <= most and seconds > 0
@@ -78,7 +78,7 @@ class SizedAssignment:
             orders = {tuple(listed[at] for at in order): order for order in permutations(range(k))}
             return [np.array(orders[sizes]) for sizes in sorted(orders)]
         nearest = nearest_labels(self._contraction.means, centres)
-        sizes = np.bincount(nearest, self._measures[0].of_blocks, k)
+        sizes = np.bincount(nearest, self._amounts[0].linear, k)
         by_rank = np.empty(k, np.intp)
         by_rank[np.argsort(sizes, kind="stable")] = np.arange(k)
         return [by_rank, rng.permutation(k)]
@@ -166,12 +166,12 @@ class SizedAssignment:
         self, costs: NDArray[np.float64], order: NDArray[np.intp]
     ) -> NDArray[np.intp] | None:
         """Return labels (m,) that are cheap, and within the limits; None where none are found."""
-        bounds = [size_bounds(measure.limits) for measure in self._measures]
-        # Of the measures, only the first may be listed; bounds of others are all alike.
+        bounds = [size_bounds(quantity.limits) for quantity in self._amounts]
+        # Of the quantities, only the first may be listed; bounds of others are all alike.
         least, most = (np.array([bound[at][order] for bound in bounds]) for at in (0, 1))
-        measures = np.column_stack([measure.of_blocks for measure in self._measures])
+        amounts = np.column_stack([quantity.linear for quantity in self._amounts])
         labels = np.empty(len(costs), np.int64)
-        return labels if repaired_labels(costs, measures, least, most, labels) else None
+        return labels if repaired_labels(costs, amounts, least, most, labels) else None
 
 
 def _costs(contraction: Contraction, centres: NDArray[np.float64]) -> NDArray[np.float64]:

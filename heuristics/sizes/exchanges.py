@@ -25,13 +25,13 @@ class Exchanges:
     """Moves and swaps of one contraction whose sizes, or weights, are limited."""
 
     def __init__(self, contraction: Contraction) -> None:
-        measures, (m, r) = contraction.measures, contraction.means.shape
-        limits = [measure.limits for measure in measures]
+        amounts, (m, r) = contraction.limited_amounts, contraction.means.shape
+        limits = [quantity.limits for quantity in amounts]
         self._is_listed = limits[0].listed is not None
         self._blocks = LimitedBlocks(
             contraction.means,
             contraction.weights,
-            np.column_stack([measure.of_blocks for measure in measures]),
+            np.column_stack([quantity.linear for quantity in amounts]),
             neighbour_lists(m, contraction.cannot_link),
             np.array([[each.least, each.most] for each in limits], np.int64),
             neighbour_lists(m, contraction.soft.pairs, contraction.soft.weights),

@@ -49,7 +49,7 @@ class SizedSearch:
         self._time_left = time_left
         self._assign = SizedAssignment(contraction, parameters.assignment_time_limit)
         self._exchange, self._least_saving = Exchanges(contraction), least_saving(contraction)
-        self._is_listed = contraction.measures[0].limits.listed is not None
+        self._is_listed = contraction.limited_amounts[0].limits.listed is not None
         self._met: set[bytes] = set()  # digests of what k-means has ended with
         self.labels = known
         self.cost = contraction.cost(known) if contraction.keeps_sizes(known) else np.inf

@@ -1,6 +1,5 @@
 """Instances, their contractions and their files. Nothing here imports a solver."""
 
-from sdpbb.problem.budgets import Budgets
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import (
     AllOf,
@@ -22,7 +21,6 @@ from sdpbb.problem.violations import SoftViolations
 __all__ = [
     "AllOf",
     "AnyOf",
-    "Budgets",
     "ClusterConstraint",
     "Contraction",
     "Infeasibility",

@@ -25,6 +25,12 @@ LARGEST_WEIGHT = 1e200
 # Quotient of the largest and the smallest weight.
 MOST_SPREAD = 1e9
 
+OF_ONE_K = (
+    "sizes: they are for one number of clusters; expected min_size and max_size in a sweep (lines "
+    "MINSIZE and MAXSIZE)"
+)
+"""Message on listed sizes where there are several numbers of clusters."""
+
 # np.asarray(kind) of what is a number and what is not, for messages.
 _NOT_NUMBERS = {
     "c": "complex numbers",
@@ -170,6 +176,45 @@ def number_of_clusters(k: object, n: int) -> int:
     if not 1 <= k <= n:
         raise InstanceError(f"k = {k}: expected 1 <= k <= n = {n}, as no cluster may be empty")
     return int(k)
+
+
+def checked_size(value: Any, argument: str) -> int | None:
+    """Return a limit on sizes, an integer >= 1 or None, or raise an InstanceError."""
+    if value is None:
+        return None
+    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not is_integer or value < 1:
+        raise InstanceError(f"{argument} = {value!r}; expected an integer >= 1")
+    return int(value)
+
+
+def checked_sizes(values: Any, n: int, k: int) -> tuple[int, ...] | None:
+    """Return listed sizes in ascending order, or None, or raise an InstanceError."""
+    if values is None:
+        return None
+    expected = f"expected k = {k} integers >= 1 that add up to n = {n}"
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InstanceError(f"sizes = {values!r}; {expected}")
+    given = list(values)
+    sizes = [checked_size(value, f"sizes[{at}]") for at, value in enumerate(given)]
+    if None in sizes:
+        raise InstanceError(f"sizes[{sizes.index(None)}] = None; {expected}")
+    found = sorted(size for size in sizes if size is not None)
+    if len(found) != k:
+        raise InstanceError(f"sizes: {len(found)} of them; {expected}")
+    if sum(found) != n:
+        raise InstanceError(f"sizes: they add up to {sum(found)}; {expected}")
+    return tuple(found)
+
+
+def checked_weight(value: Any, argument: str) -> float | None:
+    """Return a limit on weights, a positive finite number or None, or raise an InstanceError."""
+    if value is None:
+        return None
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    if not is_number or not (math.isfinite(value) and value > 0.0):
+        raise InstanceError(f"{argument} = {value!r}; expected a finite number > 0")
+    return float(value)
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -9,17 +9,17 @@ from __future__ import annotations
 import math
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.budgets import PointBudget
 from sdpbb.problem.coordinates import pairs_farther_than
+from sdpbb.problem.quantities import Quantity
 from sdpbb.runtime.archive.stored import stored
 
 
@@ -70,25 +70,35 @@ def is_allowed(constraint: ClusterConstraint, instance: Any, members: NDArray[np
 
 
 class BuiltInConstraint(ClusterConstraint):
-    """Constraint of this package, which has a budget or forbidden pairs besides `allows`."""
+    """Constraint of this package: limits on a quantity, forbidden pairs, or both.
+
+    It allows a cluster that is within the limits and holds none of the pairs.
+    """
+
+    is_anti_monotone: ClassVar[bool] = True
+    """Whether every part of an allowed cluster is allowed: False if the quantity has a least."""
+
+    def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
+        quantity = self.quantity(instance.n_points, instance.k)
+        if quantity is not None and not quantity.allows_set(members):
+            return False
+        return not len(self.forbidden_pairs(instance.points[members]))
 
     def rows(self) -> Iterable[int]:
         """Return the row numbers that the constraint names."""
         return ()
 
-    def budget(self, n: int) -> PointBudget | None:
-        """Return the equivalent budget on the points of a cluster, of n points in all, or None."""
+    def quantity(self, n: int, k: int) -> Quantity | None:
+        """Return the quantity that it limits, of k clusters of n points in all, or None."""
         return None
 
     def forbidden_pairs(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Return the pairs (q, 2) of points (n, d) that no cluster may hold.
-
-        With the budget, if there is one, they are equivalent to `allows`.
-        """
+        """Return the pairs (q, 2) of points (n, d) that no cluster may hold."""
         return np.empty((0, 2), np.intp)
 
     def restricted(self, row: NDArray[np.intp]) -> ClusterConstraint | None:
-        return self  # for those that name no rows
+        """Return the constraint itself, as it names no rows; None if it does not hold for parts."""
+        return self if self.is_anti_monotone else None
 
 
 @stored
@@ -104,11 +114,8 @@ class MaximumSize(BuiltInConstraint):
     def __post_init__(self) -> None:
         _set(self, "limit", _limit(self, self.limit, 1))
 
-    def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
-        return len(members) <= self.limit
-
-    def budget(self, n: int) -> PointBudget:
-        return PointBudget(np.ones(n), _no_pairs(), self.limit)
+    def quantity(self, n: int, k: int) -> Quantity:
+        return Quantity.at_most(self.limit, np.ones(n), k)
 
 
 @stored
@@ -130,9 +137,6 @@ class MaximumDiameter(BuiltInConstraint):
             raise InstanceError(f"MaximumDiameter: distance = {x!r}; expected a finite number >= 0")
         _set(self, "distance", float(x))
 
-    def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
-        return not len(self.forbidden_pairs(instance.points[members]))
-
     def forbidden_pairs(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
         return pairs_farther_than(points, self.distance, "MaximumDiameter")
 
@@ -148,6 +152,9 @@ class _OnPoints(BuiltInConstraint):
 
     def rows(self) -> Iterable[int]:
         return self.points
+
+    def _is_named(self, n: int) -> NDArray[np.bool_]:
+        return np.isin(np.arange(n), self.points)
 
     def restricted(self, row: NDArray[np.intp]) -> ClusterConstraint:
         points = row[list(self.points)]
@@ -168,13 +175,8 @@ class MaximumOverlap(_OnPoints):
     InstanceError for other arguments.
     """
 
-    def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
-        return int(np.isin(members, self.points).sum()) <= self.limit
-
-    def budget(self, n: int) -> PointBudget:
-        weights = np.zeros(n)
-        weights[list(self.points)] = 1.0
-        return PointBudget(weights, _no_pairs(), self.limit)
+    def quantity(self, n: int, k: int) -> Quantity:
+        return Quantity.at_most(self.limit, self._is_named(n), k)
 
 
 @stored
@@ -190,13 +192,8 @@ class MinimumDifference(_OnPoints):
     InstanceError for other arguments.
     """
 
-    def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
-        return int((~np.isin(members, self.points)).sum()) <= self.limit
-
-    def budget(self, n: int) -> PointBudget:
-        weights = np.ones(n)
-        weights[list(self.points)] = 0.0
-        return PointBudget(weights, _no_pairs(), self.limit)
+    def quantity(self, n: int, k: int) -> Quantity:
+        return Quantity.at_most(self.limit, ~self._is_named(n), k)
 
 
 @stored
@@ -222,12 +219,8 @@ class SoftCannotLinks(BuiltInConstraint):
     def rows(self) -> Iterable[int]:
         return chain.from_iterable(self.pairs)
 
-    def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
-        inside = np.isin(self._array(), members).all(axis=1)
-        return int(inside.sum()) <= self.limit
-
-    def budget(self, n: int) -> PointBudget:
-        return PointBudget(np.zeros(n), self._array(), self.limit)
+    def quantity(self, n: int, k: int) -> Quantity:
+        return Quantity.at_most(self.limit, np.zeros(n), k, self._array())
 
     def restricted(self, row: NDArray[np.intp]) -> ClusterConstraint:
         pairs = row[self._array()]
@@ -273,6 +266,12 @@ class AnyOf(ClusterConstraint):
         _set(self, "constraints", checked_constraints(self.constraints, "AnyOf: constraints"))
         if not self.constraints:
             raise InstanceError("AnyOf: constraints is empty; expected at least one")
+        for leaf in leaves(self):
+            if isinstance(leaf, BuiltInConstraint) and not leaf.is_anti_monotone:
+                raise InstanceError(
+                    f"AnyOf: {type(leaf).__name__} is not anti-monotone; expected constraints that "
+                    "allow every part of an allowed cluster"
+                )
 
     def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
         return any(is_allowed(each, instance, members) for each in self.constraints)
@@ -281,6 +280,15 @@ class AnyOf(ClusterConstraint):
         each = [constraint.restricted(row) for constraint in self.constraints]
         known = [constraint for constraint in each if constraint is not None]
         return AnyOf(tuple(known)) if len(known) == len(each) else None
+
+
+def leaves(constraint: ClusterConstraint) -> Iterator[ClusterConstraint]:
+    """Yield the parts of a constraint; itself if it is not AllOf or AnyOf."""
+    if isinstance(constraint, AllOf | AnyOf):
+        for part in constraint.constraints:
+            yield from leaves(part)
+    else:
+        yield constraint
 
 
 # Constraints that checkpoints can hold and certificates can state.
@@ -316,10 +324,6 @@ def checked_constraints(values: Any, argument: str) -> tuple[ClusterConstraint, 
 
 def _set(constraint: ClusterConstraint, attribute: str, value: object) -> None:
     object.__setattr__(constraint, attribute, value)
-
-
-def _no_pairs() -> NDArray[np.intp]:
-    return np.empty((0, 2), np.intp)
 
 
 def _limit(constraint: ClusterConstraint, value: Any, least: int) -> int:

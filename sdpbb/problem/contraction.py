@@ -11,43 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.checker.rules import LARGEST_FOR_PAIRS
-from sdpbb.checker.sizes import SizeLimits, sums_over
-from sdpbb.problem.budgets import Budgets
+from sdpbb.checker.sizes import SizeLimits
 from sdpbb.problem.cluster_constraints import ClusterConstraint, is_allowed
 from sdpbb.problem.coordinates import block_means, block_scatter, centred, members_of, pairs_across
 from sdpbb.problem.graph import connected_components, distinct_edges, shortest_path
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.propagation import forced_merges
-from sdpbb.problem.size_limits import WeightLimits
+from sdpbb.problem.quantities import POINTS, Quantity, UpperLimits
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.problem.weights import block_weights
 
 PairIterable = Iterable[tuple[int, int]]
-
-
-@dataclass(frozen=True, eq=False)
-class Measure:
-    """Measure of blocks, and limits on what clusters have of it.
-
-    of_blocks : (m,) whole numbers >= 1: points, or units of weight
-    limits : on their sums
-    """
-
-    of_blocks: NDArray[np.int64]
-    limits: SizeLimits
-
-    def allows(self, members: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which sets (t, m) of blocks have as much as a cluster may, (t,)."""
-        # Sums of whole numbers below 2^53: exact.
-        sums = (members.astype(np.float64) @ self.of_blocks.astype(np.float64))[:, None]
-        ranges = self.limits.ranges()
-        return np.asarray(((ranges[:, 0] <= sums) & (sums <= ranges[:, 1])).any(axis=1))
-
-    def keeps(self, labels: NDArray[np.intp]) -> bool:
-        """Return whether the clusters of labels (m,) are within the limits."""
-        sums = np.bincount(labels, self.of_blocks).astype(np.int64)  # whole numbers, exactly
-        return self.limits.keeps(sums[sums > 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +51,7 @@ class Contraction:
     instance : whose blocks these are, if it has constraints on clusters beyond pairs; else None.
         Each single block keeps them
     soft : the soft pairs between blocks
-    size_limits : on the numbers of points of clusters, None for none
-    weight_limits : on the weights of clusters, None for none
+    quantities : of blocks, with limits on what clusters hold
     """
 
     k: int
@@ -88,8 +62,7 @@ class Contraction:
     cannot_link: NDArray[np.intp]
     instance: Instance | None = None
     soft: SoftBlocks = field(default_factory=SoftBlocks)
-    size_limits: SizeLimits | None = None
-    weight_limits: WeightLimits | None = None
+    quantities: tuple[Quantity, ...] = ()
 
     @property
     def n_blocks(self) -> int:
@@ -105,20 +78,24 @@ class Contraction:
         return np.bincount(self.block_of)
 
     @cached_property
-    def measures(self) -> tuple[Measure, ...]:
-        """Measures of blocks whose sums in clusters are limited: points, and units of weight."""
-        found = []
-        if self.size_limits is not None:
-            found.append(Measure(self.counts, self.size_limits))
-        if self.weight_limits is not None:
-            units = sums_over(self.weight_limits.weights.units, self.block_of)
-            found.append(Measure(units, self.weight_limits.limits))
-        return tuple(found)
+    def limited_amounts(self) -> tuple[Quantity, ...]:
+        """Points and units of weight, if they are limited: every block has some."""
+        return tuple(each for each in self.quantities if each.name)
 
     @property
     def has_limits(self) -> bool:
         """True if sizes or weights of clusters are limited."""
-        return self.size_limits is not None or self.weight_limits is not None
+        return bool(self.limited_amounts)
+
+    @cached_property
+    def packed_quantities(self) -> tuple[Quantity, ...]:
+        """Quantities whose limits packings satisfy: `limited_amounts`, and all two-sided ones."""
+        return tuple(each for each in self.quantities if each.name or each.is_two_sided)
+
+    @property
+    def size_limits(self) -> SizeLimits | None:
+        """Limits on the numbers of points of clusters; None: no limits."""
+        return next((each.limits for each in self.quantities if each.name == POINTS), None)
 
     @cached_property
     def representatives(self) -> NDArray[np.intp]:
@@ -142,18 +119,15 @@ class Contraction:
         return adjacent
 
     @cached_property
-    def budgets(self) -> Budgets:
-        """Budgets over blocks, but for some that no set without cannot-links exceeds."""
-        known = () if self.instance is None else self.instance.compiled_constraints.budgets
-        return Budgets.over_blocks(known, self.block_of).without_idle(self.cannot_link)
+    def upper_limits(self) -> UpperLimits:
+        """Upper limits on quantities, but some that no set without cannot-links exceeds."""
+        limits = UpperLimits.of(self.quantities, self.n_blocks)
+        return limits.without_idle(self.cannot_link)
 
     @cached_property
-    def whole_measures(self) -> tuple[Measure, ...]:
-        """Measures with a lower limit or listed values, which a part of a cluster may violate.
-
-        Left out are limits that follow from the largest: k clusters keep them if none has too much.
-        """
-        return tuple(each for each in self.measures if not each.limits.follow_from_most)
+    def two_sided_quantities(self) -> tuple[Quantity, ...]:
+        """Quantities with a lower limit or listed values, which a part of a cluster may violate."""
+        return tuple(each for each in self.quantities if each.is_two_sided)
 
     @property
     def is_monotone(self) -> bool:
@@ -162,12 +136,12 @@ class Contraction:
         That is for exactly k clusters: limits that follow from the largest size or weight count as
         none. `Instance.is_monotone` compares numbers of clusters.
         """
-        return not self.whole_measures and not self.soft
+        return not self.two_sided_quantities and not self.soft
 
     @property
-    def other_constraints(self) -> tuple[ClusterConstraint, ...]:
-        """Constraints on clusters that are neither cannot-links nor budgets."""
-        return () if self.instance is None else self.instance.compiled_constraints.others
+    def oracles(self) -> tuple[ClusterConstraint, ...]:
+        """Constraints that are asked about each cluster."""
+        return () if self.instance is None else self.instance.rules.oracles
 
     def allows(self, blocks: NDArray[np.intp]) -> bool:
         """Return whether a set of blocks, (s,) different numbers, s >= 1, may be a cluster."""
@@ -192,19 +166,18 @@ class Contraction:
         return all(self._keeps_constraints(self.instance, blocks) for blocks in clusters)
 
     def keeps_sizes(self, labels: NDArray[np.intp]) -> bool:
-        """Return whether the clusters of labels (m,) of the blocks have sizes that are allowed.
+        """Return whether the clusters of labels (m,) have allowed sizes and weights.
 
-        And weights.
+        And allowed amounts of all other quantities whose limits are two-sided.
         """
-        return all(measure.keeps(labels) for measure in self.measures)
+        return all(each.is_satisfied(labels) for each in self.packed_quantities)
 
     def _keeps_constraints(self, instance: Instance, blocks: NDArray[np.intp]) -> bool:
-        if not self.budgets.allow(blocks):
+        if not self.upper_limits.allow(blocks):
             return False
-        others = self.other_constraints
-        if not others:
+        if not self.oracles:
             return True
-        return _are_allowed(others, instance, np.flatnonzero(np.isin(self.block_of, blocks)))
+        return _are_allowed(self.oracles, instance, np.flatnonzero(np.isin(self.block_of, blocks)))
 
     def lift(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return labels (n,) of the points from labels (m,) of the blocks."""
@@ -249,7 +222,7 @@ def contract(
     -------
     Contraction, or the Infeasibility met on the way: a cannot-link inside a block, an odd cycle
     for k = 2, k + 1 mutually cannot-linked blocks, fewer than k blocks, a block that violates a
-    constraint on clusters, more in all blocks than the budgets of k clusters, or limits on sizes or
+    constraint on clusters, more in all blocks than k clusters may hold, or limits on sizes or
     weights that no k clusters are within, or not the blocks where each is a cluster. That a
     Contraction is returned does not prove feasibility: see `sdpbb.problem.feasibility`.
 
@@ -258,21 +231,14 @@ def contract(
     where there are LARGEST_FOR_PAIRS blocks or fewer, 2,016 times each at every node; the checker
     of certificates draws the same line. What is found only strengthens.
     """
-    n, k = instance.n_points, instance.k
-    # Most instances have none, and pay nothing for those that do.
-    sizes, weights = instance.size_limits, instance.weight_limits
-    for limits in (sizes, None if weights is None else weights.limits):
-        # That all points are more than k clusters may hold is told as for other budgets.
-        if limits is not None and limits.is_empty and limits.n <= k * limits.most:
+    n, k, rules = instance.n_points, instance.k, instance.rules
+    for limits in (quantity.limits for quantity in rules.quantities):
+        # That all points are more than k clusters may hold is told as for other limits.
+        if limits.is_empty and limits.n <= k * limits.most:
             return Infeasibility(InfeasibilityKind.SIZES)
-    is_limited = sizes is not None or weights is not None
-    constrained = bool(instance.cluster_constraints) or is_limited
-    beyond_pairs = constrained and instance.has_constraints_beyond_pairs
     known = instance.must_link if blocks is None else _spanning_pairs(blocks)
     merged = np.concatenate([known, _as_pairs(must_link)])
-    apart = np.concatenate([instance.cannot_link, _as_pairs(cannot_link)])
-    if constrained:
-        apart = np.concatenate([apart, instance.compiled_constraints.forbidden])
+    apart = np.concatenate([instance.cannot_link, _as_pairs(cannot_link), rules.apart])
     if components is not None:
         apart = np.concatenate([apart, _pairs_apart(connected_components(n, merged), components)])
     while True:
@@ -283,9 +249,10 @@ def contract(
             path = shortest_path(n, merged, int(i), int(j))
             return Infeasibility(InfeasibilityKind.CANNOT_LINK_IN_BLOCK, path)
         pairs = distinct_edges(block_of[apart])
-        if beyond_pairs:
+        quantities = tuple(quantity.over(block_of) for quantity in rules.quantities)
+        if rules.go_beyond_pairs:
             # Anew each time: what two blocks violated, their unions violate as well.
-            found = _pairs_not_allowed(instance, block_of, pairs)
+            found = _pairs_not_allowed(instance, quantities, block_of, pairs)
             if isinstance(found, Infeasibility):
                 return found
             pairs = distinct_edges(np.concatenate([pairs, found]))
@@ -299,43 +266,47 @@ def contract(
     if len(first) < k:
         return Infeasibility(InfeasibilityKind.TOO_FEW_BLOCKS, tuple(first.tolist()))
     contraction = _aggregate(instance, block_of, pairs, components)
-    if not beyond_pairs:
+    if not rules.go_beyond_pairs:
         return contraction
-    contraction = replace(contraction, instance=instance, size_limits=sizes, weight_limits=weights)
+    contraction = replace(contraction, instance=instance, quantities=quantities)
     if len(first) == k and not contraction.keeps_sizes(np.arange(k)):
         return Infeasibility(InfeasibilityKind.SIZES, tuple(first.tolist()))
     return contraction
 
 
 def _pairs_not_allowed(
-    instance: Instance, block_of: NDArray[np.intp], cannot_link: NDArray[np.intp]
+    instance: Instance,
+    quantities: tuple[Quantity, ...],
+    block_of: NDArray[np.intp],
+    cannot_link: NDArray[np.intp],
 ) -> NDArray[np.intp] | Infeasibility:
-    """Return the pairs of blocks (p, 2) that constraints on clusters keep apart.
+    """Return the pairs of blocks (p, 2) that rules on clusters keep apart.
 
     No cluster may hold them, cannot-linked (q, 2) or not. Or return why there is no clustering.
+
+    quantities : over the blocks
     """
-    compiled = instance.compiled_constraints
-    budgets = Budgets.over_blocks(compiled.budgets, block_of)
-    exceeded = budgets.exceeded_by_all(instance.k)
+    oracles, m = instance.rules.oracles, int(block_of.max()) + 1
+    limits = UpperLimits.of(quantities, m)
+    exceeded = limits.exceeded_by_all(instance.k)
     if len(exceeded):
-        spending = np.flatnonzero(budgets.linear[exceeded[0]][block_of])
-        return Infeasibility(InfeasibilityKind.TOO_MUCH_FOR_K, tuple(spending.tolist()))
-    m = budgets.linear.shape[1]
-    alone = budgets.exceeded_alone()
-    points = members_of(block_of) if compiled.others else []
+        holding = np.flatnonzero(limits.linear[exceeded[0]][block_of])
+        return Infeasibility(InfeasibilityKind.TOO_MUCH_FOR_K, tuple(holding.tolist()))
+    alone = limits.exceeded_alone()
+    points = members_of(block_of) if oracles else []
     for block, members in enumerate(points):
-        alone[block] |= not _are_allowed(compiled.others, instance, members)
+        alone[block] |= not _are_allowed(oracles, instance, members)
     if alone.any():
         members = np.flatnonzero(block_of == np.argmax(alone))
         return Infeasibility(InfeasibilityKind.BLOCK_NOT_ALLOWED, tuple(members.tolist()))
-    apart = budgets.exceeded_together()
+    apart = limits.exceeded_together()
     if points and m <= LARGEST_FOR_PAIRS:
         known = {(i, j) for i, j in np.concatenate([apart, cannot_link]).tolist()}
         parted = [
             (i, j)
             for i, j in combinations(range(m), 2)
             if (i, j) not in known
-            and not _are_allowed(compiled.others, instance, np.union1d(points[i], points[j]))
+            and not _are_allowed(oracles, instance, np.union1d(points[i], points[j]))
         ]
         apart = np.concatenate([apart, _as_pairs(parted)])
     return apart

@@ -45,7 +45,7 @@ def equal_points(instance: Instance) -> NDArray[np.intp]:
     if instance.cluster_constraints or instance.size_limits is not None:
         if instance.has_constraints_beyond_pairs:
             return none
-        apart.append(instance.compiled_constraints.forbidden)
+        apart.append(instance.rules.apart)
     first_equal = _first_equal(instance.points)
     if instance.k == 1 or (first_equal == np.arange(n)).all():
         return none

@@ -65,7 +65,7 @@ def find_feasible(
         clique, other = InfeasibilityKind.CLIQUE, InfeasibilityKind.NOT_COLOURABLE
         points = contraction.representatives[found.vertices]
         return Infeasibility(clique if found.is_clique else other, tuple(points.tolist()))
-    if not contraction.has_limits:
+    if not contraction.packed_quantities:
         return None if found.labels is None else use_every_colour(found.labels, contraction.k)
     return _packed(contraction, found.labels, limits)
 
@@ -83,7 +83,7 @@ def _packed(
         packed = packed_greedily(contraction, colouring)
         if packed is not None:
             return packed
-    limits_of = [measure.limits for measure in contraction.measures]
+    limits_of = [quantity.limits for quantity in contraction.packed_quantities]
     is_only_maximum = all(each.listed is None and each.least <= 1 for each in limits_of)
     if is_only_maximum and contraction.n_blocks * contraction.k > FEW_VARIABLES:
         return colouring

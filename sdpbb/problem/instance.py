@@ -16,13 +16,15 @@ from sdpbb.problem.checks import (
     check_no_distances,
     checked_pairs,
     checked_points,
+    checked_size,
+    checked_sizes,
     checked_soft_pairs,
+    checked_weight,
     checked_weights,
     frozen,
     number_of_clusters,
 )
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
-from sdpbb.problem.constraint_forms import ConstraintForms, check_rows
 from sdpbb.problem.coordinates import centred
 from sdpbb.problem.frames import is_frame
 from sdpbb.problem.from_files import FromFiles, FromFrame, FromPoints
@@ -30,7 +32,7 @@ from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.row_values import in_row_order
-from sdpbb.problem.size_limits import checked_size, checked_sizes, checked_weight
+from sdpbb.problem.rules import ConstraintForms, check_rows
 from sdpbb.problem.weights import in_mean_units
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.markup import card
@@ -239,9 +241,7 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
         if not self.cluster_constraints and not self.stated_limits:
             return self
         if self.has_constraints_beyond_pairs:
-            limits = ("min_size", "max_size", "sizes", "min_weight", "max_weight")
-            own = [name for name in limits if getattr(self, name) is not None]
-            argument = ", ".join(own) if own else "cluster_constraints"
+            argument = ", ".join(self.limits) or "cluster_constraints"
             raise InstanceError(f"{argument}: only cannot-links are possible here")
         return replace(self, cannot_link=self._all_cannot_links(), cluster_constraints=())
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.checker.sizes import sums_over
 from sdpbb.errors import InstanceError
 from sdpbb.problem.cluster_constraints import is_allowed
 from sdpbb.problem.coordinates import members_of, sum_of_squares
@@ -146,12 +145,8 @@ class Partition:
 
     def keeps_sizes(self, instance: Instance) -> bool:
         """Return whether the clusters have sizes, and weights, as the instance limits them."""
-        sizes, weights = instance.size_limits, instance.weight_limits
-        if sizes is not None and not sizes.keeps(np.bincount(self.labels)):
-            return False
-        return weights is None or weights.limits.keeps(
-            sums_over(weights.weights.units, self.labels)
-        )
+        limited = (each for each in instance.rules.quantities if each.name)
+        return all(each.is_satisfied(self.labels) for each in limited)
 
     def __str__(self) -> str:
         """Return the number of clusters and their sizes: "3 clusters of 50, 61, 39 points"."""

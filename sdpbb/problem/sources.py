@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.checks import (
+    OF_ONE_K,
     SoftPairs,
     checked_pairs,
     checked_points,
+    checked_sizes,
     checked_soft_pairs,
     checked_weights,
     number_of_clusters,
@@ -25,7 +27,6 @@ from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.files.kept_rows import KeptRows
 from sdpbb.problem.files.long_reading import reading_file
 from sdpbb.problem.frames import numbered
-from sdpbb.problem.size_limits import OF_ONE_K, checked_sizes
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import naming_file
 from sdpbb.runtime.files import FilePath, shown_path

@@ -20,20 +20,13 @@ from sdpbb.problem import (
     SoftPairs,
 )
 from sdpbb.problem.files.constraints_lines import line_of
+from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.values import plain_number
 
 # Row numbers that the text of one constraint shows.
 SHOWN_ROWS = 8
-# Limits on sizes and weights, by the words that a file has for them.
-SIZE_LINES = {
-    "min_size": "MINSIZE",
-    "max_size": "MAXSIZE",
-    "sizes": "SIZES",
-    "min_weight": "MINWEIGHT",
-    "max_weight": "MAXWEIGHT",
-}
 
 
 class StatementKind(Enum):
@@ -62,7 +55,7 @@ class SizeStatement:
     def text(self) -> str:
         """The line of a file that states it."""
         values = self.value if isinstance(self.value, tuple) else (self.value,)
-        return " ".join([SIZE_LINES[self.argument], *map(plain_number, values)])
+        return " ".join([LIMITS[self.argument], *map(plain_number, values)])
 
 
 @dataclass(frozen=True)
@@ -137,8 +130,7 @@ class Catalogue:
 
     @cached_property
     def _on_sizes(self) -> list[SizeStatement]:
-        stated = {name: getattr(self.instance, name) for name in SIZE_LINES}
-        return [SizeStatement(name, size) for name, size in stated.items() if size is not None]
+        return [SizeStatement(name, value) for name, value in self.instance.limits.items()]
 
     def __len__(self) -> int:
         return len(self.must_link) + len(self.cannot_link) + len(self.on_clusters)
@@ -199,7 +191,7 @@ class Catalogue:
     def restricted(self, numbers: Sequence[int]) -> Instance:
         """Return the same points with these constraints only."""
         must_link, cannot_link, on_clusters = self.split(numbers)
-        sizes: dict[str, Any] = dict.fromkeys(SIZE_LINES)
+        sizes: dict[str, Any] = dict.fromkeys(LIMITS)
         constraints = []
         for each in on_clusters:
             if isinstance(each, SizeStatement):

@@ -14,7 +14,7 @@ from heuristics.incumbents import IncumbentSearch
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.problem import Contraction, Instance
-from sdpbb.problem.cluster_rules import checked_soft_pairs, cluster_rules
+from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules
 from sdpbb.run.certificates.recorder import ProofRecorder
 from sdpbb.run.checkpoint import CheckpointWriter
 from sdpbb.run.memory_plan import MemoryPlan, memory_plan
@@ -198,7 +198,7 @@ class BoundRaising:
         from sdpbb.bounds.certified import CertifiedBounding  # of certified runs
 
         instance = self.instance
-        rules = cluster_rules(instance)
+        rules = checker_rules(instance)
         return CertifiedBounding(
             bounding, instance.points, rules, fits, instance.weights, checked_soft_pairs(instance)
         )

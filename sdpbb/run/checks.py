@@ -13,10 +13,10 @@ from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.bounds.sdp.parameters import LARGEST_CONIC
 from sdpbb.errors import FileInUse, InstanceError, ParameterError
 from sdpbb.problem import ClusterConstraint, Contraction, Instance, Partition, contract
-from sdpbb.problem.cluster_rules import foreign_constraints
-from sdpbb.problem.constraint_forms import is_built_in
+from sdpbb.problem.checker_rules import foreign_constraints
 from sdpbb.problem.instance import check_instance
 from sdpbb.problem.row_values import in_row_order
+from sdpbb.problem.rules import is_built_in
 from sdpbb.problem.violations import objection
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.backends.milp import require_integer_solver

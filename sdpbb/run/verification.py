@@ -14,7 +14,7 @@ from sdpbb.checker.verdict import CertificateVerdict
 from sdpbb.checker.verify import verify
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance
-from sdpbb.problem.cluster_rules import CheckedConstraints, foreign_constraints
+from sdpbb.problem.checker_rules import CheckedConstraints, foreign_constraints
 from sdpbb.problem.sources import InstanceArguments
 from sdpbb.problem.stated import instance_of
 from sdpbb.runtime.files import FilePath, shown_path

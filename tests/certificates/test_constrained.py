@@ -19,7 +19,7 @@ from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import broken_by, over_blocks
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, contract
-from sdpbb.problem.cluster_rules import CheckedConstraints, cluster_rules
+from sdpbb.problem.checker_rules import CheckedConstraints, checker_rules
 from sdpbb.run.certificates.replay import propagated
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on
@@ -108,7 +108,7 @@ def verdict_of(data: bytes, instance: sdpbb.Instance):
 def said_to_be_about(path, instance: sdpbb.Instance) -> bytes:
     """A certificate with the digest of the constraints on clusters of another instance."""
     document, arrays = container.unpack(path.read_bytes())
-    rules = digests.of_rules(cluster_rules(instance))
+    rules = digests.of_rules(checker_rules(instance))
     return container.pack({**document, "rules": rules}, list(arrays))
 
 
@@ -156,7 +156,7 @@ def test_a_proof_for_other_constraints_is_none(tmp_path, constraints):
     document, arrays = container.unpack((tmp_path / "proof").read_bytes())
     other = replace(instance, cluster_constraints=constraints)
     forged = container.pack(
-        {**document, "rules": digests.of_rules(cluster_rules(other))}, list(arrays)
+        {**document, "rules": digests.of_rules(checker_rules(other))}, list(arrays)
     )
     truth = optimum(other)
     try:
@@ -175,7 +175,7 @@ def test_labels_that_do_not_keep_the_constraints_are_rejected(tmp_path):
     certified(free, tmp_path / "proof", gap=1e-9)
     document, arrays = container.unpack((tmp_path / "proof").read_bytes())
     forged = container.pack(
-        {**document, "rules": digests.of_rules(cluster_rules(limited))}, list(arrays)
+        {**document, "rules": digests.of_rules(checker_rules(limited))}, list(arrays)
     )
     with pytest.raises(Rejected, match=r"labels: cluster \d does not keep the constraints on clus"):
         verdict_of(forged, limited)

@@ -15,7 +15,7 @@ from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.subsets import Subsets
 from sdpbb.errors import CertificateError, ParameterError
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.problem.cluster_rules import CheckedConstraints, foreign_constraints
+from sdpbb.problem.checker_rules import CheckedConstraints, foreign_constraints
 from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.run.decomposition.restriction import Restriction
 from sdpbb.run.solver import resume, solve

@@ -10,7 +10,7 @@ from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import over_blocks
 from sdpbb.checker.size_rules import with_size_limits
 from sdpbb.problem import Contraction, Instance
-from sdpbb.problem.cluster_rules import checked_soft_pairs, cluster_rules
+from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules
 from tests.bounds.colgen.brute_force import all_columns
 from tests.bounds.colgen.whole_clusters import whole_instance
 from tests.enumeration import clusterings
@@ -19,7 +19,7 @@ from tests.enumeration import clusterings
 def checked(instance: Instance, contraction: Contraction):
     """The blocks as the checker sees them, their cannot-links, and the rules on clusters."""
     geometry = Geometry.of(instance.points, instance.weights, checked_soft_pairs(instance))
-    rules = with_size_limits(cluster_rules(instance), instance.n_points, instance.k)
+    rules = with_size_limits(checker_rules(instance), instance.n_points, instance.k)
     blocks = contraction.block_of
     return geometry.contracted(blocks), contraction.adjacency, over_blocks(rules, blocks)
 

@@ -17,7 +17,7 @@ from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.container import unpack
 from sdpbb.checker.rejection import Rejected
 from sdpbb.problem import Instance
-from sdpbb.problem.cluster_rules import CheckedConstraints, foreign_constraints
+from sdpbb.problem.checker_rules import CheckedConstraints, foreign_constraints
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on, verify_certificate

@@ -25,7 +25,7 @@ from sdpbb.problem import (
     SoftCannotLinks,
     contract,
 )
-from sdpbb.problem.constraint_forms import CompiledConstraints, is_built_in
+from sdpbb.problem.rules import Rules, is_built_in
 from tests.enumeration import clusterings, holds
 from tests.examples import examples
 
@@ -113,17 +113,17 @@ def test_constraints_are_their_definitions_and_antimonotone(instance):
 
 @given(instances())
 def test_the_compiled_form_says_the_same(instance):
-    compiled = instance.compiled_constraints
+    rules = instance.rules
     for cluster in subsets(instance.n_points):
         members = np.array(sorted(cluster))
-        spent = [
-            budget.weights[members].sum() + np.isin(budget.pairs, members).all(axis=1).sum()
-            for budget in compiled.budgets
+        held = [
+            each.linear[members].sum() + np.isin(each.pairs, members).all(axis=1).sum()
+            for each in rules.quantities
         ]
         verdict = (
-            not np.isin(compiled.forbidden, members).all(axis=1).any()
-            and all(s <= budget.limit for s, budget in zip(spent, compiled.budgets, strict=True))
-            and all(c.allows(instance, members) for c in compiled.others)
+            not np.isin(rules.apart, members).all(axis=1).any()
+            and all(h <= q.limits.most for h, q in zip(held, rules.quantities, strict=True))
+            and all(c.allows(instance, members) for c in rules.oracles)
         )
         assert verdict == is_allowed(instance, cluster)
 
@@ -164,28 +164,28 @@ def test_the_blocks_have_all_clusterings_and_no_others(instance, data):
 @pytest.mark.long
 @examples(200)
 @given(instances())
-def test_budgets_are_sums_over_blocks(instance):
+def test_upper_limits_are_on_sums_over_blocks(instance):
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility):
         return
-    budgets, m = contraction.budgets, contraction.n_blocks
-    p = len(budgets)
-    assert budgets.linear.shape == (p, m)
-    assert budgets.pairs.shape in ((p, m, m), (0, m, m))
-    assert budgets.limits.shape == (p,)
-    assert (np.diagonal(budgets.pairs, axis1=1, axis2=2) == 0).all()
-    assert np.array_equal(budgets.pairs, budgets.pairs.transpose(0, 2, 1))
+    limits, m = contraction.upper_limits, contraction.n_blocks
+    p = len(limits)
+    assert limits.linear.shape == (p, m)
+    assert limits.pairs.shape in ((p, m, m), (0, m, m))
+    assert limits.most.shape == (p,)
+    assert (np.diagonal(limits.pairs, axis1=1, axis2=2) == 0).all()
+    assert np.array_equal(limits.pairs, limits.pairs.transpose(0, 2, 1))
     for cluster in subsets(m):
         X = np.array(sorted(cluster))
-        pairs = budgets.pairs if len(budgets.pairs) else np.zeros((p, m, m))
+        pairs = limits.pairs if len(limits.pairs) else np.zeros((p, m, m))
         within = [
-            budgets.linear[b, X].sum() + pairs[b][np.ix_(X, X)].sum() / 2 <= budgets.limits[b]
+            limits.linear[b, X].sum() + pairs[b][np.ix_(X, X)].sum() / 2 <= limits.most[b]
             for b in range(p)
         ]
-        assert budgets.allow(X) == all(within)
+        assert limits.allow(X) == all(within)
         independent = not contraction.adjacency[np.ix_(X, X)].any()
         members = np.flatnonzero(np.isin(contraction.block_of, X))
-        others = all(c.allows(instance, members) for c in contraction.other_constraints)
+        others = all(c.allows(instance, members) for c in contraction.oracles)
         allowed = independent and all(within) and others
         assert contraction.allows(X) == allowed
         of_points = set(members.tolist())
@@ -309,13 +309,13 @@ def test_what_never_binds_is_dropped():
     instance = line(2, MaximumSize(6), MaximumOverlap([0, 1], 2), MinimumDifference([0], 5))
     assert not instance.has_constraints_beyond_pairs
     contraction = contract(instance)
-    assert (contraction.instance, len(contraction.budgets)) == (None, 0)
+    assert (contraction.instance, len(contraction.upper_limits)) == (None, 0)
     # Once no cluster can hold the pair, nothing is left to count.
     instance = line(2, SoftCannotLinks([(0, 1)], 0))
     assert instance.has_constraints_beyond_pairs
     contraction = contract(instance)
     assert contraction.cannot_link.tolist() == [[0, 1]]
-    assert (len(contraction.budgets), contraction.budgets.pairs.shape) == (0, (0, 6, 6))
+    assert (len(contraction.upper_limits), contraction.upper_limits.pairs.shape) == (0, (0, 6, 6))
 
 
 def test_a_diameter_is_cannot_links():
@@ -340,19 +340,19 @@ def test_a_diameter_is_the_same_to_the_last_bit_for_all_and_for_two_points(d):
         distance = float(np.sqrt(((points[i:] - points[i]) ** 2).sum(axis=1))[j - i])
         for limit in (distance, np.nextafter(distance, 0.0), np.nextafter(distance, np.inf)):
             instance = Instance(points, 2, cluster_constraints=[MaximumDiameter(limit)])
-            is_forbidden = [i, j] in instance.compiled_constraints.forbidden.tolist()
+            is_forbidden = [i, j] in instance.rules.apart.tolist()
             assert is_forbidden == (limit < distance)
             allows = instance.cluster_constraints[0].allows
             assert is_forbidden != allows(instance, np.array([i, j]))
 
 
-def test_without_constraints_a_contraction_has_no_budgets():
+def test_without_constraints_a_contraction_has_no_upper_limits():
     contraction = contract(Instance(LINE, 2))
     assert isinstance(contraction, Contraction)
     assert contraction.instance is None
-    assert contraction.other_constraints == ()
-    budgets = contraction.budgets
-    assert (budgets.linear.shape, budgets.pairs.shape) == ((0, 6), (0, 6, 6))
+    assert contraction.oracles == ()
+    limits = contraction.upper_limits
+    assert (limits.linear.shape, limits.pairs.shape) == ((0, 6), (0, 6, 6))
     assert contraction.allows(np.arange(6))
     assert contraction.keeps(np.zeros(6, int))
 
@@ -362,8 +362,8 @@ def test_a_subclass_of_a_built_in_constraint_is_asked():
         def allows(self, instance, members):
             return len(members) < self.limit
 
-    compiled = CompiledConstraints.of([Odd(3)], LINE)
-    assert (compiled.budgets, compiled.others) == ((), (Odd(3),))
+    rules = Rules.of([Odd(3)], LINE, 2)
+    assert (rules.quantities, rules.oracles) == ((), (Odd(3),))
     assert not is_built_in(Odd(3))
     assert not is_built_in(AllOf([AnyOf([MaximumSize(2), Odd(3)])]))
     assert is_built_in(AllOf([AnyOf([MaximumSize(2)]), MaximumDiameter(1)]))

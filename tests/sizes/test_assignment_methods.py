@@ -79,14 +79,15 @@ def test_bh_kmeans_is_within_limits_whatever_pairs_say(seed):
 
 def cheapest(contraction, graph, costs, penalty, order):
     """The least objective of labels within the limits, by enumeration; inf where there are none."""
-    bounds = [size_bounds(measure.limits) for measure in contraction.measures]
+    bounds = [size_bounds(each.limits) for each in contraction.limited_amounts]
     i, j = graph.pairs.T
     best = np.inf
     for labels in map(np.array, product(range(contraction.k), repeat=contraction.n_blocks)):
         same = labels[i] == labels[j]
         if (same & graph.is_hard).any():
             continue
-        sums = [np.bincount(labels, m.of_blocks, contraction.k) for m in contraction.measures]
+        amounts = contraction.limited_amounts
+        sums = [np.bincount(labels, each.linear, contraction.k) for each in amounts]
         fits = [
             ((least[order] <= each) & (each <= most[order])).all()
             for each, (least, most) in zip(sums, bounds, strict=True)

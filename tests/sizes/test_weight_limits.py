@@ -109,7 +109,7 @@ def test_weights_of_points_without_any_are_their_numbers():
     points = np.arange(6.0)[:, None]
     instance = Instance(points, 2, min_weight=1.5, max_weight=4.2)
     assert instance.size_limits == Instance(points, 2, min_size=2, max_size=4).size_limits
-    assert instance.weight_limits is None
+    assert not instance.limits_weight
     assert contract(Instance(points, 2, max_weight=0.5)).kind.name == "TOO_MUCH_FOR_K"
 
 
@@ -117,7 +117,7 @@ def test_limits_that_say_nothing_are_none():
     instance = Instance(
         np.arange(4.0)[:, None], 2, weights=np.arange(1.0, 5.0), max_weight=10, min_weight=1
     )
-    assert instance.weight_limits is None
+    assert not instance.limits_weight
     assert not instance.has_constraints_beyond_pairs
 
 
@@ -174,13 +174,7 @@ def test_packings_are_found_or_proven_not_to_be(seed):
     if not len(contraction.cannot_link):
         greedy = packed_greedily(contraction, None)
         assert greedy is None or contraction.keeps_sizes(greedy)
-    measures = [
-        (
-            each.of_blocks,
-            SizeLimits(each.limits.n, instance.k, each.limits.least, each.limits.most),
-        )
-        for each in contraction.measures
-    ]
+    measures = [(each.linear, each.limits) for each in contraction.limited_amounts]
     assert is_packable(measures, contraction.adjacency) is is_feasible
 
 
@@ -377,7 +371,7 @@ def test_any_point_is_as_heavy_as_the_lightest(bounding, tmp_path):
     weights, path = rng.uniform(0.5, 2.0, 8), str(tmp_path / "light.cert")
     limits = {"min_weight": float(weights.min()), "max_weight": 0.4 * weights.sum()}
     instance = Instance(rng.normal(size=(8, 2)), 4, weights=weights, **limits)
-    assert instance.weight_limits is not None
+    assert instance.limits_weight
     assert contract(instance).is_monotone
     parameters = sdpbb.SolverParameters(bounding=bounding)
     result = sdpbb.solve(instance, parameters, certificate=path)
@@ -602,9 +596,8 @@ def test_restrictions_allow_what_the_whole_does():
         for rows in (np.arange(12), np.arange(0, 12, 2), np.arange(9)):
             part = restriction.instance(rows, rows)
             for labels in feasible_clusterings(instance)[:200]:
-                units = part.weight_limits
-                if units is not None:
-                    sums = np.bincount(labels[rows], units.weights.units)
-                    assert sums.max() <= units.limits.most
+                for quantity in part.rules.quantities:
+                    sums = np.bincount(labels[rows], quantity.linear)
+                    assert sums.max() <= quantity.limits.most
     heavy = restriction.instance(np.arange(12), np.arange(12))
-    assert heavy.weight_limits is not None
+    assert heavy.limits_weight

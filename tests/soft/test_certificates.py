@@ -21,7 +21,7 @@ from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.soft import CheckedSoftPairs, PricedPairs
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance, Partition
-from sdpbb.problem.cluster_rules import checked_soft_pairs
+from sdpbb.problem.checker_rules import checked_soft_pairs
 from sdpbb.problem.contraction import contract
 from tests.enumeration import clustering_matrix, feasible_clusterings
 from tests.soft.instances import least_cost, random_soft_instance

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.checker.subsets import Subsets
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.problem.cluster_rules import CheckedConstraints, checked_soft_pairs
+from sdpbb.problem.checker_rules import CheckedConstraints, checked_soft_pairs
 from sdpbb.run.decomposition.dealing import subset_tree
 from sdpbb.run.decomposition.restriction import Restriction
 from sdpbb.run.decomposition.subsets import subsets_at

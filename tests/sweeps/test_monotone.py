@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.problem import ClusterConstraint, Instance, MaximumSize, Partition
-from sdpbb.problem.constraint_forms import ConstraintForms
 from sdpbb.problem.graph import connected_components
+from sdpbb.problem.rules import ConstraintForms
 from sdpbb.run.conclusion import of_search
 from sdpbb.search.node import Node
 from sdpbb.search.result import bound_below

@@ -36,12 +36,11 @@ from sdpbb.app.estimator.inputs import (
 from sdpbb.bounds.registry import Bounding
 from sdpbb.errors import warn_caller
 from sdpbb.problem import ClusterConstraint, Instance
-from sdpbb.problem.checks import checked_weights
+from sdpbb.problem.checks import checked_size, checked_weights
 from sdpbb.problem.frames import (
     columns_of,
     is_frame,
 )
-from sdpbb.problem.size_limits import checked_size
 from sdpbb.problem.table import check_columns
 from sdpbb.run.notebook import progress_table
 from sdpbb.run.parameters import SolverParameters

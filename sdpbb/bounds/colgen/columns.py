@@ -141,17 +141,17 @@ def allowed(contraction: Contraction, members: Membership) -> NDArray[np.bool_]:
     That is, which of them may be all of a cluster, where sizes or weights are limited from below,
     too.
     """
-    sets, budgets = members.astype(np.float64), contraction.budgets
+    sets, limits = members.astype(np.float64), contraction.upper_limits
     adjacent = csr_array(contraction.adjacency.astype(np.float64))
     keep = np.asarray(~((sets @ adjacent > 0.0) & members).any(axis=1))
-    if len(budgets):
-        spent = sets @ budgets.linear.T
-        for b, pairs in enumerate(budgets.pairs):
-            spent[:, b] += ((sets @ pairs) * sets).sum(axis=1) / 2.0
-        keep &= (spent <= budgets.limits).all(axis=1)
-    for measure in contraction.whole_measures:
-        keep &= measure.allows(members)
-    if contraction.other_constraints:
+    if len(limits):
+        held = sets @ limits.linear.T
+        for b, pairs in enumerate(limits.pairs):
+            held[:, b] += ((sets @ pairs) * sets).sum(axis=1) / 2.0
+        keep &= (held <= limits.most).all(axis=1)
+    for quantity in contraction.two_sided_quantities:
+        keep &= quantity.allows(members)
+    if contraction.oracles:
         for row in np.flatnonzero(keep):
             keep[row] = contraction.allows(np.flatnonzero(members[row]))
     return keep

@@ -35,5 +35,5 @@ def is_easy_to_price(contraction: Contraction) -> bool:
 def pricing_mebibytes(contraction: Contraction) -> float:
     """Return the memory that pricing takes, in MiB, about."""
     return matrices_mebibytes(
-        PRICING_MATRICES + contraction.budgets.n_matrices, contraction.n_blocks
+        PRICING_MATRICES + contraction.upper_limits.n_matrices, contraction.n_blocks
     )

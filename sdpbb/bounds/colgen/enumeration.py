@@ -201,7 +201,7 @@ class Enumeration:
     def _partition(self, least: float) -> None:
         """Partition the blocks into the clusters found."""
         state, members = self.state, self.state.found.members()
-        if self._contraction.other_constraints:
+        if self._contraction.oracles:
             keep = [self._contraction.allows(np.flatnonzero(row)) for row in members]
             members = members[np.array(keep, bool)]
         columns = Columns.of(self._contraction, members)

@@ -74,7 +74,7 @@ def master_dual(contraction: Contraction, relaxation: Relaxation, dual: DualPoin
     what it pays for that is in its cost (`sdpbb.bounds.sdp.cuts.soft_pairs`; the sums there are
     over the clusters). A cut Z_ii >= b, or -Z_ii >= b, holds for the cluster of i alone: t b is
     part of the price of i. The second of these says that clusters are not small, which columns are
-    only where sizes are looked at whole (`Contraction.whole_measures`).
+    only where sizes are looked at whole (`Contraction.two_sided_quantities`).
 
     Multipliers of cuts that do not hold for single clusters count as 0, and the kernel of the
     relaxation for k = 2 is left out: only clusters with one of every two cannot-linked blocks are
@@ -140,7 +140,7 @@ def _multipliers_of_clusters(
     cuts = dual.cuts
     caps = multiplier_caps(relaxation, cuts)
     of_one_block = _of_one_block(cuts)
-    if not contraction.whole_measures:
+    if not contraction.two_sided_quantities:
         of_one_block &= cuts.rhs >= 0.0
     hold = single_cluster_cuts(cuts) | np.isfinite(caps) | of_one_block
     return np.asarray(np.clip(dual.multipliers, 0.0, caps) * hold)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sdpbb.bounds.colgen.effort import is_easy_to_price
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension, neighbour_dimension
-from sdpbb.bounds.places.reach import has_one_measure, is_within_reach
+from sdpbb.bounds.places.reach import has_one_quantity, is_within_reach
 from sdpbb.problem import Contraction
 
 # Columns are generated without a step limit up to these blocks per cluster and effective dimensions
@@ -63,7 +63,7 @@ def is_for_places(contraction: Contraction) -> bool:
     if not is_within_reach(contraction):
         return False
     # Of constraints on clusters they know limits on one measure.
-    if contraction.instance is not None and not has_one_measure(contraction):
+    if contraction.instance is not None and not has_one_quantity(contraction):
         return False
     if contraction.soft or contraction.soft.constant > 0.0:  # and prices of soft pairs
         return False

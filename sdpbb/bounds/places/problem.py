@@ -54,9 +54,9 @@ class PlaceProblem:
         points = _padded(means @ axes)
         pairs = np.ascontiguousarray(contraction.cannot_link, dtype=np.int64)
         limits, amounts = NO_LIMITS, np.zeros(len(weights))
-        for measure in contraction.measures[:1]:
-            limits = AmountLimits(float(measure.limits.least), float(measure.limits.most))
-            amounts = measure.of_blocks.astype(np.float64)
+        for quantity in contraction.limited_amounts[:1]:
+            limits = AmountLimits(float(quantity.limits.least), float(quantity.limits.most))
+            amounts = quantity.linear.astype(np.float64)
         return cls(contraction.k, points, weights, pairs, np.unique(pairs), axes, limits, amounts)
 
     def grouped(

@@ -13,12 +13,9 @@ def is_within_reach(contraction: Contraction) -> bool:
     return contraction.means.shape[1] <= DIMENSIONS and 1 < contraction.k < contraction.n_blocks
 
 
-def has_one_measure(contraction: Contraction) -> bool:
+def has_one_quantity(contraction: Contraction) -> bool:
     """Return whether all constraints on clusters are limits on sizes, or all are on weights."""
-    if contraction.instance is None or len(contraction.measures) != 1:
-        return False
-    compiled = contraction.instance.compiled_constraints
-    return not compiled.others and len(compiled.budgets) <= 1
+    return len(contraction.quantities) == 1 and contraction.has_limits and not contraction.oracles
 
 
 def place_mebibytes(n_blocks: int) -> float:

@@ -17,6 +17,7 @@ from sdpbb.checker.sizes import CheckedWeights, SizeLimits
 from sdpbb.checker.splits import most_filled
 from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
 from sdpbb.problem import Contraction
+from sdpbb.problem.quantities import POINTS
 
 # Rows this many times longer than nine tenths of all are outliers.
 OUTLIER = 10.0
@@ -238,12 +239,12 @@ def _weight_bounds(contraction: Contraction) -> WeightBounds | None:
     instance, sizes, units = contraction.instance, None, None
     if instance is None or instance.weights is None:
         return None
-    for measure in contraction.measures:
-        limits = replace(measure.limits, listed=None)
-        if measure.of_blocks is contraction.counts:
-            sizes = BlockSizes(measure.of_blocks, limits)
+    for quantity in contraction.limited_amounts:
+        limits = replace(quantity.limits, listed=None)
+        if quantity.name == POINTS:
+            sizes = BlockSizes(quantity.linear, limits)
         else:
-            units = CheckedWeights(measure.of_blocks, limits)
+            units = CheckedWeights(quantity.linear, limits)
     return WeightBounds.of(contraction.weights, sizes, units)
 
 

@@ -17,6 +17,7 @@ from sdpbb.problem.coordinates import pairs_closer_than, pairs_farther_than
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.origin import Origin, PairLines, StatedLine
+from sdpbb.problem.rules import LIMITS
 from sdpbb.runtime.files import FilePath, shown_path
 
 
@@ -30,7 +31,7 @@ PAIRS = {"ML": "must_link", "CL": "cannot_link", "SML": "soft_must_link", "SCL":
 DISTANCES = {"must_link": "min_separation", "cannot_link": "max_diameter"}
 """Distances that amount to pairs of a kind."""
 
-ON_CLUSTERS = ("cluster_constraints", "min_size", "max_size", "sizes", "min_weight", "max_weight")
+ON_CLUSTERS = ("cluster_constraints", *LIMITS)
 """Constraints and limits on single clusters, as an `Instance` has them."""
 
 _KINDS = {keyword: kind for kind, keyword in enumerate(PAIRS)}

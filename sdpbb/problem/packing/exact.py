@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from sdpbb.checker.cluster_packing import ClusterPacking
 from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.sizes import SizeLimits
 from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.packing.rows import (
     FEW_UNITS,
     assignment_rows,
     clique_cover,
-    measure_rows,
+    quantity_rows,
     size_rows,
     with_fixed,
     with_soft_pairs,
@@ -90,13 +91,13 @@ def packed_exactly(
         If the integer programming solver fails.
     """
     m, k = contraction.n_blocks, contraction.k
-    assert contraction.has_limits
+    assert contraction.packed_quantities
     if time_limit is not None and m * k > MOST_VARIABLES:
         return Packing(None)
     costs = None if objective is None else objective.reshape(-1)
     ended = time.perf_counter() + (math.inf if time_limit is None else time_limit)
     beyond = None
-    many = any(measure.limits.n > FEW_UNITS for measure in contraction.measures)
+    many = any(quantity.limits.n > FEW_UNITS for quantity in contraction.packed_quantities)
     if many and costs is None:
         time_left = with_stop(lambda: ended - time.perf_counter(), stop)
         with suppress(Rejected, OutOfTime):
@@ -146,7 +147,10 @@ def packed_in_units(
     OutOfTime
         If no time is left before.
     """
-    measures = [(each.of_blocks, each.limits) for each in contraction.measures]
+    m, k = contraction.n_blocks, contraction.k
+    measures = [(each.linear, each.limits) for each in contraction.packed_quantities]
+    if not any(each.is_in_all for each in contraction.packed_quantities):
+        measures.append((np.ones(m, np.int64), SizeLimits(m, k, 1, m)))  # no block is left over
     at_step = partial(check_time, time_left)
     return ClusterPacking(measures, contraction.adjacency, at_step=at_step).labels()
 
@@ -178,14 +182,14 @@ def _programme(
 
     slack : part of a limit on many units that clusters may be beyond it
     """
-    sizes = [measure_rows(measure, slack) for measure in contraction.measures]
-    if all(measure.limits.n > FEW_UNITS for measure in contraction.measures):
+    sizes = [quantity_rows(quantity, slack) for quantity in contraction.packed_quantities]
+    if all(quantity.limits.n > FEW_UNITS for quantity in contraction.packed_quantities):
         # Without blocks a cluster lacks a unit, or a few, which rows in parts do not tell from 0.
         m, k = contraction.n_blocks, contraction.k
         blocks, one = np.ones(m, np.intp), np.ones(k, np.intp)
         sizes.append(size_rows(blocks, one, m * one))
     rows = assignment_rows(contraction, sizes)
-    alike = all(measure.limits.is_range for measure in contraction.measures)
+    alike = all(quantity.limits.is_range for quantity in contraction.packed_quantities)
     if costs is None and alike:
         rows = with_fixed(rows, _some_clique(contraction), contraction.k)
     return BinaryProgramme(

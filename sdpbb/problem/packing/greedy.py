@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.checker.sizes import SizeLimits
-from sdpbb.problem.contraction import Contraction, Measure
+from sdpbb.problem.contraction import Contraction
+from sdpbb.problem.quantities import Quantity
 
 
 def size_bounds(limits: SizeLimits) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -23,26 +24,26 @@ def packed_greedily(
 ) -> NDArray[np.intp] | None:
     """Return labels (m,) within the limits, or None where greedy choices find none.
 
-    By each measure that is limited, points or weight, in turn.
+    By each limited quantity, points or weight, in turn.
 
     labels : a colouring (m,) of the blocks; None where there are no cannot-links
     """
-    for measure in contraction.measures:
-        found = _packed_by(measure, contraction, labels)
+    for quantity in contraction.packed_quantities:
+        found = _packed_by(quantity, contraction, labels)
         if found is not None:
             return found
     return None
 
 
 def _packed_by(
-    measure: Measure, contraction: Contraction, labels: NDArray[np.intp] | None
+    quantity: Quantity, contraction: Contraction, labels: NDArray[np.intp] | None
 ) -> NDArray[np.intp] | None:
     """Return labels (m,) within the limits, or None where a greedy choice finds none.
 
     Blocks that are cannot-linked keep together as labels (m,), a colouring, have them; the others
     go where most room is left, the largest first.
     """
-    limits, counts, k = measure.limits, measure.of_blocks, contraction.k
+    limits, counts, k = quantity.limits, quantity.linear, contraction.k
     least, most = size_bounds(limits)
     sizes = np.zeros(k, np.intp)
     found = np.full(contraction.n_blocks, -1, np.intp)

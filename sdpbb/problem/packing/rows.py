@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.problem.contraction import Contraction, Measure
+from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.packing.greedy import size_bounds
+from sdpbb.problem.quantities import Quantity
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.backends.programme import BinaryProgramme
 
@@ -22,7 +23,7 @@ FEW_UNITS = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class SizeRows:
-    """Rows of a programme on what clusters have of a measure of blocks.
+    """Rows of a programme on what clusters have of a quantity.
 
     values : (m,) of the blocks
     least, most : (k,) of the clusters
@@ -40,15 +41,15 @@ def size_rows(
     return SizeRows(*(each.astype(np.float64) for each in (of_blocks, least, most)))
 
 
-def measure_rows(measure: Measure, slack: float) -> SizeRows:
-    """Return the rows of a measure.
+def quantity_rows(quantity: Quantity, slack: float) -> SizeRows:
+    """Return the rows of a quantity.
 
     slack : part of a limit on many units that clusters may be beyond it
     """
-    rows = size_rows(measure.of_blocks, *size_bounds(measure.limits))
-    if measure.limits.n <= FEW_UNITS:
+    rows = size_rows(quantity.linear, *size_bounds(quantity.limits))
+    if quantity.limits.n <= FEW_UNITS:
         return rows
-    scale = 1.0 / measure.limits.most
+    scale = 1.0 / quantity.limits.most
     return SizeRows(
         rows.values * scale,
         rows.least * scale * (1.0 - slack),

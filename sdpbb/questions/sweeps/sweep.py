@@ -16,7 +16,7 @@ from typing import Any, Unpack
 from heuristics.measures import adjusted_rand_index, silhouette
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance, Partition
-from sdpbb.problem.size_limits import OF_ONE_K
+from sdpbb.problem.checks import OF_ONE_K
 from sdpbb.questions.sweeps.folder import SweepFolder, check_checkpoint, open_folder
 from sdpbb.questions.sweeps.neighbours import clustering_from
 from sdpbb.questions.sweeps.report import SweepEntry, SweepReport

@@ -20,7 +20,7 @@ from sdpbb.checker.subsets import Subsets
 from sdpbb.checker.verdict import FEASIBLE, OPTIMAL, is_optimal
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance, Partition
-from sdpbb.problem.cluster_rules import CheckedConstraints, checked_soft_pairs
+from sdpbb.problem.checker_rules import CheckedConstraints, checked_soft_pairs
 from sdpbb.problem.equal_points import equal_points
 from sdpbb.run.certificates.document import ArrayTable, NodeTable, values
 from sdpbb.run.certificates.recorder import Proof, SubsetProof

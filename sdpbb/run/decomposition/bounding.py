@@ -13,7 +13,7 @@ from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.problem import Instance, Partition
-from sdpbb.problem.cluster_rules import checked_soft_pairs, cluster_rules
+from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules
 from sdpbb.run.certificates.recorder import Proof, ProofRecorder, SubsetProof
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.search.evaluate import EvaluationContext, evaluate
@@ -140,7 +140,7 @@ def subset_task(
         bounding = CertifiedBounding(
             bounding,
             instance.points,
-            cluster_rules(instance),
+            checker_rules(instance),
             weights=instance.weights,
             soft=checked_soft_pairs(instance),
         )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.weight_units import TOLERANCE
+from sdpbb.checker.weight_units import TOLERANCE, WeightUnits
 from sdpbb.problem import Contraction, Instance, SoftPairs
 from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.equal_points import equal_points, join_equal_points
 from sdpbb.problem.graph import connected_components
-from sdpbb.problem.size_limits import WeightLimits
+from sdpbb.problem.quantities import WEIGHT
 from sdpbb.run.certificates.recorder import SubsetProof
 
 # Part of the greatest weight beyond which a subset is told of it: as far as rounding may matter.
@@ -36,7 +36,7 @@ class Restriction:
         limits = instance.size_limits
         # A cluster may have few points in a subset, or none, but not more than in all.
         self._most = None if limits is None else limits.most
-        self._heaviest = _heaviest(instance.weight_limits)
+        self._heaviest = _heaviest(instance)
         m = contraction.n_blocks
         # The points of block b are points[begins[b] : begins[b + 1]].
         self._points = np.argsort(contraction.block_of, kind="stable")
@@ -150,14 +150,16 @@ class Restriction:
         return tuple(constraint for constraint in each if constraint is not None)
 
 
-def _heaviest(limits: WeightLimits | None) -> float | None:
-    """Return a little more than a cluster may weigh; None for anything.
+def _heaviest(instance: Instance) -> float | None:
+    """Return a little more than a cluster may weigh; None: no limit.
 
     Units of a subset are smaller than those of the whole, and weights rounded anew.
     """
-    if limits is None or limits.limits.most >= limits.weights.total:
+    limits = [each.limits for each in instance.rules.quantities if each.name == WEIGHT]
+    if not limits or limits[0].most >= limits[0].n:
         return None
-    return limits.limits.most * limits.weights.unit * (1.0 + 2.0 * float(TOLERANCE))
+    unit = WeightUnits.of(instance.weights, instance.n_points).unit
+    return limits[0].most * unit * (1.0 + 2.0 * float(TOLERANCE))
 
 
 class _Adjacency:

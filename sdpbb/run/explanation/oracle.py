@@ -168,7 +168,7 @@ class Oracle:
         def fits(blocks: Sequence[int]) -> bool:
             return contraction.allows(np.asarray(blocks, np.intp))
 
-        return graph, fits, contraction if contraction.has_limits else None
+        return graph, fits, contraction if contraction.packed_quantities else None
 
 
 def minimal_subset(

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sdpbb.problem import Instance
-from sdpbb.problem.constraint_forms import stated_maxima
 from sdpbb.problem.statements import Conflict, Statement, table
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.run.explanation.implications import ForcedPair
@@ -86,7 +85,7 @@ class ConstraintReport:
         included.
         """
         instance = self.instance
-        maxima = stated_maxima(instance.cluster_constraints)
+        maxima = instance.stated_maxima
         maxima += [] if instance.max_size is None else [instance.max_size]
         return {
             "instance": instance.name,

@@ -18,7 +18,7 @@ from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import over_blocks
 from sdpbb.checker.size_rules import with_size_limits
 from sdpbb.problem import Contraction, Instance, Partition, contract
-from sdpbb.problem.cluster_rules import cluster_rules
+from sdpbb.problem.checker_rules import checker_rules
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.archive.file import read_archive, write_archive
@@ -261,7 +261,7 @@ def test_a_certificate_of_limits() -> None:
     proof = run.state.proof
     assert proof is not None
     n, k = instance.n_points, instance.k
-    rules = over_blocks(with_size_limits(cluster_rules(instance), n, k), contraction.block_of)
+    rules = over_blocks(with_size_limits(checker_rules(instance), n, k), contraction.block_of)
     checked = Geometry.of(instance.points).contracted(contraction.block_of)
     free = np.zeros((n, n), bool)
     assert proof.bound(checked, k, free, rules) == pytest.approx(bound, rel=1e-9)

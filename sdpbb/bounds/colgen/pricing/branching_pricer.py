@@ -114,7 +114,7 @@ class PricerState:
 class BranchingPricer:
     """Pricer of a contraction (`sdpbb.bounds.colgen.pricing.protocol.Pricer`).
 
-    Constraints on clusters that are neither cannot-links nor budgets are asked about the clusters
+    Constraints on clusters that are neither cannot-links nor limits are asked about the clusters
     that are found. One that is not allowed holds a least set of blocks that is not, and as the
     constraints are anti-monotone, no cluster may hold all of that: a budget of one block fewer.
     """
@@ -223,7 +223,7 @@ class BranchingPricer:
 
     def _allowed_clusters(self, members: Membership) -> Membership:
         """Return the clusters that uncompiled constraints allow; learn from the others."""
-        if not self._contraction.other_constraints or not len(members):
+        if not self._contraction.oracles or not len(members):
             return members
         keep = [self._contraction.allows(np.flatnonzero(row)) for row in members]
         learned = [self._least_forbidden(row) for row in members[~np.array(keep)]]

@@ -13,7 +13,7 @@ from sdpbb.bounds.colgen.pricing.regions import Regions, tiling
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays
 from sdpbb.bounds.rounding_errors import rounding_of
 from sdpbb.problem import Contraction
-from sdpbb.problem.contraction import Measure
+from sdpbb.problem.quantities import Quantity
 from sdpbb.problem.soft_blocks import SoftBlocks
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -73,9 +73,9 @@ class PricingProblem:
         start, neighbours = _lists(adjacency)
         weights, means = contraction.weights[order], contraction.means[order]
         means = means[:, :0] if without_costs else principal_coordinates(means, weights)
-        budgets = contraction.budgets
-        linear, limits = budgets.linear[:, order], budgets.limits
-        pairs = budgets.pairs[:, order][:, :, order]
+        upper = contraction.upper_limits
+        linear, limits = upper.linear[:, order], upper.most
+        pairs = upper.pairs[:, order][:, :, order]
         if forbidden is not None and len(forbidden):
             linear = np.vstack([linear, forbidden[:, order]])
             limits = np.append(limits, forbidden.sum(axis=1) - 1.0)
@@ -104,8 +104,8 @@ class PricingProblem:
             nearest=np.argsort(squares, axis=1, kind="stable"),
             boxes=m > FEW_BLOCKS and dimension < HIGH_DIMENSION and not len(limits),
             by_size=dimension >= HIGH_DIMENSION and bool((weights == np.rint(weights)).all()),
-            measures=_of_blocks(contraction.whole_measures, order),
-            ranges=_ranges(contraction.whole_measures),
+            measures=_of_blocks(contraction.two_sided_quantities, order),
+            ranges=_ranges(contraction.two_sided_quantities),
             soft_start=soft_start,
             soft_other=soft_other,
             soft_weight=soft_weight,
@@ -293,15 +293,15 @@ def principal_coordinates(
     return np.asarray(means @ axes[:, ::-1])
 
 
-def _of_blocks(measures: tuple[Measure, ...], order: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return measures of the block at each position, (g, m)."""
-    found = [each.of_blocks[order].astype(np.float64) for each in measures]
-    return np.array(found).reshape(len(measures), len(order))
+def _of_blocks(quantities: tuple[Quantity, ...], order: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return what the block at each position holds of quantities, (g, m)."""
+    found = [each.linear[order].astype(np.float64) for each in quantities]
+    return np.array(found).reshape(len(quantities), len(order))
 
 
-def _ranges(measures: tuple[Measure, ...]) -> NDArray[np.float64]:
-    """Return the ranges (g, q, 2) of what sets may have by measures; empty ones fill up."""
-    each = [measure.limits.ranges() for measure in measures]
+def _ranges(quantities: tuple[Quantity, ...]) -> NDArray[np.float64]:
+    """Return the ranges (g, q, 2) of what sets may hold of quantities; empty ones fill up."""
+    each = [quantity.limits.ranges() for quantity in quantities]
     found = np.empty((len(each), max(map(len, each), default=0), 2))
     found[:] = np.inf, -np.inf
     for number, ranges in enumerate(each):

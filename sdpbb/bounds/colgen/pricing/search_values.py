@@ -28,7 +28,8 @@ class PricingArrays(NamedTuple):
     weights : (m,)
     clique : (m,) non-decreasing; blocks of one clique are mutually cannot-linked
     start, neighbours : cannot-links of block i in neighbours[start[i] : start[i + 1]], ascending
-    linear, pairs, limits : budgets (b, m), (b, m, m) or (0, m, m), (b,) (`sdpbb.problem.budgets`)
+    linear, pairs, limits : upper limits (b, m), (b, m, m) or (0, m, m), (b,)
+        (`sdpbb.problem.quantities.UpperLimits`)
     unbudgeted : (m,) blocks that use no budget
     apart : (m, m) pairs that no set of interest holds: the cannot-links, and what a search knows
         from its prices

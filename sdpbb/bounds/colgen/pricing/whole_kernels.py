@@ -178,9 +178,9 @@ def _multiplier(
         else:
             above = multiplier
         if above == np.inf:
-            multiplier = max(2.0 * multiplier, scale / most)
+            multiplier = max(2.0 * multiplier, scale / max(1.0, most))
         elif below == -np.inf:
-            multiplier = min(2.0 * multiplier, -scale / most)
+            multiplier = min(2.0 * multiplier, -scale / max(1.0, most))
         else:
             multiplier = 0.5 * (below + above)
         if multiplier == 0.0 and scale == 0.0:

@@ -41,11 +41,11 @@ class CheckedConstraints:
     @classmethod
     def of(cls, instance: Instance) -> CheckedConstraints:
         """Return the constraints of an instance; ValueError if some are `foreign_constraints`."""
-        forbidden = instance.compiled_constraints.forbidden
+        forbidden = instance.rules.apart
         return cls(
             must_link=normalised(instance.must_link),
             cannot_link=normalised(np.concatenate([instance.cannot_link, forbidden])),
-            rules=cluster_rules(instance),
+            rules=checker_rules(instance),
             soft=checked_soft_pairs(instance),
         )
 
@@ -59,16 +59,16 @@ def checked_soft_pairs(instance: Instance) -> CheckedSoftPairs:
     return CheckedSoftPairs(must_link, cannot_link)
 
 
-def cluster_rules(instance: Instance) -> Rules:
+def checker_rules(instance: Instance) -> Rules:
     """Return the constraints of an instance on clusters that are more than cannot-links."""
-    rules = _rules(instance.cluster_constraints, instance.points, alternatives=False)
+    rules = _rules(instance.cluster_constraints, instance)
     return (*rules, *_sizes(instance))
 
 
 def _sizes(instance: Instance) -> Iterator[Rule]:
     """Yield the limits on sizes and weights that are stated."""
     if instance.max_size is not None:
-        yield from _rules([MaximumSize(instance.max_size)], instance.points, alternatives=False)
+        yield from _rules([MaximumSize(instance.max_size)], instance)
     if instance.min_size is not None:
         yield StatedSizes(instance.min_size)
     if instance.sizes is not None:
@@ -79,13 +79,14 @@ def _sizes(instance: Instance) -> Iterator[Rule]:
 
 
 def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:
-    """Return the names of constraints whose code does not come with this package.
+    """Return the names of constraints that the checker cannot check.
 
-    The checker cannot check them.
+    Their code does not come with this package, or they are not anti-monotone.
     """
     names: list[str] = []
     for constraint in constraints:
-        if type(constraint) not in BUILT_IN:
+        holds_for_parts = getattr(constraint, "is_anti_monotone", True)
+        if type(constraint) not in BUILT_IN or not holds_for_parts:
             names.append(type(constraint).__name__)
         elif isinstance(constraint, AllOf | AnyOf):
             names += foreign_constraints(constraint.constraints)
@@ -93,26 +94,26 @@ def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:
 
 
 def _rules(
-    constraints: Iterable[ClusterConstraint], points: NDArray[np.float64], alternatives: bool
+    constraints: Iterable[ClusterConstraint], instance: Instance, alternatives: bool = False
 ) -> Iterator[Rule]:
     """Yield the constraints as rules.
 
     alternatives : whether forbidden pairs are rules, too, as no cannot-links stand for them
     """
-    n = len(points)
+    n, k = instance.n_points, instance.k
     for constraint in constraints:
         if type(constraint) not in BUILT_IN:
             raise ValueError(f"{type(constraint).__name__}: the checker does not know it")
         if isinstance(constraint, AllOf):
-            yield from _rules(constraint.constraints, points, alternatives)
+            yield from _rules(constraint.constraints, instance, alternatives)
         elif isinstance(constraint, AnyOf):
-            parts = (tuple(_rules([part], points, True)) for part in constraint.constraints)
+            parts = (tuple(_rules([part], instance, True)) for part in constraint.constraints)
             yield Either(tuple(parts))
         elif isinstance(constraint, BuiltInConstraint):
-            budget = constraint.budget(n)
-            if budget is not None:
-                most = min(budget.limit, LARGEST_SUM)
-                yield Limit(budget.weights.astype(np.int64), normalised(budget.pairs), most)
+            quantity = constraint.quantity(n, k)
+            if quantity is not None:
+                most = min(quantity.limits.most, LARGEST_SUM)
+                yield Limit(quantity.linear, normalised(quantity.pairs), most)
             elif alternatives:
-                forbidden = normalised(constraint.forbidden_pairs(points))
+                forbidden = normalised(constraint.forbidden_pairs(instance.points))
                 yield Limit(np.zeros(n, np.int64), forbidden, 0)

@@ -1,0 +1,216 @@
+"""Quantities of clusters: sums over points, and pairs of points, with limits on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdpbb.checker.sizes import SizeLimits, sums_over
+from sdpbb.problem.graph import distinct_edges
+
+POINTS, WEIGHT = "points", "weight"
+"""Names of the quantities that sizes and weights of clusters are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """Quantity that clusters hold, and limits on it.
+
+    A set X of points, or of blocks, holds
+
+        q(X) = sum_{i in X} linear_i + (number of the pairs inside X).
+
+    All numbers are whole, so that sums are exact.
+
+    Attributes
+    ----------
+    linear : (m,) int64 >= 0
+    limits : on what each of k clusters holds
+    pairs : (q, 2) i < j; a repeated pair counts repeatedly. Limits on pairs have no least
+    name : POINTS or WEIGHT; "" for others
+    """
+
+    linear: NDArray[np.int64]
+    limits: SizeLimits
+    pairs: NDArray[np.intp]
+    name: str = ""
+
+    @classmethod
+    def within(cls, linear: NDArray[np.int64], limits: SizeLimits, name: str) -> Quantity:
+        """Return a quantity without pairs."""
+        return cls(linear, limits, np.empty((0, 2), np.intp), name)
+
+    @classmethod
+    def at_most(
+        cls, most: int, linear: ArrayLike, k: int, pairs: NDArray[np.intp] | None = None
+    ) -> Quantity:
+        """Return a quantity of which each of k clusters holds `most` at most."""
+        amounts = np.asarray(linear, np.int64)
+        counted = np.empty((0, 2), np.intp) if pairs is None else pairs
+        return cls(amounts, SizeLimits(int(amounts.sum()), k, 0, most), counted)
+
+    @classmethod
+    def at_least(cls, least: int, linear: ArrayLike, k: int) -> Quantity:
+        """Return a quantity of which each of k clusters holds `least` or more."""
+        amounts = np.asarray(linear, np.int64)
+        total = int(amounts.sum())
+        most = total - (k - 1) * least  # what the others leave
+        return cls.within(amounts, SizeLimits(total, k, least, max(most, least)), "")
+
+    def over(self, block_of: NDArray[np.intp]) -> Quantity:
+        """Return the quantity over blocks; block_of (n,) 0..m-1 are those of the points."""
+        linear = sums_over(self.linear, block_of)
+        pairs = np.sort(block_of[self.pairs], axis=1)
+        inside = pairs[:, 0] == pairs[:, 1]
+        linear += np.bincount(pairs[inside, 0], minlength=len(linear))
+        return replace(self, linear=linear, pairs=pairs[~inside])
+
+    @property
+    def can_exceed(self) -> bool:
+        """True if all points together hold more than a cluster may."""
+        return int(self.linear.sum()) + len(self.pairs) > self.limits.most
+
+    @cached_property
+    def is_in_all(self) -> bool:
+        """True if every point, or block, has some of it."""
+        return bool((self.linear >= 1).all())
+
+    @property
+    def is_two_sided(self) -> bool:
+        """True if a part of an allowed cluster may hold too little, or no listed size.
+
+        Limits that follow from the largest are one-sided: k clusters satisfy them if none holds too
+        much.
+        """
+        if self.is_in_all or self.limits.least != 1:
+            return not self.limits.follow_from_most
+        return self.limits.n - (self.limits.k - 1) * self.limits.most < 1
+
+    def allows_set(self, members: NDArray[np.intp]) -> bool:
+        """Return whether a cluster may hold what a set of points (s,) does."""
+        held = int(self.linear[members].sum())
+        if len(self.pairs):
+            held += int(np.isin(self.pairs, members).all(axis=1).sum())
+        return bool(self.limits.least <= held <= self.limits.most)
+
+    def allows(self, members: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which sets (t, m) hold as much as a cluster may, (t,); pairs do not count."""
+        # Sums of whole numbers below 2^53: exact.
+        sums = (members.astype(np.float64) @ self.linear.astype(np.float64))[:, None]
+        ranges = self.limits.ranges()
+        return np.asarray(((ranges[:, 0] <= sums) & (sums <= ranges[:, 1])).any(axis=1))
+
+    def is_satisfied(self, labels: NDArray[np.intp]) -> bool:
+        """Return whether the clusters of labels (m,) are within the limits; pairs do not count."""
+        sums = sums_over(self.linear, labels)
+        return self.limits.keeps(sums[np.bincount(labels) > 0])
+
+
+@dataclass(frozen=True, eq=False)
+class UpperLimits:
+    """Upper limits of quantities over m blocks, as arrays.
+
+    A set X of blocks is within limit b if
+
+        sum_{i in X} linear_bi + sum_{i < j in X} pairs_bij <= most_b.
+
+    Attributes
+    ----------
+    linear : (p, m) >= 0
+    between : (q, 3) a limit b and blocks i < j for each pair that b counts: pairs_bij is the number
+        of these rows
+    most : (p,)
+    """
+
+    linear: NDArray[np.float64]
+    between: NDArray[np.intp]
+    most: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, quantities: Sequence[Quantity], m: int) -> UpperLimits:
+        """Return the limits on quantities over m blocks that can be exceeded."""
+        limited = [each for each in quantities if each.can_exceed]
+        linear, between = np.zeros((len(limited), m)), [np.empty((0, 3), np.intp)]
+        for b, quantity in enumerate(limited):
+            linear[b] = quantity.linear
+            between.append(np.insert(quantity.pairs, 0, b, axis=1))
+        most = np.array([each.limits.most for each in limited], np.float64)
+        return cls(linear, np.concatenate(between), most)
+
+    def __len__(self) -> int:
+        """Return the number p of limits."""
+        return len(self.most)
+
+    @property
+    def n_matrices(self) -> int:
+        """Number of matrices in `pairs`."""
+        return len(self) if len(self.between) else 0
+
+    @cached_property
+    def pairs(self) -> NDArray[np.float64]:
+        """Pairs as matrices (p, m, m), symmetric, zero diagonal; (0, m, m) if none are counted."""
+        m = self.linear.shape[1]
+        matrices = np.zeros((self.n_matrices, m, m))
+        if len(self.between):
+            b, i, j = self.between.T
+            np.add.at(matrices, (b, i, j), 1.0)
+            matrices += matrices.transpose(0, 2, 1).copy()
+        return matrices
+
+    def without_idle(self, cannot_link: NDArray[np.intp]) -> UpperLimits:
+        """Return the limits but some that no set without cannot-links (q, 2) can exceed."""
+        m = self.linear.shape[1]
+        # Pairs of blocks that cannot share a cluster are not inside of one.
+        b, i, j = self.between.T
+        counted = ~np.isin(i * m + j, cannot_link[:, 0] * m + cannot_link[:, 1])
+        largest = self.linear.sum(axis=1) + np.bincount(b[counted], minlength=len(self))
+        kept = largest > self.most
+        if kept.all():
+            return self
+        between = self.between[kept[b]]
+        between[:, 0] = (np.cumsum(kept) - 1)[between[:, 0]]
+        return UpperLimits(self.linear[kept], between, self.most[kept])
+
+    def allow(self, blocks: NDArray[np.intp]) -> bool:
+        """Return whether a set of blocks, (s,) different numbers, is within all limits."""
+        held = self.linear[:, blocks].sum(axis=1)
+        if len(self.between):
+            chosen = np.zeros(self.linear.shape[1], dtype=bool)
+            chosen[blocks] = True
+            b, i, j = self.between.T
+            held += np.bincount(b[chosen[i] & chosen[j]], minlength=len(self))
+        return bool((held <= self.most).all())
+
+    def exceeded_alone(self) -> NDArray[np.bool_]:
+        """Return whether a block by itself exceeds a limit, (m,)."""
+        return np.asarray((self.linear > self.most[:, None]).any(axis=0))
+
+    def exceeded_together(self) -> NDArray[np.intp]:
+        """Return the pairs (q, 2) of blocks i < j that together exceed a limit."""
+        found = [np.empty((0, 2), np.intp)]
+        for b, (linear, most) in enumerate(zip(self.linear, self.most, strict=True)):
+            found.append(_pairs_above(linear, most))
+            counted = self.between[self.between[:, 0] == b, 1:]
+            pairs, counts = np.unique(counted, axis=0, return_counts=True)
+            found.append(pairs[linear[pairs].sum(axis=1) + counts > most])
+        return distinct_edges(np.concatenate(found))
+
+    def exceeded_by_all(self, k: int) -> NDArray[np.intp]:
+        """Return the limits that no k clusters are within: the blocks alone hold too much."""
+        return np.flatnonzero(self.linear.sum(axis=1) > k * self.most)
+
+
+def _pairs_above(values: NDArray[np.float64], limit: float) -> NDArray[np.intp]:
+    """Return the pairs (q, 2) of different positions of values (m,) whose sums exceed a limit."""
+    order = np.argsort(-values, kind="stable")
+    falling = values[order]
+    # With each value, those of the larger ones that are more than what it leaves of the limit.
+    n_above = np.searchsorted(-falling, falling - limit)
+    n_others = np.minimum(n_above, np.arange(len(values)))
+    first = np.repeat(np.arange(len(values)), n_others)
+    second = np.arange(len(first)) - np.repeat(np.cumsum(n_others) - n_others, n_others)
+    return np.column_stack([order[first], order[second]])

@@ -1,0 +1,293 @@
+"""Rules on clusters of an instance: pairs apart, quantities within limits, and oracles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.checker.sizes import SizeLimits
+from sdpbb.checker.weight_units import WeightUnits
+from sdpbb.errors import InstanceError
+from sdpbb.problem.checks import SoftPairs
+from sdpbb.problem.cluster_constraints import (
+    BUILT_IN,
+    AllOf,
+    AnyOf,
+    BuiltInConstraint,
+    ClusterConstraint,
+    MaximumSize,
+    leaves,
+)
+from sdpbb.problem.graph import distinct_edges
+from sdpbb.problem.quantities import POINTS, WEIGHT, Quantity
+
+LIMITS = {
+    "min_size": "MINSIZE",
+    "max_size": "MAXSIZE",
+    "sizes": "SIZES",
+    "min_weight": "MINWEIGHT",
+    "max_weight": "MAXWEIGHT",
+}
+"""Limits on clusters: the argument of an `Instance` for each, and the keyword of a file."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """Rules on the clusters of n points, in the forms that the engine works with.
+
+    A cluster satisfies them if it holds none of the pairs, is within the limits on each quantity,
+    and is allowed by each oracle.
+
+    Attributes
+    ----------
+    apart : (q, 2) pairs of points
+    quantities : with their limits; those that every cluster satisfies are left out
+    oracles : constraints without such a form, which are asked about each cluster
+    """
+
+    apart: NDArray[np.intp]
+    quantities: tuple[Quantity, ...]
+    oracles: tuple[ClusterConstraint, ...]
+
+    @classmethod
+    def of(
+        cls, constraints: Iterable[ClusterConstraint], points: NDArray[np.float64], k: int
+    ) -> Rules:
+        """Return the rules that constraints on k clusters of points (n, d) amount to."""
+        apart, quantities, oracles = [np.empty((0, 2), np.intp)], [], []
+        for constraint in conjuncts(constraints):
+            if type(constraint) not in BUILT_IN or not isinstance(constraint, BuiltInConstraint):
+                oracles.append(constraint)
+            else:
+                apart.append(constraint.forbidden_pairs(points))
+                quantity = constraint.quantity(len(points), k)
+                if quantity is not None and (quantity.can_exceed or quantity.is_two_sided):
+                    quantities.append(quantity)
+        return cls(np.concatenate(apart), tuple(quantities), tuple(oracles))
+
+    @property
+    def go_beyond_pairs(self) -> bool:
+        """True if the rules say more than the pairs."""
+        return bool(self.quantities or self.oracles)
+
+
+def check_rows(constraint: ClusterConstraint, n: int, argument: str) -> None:
+    """Raise an InstanceError if a constraint names a row that is not there.
+
+    The message names the argument.
+    """
+    for leaf in leaves(constraint):
+        rows = leaf.rows() if isinstance(leaf, BuiltInConstraint) else ()
+        outside = max(rows, default=-1)
+        if outside >= n:
+            raise InstanceError(
+                f"{argument}: {type(leaf).__name__} names row {outside}; rows are 0 to {n - 1}"
+            )
+
+
+def is_built_in(constraint: ClusterConstraint) -> bool:
+    """Return whether a constraint, and all that it is composed of, comes with this package."""
+    if type(constraint) not in BUILT_IN:
+        return False
+    parts = constraint.constraints if isinstance(constraint, AllOf | AnyOf) else ()
+    return all(map(is_built_in, parts))
+
+
+def conjuncts(constraints: Iterable[ClusterConstraint]) -> Iterator[ClusterConstraint]:
+    """Yield the constraints, those of each AllOf one by one."""
+    for constraint in constraints:
+        if type(constraint) is AllOf:
+            yield from conjuncts(constraint.constraints)
+        else:
+            yield constraint
+
+
+class ConstraintForms:
+    """Forms of the constraints of an `Instance`, which declares these fields."""
+
+    points: NDArray[np.float64]
+    k: int
+    must_link: NDArray[np.intp]
+    cannot_link: NDArray[np.intp]
+    soft_must_link: SoftPairs
+    soft_cannot_link: SoftPairs
+    cluster_constraints: tuple[ClusterConstraint, ...]
+    weights: NDArray[np.float64] | None
+    min_size: int | None
+    max_size: int | None
+    sizes: tuple[int, ...] | None
+    min_weight: float | None
+    max_weight: float | None
+
+    @property
+    def has_constraints(self) -> bool:
+        """True if anything is stated besides the points and k."""
+        hard = len(self.must_link) or len(self.cannot_link) or len(self.cluster_constraints)
+        return bool(hard or self.limits or self.has_soft_constraints)
+
+    @property
+    def limits(self) -> dict[str, int | float | tuple[int, ...]]:
+        """Limits on clusters as they are stated, by argument."""
+        values = {argument: getattr(self, argument) for argument in LIMITS}
+        return {argument: value for argument, value in values.items() if value is not None}
+
+    @property
+    def has_soft_constraints(self) -> bool:
+        return bool(len(self.soft_must_link) or len(self.soft_cannot_link))
+
+    @property
+    def is_monotone(self) -> bool:
+        """True if the optimum never rises when k does, as long as must-links leave k components.
+
+        A cluster of several components is divided between two of them: each part satisfies the
+        constraints, and the cost does not rise. So a lower bound for k + 1 clusters is valid for k.
+
+        Least sizes and weights may forbid a part, unless a single point satisfies them. Listed
+        sizes are for one k. A part may violate a soft must-link. A constraint of the user's own may
+        depend on the k of the instance that it is given.
+        """
+        units = WeightUnits.of(self.weights, len(self.points))
+        has_least = (self.min_size or 1) > 1 or least_units(units, self.min_weight) > 1
+        is_known = all(map(is_built_in, self.cluster_constraints))
+        has_least |= any(each.is_two_sided for each in self._rules_beyond_sizes.quantities)
+        return is_known and not has_least and self.sizes is None and not len(self.soft_must_link)
+
+    @cached_property
+    def rules(self) -> Rules:
+        """Rules on clusters that all constraints amount to, but for must-links and cannot-links."""
+        points, weight = self._limited_points, self._limited_weight
+        limited = tuple(quantity for quantity in (points, weight) if quantity is not None)
+        stated = self._rules_beyond_sizes
+        if points is None:  # sizes that k clusters have anyway are limits on parts of clusters
+            stated = Rules.of(self.cluster_constraints, self.points, self.k)
+        return replace(stated, quantities=limited + stated.quantities)
+
+    @cached_property
+    def _rules_beyond_sizes(self) -> Rules:
+        """Rules that constraints on clusters but `MaximumSize` amount to."""
+        stated = conjuncts(self.cluster_constraints)
+        others = [each for each in stated if type(each) is not MaximumSize]
+        return Rules.of(others, self.points, self.k)
+
+    @property
+    def _limited_points(self) -> Quantity | None:
+        """Numbers of points of clusters, if they are limited."""
+        limits = self.size_limits
+        if limits is None:
+            return None
+        return Quantity.within(np.ones(len(self.points), np.int64), limits, POINTS)
+
+    @property
+    def _limited_weight(self) -> Quantity | None:
+        """Units of weight of clusters, if they are limited and points have weights."""
+        if self.weights is None or (self.min_weight is None and self.max_weight is None):
+            return None
+        units = WeightUnits.of(self.weights, len(self.points))
+        most = None if self.max_weight is None else units.most(self.max_weight)
+        limits = SizeLimits.of(units.total, self.k, least_units(units, self.min_weight), most)
+        return None if limits is None else Quantity.within(units.units, limits, WEIGHT)
+
+    @property
+    def stated_maxima(self) -> list[int]:
+        """Limits of all `MaximumSize` that every cluster satisfies."""
+        stated = conjuncts(self.cluster_constraints)
+        return [each.limit for each in stated if type(each) is MaximumSize]
+
+    @property
+    def largest_size(self) -> int | None:
+        """The least of max_size and what each `MaximumSize` says, None for none."""
+        stated = [self.max_size, *self.stated_maxima]
+        return min((size for size in stated if size is not None), default=None)
+
+    @cached_property
+    def size_limits(self) -> SizeLimits | None:
+        """Limits on the sizes of clusters that follow from all that is stated, None for none.
+
+        Limits on weights are among them where points weigh 1 each.
+        """
+        n, k = len(self.points), self.k
+        least, most = [self.min_size], [self.largest_size]
+        if self.weights is None:
+            lightest, heaviest = sizes_of_weights(
+                len(self.points), self.min_weight, self.max_weight
+            )
+            least, most = [*least, lightest], [*most, heaviest]
+        fewest = max((size for size in least if size is not None), default=1)
+        largest = min((size for size in most if size is not None), default=None)
+        return SizeLimits.of(n, k, fewest, largest, self.sizes)
+
+    @property
+    def stated_limits(self) -> list[str]:
+        """Limits on sizes and weights of clusters, as they are stated, as texts.
+
+        None where every clustering is within them.
+        """
+        if not any(quantity.name for quantity in self.rules.quantities):
+            return []
+        most = self.largest_size
+        listed = f"sizes {', '.join(map(str, self.sizes))}" if self.sizes else ""
+        points = "point" if (self.min_size if most is None else most) == 1 else "points"
+        texts = (
+            listed,
+            within(self.min_size, most, f"{{}} {points} each"),
+            within(self.min_weight, self.max_weight, "weight {} each"),
+        )
+        return [text for text in texts if text]
+
+    @property
+    def other_constraints(self) -> tuple[ClusterConstraint, ...]:
+        """Constraints on clusters but for largest sizes, which `stated_limits` tells."""
+        return tuple(one for one in self.cluster_constraints if type(one) is not MaximumSize)
+
+    @property
+    def has_constraints_beyond_pairs(self) -> bool:
+        """True if constraints on clusters, or on sizes, say more than cannot-links could."""
+        return self.rules.go_beyond_pairs
+
+    @property
+    def has_constraints_beyond_sizes(self) -> bool:
+        """True if constraints on clusters say more than cannot-links and limits could.
+
+        Limits are on sizes and on weights.
+        """
+        return self._rules_beyond_sizes.go_beyond_pairs
+
+    @property
+    def limits_weight(self) -> bool:
+        """True if the weights of clusters are limited, and not as numbers of points."""
+        return any(quantity.name == WEIGHT for quantity in self.rules.quantities)
+
+    def _all_cannot_links(self) -> NDArray[np.intp]:
+        """Return the cannot-links (q, 2), and those that constraints on clusters amount to."""
+        return distinct_edges(np.concatenate([self.cannot_link, self.rules.apart]))
+
+
+def least_units(weights: WeightUnits, min_weight: float | None) -> int:
+    """Return the least units of a cluster; 1 if every single point weighs enough."""
+    least = 1 if min_weight is None else weights.least(min_weight)
+    return 1 if least <= weights.units.min() else least
+
+
+def sizes_of_weights(
+    n: int, min_weight: float | None, max_weight: float | None
+) -> tuple[int | None, int | None]:
+    """Return the least and the most points of a cluster where n points weigh 1 each."""
+    ones = WeightUnits.of(None, n)
+    return (
+        None if min_weight is None else ones.least(min_weight),
+        None if max_weight is None else ones.most(max_weight),
+    )
+
+
+def within(least: float | None, most: float | None, text: str) -> str:
+    """Return limits in words, "" for none; text has {} in their place."""
+    if least is None and most is None:
+        return ""
+    low, high = (None if limit is None else f"{limit:.10g}" for limit in (least, most))
+    if low is None or high is None:
+        return text.format(f"at most {high}" if low is None else f"at least {low}")
+    return text.format(low if low == high else f"{low} to {high}")
