@@ -27,7 +27,6 @@ from sdpbb.problem import (
 )
 from sdpbb.problem.rules import Rules, is_built_in
 from tests.enumeration import clusterings, holds
-from tests.examples import examples
 
 
 @dataclass(frozen=True)
@@ -109,91 +108,6 @@ def test_constraints_are_their_definitions_and_antimonotone(instance):
         for cluster, verdict in allowed.items():
             if verdict and len(cluster) > 1:
                 assert all(allowed[cluster - {i}] for i in cluster)
-
-
-@given(instances())
-def test_the_compiled_form_says_the_same(instance):
-    rules = instance.rules
-    for cluster in subsets(instance.n_points):
-        members = np.array(sorted(cluster))
-        held = [
-            each.linear[members].sum() + np.isin(each.pairs, members).all(axis=1).sum()
-            for each in rules.quantities
-        ]
-        verdict = (
-            not np.isin(rules.apart, members).all(axis=1).any()
-            and all(h <= q.limits.most for h, q in zip(held, rules.quantities, strict=True))
-            and all(c.allows(instance, members) for c in rules.oracles)
-        )
-        assert verdict == is_allowed(instance, cluster)
-
-
-def rows_of(labels: np.ndarray) -> set[tuple[int, ...]]:
-    return set(map(tuple, labels.tolist()))
-
-
-@pytest.mark.long
-@examples(200)
-@given(instances(), st.data())
-def test_the_blocks_have_all_clusterings_and_no_others(instance, data):
-    """Of the instance, and of a node with decisions; `keeps` and `allows` decide."""
-    n, k = instance.n_points, instance.k
-    pair = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda p: p[0] != p[1])
-    must_link, cannot_link = data.draw(st.lists(pair, max_size=2)), data.draw(st.lists(pair))
-    decided = Instance(
-        instance.points,
-        k,
-        [*instance.must_link, *must_link],
-        [*instance.cannot_link, *cannot_link],
-        cluster_constraints=instance.cluster_constraints,
-    )
-    wanted = {row for row in rows_of(clusterings(n, k)) if is_feasible(decided, np.array(row))}
-    found = contract(instance, must_link, cannot_link)
-    if isinstance(found, Infeasibility):
-        assert not wanted
-        return
-    lifted = set()
-    for labels in clusterings(found.n_blocks, k):
-        clusters = [np.flatnonzero(labels == c) for c in range(k)]
-        assert found.keeps(labels) == all(found.allows(blocks) for blocks in clusters)
-        if found.keeps(labels):
-            lifted.add(tuple(Partition(found.lift(labels)).labels.tolist()))
-    assert lifted == wanted
-
-
-@pytest.mark.long
-@examples(200)
-@given(instances())
-def test_upper_limits_are_on_sums_over_blocks(instance):
-    contraction = contract(instance)
-    if isinstance(contraction, Infeasibility):
-        return
-    limits, m = contraction.upper_limits, contraction.n_blocks
-    p = len(limits)
-    assert limits.linear.shape == (p, m)
-    assert limits.pairs.shape in ((p, m, m), (0, m, m))
-    assert limits.most.shape == (p,)
-    assert (np.diagonal(limits.pairs, axis1=1, axis2=2) == 0).all()
-    assert np.array_equal(limits.pairs, limits.pairs.transpose(0, 2, 1))
-    for cluster in subsets(m):
-        X = np.array(sorted(cluster))
-        pairs = limits.pairs if len(limits.pairs) else np.zeros((p, m, m))
-        within = [
-            limits.linear[b, X].sum() + pairs[b][np.ix_(X, X)].sum() / 2 <= limits.most[b]
-            for b in range(p)
-        ]
-        assert limits.allow(X) == all(within)
-        independent = not contraction.adjacency[np.ix_(X, X)].any()
-        members = np.flatnonzero(np.isin(contraction.block_of, X))
-        others = all(c.allows(instance, members) for c in contraction.oracles)
-        allowed = independent and all(within) and others
-        assert contraction.allows(X) == allowed
-        of_points = set(members.tolist())
-        linked = any(of_points >= {int(i), int(j)} for i, j in instance.cannot_link)
-        if not linked and not is_allowed(instance, of_points):
-            assert not allowed
-        if independent and is_allowed(instance, of_points):
-            assert allowed
 
 
 @given(instances())

@@ -1,9 +1,6 @@
-"""Propagation against full enumeration of the clusterings of small instances."""
-
-from collections.abc import Iterator
+"""Blocks that cannot-links force together; tests/problem/test_rules.py has all others."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,73 +12,7 @@ from sdpbb.problem import (
     contract,
 )
 from sdpbb.problem.propagation import forced_merges
-from tests.examples import examples
-
-
-def clusterings(n: int) -> Iterator[tuple[int, ...]]:
-    """All clusterings of n points, in canonical form (restricted growth strings)."""
-    if n == 0:
-        yield ()
-        return
-    for labels in clusterings(n - 1):
-        for label in range(max(labels, default=-1) + 2):
-            yield (*labels, label)
-
-
-CLUSTERINGS = {
-    (n, k): [labels for labels in clusterings(n) if len(set(labels)) == k]
-    for n in range(1, 8)
-    for k in range(1, n + 1)
-}
-
-
-def keep(found, must_link, cannot_link):
-    return [
-        labels
-        for labels in found
-        if all(labels[i] == labels[j] for i, j in must_link)
-        and all(labels[i] != labels[j] for i, j in cannot_link)
-    ]
-
-
-@st.composite
-def graphs(draw, max_points=7):
-    n = draw(st.integers(1, max_points))
-    pairs = [(i, j) for j in range(n) for i in range(j)]
-    kinds = draw(st.lists(st.sampled_from("...MCCC"), min_size=len(pairs), max_size=len(pairs)))
-    must_link = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind == "M"]
-    cannot_link = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind == "C"]
-    return n, must_link[:2], cannot_link
-
-
-def check(n, k, must_link, cannot_link):
-    feasible = keep(CLUSTERINGS[n, k], must_link, cannot_link)
-    points = np.random.default_rng(n).normal(size=(n, 2))
-    outcome = contract(Instance(points, k, must_link, cannot_link))
-    if isinstance(outcome, Infeasibility):
-        assert not feasible
-        return
-    for labels in feasible:
-        of_blocks = np.array(labels)[outcome.representatives]
-        assert tuple(outcome.lift(of_blocks)) == labels, "a merge that is not forced"
-        i, j = outcome.cannot_link.T
-        assert (of_blocks[i] != of_blocks[j]).all()
-    # And nothing is lost: what keeps the block constraints keeps the instance's.
-    for labels in CLUSTERINGS[n, k]:
-        of_blocks = np.array(labels)[outcome.representatives]
-        constant = tuple(outcome.lift(of_blocks)) == labels
-        i, j = outcome.cannot_link.T
-        if constant and (of_blocks[i] != of_blocks[j]).all():
-            assert labels in feasible
-
-
-@pytest.mark.long
-@examples(150)
-@given(graphs())
-def test_forced_merges_and_infeasibility_agree_with_enumeration(graph):
-    n, must_link, cannot_link = graph
-    for k in range(1, n + 1):
-        check(n, k, must_link, cannot_link)
+from tests.enumeration import Truth
 
 
 def test_k_2_is_decided():
@@ -90,8 +21,8 @@ def test_k_2_is_decided():
     for _ in range(100):
         n = int(rng.integers(2, 8))
         pairs = [(i, j) for j in range(n) for i in range(j) if rng.random() < 0.35]
-        outcome = contract(Instance(rng.normal(size=(n, 1)), 2, cannot_link=pairs))
-        assert isinstance(outcome, Contraction) == bool(keep(CLUSTERINGS[n, 2], [], pairs))
+        instance = Instance(rng.normal(size=(n, 1)), 2, cannot_link=pairs)
+        assert isinstance(contract(instance), Contraction) == Truth(instance).is_feasible
 
 
 @given(st.integers(2, 30), st.integers(0, 2**32 - 1), st.floats(0.05, 0.5))
