@@ -26,11 +26,11 @@ from sdpbb.problem.instance import Instance
 
 @dataclass(frozen=True, eq=False)
 class CheckedConstraints:
-    """Constraints that every clustering of an instance keeps, in the form of the checker.
+    """Constraints that every clustering of an instance satisfies, in the form of the checker.
 
     must_link, cannot_link : (p, 2) distinct pairs i < j of points; diameters are among the latter
-    rules : that each cluster keeps besides
-    soft : pairs that cost their weights where they are violated
+    rules : that each cluster satisfies, too
+    soft : pairs that cost their weights if they are violated
     """
 
     must_link: NDArray[np.int64]

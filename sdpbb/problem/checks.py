@@ -129,7 +129,7 @@ def check_no_distances(points: NDArray[np.float64], as_points: bool) -> None:
 
 
 def checked_weights(values: Any, points: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Return the weights of the points of an `Instance`, read-only; None for none.
+    """Return the weights of the points of an `Instance`, read-only; None: no weights.
 
     Raises
     ------
@@ -271,7 +271,7 @@ def check_exact(values: Any, argument: str) -> None:
     if array.dtype.kind == "f":
         if isinstance(values, np.ndarray) or not may_be_inexact(array):
             return
-        array = _objects(values)  # integers beside floats have become floats already
+        array = _objects(values)  # integers among floats have become floats already
     for index, value in inexact_entries(array):
         raise InstanceError(
             f"{argument}[{', '.join(map(str, index))}] {inexact_integer_message(value)}"

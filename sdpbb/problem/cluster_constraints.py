@@ -24,7 +24,7 @@ from sdpbb.runtime.archive.stored import stored
 
 
 class ClusterConstraint(ABC):
-    """Condition that each cluster has to keep; subclasses define it by `allows`.
+    """Condition on each cluster; subclasses define it by `allows`.
 
     It must be anti-monotone: if a set of points is allowed, so is each of its non-empty subsets.
     The engine prunes by that, so a condition without this property (a least size, say) makes its
@@ -182,9 +182,9 @@ class MaximumOverlap(_OnPoints):
 @stored
 @dataclass(frozen=True)
 class MinimumDifference(_OnPoints):
-    """A cluster has at most `limit` points besides some points X: |C \\ X| <= limit.
+    """A cluster has at most `limit` points outside some points X: |C \\ X| <= limit.
 
-    The name is that of the paper; it asks for clusters that are similar to X.
+    The paper has this name; the constraint asks for clusters that are similar to X.
 
     points : row numbers X; a row given twice counts once
     limit : an integer >= 0
@@ -234,9 +234,9 @@ class SoftCannotLinks(BuiltInConstraint):
 @stored
 @dataclass(frozen=True)
 class AllOf(ClusterConstraint):
-    """A cluster keeps all of some constraints.
+    """A cluster satisfies all of some constraints.
 
-    constraints : of any kind, in any number; an InstanceError if one is no ClusterConstraint
+    constraints : of any kind, in any number; an InstanceError for other objects
     """
 
     constraints: tuple[ClusterConstraint, ...]
@@ -255,9 +255,9 @@ class AllOf(ClusterConstraint):
 @stored
 @dataclass(frozen=True)
 class AnyOf(ClusterConstraint):
-    """A cluster keeps at least one of some constraints, not necessarily that of other clusters.
+    """A cluster satisfies at least one of some constraints; other clusters may satisfy others.
 
-    constraints : of any kind; an InstanceError if one is no ClusterConstraint, or there is none
+    constraints : of any kind, one or more; an InstanceError for other objects
     """
 
     constraints: tuple[ClusterConstraint, ...]
@@ -306,7 +306,7 @@ BUILT_IN: list[type[ClusterConstraint]] = [
 def checked_constraints(values: Any, argument: str) -> tuple[ClusterConstraint, ...]:
     """Return constraints as a tuple, or raise an InstanceError that names the argument.
 
-    values : an iterable of constraints, or None for none
+    values : an iterable of constraints; None: no constraints
     """
     expected = "expected ClusterConstraint objects"
     if values is None:

@@ -29,7 +29,7 @@ PairIterable = Iterable[tuple[int, int]]
 class Contraction:
     """Contraction of an instance: the instance over its m blocks.
 
-    A block is a set of points that share a cluster in every clustering that keeps the
+    A block is a set of points that share a cluster in every clustering that satisfies the
     constraints. With e_i its weight, c_i its mean and w_i its own scatter, a clustering of the
     blocks costs
 
@@ -49,7 +49,7 @@ class Contraction:
     cannot_link : (q, 2) pairs of blocks i < j, sorted, without duplicates. Those that follow from
         constraints on clusters are among them
     instance : whose blocks these are, if it has constraints on clusters beyond pairs; else None.
-        Each single block keeps them
+        Each single block satisfies them
     soft : the soft pairs between blocks
     quantities : of blocks, with limits on what clusters hold
     """
@@ -106,7 +106,7 @@ class Contraction:
     def total(self) -> float:
         """Sum of squares of all points around the origin.
 
-        The origin is the overall mean, or that of each component.
+        The origin is the overall mean, or the mean of each component.
         """
         return float((self.scatter + self.weights * (self.means**2).sum(axis=1)).sum())
 
@@ -233,7 +233,7 @@ def contract(
     """
     n, k, rules = instance.n_points, instance.k, instance.rules
     for limits in (quantity.limits for quantity in rules.quantities):
-        # That all points are more than k clusters may hold is told as for other limits.
+        # If all points are more than k clusters may hold, upper limits say so below.
         if limits.is_empty and limits.n <= k * limits.most:
             return Infeasibility(InfeasibilityKind.SIZES)
     known = instance.must_link if blocks is None else _spanning_pairs(blocks)
@@ -282,7 +282,7 @@ def _pairs_not_allowed(
 ) -> NDArray[np.intp] | Infeasibility:
     """Return the pairs of blocks (p, 2) that rules on clusters keep apart.
 
-    No cluster may hold them, cannot-linked (q, 2) or not. Or return why there is no clustering.
+    No cluster may hold them, cannot-linked (q, 2) or not. Or return the proof of infeasibility.
 
     quantities : over the blocks
     """

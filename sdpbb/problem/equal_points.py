@@ -55,7 +55,7 @@ def equal_points(instance: Instance) -> NDArray[np.intp]:
     linked[block_of[np.concatenate(apart)]] = True
     mixed[block_of[first_equal != first_equal[first[block_of]]]] = True
     blocks = np.flatnonzero(~linked & ~mixed)
-    # Of those that are equal, the first stands for all.
+    # The first of equal points stands for all.
     names, representative, which = np.unique(
         first_equal[first[blocks]], return_index=True, return_inverse=True
     )

@@ -30,15 +30,15 @@ def find_feasible(
     time_limit: float | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> NDArray[np.intp] | Infeasibility | None:
-    """Find a clustering of the blocks into exactly k clusters that keeps cannot-links.
+    """Find a clustering of the blocks into exactly k clusters that satisfies cannot-links.
 
     Clusterings are the proper colourings of the cannot-link graph that use all k colours (problem
     (11) of PC-SOS-SDP). As m >= k, any proper colouring with fewer colours becomes one by giving
     unused colours to blocks that share theirs; so the answer is that of k-colourability
-    (`colouring.decide`). Where there are limits on sizes or weights, a colouring that keeps them is
-    looked for greedily, then by an integer programme (`packing`). If there are only maxima, and
-    that programme would be large, a colouring that exceeds them is returned. Other constraints on
-    clusters are left aside.
+    (`colouring.decide`). If quantities are limited (`Contraction.packed_quantities`), a colouring
+    within the limits is searched for greedily, then by an integer programme (`packing`). If there
+    are only maxima, and that programme would be large, a colouring that exceeds them is returned.
+    Other constraints on clusters are ignored.
 
     Parameters
     ----------

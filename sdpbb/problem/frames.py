@@ -85,7 +85,7 @@ def check_numbers(frame: Any, positions: Iterable[int], remedy: str) -> None:
     """Raise the InstanceError for the first value that is there and no number.
 
     positions : of the columns that are looked at
-    remedy : what would be right, besides numbers
+    remedy : what is expected, besides numbers
     """
     columns = columns_of(frame)
     for at in positions:
@@ -130,7 +130,7 @@ def numbered(entries: Iterable[Any] | None, table: PointTable, argument: str) ->
 
 
 def with_present_rows(entries: Iterable[Any] | None, frame: Any, index_column: str | None) -> Any:
-    """Return those of some pairs, or triples with a weight, both of whose rows a frame has.
+    """Return the pairs, or triples with a weight, both of whose rows a frame has.
 
     entries : by names of rows, as for `numbered`, or by row numbers where the index merely counts
     """

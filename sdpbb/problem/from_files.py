@@ -73,7 +73,7 @@ class FromFiles:
     ) -> Self:
         """Take points that `sdpbb.problem.formats.read_points` has read.
 
-        Parameters and errors are those of `sdpbb.problem.sources.stated_in_file`.
+        Parameters and errors: see `sdpbb.problem.sources.stated_in_file`.
         """
         reading = Reading() if reading is None else reading
         stated = stated_in_file(table, k, constraints, reading, data, of_several_k)

@@ -1,4 +1,4 @@
-"""Proofs that no clustering keeps the constraints."""
+"""Proofs that no clustering satisfies the constraints."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class InfeasibilityKind(Enum):
 class Infeasibility:
     """Proof that no clustering exists.
 
-    Cannot-links are also those that follow from constraints on clusters.
+    Pairs that constraints on clusters keep apart count as cannot-links.
 
     kind : of the proof
     points : the row numbers it rests on

@@ -69,22 +69,22 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
         numbers, from 0, of a data frame, too (`from_frame` takes names); None for no pairs
     name : what reports call the instance
     soft_must_link, soft_cannot_link : pairs that may be violated at a price: triples (i, j,
-        weight) with weight >= 0 in units of the cost, or a `SoftPairs`; None for none. A pair of
-        weight 0 is none, one of weight inf is a must-link or a cannot-link. Pairs may contradict
+        weight) with weight >= 0 in units of the cost, or a `SoftPairs`; None: no pairs. A pair of
+        weight 0 is ignored, one of weight inf is a must-link or a cannot-link. Pairs may contradict
         each other and the hard ones
     cluster_constraints : any iterable of `ClusterConstraint` objects
-        (`sdpbb.problem.cluster_constraints`), each of which every cluster has to keep; None for
-        none
+        (`sdpbb.problem.cluster_constraints`), each of which every cluster satisfies; None: no
+        constraints
     origin : what messages call the rows and the constraints
     weights : (n,) positive numbers w, of any scale: one of 3 is the same as three equal points that
         are must-linked. None for 1 each. Constraints on clusters, and limits on sizes, count points
         all the same
-    min_size, max_size : integers >= 1, limits on the number of points of every cluster; None for
-        none. A `MaximumSize` among the constraints on clusters says the same as max_size
+    min_size, max_size : integers >= 1, limits on the number of points of every cluster; None: no
+        limit. A `MaximumSize` among the constraints on clusters says the same as max_size
     sizes : k integers >= 1 that add up to n, the numbers of points of the clusters in any order;
         None where they are not given. Kept in ascending order
     min_weight, max_weight : positive numbers, limits on the weight of every cluster in the units of
-        `weights`, or on its number of points where these are None; None for none. They are kept to
+        `weights`, or on its number of points if these are None; None: no limit. They hold to
         within one part in 10^9, or the rounding of weights to whole units if that is more
         (`sdpbb.checker.weight_units`)
     known_classes : (n,) classes of the rows, numbers or texts; -1, None, nan or "" where the class
@@ -229,9 +229,9 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
         return replace(self, soft_must_link=SoftPairs(), soft_cannot_link=SoftPairs())
 
     def in_pairs(self) -> Instance:
-        """Return the instance with cannot-links in the place of constraints on clusters.
+        """Return the instance with cannot-links instead of constraints on clusters.
 
-        It is for methods that know of no others.
+        It is for methods that support no others.
 
         Raises
         ------
@@ -246,9 +246,9 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
         return replace(self, cannot_link=self._all_cannot_links(), cluster_constraints=())
 
     def in_pairs_and_sizes(self) -> Instance:
-        """Return the instance with cannot-links and max_size in the place of cluster constraints.
+        """Return the instance with cannot-links and max_size instead of constraints on clusters.
 
-        It is for methods that know of no others.
+        It is for methods that support no others.
 
         Raises
         ------

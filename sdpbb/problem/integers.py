@@ -19,7 +19,7 @@ _LARGE = re.compile(r"\s*([+-]?)0*([1-9]\d{15,309})\s*", re.ASCII)
 
 
 def is_inexact(value: int) -> bool:
-    """Return whether an integer, of a size that floats have, is none itself."""
+    """Return whether no float equals an integer, whose size floats have."""
     if abs(value) <= EXACT:
         return False
     try:

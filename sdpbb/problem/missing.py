@@ -47,7 +47,7 @@ def completed(
     ------
     InstanceError
         For the first value that is missing if it is to be refused, for a column without values,
-        and where no row is left.
+        and if no row remains.
 
     Warns
     -----
@@ -100,7 +100,7 @@ def _without_rows(table: PointTable, lacking: NDArray[np.bool_], where: str) -> 
 
 
 def _kept(values: Sequence[Any] | None, rows: NDArray[np.intp]) -> tuple[Any, ...] | None:
-    """Return the values of these rows; None for none."""
+    """Return the values of these rows; None for None."""
     return None if values is None else tuple(values[i] for i in rows.tolist())
 
 

@@ -17,7 +17,7 @@ from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.files import shown_path
 
 DOMINANT, LEAST_ROWS = 0.99, 5
-"""Share of the variance from which on a column dominates, and rows from which on that is told."""
+"""Minimum share of the variance of a dominating column, and minimum rows for a note on it."""
 
 
 @stored
@@ -111,7 +111,7 @@ def _about_one(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
     return np.ldexp(values, -exponent), exponent
 
 
-# At most so many, so that 64 bits hold a pair of row numbers as one.
+# Maximum number of rows: 64 bits hold a pair of row numbers as one.
 MAX_ROWS = 2**31
 
 
@@ -123,9 +123,9 @@ class PairLines:
     pairs : (p, 2) row numbers i < j from 0; where several places state a pair, the first one is
         meant
     lines : (p,) of their file, from 1; with a key, positions in its list, from 0
-    n_stated : so many of the pairs, the first ones, are stated one by one; a distance
+    n_stated : number of the first pairs that are stated one by one; a distance
         (GAMMA, DELTA) amounts to the others, which have its line
-    key : of a file that is no list of lines, what holds the pairs, such as "ml"; "" for lines
+    key : of the list of pairs in a file, such as "ml"; "" for a file of lines
 
     Raises
     ------
@@ -218,18 +218,18 @@ class Origin:
     row_names : (n,) what the user calls the rows, such as the index of a data frame; None where
         they are numbered
     constraints_path : the file of constraints; "" for none
-    must_link, cannot_link : the places in it that state them, those that distances (GAMMA, DELTA)
-        amount to included
+    must_link, cannot_link : the places in it that state them, also if distances (GAMMA, DELTA)
+        amount to them
     data_path : the file of points; "" for none
     feature_names : (d,) what the user calls the columns; () where they have no names
     index_name : what the user calls the column that names the rows; "" for none
     scaling : from the user's units to those of the points; None where these are the user's
     kept_rows : (n,) positions of the rows, ascending from 0, in data of which some rows are left
         out, as values are missing; None where none is
-    dropped_rows : the user's names of those that are left out, in their order
+    dropped_rows : the user's names of the other rows, in their order
     soft_must_link, soft_cannot_link : the places that state soft ones
-    on_clusters : those that state constraints and limits on clusters
-    known_classes : of rows, which state must-links and cannot-links, too; None where there are none
+    on_clusters : the places that state constraints and limits on clusters
+    known_classes : of rows, which state must-links and cannot-links, too; None: no known classes
     separator : of the fields of the file of points, a comma for a workbook; "" for other files
     encoding : of the file of points, as Python calls it
     preparation : steps from the data to the points that are clustered, and notes on them
@@ -270,13 +270,13 @@ class Origin:
 
     @property
     def data_index(self) -> Any:
-        """The index of all rows of that data frame, those that are left out included."""
+        """The index of all rows of that data frame, also of dropped ones."""
         return self.__dict__.get("_index")
 
     def with_index(self, index: Any) -> Origin:
         """Return the origin of points of a pandas data frame with this index; None for another.
 
-        It is that of all rows of the data.
+        The index has all rows of the data.
         """
         return self._changed(index)
 
@@ -302,7 +302,7 @@ class Origin:
         return points if self.scaling is None else self.scaling.undone(points)
 
     def n_data_rows(self, n_points: int) -> int:
-        """Return the number of rows of the data, those that are left out included."""
+        """Return the number of rows of the data, also of dropped ones."""
         return n_points + len(self.dropped_rows)
 
     def of_all_rows(self, labels: NDArray[np.intp], missing: int = -1) -> NDArray[np.intp]:
@@ -341,7 +341,7 @@ class Origin:
     def place_on_clusters(self, argument: str, value: Any) -> str:
         """Return the place that states a constraint or a limit on clusters; "" if none does.
 
-        argument, value : as those of a `StatedLine`
+        argument, value : as in a `StatedLine`
         """
         for stated in self.on_clusters:
             is_same = (stated.argument, type(stated.value)) == (argument, type(value))

@@ -62,7 +62,7 @@ class Quantity:
         return cls.within(amounts, SizeLimits(total, k, least, max(most, least)), "")
 
     def over(self, block_of: NDArray[np.intp]) -> Quantity:
-        """Return the quantity over blocks; block_of (n,) 0..m-1 are those of the points."""
+        """Return the quantity over blocks; block_of (n,) 0..m-1 are the blocks of points."""
         linear = sums_over(self.linear, block_of)
         pairs = np.sort(block_of[self.pairs], axis=1)
         inside = pairs[:, 0] == pairs[:, 1]
@@ -208,7 +208,7 @@ def _pairs_above(values: NDArray[np.float64], limit: float) -> NDArray[np.intp]:
     """Return the pairs (q, 2) of different positions of values (m,) whose sums exceed a limit."""
     order = np.argsort(-values, kind="stable")
     falling = values[order]
-    # With each value, those of the larger ones that are more than what it leaves of the limit.
+    # With each value, the larger ones that exceed what it leaves of the limit.
     n_above = np.searchsorted(-falling, falling - limit)
     n_others = np.minimum(n_above, np.arange(len(values)))
     first = np.repeat(np.arange(len(values)), n_others)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,7 @@ class Rules:
     Attributes
     ----------
     apart : (q, 2) pairs of points
-    quantities : with their limits; those that every cluster satisfies are left out
+    quantities : with limits that not every set of points satisfies
     oracles : constraints without such a form, which are asked about each cluster
     """
 
@@ -98,7 +99,7 @@ def is_built_in(constraint: ClusterConstraint) -> bool:
 
 
 def conjuncts(constraints: Iterable[ClusterConstraint]) -> Iterator[ClusterConstraint]:
-    """Yield the constraints, those of each AllOf one by one."""
+    """Yield the constraints, and instead of each AllOf its parts."""
     for constraint in constraints:
         if type(constraint) is AllOf:
             yield from conjuncts(constraint.constraints)
@@ -125,7 +126,7 @@ class ConstraintForms:
 
     @property
     def has_constraints(self) -> bool:
-        """True if anything is stated besides the points and k."""
+        """True if the user states more than points and k."""
         hard = len(self.must_link) or len(self.cannot_link) or len(self.cluster_constraints)
         return bool(hard or self.limits or self.has_soft_constraints)
 
@@ -146,14 +147,15 @@ class ConstraintForms:
         A cluster of several components is divided between two of them: each part satisfies the
         constraints, and the cost does not rise. So a lower bound for k + 1 clusters is valid for k.
 
-        Least sizes and weights may forbid a part, unless a single point satisfies them. Listed
-        sizes are for one k. A part may violate a soft must-link. A constraint of the user's own may
+        Least sizes, weights and amounts may forbid a part, unless a single point satisfies them.
+        Listed sizes are for one k. A part may violate a soft must-link. A constraint of the user's own may
         depend on the k of the instance that it is given.
         """
         units = WeightUnits.of(self.weights, len(self.points))
         has_least = (self.min_size or 1) > 1 or least_units(units, self.min_weight) > 1
         is_known = all(map(is_built_in, self.cluster_constraints))
-        has_least |= any(each.is_two_sided for each in self._rules_beyond_sizes.quantities)
+        for leaf in chain.from_iterable(map(leaves, self.cluster_constraints)):
+            has_least |= isinstance(leaf, BuiltInConstraint) and not leaf.is_anti_monotone
         return is_known and not has_least and self.sizes is None and not len(self.soft_must_link)
 
     @cached_property
@@ -199,15 +201,15 @@ class ConstraintForms:
 
     @property
     def largest_size(self) -> int | None:
-        """The least of max_size and what each `MaximumSize` says, None for none."""
+        """The least of max_size and the limits of all `MaximumSize`; None: no limit."""
         stated = [self.max_size, *self.stated_maxima]
         return min((size for size in stated if size is not None), default=None)
 
     @cached_property
     def size_limits(self) -> SizeLimits | None:
-        """Limits on the sizes of clusters that follow from all that is stated, None for none.
+        """Limits on the sizes of clusters that follow from all constraints; None: no limits.
 
-        Limits on weights are among them where points weigh 1 each.
+        Limits on weights are limits on sizes if all points weigh 1.
         """
         n, k = len(self.points), self.k
         least, most = [self.min_size], [self.largest_size]
@@ -222,9 +224,9 @@ class ConstraintForms:
 
     @property
     def stated_limits(self) -> list[str]:
-        """Limits on sizes and weights of clusters, as they are stated, as texts.
+        """Limits on sizes and weights of clusters as given, in words.
 
-        None where every clustering is within them.
+        The list is empty if every clustering is within them.
         """
         if not any(quantity.name for quantity in self.rules.quantities):
             return []
@@ -240,7 +242,7 @@ class ConstraintForms:
 
     @property
     def other_constraints(self) -> tuple[ClusterConstraint, ...]:
-        """Constraints on clusters but for largest sizes, which `stated_limits` tells."""
+        """Constraints on clusters but maximum sizes, which are in `stated_limits`."""
         return tuple(one for one in self.cluster_constraints if type(one) is not MaximumSize)
 
     @property
@@ -262,12 +264,12 @@ class ConstraintForms:
         return any(quantity.name == WEIGHT for quantity in self.rules.quantities)
 
     def _all_cannot_links(self) -> NDArray[np.intp]:
-        """Return the cannot-links (q, 2), and those that constraints on clusters amount to."""
+        """Return the cannot-links (q, 2), also of constraints on clusters."""
         return distinct_edges(np.concatenate([self.cannot_link, self.rules.apart]))
 
 
 def least_units(weights: WeightUnits, min_weight: float | None) -> int:
-    """Return the least units of a cluster; 1 if every single point weighs enough."""
+    """Return the minimum units of a cluster; 1 if every single point weighs enough."""
     least = 1 if min_weight is None else weights.least(min_weight)
     return 1 if least <= weights.units.min() else least
 
@@ -275,7 +277,7 @@ def least_units(weights: WeightUnits, min_weight: float | None) -> int:
 def sizes_of_weights(
     n: int, min_weight: float | None, max_weight: float | None
 ) -> tuple[int | None, int | None]:
-    """Return the least and the most points of a cluster where n points weigh 1 each."""
+    """Return the minimum and maximum points of a cluster if all n points weigh 1."""
     ones = WeightUnits.of(None, n)
     return (
         None if min_weight is None else ones.least(min_weight),
@@ -284,7 +286,7 @@ def sizes_of_weights(
 
 
 def within(least: float | None, most: float | None, text: str) -> str:
-    """Return limits in words, "" for none; text has {} in their place."""
+    """Return limits in words; "": no limits. In the text, {} stands for them."""
     if least is None and most is None:
         return ""
     low, high = (None if limit is None else f"{limit:.10g}" for limit in (least, most))

@@ -92,8 +92,8 @@ class SoftBlocks:
     def shared_by(self, members: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return what clusters (t, m) pay, (t,), so that all of a clustering add up to `penalty`.
 
-        That is the weight of each soft cannot-link inside, and half that of each soft must-link of
-        which the cluster holds one end. The constant is left out.
+        A cluster pays the weight of each soft cannot-link inside, and half the weight of each soft
+        must-link of which it holds one end. The constant does not count.
         """
         if not len(self.weights):
             return np.zeros(len(members))

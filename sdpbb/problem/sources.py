@@ -68,7 +68,7 @@ def stated_in_file(
 ) -> dict[str, Any]:
     """Return the arguments of an `Instance` of a table, whose constraints are in a file.
 
-    Parameters are those of `Instance.from_files`; data is the file of the table, "" for none.
+    Parameters: see `Instance.from_files`; data is the file of the table; "": no file.
     of_several_k says that k is one of several, for which no sizes can be listed.
 
     Raises
@@ -144,7 +144,7 @@ def stated_in_file(
 def arguments_of(table: PointTable, k: int, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of an `Instance` of a table, whose constraints are by names of rows.
 
-    arguments : by keyword (`InstanceArguments`); those of reading are left out
+    arguments : by keyword (`InstanceArguments`); options of reading are ignored
 
     Raises
     ------

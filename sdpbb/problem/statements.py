@@ -1,4 +1,4 @@
-"""Constraints one by one, as the user stated them; those that cannot hold together."""
+"""Constraints one by one, as the user stated them, and contradictory sets of them."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Catalogue:
 
     @cached_property
     def cannot_link(self) -> NDArray[np.intp]:
-        """Cannot-links (q, 2): those stated, then those that follow from maximum diameters."""
+        """Cannot-links (q, 2): first the stated ones, then pairs of maximum diameters."""
         return np.concatenate([self.instance.cannot_link, *(f for _, f in self._far)])
 
     @cached_property
@@ -348,15 +348,15 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class Conflict:
-    """Constraints that no clustering into exactly k clusters keeps.
+    """Constraints that no clustering into exactly k clusters satisfies.
 
     Attributes
     ----------
     kind : why not
     heading : the same in words
     members : the constraints; a pair that a distance (GAMMA, DELTA) stands for counts by itself
-    is_minimal : whether it is proven that without any one of the members the others can hold. If
-        not, the time ended before all of them had been tried
+    is_minimal : whether it is proven that the others are feasible without any one of the members.
+        If not, the time ended before all of them had been tried
     is_exact : False if the proof is the verdict of an integer programming solver in floating point
     """
 

@@ -35,11 +35,11 @@ class PointTable:
     weights : (n,) of the points; None where none are asked for
     index_name : the name of the column that names the rows; "" if there is none
     kept_rows, dropped_names : the positions of the rows in the data, and the names of the others,
-        of which values are missing, or their numbers; None and () if there are none
+        of which values are missing, or their numbers; None and (): no such rows
     scaling : of the points, from the user's units; None where these are the user's
     known_classes : (n,) classes of the rows as they are given; None where no classes are known
     index : of all rows of the data, where they are a pandas data frame in memory; else None
-    separator, encoding, preparation : as those of an `Origin`
+    separator, encoding, preparation : as in an `Origin`
     """
 
     points: NDArray[np.float64]
@@ -60,7 +60,7 @@ class PointTable:
 
     @property
     def n_data_rows(self) -> int:
-        """The number of rows of the data, those that are left out included."""
+        """The number of rows of the data, also of dropped ones."""
         return len(self.points) + len(self.dropped_names)
 
     @property
@@ -101,7 +101,7 @@ class PointTable:
         return replace(self, points=scaling.applied(self.points), scaling=scaling)
 
     def with_weights(self, column: str | None, where: str = "") -> PointTable:
-        """Return the table with the weights in a column, which is no feature then.
+        """Return the table with the weights from a column, which is not a feature then.
 
         column : the name of one of the features; None for no weights
         where : what messages begin with

@@ -71,7 +71,7 @@ def open_text(path: FilePath, encoding: str | None = None) -> Iterator[TextIO]:
 
 
 def encoding_beside(path: FilePath, encoding: str | None) -> str | None:
-    """Return the encoding of labels or constraints, which is told for them and the data alike.
+    """Return the encoding of labels or constraints; one option states it for them and the data.
 
     They may be from elsewhere, such as this program's own output: text with letters beyond ASCII
     that can be read as UTF-8 is that, and no other encoding by chance.
@@ -113,7 +113,7 @@ def chunks(file: TextIO) -> Iterator[tuple[int, list[str]]]:
 
 
 def columns(lines: list[str], width: int) -> list[list[str]]:
-    """Return the columns of lines that have so many fields each, and no comments.
+    """Return the columns of lines with this number of fields each, and without comments.
 
     They are empty if these are other lines.
     """

@@ -21,7 +21,7 @@ from sdpbb.runtime.values import counted, plain_number
 
 @dataclass(frozen=True)
 class Violation:
-    """Constraint that a clustering does not keep.
+    """Constraint that a clustering does not satisfy.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Violation:
     position : in the instance's list of its kind (`must_link`, `cannot_link`,
         `cluster_constraints`), from 0; 0 for limits on sizes and weights
     points : the row numbers, from 0, of the pair; for a constraint on clusters, of the first
-        cluster that does not keep it
+        cluster that does not satisfy it
     rows : what the user calls them
     place : where a file states it, such as "constraints.txt:17"; "" if none does
     constraint : what a constraint on clusters says; "" for pairs
@@ -97,7 +97,7 @@ def objection(instance: Instance, partition: Partition) -> str:
 
 
 def _on_sizes(instance: Instance, partition: Partition) -> Iterable[Violation]:
-    """Yield the limits on sizes that are not kept, each with the first cluster."""
+    """Yield the violated limits on sizes, each with the first cluster."""
     found = np.bincount(partition.labels)
     listed = instance.sizes
     for kind, wrong in (
@@ -112,7 +112,7 @@ def _on_sizes(instance: Instance, partition: Partition) -> Iterable[Violation]:
 
 
 def _on_weights(instance: Instance, partition: Partition) -> Iterable[Violation]:
-    """Yield the limits on weights that are not kept, each with the first cluster."""
+    """Yield the violated limits on weights, each with the first cluster."""
     lightest, heaviest = instance.min_weight, instance.max_weight
     if lightest is None and heaviest is None:
         return
@@ -194,7 +194,7 @@ class SoftViolations:
 
     @classmethod
     def of(cls, partition: Partition, instance: Instance) -> SoftViolations | None:
-        """Return those of a clustering; None where the instance has no soft pairs."""
+        """Return the violations of a clustering; None if the instance has no soft pairs."""
         if not instance.has_soft_constraints:
             return None
         apart, together = partition.soft_violations(instance)

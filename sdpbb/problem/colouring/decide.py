@@ -51,7 +51,7 @@ def colouring_programme(
     return BinaryProgramme(objective.reshape(-1), matrix, lower, np.ones(len(lengths)))
 
 
-# HiGHS presolves so many rows in about a second, and looks at the clock afterwards only.
+# Maximum rows: HiGHS presolves them in about a second, and looks at the clock only afterwards.
 ROWS_PER_SECOND = 20_000
 
 

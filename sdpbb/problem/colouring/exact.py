@@ -32,8 +32,8 @@ def colour_exactly(
     Parameters
     ----------
     k : number of colours, k >= 1
-    budget : give up after so many vertices coloured, those coloured anew included
-    fits : whether vertices may all have the same colour, besides not being neighbours; must hold
+    budget : maximum number of vertices coloured, again and again included
+    fits : whether vertices that are not neighbours may all have the same colour; must hold
         for all subsets of a set that it holds for. None for no such condition
 
     Returns
@@ -127,7 +127,7 @@ class _ColourSearch:
 
 
 def find_clique(graph: csr_array, order: int, budget: int) -> list[int] | None:
-    """Return a clique of so many vertices.
+    """Return a clique of this number of vertices.
 
     None if there is none or the budget of candidates looked at is spent.
     """

@@ -22,7 +22,7 @@ def greedy_colouring(graph: csr_array, k: int) -> NDArray[np.intp] | None:
 
     Parameters
     ----------
-    graph : (m, m); besides it m k flags are held, and a heap of as many numbers at most
+    graph : (m, m); the memory also holds m k flags, and a heap of at most m k numbers
     k : number of colours, k >= 1
 
     Returns

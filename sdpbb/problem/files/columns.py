@@ -46,7 +46,7 @@ class FileLayout:
     decimal : what decimals begin with
     n, k : the numbers of points and of clusters, where text states them
     n_integers : how many integers the first line of text has
-    names : (width,) of the columns: those of a heading or, if columns are chosen, their numbers
+    names : (width,) of the columns: from a heading or, if columns are chosen, their numbers
     features : the positions of the features; None for all
     index : the position of the column that names the rows, if one does
     index_column : what messages call it; "" for the first column of a heading that has no name
@@ -82,7 +82,7 @@ class FileLayout:
         return tuple(map(self.name_of, self._positions(self.width)))
 
     def name_of(self, column: int) -> str:
-        """Return the name of a column of CSV: that of a heading, or its number without one."""
+        """Return the name of a column of CSV: from the heading, or its number without a heading."""
         has_name = self.names is not None and column < len(self.names)  # a row may be too long
         return self.names[column] if has_name and self.names else str(column + 1)
 
@@ -148,7 +148,7 @@ def layout_of(path: FilePath, file: TextIO, reading: Reading) -> FileLayout:
     Raises
     ------
     InstanceError
-        If the first line states none, or none of those that are chosen.
+        If the first line states no columns, or not the chosen ones.
     """
     first = first_line(path, file, reading.delimiter, "points")
     where = f"{shown_path(path)}:{first.number}"
@@ -235,7 +235,7 @@ def _with_chosen(layout: FileLayout, where: str, names: list[str], reading: Read
 
 
 def _is_row(fields: Sequence[str]) -> bool:
-    """Return whether the fields of a first line are those of a point, and no heading.
+    """Return whether a first line is a point, and not a heading.
 
     A frame of pandas without names has 0, 1, ... in its heading, after the unnamed index.
     """
@@ -249,7 +249,7 @@ def _is_any_number(field: str) -> bool:
 
 
 def _check_row(where: str, fields: Sequence[str]) -> None:
-    """Raise the InstanceError if a first line of numbers has something else beside them."""
+    """Raise the InstanceError if a first line has numbers and something else."""
     for column, field in enumerate(fields):
         if not _is_any_number(field) and not is_missing_word(field):
             raise InstanceError(

@@ -113,7 +113,7 @@ def write_constraints(
 ) -> None:
     """Write a file of constraints; `read_constraints` reads the same values back.
 
-    Parameters and errors are those of `constraints_text`.
+    Parameters and errors: see `constraints_text`.
     """
     text = constraints_text(constraints, constraints_format, n_points, header)
     write_atomically(path, text)
@@ -189,7 +189,7 @@ def _is_valid(
 def _first_line(path: FilePath, encoding: str | None) -> tuple[int, str]:
     """Return the first line that is neither blank nor a comment, and its number.
 
-    It is an empty one if there is none.
+    It is empty if there is no such line.
     """
     with open_text(path, encoding) as file:
         for number, line in enumerate(file, start=1):

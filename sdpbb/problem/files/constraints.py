@@ -142,7 +142,7 @@ class Constraints:
         A distance in one line amounts to the derived ones.
         """
         key = self.keys.get(argument, "")
-        # None of those that are not from a file is stated anywhere.
+        # Pairs that are not from a file have no place.
         stated = np.sort(pairs, axis=1)[: len(lines)]
         if derived is None:
             return PairLines(stated, lines, len(stated), key)
@@ -167,7 +167,7 @@ class Constraints:
 class _KindOfPairs(NamedTuple):
     """Must-links or cannot-links as an `Instance` has them, and their lines where these are known.
 
-    Soft ones of infinite weight are hard, and those of weight 0 are none.
+    Soft pairs of infinite weight are hard, and soft pairs of weight 0 are ignored.
     """
 
     hard: NDArray[np.intp]
@@ -220,7 +220,7 @@ class StatedPairs:
     ) -> bool:
         """Add the pairs of lines, the first one of this number.
 
-        False, and nothing is added, if a keyword is none of pairs, or there are no pairs (p, 2).
+        False, and nothing is added, if a keyword is not one of pairs, or there are no pairs (p, 2).
         """
         if pairs is None or not _KINDS.keys() >= set(keywords):
             return False

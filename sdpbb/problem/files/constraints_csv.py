@@ -111,7 +111,7 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
 
 
 def _columns(records: Records) -> tuple[_Columns, int]:
-    """Return the columns of a table, and the first record that is no heading."""
+    """Return the columns of a table, and the first record after the heading."""
     names = [name.strip().lower() for name in records.rows[0]]
     if found := _of_heading(names):
         return found, 1
@@ -124,7 +124,7 @@ def _columns(records: Records) -> tuple[_Columns, int]:
 
 
 def _of_heading(names: Sequence[str]) -> _Columns | None:
-    """Return the columns that a heading names, or None if it is none."""
+    """Return the columns that a heading names; None if it is not a heading."""
     kinds = [at for at, name in enumerate(names) if name in KIND_COLUMNS]
     weights = [at for at, name in enumerate(names) if name in WEIGHT_COLUMNS]
     # The first column of what pandas writes with its index has no name.

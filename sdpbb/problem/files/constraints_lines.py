@@ -64,7 +64,7 @@ class ClusterLine:
     least: int = 0
 
     def has_form(self, limit: int, rows: Sequence[object]) -> bool:
-        """Return whether a line may have this limit, and so many rows."""
+        """Return whether a line may have this limit and this number of rows."""
         is_whole = len(rows) % self.rows_in_group == 0 if self.rows_in_group else not rows
         return limit >= self.least and is_whole and bool(rows) == bool(self.rows_in_group)
 
@@ -105,7 +105,7 @@ def line_of(constraint: ClusterConstraint) -> ClusterLine | None:
     return next((line for line in CLUSTER_LINES if type(constraint) is line.stands_for), None)
 
 
-# What `sdpbb suggest` writes in the place of an answer.
+# What `sdpbb suggest` writes instead of an answer.
 UNANSWERED = "??"
 _SOFT = "two {rows} and a weight w >= 0 (1 if it is left out)"
 # The fields of lines that state pairs or a distance, and what they are.
@@ -169,7 +169,7 @@ class _Stated:
 
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
-    """Return whether the first field of a line is a word, and the line is none of a table."""
+    """Return whether the first field of a line is a word, and the line is not part of a table."""
     is_word = not is_number(fields[0]) and fields[0][0] not in "{["
     return is_word and not constraints_csv.begins(fields, rows)
 

@@ -66,7 +66,7 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
 
 
 def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
-    """Return the lines of a file that holds the constraints on so many points.
+    """Return the lines of a file that holds the constraints on n_points points.
 
     Raises
     ------

@@ -162,7 +162,7 @@ def _wrong(says: str, names: list[str], rows: Rows) -> InstanceError:
 
 
 def _names(value: Any, rows: Rows) -> list[str]:
-    """Return the entries of a list as texts; none if it is no list of names or numbers."""
+    """Return the entries of a list as texts; [] unless it is a list of names or numbers."""
     kinds = (int,) if rows.names is None else (int, str)
     if isinstance(value, list) and all(type(entry) in kinds for entry in value):
         return [str(entry) for entry in value]

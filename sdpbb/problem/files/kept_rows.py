@@ -41,7 +41,7 @@ class KeptRows:
         Raises
         ------
         InstanceError
-            For the first one on a row that is left out.
+            For the first one on a dropped row.
         """
 
         def place(argument: str) -> Place:

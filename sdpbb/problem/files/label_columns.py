@@ -71,7 +71,7 @@ def label_column(
 def _start(
     records: Records, width: int, column: str | None, n_points: int | None, origin: Origin | None
 ) -> int:
-    """Return the first record that is no heading, 0 or 1."""
+    """Return the first record after the heading, 0 or 1."""
     first = records.rows[0]
     n = len(records.rows)
     if column is not None:
@@ -126,7 +126,7 @@ def _check_names(
 ) -> None:
     """Raise the InstanceError if the first column names rows, but not each of them once.
 
-    Labels in the order of the file would be those of other rows.
+    Labels in the order of the file would belong to other rows.
     """
     found = by_name.keys() & set(fields)
     are_names = 1 < len(found) == len(fields)  # of some rows, each once

@@ -39,9 +39,9 @@ _OF_TEXT = ("separator", "decimal", "encoding")
 
 
 def read_points(path: FilePath, **reading: Unpack[PointsArguments]) -> PointTable:
-    """Read a file of points; the format is told by the suffix and the first lines.
+    """Read a file of points; the suffix and the first lines decide the format.
 
-    reading : options by keyword: those of `sdpbb.problem.formats.Reading` but constraints_format
+    reading : options by keyword, as in `sdpbb.problem.formats.Reading`, but constraints_format
         and one_based
 
     Columns are chosen of files that name them; those of CSV without a heading are called 1, 2, ...
@@ -55,7 +55,7 @@ def read_points(path: FilePath, **reading: Unpack[PointsArguments]) -> PointTabl
     InstanceError
         One line: the file, the line number, what is wrong and what would be right.
     ParameterError
-        For an option that no file of this kind has, or a value that is none of an option's.
+        For an option that no file of this kind has, or a value that an option cannot have.
     BackendUnavailable
         If a package that reads the file is not installed.
 

@@ -43,7 +43,7 @@ def opened(path: FilePath, table: str | None) -> Iterator[TextIO]:
     Raises
     ------
     InstanceError
-        If the file is no workbook, or has no such sheet.
+        If the file is not a workbook, or has no such sheet.
     BackendUnavailable
         If pandas or openpyxl is not installed.
     """

@@ -36,7 +36,7 @@ def read_array(path: FilePath, name: str | None, n_dimensions: int, expected: st
 
     Parameters
     ----------
-    name : of the array; None for the only one of so many dimensions
+    name : of the array; None: the only one with this number of dimensions
     expected : what messages say of such an array
 
     Raises

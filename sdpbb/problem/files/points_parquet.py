@@ -27,7 +27,7 @@ SUFFIXES = (".parquet", ".pq", *FEATHER)
 def read(path: FilePath, reading: Reading) -> PointTable:
     """Return the points of a file, as `sdpbb.problem.files.points.read_points` does.
 
-    The index of a data frame that the file holds is no feature. It names the rows unless another
+    The index of a data frame in the file is not a feature. It names the rows unless another
     column is asked to, it has several columns, or its values merely count or repeat.
     """
     table = _arrow_table(path)

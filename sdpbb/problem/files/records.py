@@ -44,7 +44,7 @@ def read_records(
     expected: str = "a table",
     keeps_blank_lines: bool = False,
 ) -> Records:
-    """Return the records of a table, without those that hold nothing.
+    """Return the records of a table but the empty ones.
 
     Fields at the end of a record that hold nothing are left out where all records have them.
 

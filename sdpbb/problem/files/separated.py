@@ -1,6 +1,6 @@
 """Fields of lines of text: what separates them, and how decimals are written.
 
-Both are told by the file where that is certain; where it is not, the user is asked.
+Both are detected if the file leaves no doubt; otherwise an error asks the user.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def first_line(path: FilePath, file: TextIO, separator: str | None, expected: st
 
     Parameters
     ----------
-    separator : that is told; None to find out, from this line and some more
+    separator : that the user states; None to detect it, from this line and some more
     expected : what messages say of what should be there
 
     Raises
@@ -107,7 +107,7 @@ def _may_be_number(field: str) -> bool:
 
 
 def _closed(number: int, line: str, lines: Iterator[tuple[int, str]]) -> tuple[int, str]:
-    """Return the number of the last line of a first one that goes on in quotes, and its text."""
+    """Return the last line number of a record that may have line ends in quotes, and its text."""
     parts, last = [line], number
     while sum(part.count('"') for part in parts) % 2:
         if len(parts) > MOST_LINES or (following := next(lines, None)) is None:
@@ -167,7 +167,7 @@ def fields_of(line: str, separator: str) -> list[str]:
 def fields_of_record(line: str, separator: str, following: Iterator[str]) -> list[str] | None:
     """Return the fields of a record of CSV that begins with a line, and may go on in quotes.
 
-    following : the lines after it, of which those that belong to the record are taken; line ends
+    following : the lines after it, from which the rest of the record is taken; line ends
         become blanks. None if a quote is not closed within `MOST_LINES`
     """
     if line.count('"') % 2 and _is_open(line, separator):
@@ -223,7 +223,7 @@ def decimal_of(fields: Iterable[str]) -> str | None:
 
 
 def number_hint(field: str, decimal: str) -> str:
-    """Return the end of a message on a field that is no number, where it is nearly one."""
+    """Return the end of a message on a field that is nearly a number."""
     if decimal == "." and is_comma_number(field):
         return (
             " with decimal points, or --decimal ',' for decimal commas (without thousands "

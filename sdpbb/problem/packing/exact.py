@@ -1,4 +1,4 @@
-"""Packings, and proofs that there are none: by a binary programme, and in whole units."""
+"""Packings and proofs of their absence: by a binary programme, and in whole units."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Packing(NamedTuple):
     """Outcome of an integer programme; what is proven is so by a solver in floating point.
 
     labels : (m,), or None
-    is_impossible : whether it is proven that there are none within the limits
+    is_impossible : whether it is proven that no labels are within the limits
     is_cheapest : whether it is proven that the labels are within them, and none there cost less
     """
 
@@ -80,7 +80,7 @@ def packed_exactly(
 
     Where units of weight are so small that its tolerances are more than one of them, a search in
     whole units is tried before, if there is no objective (`packed_in_units`); and the programme
-    allows clusters a little beyond the limits, so that it still proves that there are none. One
+    allows clusters a little beyond the limits, so that it still proves infeasibility. One
     that allows a little less is solved next where its labels are not within the limits themselves.
     Where that has no solution, it is not known whether there are any, and the labels are those a
     little beyond.
@@ -136,7 +136,7 @@ def _labels(contraction: Contraction, x: NDArray[np.float64]) -> NDArray[np.intp
 def packed_in_units(
     contraction: Contraction, time_left: TimeLeft = no_limit
 ) -> NDArray[np.intp] | None:
-    """Return labels (m,) within the limits that keep the cannot-links; None if there are none.
+    """Return labels (m,) that satisfy limits and cannot-links; None if no labels do.
 
     In whole numbers, by the checker's search.
 
@@ -145,12 +145,12 @@ def packed_in_units(
     Rejected
         If that is not found out within the work of the search: about a second.
     OutOfTime
-        If no time is left before.
+        If the time is over before.
     """
     m, k = contraction.n_blocks, contraction.k
     measures = [(each.linear, each.limits) for each in contraction.packed_quantities]
     if not any(each.is_in_all for each in contraction.packed_quantities):
-        measures.append((np.ones(m, np.int64), SizeLimits(m, k, 1, m)))  # no block is left over
+        measures.append((np.ones(m, np.int64), SizeLimits(m, k, 1, m)))  # all blocks are packed
     at_step = partial(check_time, time_left)
     return ClusterPacking(measures, contraction.adjacency, at_step=at_step).labels()
 

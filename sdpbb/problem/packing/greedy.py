@@ -41,7 +41,7 @@ def _packed_by(
     """Return labels (m,) within the limits, or None where a greedy choice finds none.
 
     Blocks that are cannot-linked keep together as labels (m,), a colouring, have them; the others
-    go where most room is left, the largest first.
+    go where most room remains, the largest first.
     """
     limits, counts, k = quantity.limits, quantity.linear, contraction.k
     least, most = size_bounds(limits)

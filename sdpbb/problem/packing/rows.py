@@ -17,7 +17,7 @@ from sdpbb.problem.quantities import Quantity
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.backends.programme import BinaryProgramme
 
-# Sums of up to so many units are told apart within the tolerance of entries, 10^-6.
+# Maximum sums whose units differ by more than the tolerance of entries, 10^-6.
 FEW_UNITS = 1_000_000
 
 
