@@ -132,7 +132,7 @@ class ConstraintForms:
 
     @property
     def limits(self) -> dict[str, int | float | tuple[int, ...]]:
-        """Limits on clusters as they are stated, by argument."""
+        """Limits on clusters as given, by argument."""
         values = {argument: getattr(self, argument) for argument in LIMITS}
         return {argument: value for argument, value in values.items() if value is not None}
 
@@ -148,8 +148,8 @@ class ConstraintForms:
         constraints, and the cost does not rise. So a lower bound for k + 1 clusters is valid for k.
 
         Least sizes, weights and amounts may forbid a part, unless a single point satisfies them.
-        Listed sizes are for one k. A part may violate a soft must-link. A constraint of the user's own may
-        depend on the k of the instance that it is given.
+        Listed sizes are for one k. A part may violate a soft must-link. A constraint of the user's
+        own may depend on the k of the instance that it is given.
         """
         units = WeightUnits.of(self.weights, len(self.points))
         has_least = (self.min_size or 1) > 1 or least_units(units, self.min_weight) > 1

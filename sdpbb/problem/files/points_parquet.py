@@ -92,7 +92,7 @@ def _arrow_table(path: FilePath) -> Any:
             table = feather.read_table(path, use_threads=False, memory_map=False)
         else:
             table = _row_groups(parquet.ParquetFile(path))
-        table.validate(full=True)  # text that is not UTF-8 would be found out too late
+        table.validate(full=True)  # text that is not UTF-8 would be detected too late
         return table
 
 

@@ -143,7 +143,7 @@ def packed_in_units(
     Raises
     ------
     Rejected
-        If that is not found out within the work of the search: about a second.
+        If that is not decided within the work of the search: about a second.
     OutOfTime
         If the time is over before.
     """
