@@ -2,54 +2,49 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-
-import numpy as np
+from random import Random
+from typing import Any
 
 from sdpbb.problem import Instance
+from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.statements import Statement
-from tests.constrained import KINDS, constrained_instance, some_pairs
-from tests.enumeration import feasible_clusterings, random_instance
+from tests.any_instance import drawn_instance, drawn_pairs
+from tests.enumeration import Truth
+
+RULES = ("constraints", "own constraints", "weights", "sizes", "weight limits")
 
 
-def with_many_pairs(rng: np.random.Generator) -> Instance:
-    """Up to 8 points, few clusters, and so many pairs that most instances are infeasible."""
-    n = int(rng.integers(3, 9))
-    pairs = some_pairs(rng, n, n * n)
-    n_ml = int(rng.integers(0, 4))
-    n_cl = int(rng.integers(0, len(pairs) - n_ml + 1))
-    k = int(rng.integers(1, min(n, 5) + 1))
-    points = rng.normal(size=(n, 2))
-    return Instance(points, k, pairs[:n_ml], pairs[n_ml : n_ml + n_cl])
-
-
-def contradictory(rng: np.random.Generator) -> Instance:
-    """Of any kind; some pairs are stated twice, or both ways."""
-    draw = rng.random()
-    if draw < 0.3:
-        return random_instance(rng, 8)
+def contradictory(seed: int) -> Instance:
+    """Of any kind; often with many pairs, some of which are stated twice, or both ways."""
+    random = Random(seed)
+    parts = ("pairs", *RULES) if random.random() < 0.5 else ("pairs",)
+    instance = drawn_instance(random, *parts, k=(1, 5))
+    draw, n = random.random(), instance.n_points
     if draw < 0.5:
-        kinds = [KINDS[at] for at in rng.integers(0, len(KINDS), int(rng.integers(1, 4)))]
-        return constrained_instance(rng, kinds)
-    instance = with_many_pairs(rng)
-    if draw < 0.6 and len(instance.cannot_link):
-        twice = np.concatenate([instance.cannot_link, instance.cannot_link[:1]])
-        both = np.concatenate([instance.must_link, instance.cannot_link[-1:]])
-        return replace(instance, must_link=both, cannot_link=twice)
-    return instance
+        return instance
+    must_link, cannot_link = drawn_pairs(random, n, 3), drawn_pairs(random, n, n * n)
+    if draw < 0.7:
+        must_link, cannot_link = must_link + cannot_link[-1:], cannot_link + cannot_link[:1]
+    return replace(instance, must_link=must_link, cannot_link=cannot_link)
 
 
 def only(instance: Instance, statements: Iterable[Statement]) -> Instance:
     """The same points with these constraints only."""
     must, cannot, on_clusters = [], [], []
+    limits: dict[str, Any] = dict.fromkeys(LIMITS)
     for statement in statements:
         if statement.argument == "must_link":
             must.append(statement.rows)
         elif statement.rows:  # a maximum diameter stands for cannot-links
             cannot.append(statement.rows)
+        elif statement.argument in limits:
+            limits[statement.argument] = getattr(instance, statement.argument)
         else:
             on_clusters.append(instance.cluster_constraints[statement.position])
-    return replace(instance, must_link=must, cannot_link=cannot, cluster_constraints=on_clusters)
+    return replace(
+        instance, must_link=must, cannot_link=cannot, cluster_constraints=on_clusters, **limits
+    )
 
 
 def can_hold(instance: Instance) -> bool:
-    return len(feasible_clusterings(instance)) > 0
+    return Truth(instance).is_feasible
