@@ -14,7 +14,7 @@ from sdpbb.errors import ArchiveError, InstanceError
 from sdpbb.plots import plot_clusters
 from sdpbb.plots.pages.clusters import _within
 from sdpbb.problem import Contraction, Instance, Partition, contract
-from sdpbb.problem.weights import weight_exponent
+from sdpbb.problem.coordinates import weight_exponent
 from sdpbb.runtime.archive.encoding import Decoder, Encoder
 from tests.constrained import KINDS, constrained_instance
 from tests.enumeration import (

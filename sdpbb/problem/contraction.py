@@ -13,14 +13,20 @@ from numpy.typing import NDArray
 from sdpbb.checker.rules import LARGEST_FOR_PAIRS
 from sdpbb.checker.sizes import SizeLimits
 from sdpbb.problem.cluster_constraints import ClusterConstraint, is_allowed
-from sdpbb.problem.coordinates import block_means, block_scatter, centred, members_of, pairs_across
+from sdpbb.problem.coordinates import (
+    block_means,
+    block_scatter,
+    block_weights,
+    centred,
+    members_of,
+    pairs_across,
+)
 from sdpbb.problem.graph import connected_components, distinct_edges, shortest_path
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.propagation import forced_merges
 from sdpbb.problem.quantities import POINTS, Quantity, UpperLimits
 from sdpbb.problem.soft_blocks import SoftBlocks
-from sdpbb.problem.weights import block_weights
 
 PairIterable = Iterable[tuple[int, int]]
 

@@ -25,7 +25,7 @@ from sdpbb.problem.checks import (
     number_of_clusters,
 )
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
-from sdpbb.problem.coordinates import centred
+from sdpbb.problem.coordinates import centred, in_mean_units
 from sdpbb.problem.frames import is_frame
 from sdpbb.problem.from_files import FromFiles, FromFrame, FromPoints
 from sdpbb.problem.known_classes import KnownClasses
@@ -33,7 +33,6 @@ from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.rules import ConstraintForms, check_rows
-from sdpbb.problem.weights import in_mean_units
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.markup import card
 from sdpbb.runtime.values import counted

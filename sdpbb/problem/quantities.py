@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.checker.sizes import SizeLimits, sums_over
+from sdpbb.checker.sizes import SizeLimits
 from sdpbb.problem.graph import distinct_edges
 
 POINTS, WEIGHT = "points", "weight"
@@ -24,7 +24,7 @@ class Quantity:
 
         q(X) = sum_{i in X} linear_i + (number of the pairs inside X).
 
-    All numbers are whole, so that sums are exact.
+    All numbers are whole and below 2^53, so that sums are exact.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Quantity:
 
     def over(self, block_of: NDArray[np.intp]) -> Quantity:
         """Return the quantity over blocks; block_of (n,) 0..m-1 are the blocks of points."""
-        linear = sums_over(self.linear, block_of)
+        linear = _sums(self.linear, block_of)
         pairs = np.sort(block_of[self.pairs], axis=1)
         inside = pairs[:, 0] == pairs[:, 1]
         linear += np.bincount(pairs[inside, 0], minlength=len(linear))
@@ -99,14 +99,13 @@ class Quantity:
 
     def allows(self, members: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which sets (t, m) hold as much as a cluster may, (t,); pairs do not count."""
-        # Sums of whole numbers below 2^53: exact.
         sums = (members.astype(np.float64) @ self.linear.astype(np.float64))[:, None]
         ranges = self.limits.ranges()
         return np.asarray(((ranges[:, 0] <= sums) & (sums <= ranges[:, 1])).any(axis=1))
 
     def is_satisfied(self, labels: NDArray[np.intp]) -> bool:
         """Return whether the clusters of labels (m,) are within the limits; pairs do not count."""
-        sums = sums_over(self.linear, labels)
+        sums = _sums(self.linear, labels)
         return self.limits.keeps(sums[np.bincount(labels) > 0])
 
 
@@ -202,6 +201,11 @@ class UpperLimits:
     def exceeded_by_all(self, k: int) -> NDArray[np.intp]:
         """Return the limits that no k clusters are within: the blocks alone hold too much."""
         return np.flatnonzero(self.linear.sum(axis=1) > k * self.most)
+
+
+def _sums(values: NDArray[np.int64], group_of: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return the sums of values (n,) over groups; group_of (n,) numbers them from 0."""
+    return np.bincount(group_of, values).astype(np.int64)
 
 
 def _pairs_above(values: NDArray[np.float64], limit: float) -> NDArray[np.intp]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -78,8 +78,7 @@ def violations(instance: Instance, partition: Partition) -> tuple[Violation, ...
             _on_clusters(instance, partition, int(position))
             for position in partition.cluster_violations(instance)
         ),
-        *_on_sizes(instance, partition),
-        *_on_weights(instance, partition),
+        *_on_limits(instance, partition),
     )
 
 
@@ -96,34 +95,30 @@ def objection(instance: Instance, partition: Partition) -> str:
     return "" if first is None else f"violates {first}"
 
 
-def _on_sizes(instance: Instance, partition: Partition) -> Iterable[Violation]:
-    """Yield the violated limits on sizes, each with the first cluster."""
-    found = np.bincount(partition.labels)
-    listed = instance.sizes
-    for kind, wrong in (
-        ("min_size", found < (instance.min_size or 0)),
-        ("max_size", found > (instance.max_size or instance.n_points)),
-        ("sizes", ~np.isin(found, listed or found)),
-    ):
-        if listed is not None and kind == "sizes" and not wrong.any():
-            wrong = np.full(len(found), sorted(found.tolist()) != list(listed))
-        if wrong.any():
-            yield _of_cluster(instance, partition, int(np.argmax(wrong)), kind)
-
-
-def _on_weights(instance: Instance, partition: Partition) -> Iterable[Violation]:
-    """Yield the violated limits on weights, each with the first cluster."""
-    lightest, heaviest = instance.min_weight, instance.max_weight
-    if lightest is None and heaviest is None:
-        return
+def _on_limits(instance: Instance, partition: Partition) -> Iterable[Violation]:
+    """Yield the violated limits on sizes and weights, each with the first cluster."""
+    limits, sizes = instance.limits, np.bincount(partition.labels)
     units = WeightUnits.of(instance.weights, instance.n_points)
     weighed = sums_over(units.units, partition.labels)
-    least = 0 if lightest is None else units.least(lightest)
-    most = units.total if heaviest is None else units.most(heaviest)
-    for kind, wrong in (("min_weight", weighed < least), ("max_weight", weighed > most)):
-        if wrong.any():
-            at = int(np.argmax(wrong))
-            yield _of_cluster(instance, partition, at, kind, units.unit * float(weighed[at]))
+    wrong: dict[str, Callable[[Any], NDArray[np.bool_]]] = {
+        "min_size": lambda size: sizes < size,
+        "max_size": lambda size: sizes > size,
+        "sizes": lambda listed: _unlisted(sizes, listed),
+        "min_weight": lambda weight: weighed < units.least(weight),
+        "max_weight": lambda weight: weighed > units.most(weight),
+    }
+    for argument, value in limits.items():
+        clusters = np.flatnonzero(wrong[argument](value))
+        if len(clusters):
+            first, is_weight = int(clusters[0]), argument.endswith("weight")
+            weight = units.unit * float(weighed[first]) if is_weight else None
+            yield _of_cluster(instance, partition, first, argument, weight)
+
+
+def _unlisted(sizes: NDArray[np.intp], listed: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return which clusters have no listed size, (k,); all if only their numbers are wrong."""
+    wrong = ~np.isin(sizes, listed)
+    return wrong if wrong.any() else np.full(len(sizes), sorted(sizes.tolist()) != list(listed))
 
 
 def _of_cluster(

@@ -83,20 +83,6 @@ def subsets(n: int) -> list[set[int]]:
     return [set(c) for size in range(1, n + 1) for c in combinations(range(n), size)]
 
 
-def is_allowed(instance: Instance, cluster: set[int]) -> bool:
-    return all(holds(c, instance, cluster) for c in instance.cluster_constraints)
-
-
-def is_feasible(instance: Instance, labels: np.ndarray) -> bool:
-    """Whether labels (n,) keep the constraints, by the definitions."""
-    if any(labels[i] != labels[j] for i, j in instance.must_link):
-        return False
-    if any(labels[i] == labels[j] for i, j in instance.cannot_link):
-        return False
-    clusters = [set(np.flatnonzero(labels == c).tolist()) for c in range(labels.max() + 1)]
-    return all(is_allowed(instance, cluster) for cluster in clusters)
-
-
 @given(instances())
 def test_constraints_are_their_definitions_and_antimonotone(instance):
     for constraint in instance.cluster_constraints:
@@ -121,7 +107,6 @@ def test_a_partition_knows_what_it_violates(instance):
             if not all(holds(constraint, instance, cluster) for cluster in clusters)
         ]
         assert partition.cluster_violations(instance).tolist() == violated
-        assert partition.is_feasible(instance) == is_feasible(instance, labels)
 
 
 LINE = np.arange(6.0)[:, None]

@@ -140,24 +140,6 @@ def test_texts_say_what_is_stated(limits, text):
     assert ", ".join(instance.stated_limits) == (text or "")
 
 
-@pytest.mark.parametrize("first", range(0, 150, 30))
-def test_partitions_and_contractions_agree_with_enumeration(first):
-    for seed in range(first, first + 30):
-        instance = weighted_instance(seed)
-        free = replace(instance, min_size=None, max_size=None, min_weight=None, max_weight=None)
-        feasible = {tuple(row) for row in feasible_clusterings(instance).tolist()}
-        contraction = contract(instance)
-        for labels in feasible_clusterings(free):
-            keeps = tuple(labels.tolist()) in feasible
-            assert Partition(labels).is_feasible(instance) is keeps
-            if isinstance(contraction, Contraction):
-                of_blocks = labels[contraction.representatives]
-                if (of_blocks[contraction.block_of] == labels).all():
-                    assert contraction.keeps(of_blocks) is keeps
-            else:
-                assert not keeps
-
-
 @pytest.mark.parametrize("seed", range(60))
 def test_packings_are_found_or_proven_not_to_be(seed):
     instance = weighted_instance(seed)

@@ -7,6 +7,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from sdpbb.problem.files.constraints import (
     StatedPairs,
 )
 from sdpbb.problem.files.rows import Rows
+from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.textfile import (
     chunks,
     columns,
@@ -108,18 +110,12 @@ def line_of(constraint: ClusterConstraint) -> ClusterLine | None:
 # What `sdpbb suggest` writes instead of an answer.
 UNANSWERED = "??"
 _SOFT = "two {rows} and a weight w >= 0 (1 if it is left out)"
-# The fields of lines that state pairs or a distance, and what they are.
-_FORMS = {
+# The fields of lines that state pairs, and what they are.
+_PAIR_FORMS = {
     "ML": ("i j", "two {rows}"),
     "CL": ("i j", "two {rows}"),
     "SML": ("i j w", _SOFT),
     "SCL": ("i j w", _SOFT),
-    "GAMMA": ("x", "a finite distance x >= 0"),
-    "DELTA": ("x", "a finite distance x >= 0"),
-    "MINSIZE": ("n", "an integer n >= 1"),
-    "SIZES": ("n n ...", "the numbers of points of all clusters, integers n >= 1"),
-    "MINWEIGHT": ("w", "a finite weight w > 0"),
-    "MAXWEIGHT": ("w", "a finite weight w > 0"),
 }
 
 # A name in quotes, in which two of them stand for one; or what has no blanks; or a comment.
@@ -128,7 +124,9 @@ _FIELD = re.compile(r'"((?:[^"]|"")*)"(?=\s|$|#)|(#.*|[^\s#]+)|(\s+)')
 
 def _forms() -> dict[str, tuple[str, str]]:
     """Return the fields of a line of each keyword, and what they are."""
-    return _FORMS | {line.keyword: (line.form, line.meaning) for line in CLUSTER_LINES}
+    of_values = {keyword: (line.form, line.meaning) for keyword, line in VALUE_LINES.items()}
+    of_clusters = {line.keyword: (line.form, line.meaning) for line in CLUSTER_LINES}
+    return _PAIR_FORMS | of_values | of_clusters
 
 
 class _Line(NamedTuple):
@@ -220,14 +218,15 @@ def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: 
         if keyword in _forms():
             fields[0] = keyword
         line = _Line(path, number, fields)
-        if keyword in _ONCE or keyword == "MAXSIZE":
+        if keyword in VALUE_LINES or keyword == "MAXSIZE":
             _check_first(line, stated.first_lines)
         if keyword in PAIRS:
             weight = _weight(line, rows)
             stated.pairs.add(keyword, _pair(line, rows), weight, number)
-        elif keyword in _ONCE:
-            name, read_value = _ONCE[keyword]
-            stated.values[name], stated.lines[name] = read_value(line, rows), number
+        elif keyword in VALUE_LINES:
+            name = VALUE_LINES[keyword].name
+            stated.values[name] = VALUE_LINES[keyword].read(line, rows)
+            stated.lines[name] = number
         elif keyword in cluster_lines:
             stated.on_clusters.append(_on_clusters(line, cluster_lines[keyword], rows))
             stated.lines["cluster_constraints"].append(number)
@@ -271,22 +270,14 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
     written += [f"CL {i} {j}" for i, j in constraints.cannot_link.tolist()]
     written += _soft_lines("SML", constraints.soft_must_link)
     written += _soft_lines("SCL", constraints.soft_cannot_link)
-    if constraints.max_diameter is not None:
-        written.append(f"GAMMA {constraints.max_diameter!r}")
-    if constraints.min_separation is not None:
-        written.append(f"DELTA {constraints.min_separation!r}")
     on_clusters, max_size = _with_one_maximum(constraints)
-    for keyword, size in (("MINSIZE", constraints.min_size), ("MAXSIZE", max_size)):
-        if size is not None:
-            written.append(f"{keyword} {size}")
-    if constraints.sizes is not None:
-        written.append(" ".join(map(str, ("SIZES", *constraints.sizes))))
-    for keyword, weight in (
-        ("MINWEIGHT", constraints.min_weight),
-        ("MAXWEIGHT", constraints.max_weight),
-    ):
-        if weight is not None:
-            written.append(f"{keyword} {weight!r}")
+    values = {
+        "GAMMA": constraints.max_diameter,
+        "DELTA": constraints.min_separation,
+        **{keyword: getattr(constraints, name) for name, keyword in LIMITS.items()},
+        LIMITS["max_size"]: max_size,
+    }
+    written += [_value_line(*each) for each in values.items() if each[1] is not None]
     return [*written, *map(_line_on_clusters, on_clusters)]
 
 
@@ -305,6 +296,11 @@ def _with_one_maximum(constraints: Constraints) -> tuple[list[ClusterConstraint]
         return others, least
     others.insert(min(maxima), MaximumSize(least))
     return others, None
+
+
+def _value_line(keyword: str, value: Any) -> str:
+    numbers = value if isinstance(value, (tuple, list)) else [value]
+    return " ".join([keyword, *(f"{x}" if isinstance(x, Integral) else f"{x!r}" for x in numbers)])
 
 
 def _soft_lines(keyword: str, soft: SoftPairs) -> list[str]:
@@ -401,15 +397,30 @@ def _distance(line: _Line, rows: Rows) -> float:
     raise line.wrong(rows)
 
 
-# Stated once at most, as MAXSIZE is, a constraint on clusters: the names that `Constraints` has for
-# them, and what reads a line.
-_ONCE: dict[str, tuple[str, Callable[[_Line, Rows], Any]]] = {
-    "GAMMA": ("max_diameter", _distance),
-    "DELTA": ("min_separation", _distance),
-    "MINSIZE": ("min_size", _size),
-    "SIZES": ("sizes", _sizes),
-    "MINWEIGHT": ("min_weight", _positive),
-    "MAXWEIGHT": ("max_weight", _positive),
+class ValueLine(NamedTuple):
+    """Kind of line with a value, which a file states once at most.
+
+    name : of the value in `Constraints`
+    form, meaning : its fields but the keyword, and what they are
+    read : returns the value of a line
+    """
+
+    name: str
+    form: str
+    meaning: str
+    read: Callable[[_Line, Rows], Any]
+
+
+# MAXSIZE is a `ClusterLine`: a file that is read has it among the constraints on clusters.
+VALUE_LINES = {
+    "GAMMA": ValueLine("max_diameter", "x", "a finite distance x >= 0", _distance),
+    "DELTA": ValueLine("min_separation", "x", "a finite distance x >= 0", _distance),
+    "MINSIZE": ValueLine("min_size", "n", "an integer n >= 1", _size),
+    "SIZES": ValueLine(
+        "sizes", "n n ...", "the numbers of points of all clusters, integers n >= 1", _sizes
+    ),
+    "MINWEIGHT": ValueLine("min_weight", "w", "a finite weight w > 0", _positive),
+    "MAXWEIGHT": ValueLine("max_weight", "w", "a finite weight w > 0", _positive),
 }
 
 

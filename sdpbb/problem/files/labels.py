@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.files import points_npz
 from sdpbb.problem.files.label_columns import label_column
 from sdpbb.problem.files.long_reading import reading_file
-from sdpbb.problem.files.points_npy import read_array
+from sdpbb.problem.files.points_numpy import read_array, read_one_array
 from sdpbb.problem.files.records import Records, read_records
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.row_values import note_noise
@@ -221,7 +220,7 @@ def _of_fields(fields: list[str], where: Callable[[int], str]) -> list[int]:
 def _label_array(path: FilePath, column: str | None) -> NDArray[Any]:
     """Return an array (n,) of numbers or words, or raise the InstanceError."""
     if file_suffix(path) == ".npz":
-        array = points_npz.read_array(path, column, 1, "labels (n,)")
+        array = read_one_array(path, column, 1, "labels (n,)")
     elif column is None:
         array = read_array(path)
     else:

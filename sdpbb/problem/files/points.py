@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.files import (
     points_excel,
-    points_npy,
-    points_npz,
+    points_numpy,
     points_parquet,
     points_text,
 )
@@ -29,8 +28,8 @@ PointReader = Callable[[FilePath, Reading], PointTable]
 
 # By the suffix of the file's name, in lower case; other files are text.
 POINT_READERS: dict[str, PointReader] = {
-    ".npy": points_npy.read,
-    ".npz": points_npz.read,
+    ".npy": points_numpy.read_npy,
+    ".npz": points_numpy.read_npz,
     **dict.fromkeys(points_parquet.SUFFIXES, points_parquet.read),
     **dict.fromkeys(points_excel.SUFFIXES, points_excel.read),
 }
