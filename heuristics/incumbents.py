@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from heuristics.assignment import Assignment, AssignmentParameters
 from heuristics.descent import Descent
-from heuristics.local_search import LocalSearch
+from heuristics.local_search import SWAP_BLOCKS, LocalSearch
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
-from heuristics.sizes.exchanges import SWAP_BLOCKS
 from heuristics.sizes.search import SizedSearch
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import TimeLeft

@@ -1,20 +1,16 @@
-"""Local search over exchanges that keep the cannot-links.
+"""Local search over exchanges that keep the cannot-links and the limits of clusters.
 
 A Kempe chain of two clusters a and b is a connected component of the cannot-link graph induced on
 their blocks. Exchanging the two labels on a chain breaks no cannot-link: a chain of one block moves
 it, a chain of two swaps them. Two blocks that are chains by themselves, one of each cluster, can
-also be swapped.
-
-With s and N the weighted sums and the weights of the clusters, an exchange that takes weight w and
-sum d, net, out of a and into b changes the sum of squares by
-
-    ||s_a||^2 / N_a + ||s_b||^2 / N_b - ||s_a - d||^2 / (N_a - w) - ||s_b + d||^2 / (N_b + w).
+also be swapped. What an exchange saves is of the whole cost: of squares (`cluster_state`), and of
+the weights of soft pairs.
 
 Chains are looked at through the coordinates, so that nothing is held besides the data. Swaps need
-the inner products of all pairs of blocks, and are made where there are SWAP_BLOCKS blocks or fewer;
-in large clusters they come to little more than the two moves by themselves.
+the inner products of all pairs of blocks, and are made if there are at most SWAP_BLOCKS blocks; in
+large clusters without limits they come to little more than the two moves by themselves.
 
-With more blocks, those without cannot-links are moved one by one (J. A. Hartigan, M. A. Wong,
+With more blocks, those without pairs are moved one by one (J. A. Hartigan, M. A. Wong,
 A k-means clustering algorithm, Applied Statistics 28 (1979)): out of a and into b, block i of size
 w changes the sum of squares by
 
@@ -26,10 +22,9 @@ improves, or nearly so; the last one is over all.
 | file | what |
 | --- | --- |
 | `search.py` | `LocalSearch`, the descent in one contraction |
-| `state.py` | sums of the clusters, adjacency lists, and the formula of an exchange |
 | `chains.py`, `swaps.py`, `moves.py` | compiled: chains, swaps, moves of single blocks |
 """
 
-from heuristics.local_search.search import MINIMUM_IMPROVEMENT, LocalSearch
+from heuristics.local_search.search import MINIMUM_IMPROVEMENT, SWAP_BLOCKS, LocalSearch
 
-__all__ = ["MINIMUM_IMPROVEMENT", "LocalSearch"]
+__all__ = ["MINIMUM_IMPROVEMENT", "SWAP_BLOCKS", "LocalSearch"]

@@ -1,43 +1,44 @@
-"""Compiled loop over moves of single blocks without cannot-links, where there are many."""
+"""Compiled loop over moves of single blocks without pairs, if there are many."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from heuristics.cluster_state import Blocks, Clusters, fits
 from sdpbb.runtime.arrays import Booleans, Integers, Reals
 from sdpbb.runtime.jit import njit
 
-# A move nearly improves where it costs less than this times what it saves: while means change but
+# A move nearly improves if it costs less than this times what it saves: while means change but
 # little, no other will improve.
 NEARLY = 1.02
 
 
 @njit(cache=True, nogil=True)
 def move_blocks(
-    blocks: Integers,
-    labels: Integers,
-    weights: Reals,
-    means: Reals,
+    numbers: Integers,
+    blocks: Blocks,
+    clusters: Clusters,
     columns: Reals,
-    count: Integers,
-    weight: Reals,
     threshold: float,
     nearly: Booleans,
 ) -> int:
     """Move each of the blocks to the cluster where it saves most; return how many were moved.
+
+    The sums of the clusters are not kept up.
 
     Parameters
     ----------
     columns : (r, k) the coordinates of the means of the clusters, kept up
     nearly : set to whether a move improves, or nearly so, for each of the blocks
     """
-    r, k = columns.shape
+    labels, amounts, weight = clusters.labels, clusters.amounts, clusters.weight
+    means, (r, k) = blocks.means, columns.shape
     distances = np.empty(k)
     n_moved = 0
-    for number in range(len(blocks)):
-        i = blocks[number]
-        a, w = labels[i], weights[i]
-        if count[a] == 1:
+    for number in range(len(numbers)):
+        i = numbers[number]
+        a, w = labels[i], blocks.weights[i]
+        if amounts[a, 0] == 1:
             continue
         distances[:] = 0.0
         for t in range(r):
@@ -51,6 +52,11 @@ def move_blocks(
             if distances[c] < distances[b]:
                 b = c
         nearly[number] = distances[b] <= NEARLY * saved
+        while w * (saved - distances[b]) > threshold:
+            if fits(a, b, blocks.amounts[i], blocks, amounts):
+                break
+            distances[b] = np.inf
+            b = int(np.argmin(distances))
         if w * (saved - distances[b]) <= threshold:
             continue
         for t in range(r):
@@ -58,8 +64,9 @@ def move_blocks(
             columns[t, b] += (means[i, t] - columns[t, b]) * (w / (weight[b] + w))
         weight[a] -= w
         weight[b] += w
-        count[a] -= 1
-        count[b] += 1
+        for q in range(amounts.shape[1]):
+            amounts[a, q] -= blocks.amounts[i, q]
+            amounts[b, q] += blocks.amounts[i, q]
         labels[i] = b
         n_moved += 1
     return n_moved

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.cluster_state import Blocks, Clusters
 from heuristics.local_search.chains import exchange_chains
 from heuristics.local_search.moves import move_blocks
-from heuristics.local_search.state import ClusterSums
-from heuristics.local_search.swaps import count_linked, swap_pairs
-from heuristics.neighbours import neighbour_lists
+from heuristics.local_search.swaps import SwapTables, swap_pairs
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import WORK, TimeLeft, no_limit
 
@@ -32,17 +31,13 @@ class LocalSearch:
     """
 
     def __init__(self, contraction: Contraction, swap_blocks: int = SWAP_BLOCKS) -> None:
-        self._k = contraction.k
-        self._weights = contraction.weights
-        self._means = np.ascontiguousarray(contraction.means)
-        self._rows = np.ascontiguousarray(contraction.weights[:, None] * contraction.means)
+        self._k, self._pairs = contraction.k, contraction.soft
+        self._blocks = blocks = Blocks.of(contraction)
         few = contraction.n_blocks <= swap_blocks
-        self._gram = np.ascontiguousarray(self._rows @ self._rows.T) if few else None
-        m, self._pairs = contraction.n_blocks, contraction.soft
-        self._graph = neighbour_lists(m, contraction.cannot_link)
-        self._soft = neighbour_lists(m, contraction.soft.pairs, contraction.soft.weights)
+        rows = blocks.weights[:, None] * blocks.means
+        self._gram = np.ascontiguousarray(rows @ rows.T) if few else None
         # Blocks of which whole chains are looked at, and the others: those without any pairs.
-        degrees = np.diff(self._graph.starts) + np.diff(self._soft.starts)
+        degrees = np.diff(blocks.apart.starts) + np.diff(blocks.soft.starts)
         linked = np.full(contraction.n_blocks, few) | (degrees > 0)
         self._chained, self._alone = np.flatnonzero(linked), np.flatnonzero(~linked)
         prices = float(np.abs(contraction.soft.weights).sum())
@@ -81,9 +76,9 @@ class LocalSearch:
 
     def _cost(self, labels: NDArray[np.int64]) -> float:
         """Return the cost but for what is inside blocks, from differences to means."""
-        sums = ClusterSums.of(labels, self._k, self._weights, self._means)
-        away = self._means - (sums.sums / sums.weight[:, None])[labels]
-        squares = float(self._weights @ np.einsum("ij,ij->i", away, away))
+        clusters = Clusters.of(self._blocks, labels, self._k)
+        away = self._blocks.means - (clusters.sums / clusters.weight[:, None])[labels]
+        squares = float(self._blocks.weights @ np.einsum("ij,ij->i", away, away))
         return squares + self._pairs.penalty(labels)
 
     def _exchange_chains(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
@@ -93,23 +88,11 @@ class LocalSearch:
             any_moved, is_over = self._move_alone(labels, time_left)
             if is_over:
                 return any_moved, True
-        sums = ClusterSums.of(labels, self._k, self._weights, self._means)
+        clusters = Clusters.of(self._blocks, labels, self._k)
         any_exchanged, position = any_moved, 0
         while position < len(self._chained):
             position, exchanged = exchange_chains(
-                self._chained,
-                position,
-                WORK,
-                labels,
-                self._weights,
-                self._rows,
-                self._graph,
-                self._soft,
-                sums.n_blocks,
-                sums.weight,
-                sums.sums,
-                sums.square,
-                self._threshold,
+                self._chained, position, WORK, self._blocks, clusters, self._threshold
             )
             any_exchanged |= exchanged
             if time_left() <= 0.0:
@@ -117,63 +100,48 @@ class LocalSearch:
         return any_exchanged, False
 
     def _move_alone(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
-        """Move blocks without cannot-links, in a sweep over all, and in others until none is moved.
+        """Move blocks without pairs, in a sweep over all, and in others until none is moved.
 
         The others are over those that a move nearly improves. Return whether any was moved, and the
         time is over.
         """
-        sums = ClusterSums.of(labels, self._k, self._weights, self._means)
-        columns = np.ascontiguousarray((sums.sums / sums.weight[:, None]).T)
-        blocks, any_moved, n_moved, n_sweeps, cost = self._alone, False, 1, 0, np.inf
-        while n_moved and len(blocks):
+        clusters = Clusters.of(self._blocks, labels, self._k)
+        columns = np.ascontiguousarray((clusters.sums / clusters.weight[:, None]).T)
+        numbers, any_moved, n_moved, n_sweeps, cost = self._alone, False, 1, 0, np.inf
+        piece = max(1, WORK // columns.size)
+        while n_moved and len(numbers):
             n_moved, n_sweeps = 0, n_sweeps + 1
             if n_sweeps % CHECK_MOVES == 0:
                 if not (now := self._cost(labels)) < cost:
                     break
                 cost = now
-            nearly = np.zeros(len(blocks), np.bool_)
-            for first in range(0, len(blocks), max(1, WORK // columns.size)):
+            nearly = np.zeros(len(numbers), np.bool_)
+            for first in range(0, len(numbers), piece):
                 n_moved += move_blocks(
-                    blocks[first : first + max(1, WORK // columns.size)],
-                    labels,
-                    self._weights,
-                    self._means,
+                    numbers[first : first + piece],
+                    self._blocks,
+                    clusters,
                     columns,
-                    sums.n_blocks,
-                    sums.weight,
                     self._threshold,
                     nearly[first:],
                 )
                 if time_left() <= 0.0:
                     return any_moved or n_moved > 0, True
             any_moved |= n_moved > 0
-            blocks = blocks[nearly] if blocks is self._alone else blocks
+            numbers = numbers[nearly] if numbers is self._alone else numbers
         return any_moved, False
 
     def _swap_blocks(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
         """Sweep over the pairs; return whether any were swapped, and the time is over."""
         if self._gram is None:
             return False, False
-        sums = ClusterSums.of(labels, self._k, self._weights, self._means)
-        inner = np.ascontiguousarray(self._rows @ sums.sums.T)
-        linked = np.zeros(inner.shape, np.int64)
-        count_linked(labels, self._graph, linked)
+        clusters = Clusters.of(self._blocks, labels, self._k)
+        tables = SwapTables.of(self._blocks, clusters, self._gram)
         any_swapped = False
-        rows = max(1, WORK // (32 * len(labels)))  # a swap takes as long as a row
-        for first in range(0, len(labels), rows):
+        piece = max(1, WORK // (32 * len(labels)))  # a swap takes as long as a row
+        for first in range(0, len(labels), piece):
             any_swapped |= swap_pairs(
-                first,
-                first + rows,
-                labels,
-                self._weights,
-                self._gram,
-                self._graph,
-                self._soft,
-                sums.weight,
-                sums.square,
-                inner,
-                linked,
-                self._threshold,
+                first, first + piece, self._blocks, clusters, tables, self._threshold
             )
             if time_left() <= 0.0:
                 return any_swapped, True

@@ -1,106 +1,224 @@
-"""Compiled loops over swaps of two blocks that are chains by themselves."""
+"""Compiled loops over swaps of two blocks that are chains by themselves.
+
+With D_ic the squared distance of block i to the mean of cluster c, a swap of block i of cluster a,
+of weight e, with block j of cluster b, of weight f, saves what both save beside means that stay,
+and what the means save as they follow:
+
+    e (D_ia - D_ib) + f (D_jb - D_ja) + T_a / (N_a - e + f) + T_b / (N_b + e - f),
+    T_c = || e (x_i - m_c) - f (x_j - m_c) ||^2.
+
+With P_ic the sum of the weights w of the soft pairs of block i with the blocks of c, it saves
+P_ia - P_ib + P_jb - P_ja + 2 w_ij besides.
+
+Of the blocks of b the most that one saves beside means that stay, and the farthest from m_a and
+m_b, are kept: they bound what any swap of i with b saves, and most blocks are not looked at.
+"""
 
 from __future__ import annotations
 
-from heuristics.local_search.state import change_of_exchange
-from heuristics.neighbours import Neighbours
-from sdpbb.runtime.arrays import Integers, Reals
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics.cluster_state import Blocks, Clusters, change_of_exchange, fits
+from sdpbb.runtime.arrays import NONE, Booleans
 from sdpbb.runtime.jit import njit
+
+
+class SwapTables(NamedTuple):
+    """What swaps look up, kept up with them.
+
+    gram : (m, m) inner products of the blocks, weight times mean
+    inner : (m, k) inner products of the blocks with the sums of the clusters
+    linked : (m, k) cannot-links of each block with the blocks of each cluster
+    prices : (m, k) sums of the weights of its soft pairs with them
+    most : (k, k) the most that a block of one cluster saves in another, beside means that stay
+    reach : (k, k) the greatest weight times distance of a block of one cluster to another's mean
+    lightest, heaviest : (k,) least and greatest weight of a block
+    """
+
+    gram: NDArray[np.float64]
+    inner: NDArray[np.float64]
+    linked: NDArray[np.int64]
+    prices: NDArray[np.float64]
+    most: NDArray[np.float64]
+    reach: NDArray[np.float64]
+    lightest: NDArray[np.float64]
+    heaviest: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, blocks: Blocks, clusters: Clusters, gram: NDArray[np.float64]) -> SwapTables:
+        inner = (blocks.weights[:, None] * blocks.means) @ clusters.sums.T
+        m, k = inner.shape
+        bounds = np.full((k, k), -np.inf), np.zeros((k, k)), np.full(k, np.inf), np.zeros(k)
+        linked, prices = np.zeros((m, k), np.int64), np.zeros((m, k))
+        tables = cls(gram, np.ascontiguousarray(inner), linked, prices, *bounds)
+        _fill(blocks, clusters, tables)
+        return tables
 
 
 @njit(cache=True, nogil=True)
 def swap_pairs(
-    first: int,
-    last: int,
-    labels: Integers,
-    weights: Reals,
-    gram: Reals,
-    graph: Neighbours,
-    soft: Neighbours,
-    weight: Reals,
-    square: Reals,
-    inner: Reals,
-    linked: Integers,
-    threshold: float,
+    first: int, last: int, blocks: Blocks, clusters: Clusters, tables: SwapTables, threshold: float
 ) -> bool:
-    """Make every swap that improves; return whether there was any.
+    """Make the best swap of each block from the first to before the last, if it improves.
 
-    The pairs are of a block from the first to before the last and a later one.
+    Return whether there was any.
     """
-    m = len(labels)
     any_swapped = False
-    for i in range(first, min(m, last)):
-        for j in range(i + 1, m):
-            a, b = labels[i], labels[j]
-            if a == b or linked[i, b] > 0 or linked[j, a] > 0:
-                continue
-            w = weights[i] - weights[j]
-            d_a = inner[i, a] - inner[j, a]
-            d_b = inner[i, b] - inner[j, b]
-            d_d = gram[i, i] + gram[j, j] - 2.0 * gram[i, j]
-            change = change_of_exchange(a, b, w, d_a, d_b, d_d, weight, square)
-            change += _price_of_move(i, j, b, labels, soft) + _price_of_move(j, i, a, labels, soft)
-            if change >= -threshold:
-                continue
-            _move(i, b, labels, weights, gram, weight, square, inner)
-            _move(j, a, labels, weights, gram, weight, square, inner)
-            for position in range(graph.starts[i], graph.starts[i + 1]):
-                linked[graph.block[position], a] -= 1
-                linked[graph.block[position], b] += 1
-            for position in range(graph.starts[j], graph.starts[j + 1]):
-                linked[graph.block[position], b] -= 1
-                linked[graph.block[position], a] += 1
-            any_swapped = True
+    is_open = np.empty(len(clusters.weight), np.bool_)
+    for i in range(first, min(len(clusters.labels), last)):
+        j = _best_partner(i, blocks, clusters, tables, threshold, is_open)
+        if j < 0:
+            continue
+        a, b = clusters.labels[i], clusters.labels[j]
+        _move(i, b, blocks, clusters, tables)
+        _move(j, a, blocks, clusters, tables)
+        _bound(a, b, blocks, clusters, tables)
+        any_swapped = True
     return any_swapped
 
 
 @njit(cache=True, nogil=True)
-def _price_of_move(
+def _best_partner(
     i: int,
-    other: int,
-    target: int,
-    labels: Integers,
-    soft: Neighbours,
-) -> float:
-    """Return what soft pairs cost more after block i has moved, but that with the other block."""
-    change = 0.0
-    for at in range(soft.starts[i], soft.starts[i + 1]):
-        u = soft.block[at]
-        if u == other:
+    blocks: Blocks,
+    clusters: Clusters,
+    tables: SwapTables,
+    threshold: float,
+    is_open: Booleans,
+) -> int:
+    """Return the block whose swap with i saves most; -1 if none saves more than the threshold."""
+    labels, weights, soft = clusters.labels, blocks.weights, blocks.soft
+    weight, square = clusters.weight, clusters.square
+    gram, inner, linked, prices = tables.gram, tables.inner, tables.linked, tables.prices
+    # The most that 2 w_ij is.
+    most_apart = 0.0
+    for position in range(soft.starts[i], soft.starts[i + 1]):
+        most_apart = max(most_apart, 2.0 * soft.weight[position])
+    if not _find_open(i, most_apart, blocks, clusters, tables, threshold, is_open):
+        return NONE
+    a, best, partner = labels[i], -threshold, NONE
+    for j in range(len(labels)):
+        b = labels[j]
+        if not is_open[b] or linked[i, b] > 0 or linked[j, a] > 0:
             continue
-        if labels[u] == target:
-            change += soft.weight[at]
-        elif labels[u] == labels[i]:
-            change -= soft.weight[at]
-    return change
+        w = weights[i] - weights[j]
+        d_a = inner[i, a] - inner[j, a]
+        d_b = inner[i, b] - inner[j, b]
+        d_d = gram[i, i] + gram[j, j] - 2.0 * gram[i, j]
+        change = change_of_exchange(a, b, w, d_a, d_b, d_d, weight, square)
+        change += prices[i, b] - prices[i, a] + prices[j, a] - prices[j, b]
+        if change - most_apart >= best:
+            continue
+        for position in range(soft.starts[i], soft.starts[i + 1]):
+            if soft.block[position] == j:
+                change -= 2.0 * soft.weight[position]
+        taken = blocks.amounts[i] - blocks.amounts[j]
+        if change < best and fits(a, b, taken, blocks, clusters.amounts):
+            best, partner = change, j
+    return partner
 
 
 @njit(cache=True, nogil=True)
-def count_linked(labels: Integers, graph: Neighbours, linked: Integers) -> None:
-    """Count the neighbours of a block in each cluster: it is a chain by itself where none is."""
+def _fill(blocks: Blocks, clusters: Clusters, tables: SwapTables) -> None:
+    """Write all that follows from labels into tables of zeros, and bounds of no blocks."""
+    labels, apart, soft = clusters.labels, blocks.apart, blocks.soft
     for i in range(len(labels)):
-        for position in range(graph.starts[i], graph.starts[i + 1]):
-            linked[i, labels[graph.block[position]]] += 1
+        for position in range(apart.starts[i], apart.starts[i + 1]):
+            tables.linked[i, labels[apart.block[position]]] += 1
+        for position in range(soft.starts[i], soft.starts[i + 1]):
+            tables.prices[i, labels[soft.block[position]]] += soft.weight[position]
+    _bound(-1, -1, blocks, clusters, tables)
 
 
 @njit(cache=True, nogil=True)
-def _move(
-    j: int,
-    target: int,
-    labels: Integers,
-    weights: Reals,
-    gram: Reals,
-    weight: Reals,
-    square: Reals,
-    inner: Reals,
-) -> None:
-    """Move block j, and keep up inner[i, c], which is (e_i c_i)'s_c."""
+def _bound(a: int, b: int, blocks: Blocks, clusters: Clusters, tables: SwapTables) -> None:
+    """Write the bounds of clusters a and b, and of others beside them; of all if a = -1."""
+    labels, weights, weight = clusters.labels, blocks.weights, clusters.weight
+    gram, inner, square, prices = tables.gram, tables.inner, clusters.square, tables.prices
+    most, reach, lightest, heaviest = tables.most, tables.reach, tables.lightest, tables.heaviest
+    m, k = inner.shape
+    renewed = np.full(k, a < 0)
+    if a >= 0:
+        renewed[a] = renewed[b] = True
+    for c in range(k):
+        if renewed[c]:
+            most[c, :] = most[:, c] = -np.inf
+            reach[c, :] = reach[:, c] = 0.0
+            lightest[c], heaviest[c] = np.inf, 0.0
+    for j in range(m):
+        c, f = labels[j], weights[j]
+        lightest[c], heaviest[c] = min(lightest[c], f), max(heaviest[c], f)
+        own = _squared(gram[j, j], inner[j, c], f, weight[c], square[c])
+        for d in range(k):
+            if renewed[c] or renewed[d]:
+                there = _squared(gram[j, j], inner[j, d], f, weight[d], square[d])
+                saved = own - there + prices[j, c] - prices[j, d]
+                most[c, d] = max(most[c, d], saved)
+                reach[c, d] = max(reach[c, d], np.sqrt(f * there))
+
+
+@njit(cache=True, nogil=True)
+def _squared(own: float, inner: float, f: float, weight: float, square: float) -> float:
+    """Return f D_jd of block j, of weight f, and a cluster, from entries of the tables."""
+    return max(0.0, own / f - 2.0 * inner / weight + f * square / (weight * weight))
+
+
+@njit(cache=True, nogil=True)
+def _find_open(
+    i: int,
+    most_apart: float,
+    blocks: Blocks,
+    clusters: Clusters,
+    tables: SwapTables,
+    threshold: float,
+    is_open: Booleans,
+) -> bool:
+    """Write which clusters may have a block whose swap with i saves more than the threshold.
+
+    Return whether any has.
+    """
+    a, e, mass, square = clusters.labels[i], blocks.weights[i], clusters.weight, clusters.square
+    prices, inner, itself = tables.prices[i], tables.inner[i], tables.gram[i, i]
+    most, reach = tables.most, tables.reach
+    own = _squared(itself, inner[a], e, mass[a], square[a])
+    any_open = False
+    for b in range(len(mass)):
+        is_open[b] = False
+        if b == a:
+            continue
+        there = _squared(itself, inner[b], e, mass[b], square[b])
+        from_a, from_b = np.sqrt(e * own) + reach[b, a], np.sqrt(e * there) + reach[b, b]
+        saved = own - there + most[b, a] + prices[a] - prices[b] + most_apart
+        saved += from_a * from_a / (mass[a] - e + tables.lightest[b])
+        saved += from_b * from_b / (mass[b] + e - tables.heaviest[b])
+        is_open[b] = saved > threshold
+        any_open = any_open or is_open[b]
+    return any_open
+
+
+@njit(cache=True, nogil=True)
+def _move(j: int, target: int, blocks: Blocks, clusters: Clusters, tables: SwapTables) -> None:
+    """Move block j, and keep up all but the sums of the clusters and the bounds."""
+    labels, weight, square = clusters.labels, clusters.weight, clusters.square
+    gram, inner, apart, soft = tables.gram, tables.inner, blocks.apart, blocks.soft
     a = labels[j]
+    for q in range(blocks.amounts.shape[1]):
+        clusters.amounts[a, q] -= blocks.amounts[j, q]
+        clusters.amounts[target, q] += blocks.amounts[j, q]
     square[a] += gram[j, j] - 2.0 * inner[j, a]
     square[target] += gram[j, j] + 2.0 * inner[j, target]
-    weight[a] -= weights[j]
-    weight[target] += weights[j]
+    weight[a] -= blocks.weights[j]
+    weight[target] += blocks.weights[j]
     for i in range(len(labels)):
         inner[i, a] -= gram[i, j]
         inner[i, target] += gram[i, j]
+    for position in range(apart.starts[j], apart.starts[j + 1]):
+        tables.linked[apart.block[position], a] -= 1
+        tables.linked[apart.block[position], target] += 1
+    for position in range(soft.starts[j], soft.starts[j + 1]):
+        tables.prices[soft.block[position], a] -= soft.weight[position]
+        tables.prices[soft.block[position], target] += soft.weight[position]
     labels[j] = target

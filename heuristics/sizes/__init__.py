@@ -6,9 +6,6 @@
 | `shift_heaps.py` | compiled: the cheapest point to shift from one cluster to another |
 | `repair_kernels.py` | compiled: cheapest clusters of many blocks, repaired to keep limits |
 | `assignment.py` | the assignment step: by flows, an integer programme over blocks, or a repair |
-| `exchange_kernels.py` | compiled: moves and swaps of blocks that keep sizes and cannot-links |
-| `shifts.py` | compiled: what blocks of one cluster save in another at most |
-| `exchanges.py` | `Exchanges`: these moves and swaps, of one contraction |
 | `pairwise.py` | `SizedPairwiseAssignment`: the step with pairs, soft ones among them |
-| `search.py` | `SizedSearch`: k-means and exchanges in turn, from several starts |
+| `search.py` | `SizedSearch`: k-means and local search in turn, from several starts |
 """

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from heuristics.descent import PATIENCE
 from heuristics.kmeans_steps import cluster_means, digest, explained
+from heuristics.local_search import LocalSearch
 from heuristics.parameters import MultiStartParameters
 from heuristics.sizes.assignment import SizedAssignment
-from heuristics.sizes.exchanges import LEAST_SAVING, Exchanges, least_saving
 from heuristics.starts import initial_centres, with_one_elsewhere
 from sdpbb.problem import Contraction
 from sdpbb.problem.graph import by_first_occurrence
@@ -25,6 +25,10 @@ from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, with_stop
 # Starts in a row that may find nothing better where each takes integer programmes: of 8 points, 15
 # of them took ten times as long as the bound of a node.
 IDLE_STARTS = 2
+
+# Changes of labels that save less than this part of the total and all weights of soft pairs are
+# rounding.
+LEAST_SAVING = 1e-12
 
 OnFound = Callable[[NDArray[np.intp], str], None]
 
@@ -48,7 +52,7 @@ class SizedSearch:
         self._parameters = parameters
         self._time_left = time_left
         self._assign = SizedAssignment(contraction, parameters.assignment_time_limit)
-        self._exchange, self._least_saving = Exchanges(contraction), least_saving(contraction)
+        self._search, self._least_saving = LocalSearch(contraction), least_saving(contraction)
         self._is_listed = contraction.limited_amounts[0].limits.listed is not None
         self._met: set[bytes] = set()  # digests of what k-means has ended with
         self.labels = known
@@ -170,10 +174,10 @@ class SizedSearch:
                     return
                 self._met.add(reached)
                 cost = contraction.cost(labels)
-            exchanged, saved = self._exchange(labels)
-            if saved > 0.0:
+            exchanged = self._search(labels, time_left)
+            if (lower := contraction.cost(exchanged)) < cost:
                 # Sizes of listed clusters may have changed places.
-                labels, cost = exchanged, contraction.cost(exchanged)
+                labels, cost = exchanged, lower
                 order = self._order_of(labels, order)
             self._offer(labels, cost, source, found)
             if not cost < before - self._least_saving:
@@ -221,3 +225,8 @@ class SizedSearch:
         if cost < self.cost and self._contraction.keeps_sizes(labels):
             self.labels, self.cost = labels.copy(), cost
             found(self.labels, source)
+
+
+def least_saving(contraction: Contraction) -> float:
+    """Return what changes of labels save at least that are made: what is not rounding."""
+    return LEAST_SAVING * (contraction.total + float(np.abs(contraction.soft.weights).sum()))

@@ -1,14 +1,13 @@
-"""Assignment steps and local search where there are soft pairs."""
+"""Assignment steps if there are soft pairs."""
 
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.assignment import Assignment
-from heuristics.local_search import LocalSearch
 from heuristics.pccc import PCCC
 from sdpbb.problem import Contraction, Partition, contract
 from tests.enumeration import feasible_clusterings
@@ -25,29 +24,6 @@ def contracted(rng: np.random.Generator):
         labels = feasible_clusterings(instance)
         if isinstance(contraction, Contraction) and len(labels):
             return contraction, labels[rng.integers(len(labels))][contraction.representatives]
-
-
-@given(seeds)
-def test_no_exchange_improves_what_local_search_ends_with(seed):
-    contraction, labels = contracted(np.random.default_rng(seed))
-    found = LocalSearch(contraction)(labels)
-    cost = contraction.cost(found)
-    slack = 1e-9 * (contraction.total + np.abs(contraction.soft.weights).sum())
-    assert cost <= contraction.cost(labels) + slack
-    assert contraction.keeps(found)
-    m, k = contraction.n_blocks, contraction.k
-    others = []
-    for i, c in product(range(m), range(k)):
-        other = found.copy()
-        other[i] = c
-        others.append(other)
-    for i, j in combinations(range(m), 2):
-        other = found.copy()
-        other[[i, j]] = other[[j, i]]
-        others.append(other)
-    for other in others:
-        if len(np.unique(other)) == k and contraction.keeps(other):
-            assert contraction.cost(other) >= cost - slack
 
 
 @given(seeds)

@@ -8,9 +8,8 @@ from scipy.optimize import linprog
 from scipy.sparse import eye, kron, vstack
 
 from heuristics.parameters import MultiStartParameters
-from heuristics.sizes.exchanges import least_saving
 from heuristics.sizes.flow_kernels import sized_labels
-from heuristics.sizes.search import SizedSearch
+from heuristics.sizes.search import SizedSearch, least_saving
 from sdpbb.problem import Infeasibility, Instance, contract
 from sdpbb.problem.feasibility import find_feasible
 from sdpbb.problem.packing import packed_exactly, packed_greedily, size_bounds

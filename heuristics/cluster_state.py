@@ -1,0 +1,146 @@
+"""State of a clustering that searches improve: blocks, clusters, and limits on their quantities.
+
+A quantity is a whole number of each block, such as its points, whose sum in a cluster is limited.
+The first one is the number of blocks itself, 1 to m: no cluster is emptied, and clusters without
+other limits have these. With s and N the weighted sums and the weights of the clusters, an exchange
+that takes weight w and sum d, net, out of a and into b changes the sum of squares by
+
+    ||s_a||^2 / N_a + ||s_b||^2 / N_b - ||s_a - d||^2 / (N_a - w) - ||s_b + d||^2 / (N_b + w).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics.kmeans_steps import cluster_sums
+from heuristics.neighbours import Neighbours, neighbour_lists
+from sdpbb.problem import Contraction
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
+
+
+class Blocks(NamedTuple):
+    """Blocks of a contraction, and what limits their clusters, as compiled loops take them.
+
+    weights, means : (m,), (m, r)
+    apart, soft : the cannot-links and the soft pairs
+    amounts : (m, q) of each quantity
+    limits : (q, 2) the least and the most that a cluster has of each quantity
+    listed : number of the quantity whose values are listed, which clusters have in any order; 0 for
+        none
+    """
+
+    weights: Reals
+    means: Reals
+    apart: Neighbours
+    soft: Neighbours
+    amounts: Integers
+    limits: Integers
+    listed: int
+
+    @classmethod
+    def of(cls, contraction: Contraction) -> Blocks:
+        m, limited, soft = contraction.n_blocks, contraction.limited_amounts, contraction.soft
+        limits = [(1, m), *((each.limits.least, each.limits.most) for each in limited)]
+        listed = [number for number, each in enumerate(limited, 1) if each.limits.listed]
+        return cls(
+            contraction.weights,
+            np.ascontiguousarray(contraction.means),
+            neighbour_lists(m, contraction.cannot_link),
+            neighbour_lists(m, soft.pairs, soft.weights),
+            np.column_stack([np.ones(m, np.int64), *(each.linear for each in limited)]),
+            np.array(limits, np.int64),
+            max(listed, default=0),
+        )
+
+
+class Clusters(NamedTuple):
+    """Clusters of the blocks, kept up with exchanges.
+
+    labels : (m,)
+    amounts : (k, q) of the quantities
+    weight, sums, square : (k,), (k, r), (k,) N, s and ||s||^2
+    """
+
+    labels: Integers
+    amounts: Integers
+    weight: Reals
+    sums: Reals
+    square: Reals
+
+    @classmethod
+    def of(cls, blocks: Blocks, labels: NDArray[np.int64], k: int) -> Clusters:
+        """Return the clusters of labels (m,), which change with them."""
+        sums = cluster_sums(labels, blocks.weights, blocks.means, k)
+        amounts = np.zeros((k, blocks.amounts.shape[1]), np.int64)
+        _add_amounts(labels, blocks.amounts, amounts)
+        weight = np.asarray(np.bincount(labels, weights=blocks.weights, minlength=k), np.float64)
+        return cls(labels, amounts, weight, sums, (sums**2).sum(axis=1))
+
+
+@njit(cache=True, nogil=True)
+def _add_amounts(labels: Integers, amounts: Integers, of_clusters: Integers) -> None:
+    for i in range(len(labels)):
+        for q in range(amounts.shape[1]):
+            of_clusters[labels[i], q] += amounts[i, q]
+
+
+@njit(cache=True, nogil=True)
+def change_of_exchange(
+    a: int, b: int, w: float, d_a: float, d_b: float, d_d: float, weight: Reals, square: Reals
+) -> float:
+    """Return the change of the sum of squares, from d's_a, d's_b and ||d||^2."""
+    change: float = (
+        square[a] / weight[a]
+        + square[b] / weight[b]
+        - (square[a] - 2.0 * d_a + d_d) / (weight[a] - w)
+        - (square[b] + 2.0 * d_b + d_d) / (weight[b] + w)
+    )
+    return change
+
+
+@njit(cache=True, nogil=True)
+def fits(a: int, b: int, taken: Integers, blocks: Blocks, amounts: Integers) -> bool:
+    """Return whether cluster a may have less, and b more, of each quantity.
+
+    taken : (q,) what an exchange takes, net, out of a and into b
+    amounts : (k, q) of the clusters
+    """
+    limits = blocks.limits
+    for q in range(len(taken)):
+        if taken[q] == 0:
+            continue
+        new_a, new_b = amounts[a, q] - taken[q], amounts[b, q] + taken[q]
+        if q == blocks.listed and q > 0:
+            if new_a != amounts[b, q]:
+                return False
+        elif min(new_a, new_b) < limits[q, 0] or max(new_a, new_b) > limits[q, 1]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def relabel(j: int, target: int, blocks: Blocks, clusters: Clusters) -> None:
+    """Move block j to another cluster, and keep the clusters up with it."""
+    labels, weight, sums, square = (
+        clusters.labels,
+        clusters.weight,
+        clusters.sums,
+        clusters.square,
+    )
+    a, w = labels[j], blocks.weights[j]
+    for q in range(blocks.amounts.shape[1]):
+        clusters.amounts[a, q] -= blocks.amounts[j, q]
+        clusters.amounts[target, q] += blocks.amounts[j, q]
+    weight[a] -= w
+    weight[target] += w
+    square[a], square[target] = 0.0, 0.0
+    for t in range(blocks.means.shape[1]):
+        sums[a, t] -= w * blocks.means[j, t]
+        sums[target, t] += w * blocks.means[j, t]
+        square[a] += sums[a, t] ** 2
+        square[target] += sums[target, t] ** 2
+    labels[j] = target
