@@ -22,7 +22,7 @@ from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
 
 
-class Blocks(NamedTuple):
+class BlockData(NamedTuple):
     """Blocks of a contraction, and what limits their clusters, as compiled loops take them.
 
     weights, means : (m,), (m, r)
@@ -42,7 +42,7 @@ class Blocks(NamedTuple):
     listed: int
 
     @classmethod
-    def of(cls, contraction: Contraction) -> Blocks:
+    def of(cls, contraction: Contraction) -> BlockData:
         m, limited, soft = contraction.n_blocks, contraction.limited_amounts, contraction.soft
         limits = [(1, m), *((each.limits.least, each.limits.most) for each in limited)]
         listed = [number for number, each in enumerate(limited, 1) if each.limits.listed]
@@ -57,7 +57,7 @@ class Blocks(NamedTuple):
         )
 
 
-class Clusters(NamedTuple):
+class ClusterState(NamedTuple):
     """Clusters of the blocks, kept up with exchanges.
 
     labels : (m,)
@@ -72,7 +72,7 @@ class Clusters(NamedTuple):
     square: Reals
 
     @classmethod
-    def of(cls, blocks: Blocks, labels: NDArray[np.int64], k: int) -> Clusters:
+    def of(cls, blocks: BlockData, labels: NDArray[np.int64], k: int) -> ClusterState:
         """Return the clusters of labels (m,), which change with them."""
         sums = cluster_sums(labels, blocks.weights, blocks.means, k)
         amounts = np.zeros((k, blocks.amounts.shape[1]), np.int64)
@@ -103,7 +103,7 @@ def change_of_exchange(
 
 
 @njit(cache=True, nogil=True)
-def fits(a: int, b: int, taken: Integers, blocks: Blocks, amounts: Integers) -> bool:
+def fits(a: int, b: int, taken: Integers, blocks: BlockData, amounts: Integers) -> bool:
     """Return whether cluster a may have less, and b more, of each quantity.
 
     taken : (q,) what an exchange takes, net, out of a and into b
@@ -123,7 +123,7 @@ def fits(a: int, b: int, taken: Integers, blocks: Blocks, amounts: Integers) -> 
 
 
 @njit(cache=True, nogil=True)
-def relabel(j: int, target: int, blocks: Blocks, clusters: Clusters) -> None:
+def relabel(j: int, target: int, blocks: BlockData, clusters: ClusterState) -> None:
     """Move block j to another cluster, and keep the clusters up with it."""
     labels, weight, sums, square = (
         clusters.labels,

@@ -6,7 +6,7 @@ with k in the hundreds it takes as long as with k in the tens, tens of microseco
 
 | file | what |
 | --- | --- |
-| `state.py` | the blocks, a clustering that is kept up block by block, and the journal of a trial |
+| `state.py` | a clustering that is kept up block by block, and the journal of a trial |
 | `moves.py` | compiled: a block moves, a trial is undone, the lists of near centres |
 | `trials.py` | compiled: a centre is removed, one is put elsewhere, blocks near by descend |
 | `loop.py` | compiled: many trials |

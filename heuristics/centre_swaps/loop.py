@@ -14,12 +14,12 @@ from heuristics.centre_swaps.state import (
     DISTANCES,
     LAST_KEPT,
     TRIALS,
-    BlockData,
     Clusters,
     Rounds,
     Trial,
 )
 from heuristics.centre_swaps.trials import swap
+from heuristics.cluster_state import BlockData
 from sdpbb.runtime.arrays import Reals
 from sdpbb.runtime.jit import njit
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.centre_swaps.state import BlockData, Clusters, Journal
+from heuristics.centre_swaps.state import Clusters, Journal
+from heuristics.cluster_state import BlockData
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
 

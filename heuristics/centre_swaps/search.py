@@ -12,11 +12,11 @@ from heuristics.centre_swaps.state import (
     DISTANCES,
     LAST_KEPT,
     TRIALS,
-    BlockData,
     Clusters,
     Rounds,
     Trial,
 )
+from heuristics.cluster_state import BlockData
 from heuristics.local_search import MINIMUM_IMPROVEMENT
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import WORK, TimeLeft, chunks, no_limit

@@ -7,26 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.cluster_state import BlockData
 from heuristics.kmeans_steps import cluster_means
-from heuristics.neighbours import Neighbours, neighbour_lists
 from sdpbb.problem import Contraction
 from sdpbb.runtime.arrays import Integers, Reals
 
 # Entries of the counts of a search.
 TRIALS, LAST_KEPT, DISTANCES = range(3)
-
-
-class BlockData(NamedTuple):
-    """Blocks: weights (m,), means (m, r), and their cannot-links."""
-
-    weights: Reals
-    means: Reals
-    apart: Neighbours
-
-    @classmethod
-    def of(cls, contraction: Contraction) -> BlockData:
-        apart = neighbour_lists(contraction.n_blocks, contraction.cannot_link)
-        return cls(contraction.weights, np.ascontiguousarray(contraction.means), apart)
 
 
 class Clusters(NamedTuple):

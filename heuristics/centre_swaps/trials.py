@@ -8,12 +8,12 @@ from heuristics.centre_swaps.moves import find_near, keep_cluster, may_join, mov
 from heuristics.centre_swaps.state import (
     DISTANCES,
     TRIALS,
-    BlockData,
     Clusters,
     Journal,
     Rounds,
     Trial,
 )
+from heuristics.cluster_state import BlockData
 from sdpbb.runtime.jit import njit
 
 # A descent is left if so many rounds, each as good as its last one, would not take it to the goal.

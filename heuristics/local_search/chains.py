@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.cluster_state import Blocks, Clusters, change_of_exchange, fits, relabel
+from heuristics.cluster_state import BlockData, ClusterState, change_of_exchange, fits, relabel
 from heuristics.neighbours import Neighbours
 from sdpbb.runtime.arrays import NONE, ZERO, Integers, Reals
 from sdpbb.runtime.jit import njit
@@ -12,7 +12,12 @@ from sdpbb.runtime.jit import njit
 
 @njit(cache=True, nogil=True)
 def exchange_chains(
-    numbers: Integers, first: int, work: int, blocks: Blocks, clusters: Clusters, threshold: float
+    numbers: Integers,
+    first: int,
+    work: int,
+    blocks: BlockData,
+    clusters: ClusterState,
+    threshold: float,
 ) -> tuple[int, bool]:
     """Sweep over blocks of these numbers from position `first` on, for about `work` steps.
 
@@ -162,8 +167,8 @@ def _chain_fits(
     length: int,
     a: int,
     b: int,
-    blocks: Blocks,
-    clusters: Clusters,
+    blocks: BlockData,
+    clusters: ClusterState,
     taken: Integers,
 ) -> bool:
     """Return whether the chain can be exchanged within the limits; `taken` (q,) is room."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.cluster_state import Blocks, Clusters, fits
+from heuristics.cluster_state import BlockData, ClusterState, fits
 from sdpbb.runtime.arrays import Booleans, Integers, Reals
 from sdpbb.runtime.jit import njit
 
@@ -16,8 +16,8 @@ NEARLY = 1.02
 @njit(cache=True, nogil=True)
 def move_blocks(
     numbers: Integers,
-    blocks: Blocks,
-    clusters: Clusters,
+    blocks: BlockData,
+    clusters: ClusterState,
     columns: Reals,
     threshold: float,
     nearly: Booleans,

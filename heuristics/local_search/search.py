@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.cluster_state import Blocks, Clusters
+from heuristics.cluster_state import BlockData, ClusterState
 from heuristics.local_search.chains import exchange_chains
 from heuristics.local_search.moves import move_blocks
 from heuristics.local_search.swaps import SwapTables, swap_pairs
@@ -32,7 +32,7 @@ class LocalSearch:
 
     def __init__(self, contraction: Contraction, swap_blocks: int = SWAP_BLOCKS) -> None:
         self._k, self._pairs = contraction.k, contraction.soft
-        self._blocks = blocks = Blocks.of(contraction)
+        self._blocks = blocks = BlockData.of(contraction)
         few = contraction.n_blocks <= swap_blocks
         rows = blocks.weights[:, None] * blocks.means
         self._gram = np.ascontiguousarray(rows @ rows.T) if few else None
@@ -76,7 +76,7 @@ class LocalSearch:
 
     def _cost(self, labels: NDArray[np.int64]) -> float:
         """Return the cost but for what is inside blocks, from differences to means."""
-        clusters = Clusters.of(self._blocks, labels, self._k)
+        clusters = ClusterState.of(self._blocks, labels, self._k)
         away = self._blocks.means - (clusters.sums / clusters.weight[:, None])[labels]
         squares = float(self._blocks.weights @ np.einsum("ij,ij->i", away, away))
         return squares + self._pairs.penalty(labels)
@@ -88,7 +88,7 @@ class LocalSearch:
             any_moved, is_over = self._move_alone(labels, time_left)
             if is_over:
                 return any_moved, True
-        clusters = Clusters.of(self._blocks, labels, self._k)
+        clusters = ClusterState.of(self._blocks, labels, self._k)
         any_exchanged, position = any_moved, 0
         while position < len(self._chained):
             position, exchanged = exchange_chains(
@@ -105,7 +105,7 @@ class LocalSearch:
         The others are over those that a move nearly improves. Return whether any was moved, and the
         time is over.
         """
-        clusters = Clusters.of(self._blocks, labels, self._k)
+        clusters = ClusterState.of(self._blocks, labels, self._k)
         columns = np.ascontiguousarray((clusters.sums / clusters.weight[:, None]).T)
         numbers, any_moved, n_moved, n_sweeps, cost = self._alone, False, 1, 0, np.inf
         piece = max(1, WORK // columns.size)
@@ -135,7 +135,7 @@ class LocalSearch:
         """Sweep over the pairs; return whether any were swapped, and the time is over."""
         if self._gram is None:
             return False, False
-        clusters = Clusters.of(self._blocks, labels, self._k)
+        clusters = ClusterState.of(self._blocks, labels, self._k)
         tables = SwapTables.of(self._blocks, clusters, self._gram)
         any_swapped = False
         piece = max(1, WORK // (32 * len(labels)))  # a swap takes as long as a row

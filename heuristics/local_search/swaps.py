@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.cluster_state import Blocks, Clusters, change_of_exchange, fits
+from heuristics.cluster_state import BlockData, ClusterState, change_of_exchange, fits
 from sdpbb.runtime.arrays import NONE, Booleans
 from sdpbb.runtime.jit import njit
 
@@ -48,7 +48,7 @@ class SwapTables(NamedTuple):
     heaviest: NDArray[np.float64]
 
     @classmethod
-    def of(cls, blocks: Blocks, clusters: Clusters, gram: NDArray[np.float64]) -> SwapTables:
+    def of(cls, blocks: BlockData, clusters: ClusterState, gram: NDArray[np.float64]) -> SwapTables:
         inner = (blocks.weights[:, None] * blocks.means) @ clusters.sums.T
         m, k = inner.shape
         bounds = np.full((k, k), -np.inf), np.zeros((k, k)), np.full(k, np.inf), np.zeros(k)
@@ -60,7 +60,12 @@ class SwapTables(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def swap_pairs(
-    first: int, last: int, blocks: Blocks, clusters: Clusters, tables: SwapTables, threshold: float
+    first: int,
+    last: int,
+    blocks: BlockData,
+    clusters: ClusterState,
+    tables: SwapTables,
+    threshold: float,
 ) -> bool:
     """Make the best swap of each block from the first to before the last, if it improves.
 
@@ -83,8 +88,8 @@ def swap_pairs(
 @njit(cache=True, nogil=True)
 def _best_partner(
     i: int,
-    blocks: Blocks,
-    clusters: Clusters,
+    blocks: BlockData,
+    clusters: ClusterState,
     tables: SwapTables,
     threshold: float,
     is_open: Booleans,
@@ -122,7 +127,7 @@ def _best_partner(
 
 
 @njit(cache=True, nogil=True)
-def _fill(blocks: Blocks, clusters: Clusters, tables: SwapTables) -> None:
+def _fill(blocks: BlockData, clusters: ClusterState, tables: SwapTables) -> None:
     """Write all that follows from labels into tables of zeros, and bounds of no blocks."""
     labels, apart, soft = clusters.labels, blocks.apart, blocks.soft
     for i in range(len(labels)):
@@ -134,7 +139,7 @@ def _fill(blocks: Blocks, clusters: Clusters, tables: SwapTables) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _bound(a: int, b: int, blocks: Blocks, clusters: Clusters, tables: SwapTables) -> None:
+def _bound(a: int, b: int, blocks: BlockData, clusters: ClusterState, tables: SwapTables) -> None:
     """Write the bounds of clusters a and b, and of others beside them; of all if a = -1."""
     labels, weights, weight = clusters.labels, blocks.weights, clusters.weight
     gram, inner, square, prices = tables.gram, tables.inner, clusters.square, tables.prices
@@ -170,8 +175,8 @@ def _squared(own: float, inner: float, f: float, weight: float, square: float) -
 def _find_open(
     i: int,
     most_apart: float,
-    blocks: Blocks,
-    clusters: Clusters,
+    blocks: BlockData,
+    clusters: ClusterState,
     tables: SwapTables,
     threshold: float,
     is_open: Booleans,
@@ -200,7 +205,9 @@ def _find_open(
 
 
 @njit(cache=True, nogil=True)
-def _move(j: int, target: int, blocks: Blocks, clusters: Clusters, tables: SwapTables) -> None:
+def _move(
+    j: int, target: int, blocks: BlockData, clusters: ClusterState, tables: SwapTables
+) -> None:
     """Move block j, and keep up all but the sums of the clusters and the bounds."""
     labels, weight, square = clusters.labels, clusters.weight, clusters.square
     gram, inner, apart, soft = tables.gram, tables.inner, blocks.apart, blocks.soft

@@ -7,8 +7,9 @@ from heuristics.centre_swaps import search as swap_search
 from heuristics.centre_swaps.loop import prepare, price_all
 from heuristics.centre_swaps.moves import undo
 from heuristics.centre_swaps.search import CentreSwaps
-from heuristics.centre_swaps.state import TRIALS, BlockData, Clusters, Rounds, Trial
+from heuristics.centre_swaps.state import TRIALS, Clusters, Rounds, Trial
 from heuristics.centre_swaps.trials import swap
+from heuristics.cluster_state import BlockData
 from sdpbb.problem import Infeasibility, Instance, contract
 from sdpbb.problem.feasibility import find_feasible
 from tests.enumeration import clusterings
