@@ -27,7 +27,7 @@ from sdpbb.runtime.jit import njit
 
 
 class SwapTables(NamedTuple):
-    """What swaps look up, kept up with them.
+    """Tables that swaps look up, and keep up.
 
     gram : (m, m) inner products of the blocks, weight times mean
     inner : (m, k) inner products of the blocks with the sums of the clusters
