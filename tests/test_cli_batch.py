@@ -167,7 +167,7 @@ WRONG = [
 def test_what_is_wrong_is_one_line(folder, run, monkeypatch, arguments, code, message):
     monkeypatch.chdir(folder)
     (folder / "done").mkdir()
-    (folder / "done" / "results.jsonl").write_text(row().to_line())
+    (folder / "done" / "results.jsonl").write_text(json.dumps(row().to_dict()) + "\n")
     found, text, error = run(*arguments)
     assert (found, text) == (code, "")
     assert message in error

@@ -9,7 +9,7 @@ import pytest
 
 from sdpbb.app.cli import ExitCode
 from sdpbb.problem.formats import write_points
-from sdpbb.questions.prices import tasks as price_tasks
+from sdpbb.run import solver
 
 CONSTRAINTS = "ML 0 3\nML 10 14\n# wrong\nML 5 15\nCL 0 12\nCL 3 12\nCL 1 17\nCL 7 8\n"
 
@@ -92,13 +92,14 @@ def test_a_time_limit_leaves_some_unpriced(run, data, constraints):
 
 
 def test_ctrl_c_tells_what_is_known(run, data, constraints, tmp_path, monkeypatch):
-    solve = price_tasks.solve
+    solve = solver.solve
 
     def interrupted(*arguments, **options):
+        """Interrupt the first run without a constraint."""
         os.kill(os.getpid(), signal.SIGINT)
         return solve(*arguments, **options)
 
-    monkeypatch.setattr(price_tasks, "solve", interrupted)
+    monkeypatch.setattr(solver, "solve", interrupted)
     json_file = tmp_path / "p.json"
     code, out, _ = run(data, "--constraints", constraints, "--json", json_file)
     assert code == ExitCode.INTERRUPTED

@@ -60,7 +60,7 @@ def test_going_on(run, data, tmp_path):
     assert run(data, "-k", "2", "--out", folder, "-q")[0] == ExitCode.OPTIMAL
     code, _, err = run(data, "-k", "2-3", "--out", folder, "-q")
     assert code == ExitCode.BAD_INPUT
-    assert "resume it with --resume" in err
+    assert "resume with --resume" in err
     assert run(data, "-k", "2-3", "--out", folder, "--resume", "-q")[0] == ExitCode.OPTIMAL
     assert (folder / "k3.checkpoint").exists()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sdpbb.questions.batch.row import Row, RowStatus
-from tests.batch.misbehaving import INFEASIBLE, INTERRUPTED, LIMITED, RESULT
+from tests.studies.misbehaving import INFEASIBLE, INTERRUPTED, LIMITED, RESULT
 
 ASKED: dict[str, Any] = {
     "name": "a",

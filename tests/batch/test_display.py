@@ -75,8 +75,10 @@ def display(now, stream):
 
 
 def test_plain_lines_say_that_work_goes_on(stream):
-    PlainLines(stream, "9.9")(AtWork(2, 3, 12, 70.4))
-    assert stream.getvalue() == "[ 3/12] 2 running, 0:01:10\n"
+    tell = PlainLines(stream, "9.9")
+    tell(BatchStarted(12, 3, 2))
+    tell(AtWork(2, 70.4))
+    assert stream.getvalue().endswith("\n[ 3/12] 2 running, 0:01:10\n")
 
 
 def test_the_live_display_says_what_is_going_on(display, now):

@@ -2,16 +2,18 @@
 
 import threading
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 
-from sdpbb.errors import BackendFailure, BackendUnavailable, InstanceWarning
+from sdpbb.errors import InstanceWarning
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import Constraints, read_instance, write_constraints, write_points
 from sdpbb.problem.partition import Partition
 from sdpbb.questions.batch.evaluation import evaluate
 from sdpbb.questions.batch.job import Job
+from sdpbb.questions.study import isolated
 from sdpbb.runtime.executors import worker
 from tests.enumeration import optimum
 
@@ -35,7 +37,10 @@ def run(files, monkeypatch):
         monkeypatch.setattr(worker, "tell_step", lambda: steps.append("read"))
         files_of_job = {"data": str(files / "a.txt"), "constraints": str(files / constraints)}
         job = Job.from_keys({"name": "a", **files_of_job, **asked})
-        return evaluate(job, None), steps
+        outcome = isolated(partial(evaluate, job, None), True)
+        if outcome.failure is not None:
+            return {"status": outcome.failure, "message": outcome.message}, steps
+        return outcome.value, steps
 
     return run
 
@@ -88,24 +93,6 @@ def test_what_cannot_be_solved_as_asked_is_bad_input(run, files):
     assert "'sdp': expected" in value["message"]
     value, _ = run(constraints="overlap.txt", bounding="colgen")
     assert value["status"] == "optimal"
-
-
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (BackendFailure("it stopped"), "it stopped"),
-        (BackendUnavailable("it is not there"), "it is not there"),
-        (MemoryError(), "memory ran out"),
-        (ZeroDivisionError("a\nb"), "internal error: ZeroDivisionError: a b"),
-    ],
-)
-def test_what_fails_says_so(run, monkeypatch, error, message):
-    def solve(*args, **kwargs):
-        raise error
-
-    monkeypatch.setattr("sdpbb.run.solver.solve", solve)
-    value, _ = run()
-    assert value == {"status": "failed", "message": message, "labels": None}
 
 
 def test_warnings_on_an_instance_are_kept(run, monkeypatch):

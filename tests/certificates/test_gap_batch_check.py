@@ -128,7 +128,7 @@ def test_a_certificate_that_is_not_written_is_told_in_the_row(files, monkeypatch
 
     monkeypatch.setattr("sdpbb.run.certificates.writer.document_and_arrays", None)
     job = Job(str(files / "points.txt"), "a", constraints=str(files / "size.txt"))
-    value = evaluate(job, str(files / "a.cert"))
+    value = evaluate(job, str(files / "a.cert")).value
     assert (value["status"], value["certificate"]) == ("optimal", False)
     assert "a.cert: could not be written" in value["message"]
 

@@ -46,7 +46,7 @@ SCRIPT = """
 import os
 import signal
 
-import sdpbb.questions.batch.results_file as results_file
+import sdpbb.questions.study_folder as study_folder
 import sdpbb.run.checkpoint
 import sdpbb.runtime.files
 import sdpbb.search.evaluations
@@ -96,10 +96,10 @@ def stepping(function):
     return stepped
 
 
-create, opened = sdpbb.runtime.files._create, results_file.ResultsFile.__init__
+create, opened = sdpbb.runtime.files._create, study_folder.StudyFolder.__init__
 sdpbb.runtime.files._create = lambda *arguments: Dying(create(*arguments))
-results_file.ResultsFile.__init__ = lambda self, path, file, *rest: opened(
-    self, path, Dying(file), *rest
+study_folder.StudyFolder.__init__ = lambda self, path, rows, file, *rest: opened(
+    self, path, rows, Dying(file), *rest
 )
 os.replace = stepping(os.replace)
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import resource
+import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +19,8 @@ from sdpbb.plots.results_table import read_solved_runs
 from sdpbb.problem.formats import CONSTRAINT_FORMATS as FORMATS
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
 from sdpbb.questions.batch.manifest import read_manifest
-from sdpbb.questions.batch.results_file import open_results
+from sdpbb.questions.batch.row import Row
+from sdpbb.questions.study_folder import open_folder
 from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.search.traces.file import read_trace
 from tests.fuzz import valid_files as files
@@ -84,7 +86,10 @@ def manifest(path: Path, _rng: np.random.Generator) -> None:
 
 
 def rows(path: Path, rng: np.random.Generator) -> None:
-    with open_results(str(path), bool(rng.random() < 0.9)):
+    folder = path.parent / "study"
+    folder.mkdir(exist_ok=True)
+    shutil.copy(path, folder / "results.jsonl")
+    with open_folder(folder, bool(rng.random() < 0.9), Row.from_dict):
         pass
 
 

@@ -1,7 +1,6 @@
 import csv
 import io
 import json
-import math
 import re
 import threading
 from dataclasses import replace
@@ -13,15 +12,16 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem import Instance, MaximumSize
+from sdpbb.problem import Instance, MaximumSize, Partition
 from sdpbb.problem.formats import read_instance
 from sdpbb.questions.prices import prices as price_module
 from sdpbb.questions.prices.prices import constraint_prices, stated_constraints
+from sdpbb.questions.prices.probe import PriceProbe, probe, without
 from sdpbb.questions.prices.report import COLUMNS, Price, PriceProof, PriceReport
-from sdpbb.questions.prices.tasks import SolvedWithout, probe, without
+from sdpbb.questions.study import Outcome
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.search.result import SolutionStatus, Termination
+from sdpbb.search.result import Result, SolutionStatus, Termination
 from tests.enumeration import optimum, random_instance
 from tests.examples import examples
 from tests.soft.instances import least_cost, random_soft_instance
@@ -98,7 +98,7 @@ def test_where_runs_begin_with_subsets_no_price_rests_on_a_bound_of_all_blocks(m
     instance, known = two_groups(), {}
     for price in constraint_prices(instance, parameters=EXACT).prices:
         known[price.statement] = price
-    monkeypatch.setattr("sdpbb.questions.prices.tasks._costs_at_least", pytest.fail)
+    monkeypatch.setattr("sdpbb.questions.prices.probe._costs_at_least", pytest.fail)
     for price in constraint_prices(instance, parameters=parameters).prices:
         before = known[price.statement]
         assert price.lower == pytest.approx(before.lower, abs=1e-9)
@@ -155,50 +155,48 @@ def test_constraints_on_clusters_stay():
     assert true > 0.01
 
 
-def test_better_clusterings_of_later_runs_are_used():
-    points = np.array([[0.0], [1.0], [10.0], [11.0]])
-    instance = Instance(points, 2, [(0, 1)], [(0, 3)])
-    result = sdpbb.solve(instance)
-    worse = sdpbb.Partition(np.array([0, 0, 0, 1]))
-    bad = replace(
-        result,
+FOUR = Instance([[0.0], [1.0], [10.0], [11.0]], 2, [(0, 1)], [(0, 3)])
+
+
+def stopped(labels, lower_bound: float, objective: float | None = None) -> Result:
+    """What a run that a limit has ended knows of `FOUR`, or of less constraints."""
+    partition = Partition(np.array(labels))
+    cost = partition.sum_of_squares(FOUR.points) if objective is None else objective
+    return replace(
+        sdpbb.solve(FOUR),
         status=SolutionStatus.FEASIBLE,
         termination=Termination.NODE_LIMIT,
-        partition=worse,
-        objective=worse.sum_of_squares(points),
-        lower_bound=0.0,
-        gap=1.0,
+        partition=partition,
+        objective=cost,
+        lower_bound=lower_bound,
+        gap=(cost - lower_bound) / cost,
     )
-    stated = stated_constraints(instance)
-    clock = price_module._PriceClock(math.inf, math.inf, threading.Event())
-    run = price_module._PriceRun(instance, stated, SolverParameters(), clock, bad, None)
-    run.price([0, 1])
-    report = run.report()
+
+
+def test_better_clusterings_of_later_runs_are_used(monkeypatch):
+    bad = stopped([0, 0, 0, 1], 0.0)
+    monkeypatch.setattr(price_module, "solve", lambda *arguments, **named: bad)
+    report = constraint_prices(FOUR)
     assert report.result.objective == pytest.approx(1.0)
     assert report.result.lower_bound == pytest.approx(1.0, rel=1e-3)
     assert report.result.lower_bound <= report.result.objective
     assert not report.is_complete
 
 
-def test_an_interval_rests_on_the_lower_bounds():
-    instance = Instance([[0.0], [1.0], [10.0], [11.0]], 2, [(0, 1)], [(0, 3)])
-    stopped = replace(
-        sdpbb.solve(instance),
-        status=SolutionStatus.FEASIBLE,
-        termination=Termination.TIME_LIMIT,
-        objective=110.0,
-        lower_bound=90.0,
-        gap=20.0 / 110.0,
-    )
-    stated = stated_constraints(instance)
-    clock = price_module._PriceClock(math.inf, math.inf, threading.Event())
-    run = price_module._PriceRun(instance, stated, SolverParameters(), clock, stopped, None)
-    run._left = [0, 1]
-    run._take_solved(0, SolvedWithout(110.0, 80.0, stopped.partition.labels, False, False, 0.0))
-    run._take_solved(1, SolvedWithout(70.0, 60.0, np.array([0, 1, 1, 1]), False, False, 0.0))
-    prices = {price.statement.text: price for price in run.report().prices}
+def test_an_interval_rests_on_the_lower_bounds(monkeypatch):
+    """Without the must-link between 80 and 110, without the cannot-link between 60 and 70."""
+    known = stopped([0, 0, 1, 1], 90.0, 110.0)
+    without_must_link = stopped([0, 0, 1, 1], 80.0, 110.0)
+    without_cannot_link = stopped([0, 1, 1, 1], 60.0, 70.0)
+
+    def solved(instance, *arguments, **named):
+        return Outcome(without_cannot_link if len(instance.must_link) else without_must_link)
+
+    monkeypatch.setattr(price_module, "solve", lambda *arguments, **named: known)
+    monkeypatch.setattr(price_module, "solved", solved)
+    monkeypatch.setattr(price_module, "probe", lambda *arguments: Outcome(PriceProbe(None, 0.0)))
+    prices = {price.statement.text: price for price in constraint_prices(FOUR).prices}
     must_link, cannot_link = prices["ML 0 1"], prices["CL 0 3"]
-    # Without the must-link between 80 and 110, without the cannot-link between 60 and 70.
     assert (must_link.lower, must_link.upper, must_link.difference) == (0.0, 30.0, 0.0)
     assert (cannot_link.lower, cannot_link.upper, cannot_link.difference) == (20.0, 50.0, 40.0)
     assert not must_link.proven
@@ -214,17 +212,6 @@ def test_the_least_of_costs_is_proven_as_others_are():
     assert report.result.status is SolutionStatus.OPTIMAL
     assert 0.0 < report.result.lower_bound <= report.result.objective
     assert report.is_complete
-
-
-def test_without_time_nothing_is_priced():
-    instance = two_groups()
-    stop = threading.Event()
-    report = constraint_prices(instance, on_price=lambda price, left: stop.set(), interrupt=stop)
-    assert report.interrupted
-    assert len(report.prices) == 1
-    assert len(report.unpriced) == 7
-    assert not report.is_complete
-    assert "7 constraints, as the run was interrupted" in str(report)
 
 
 def test_an_interrupted_solve_is_not_a_price():
@@ -287,7 +274,7 @@ def test_what_is_printed_holds():
 def test_a_probe_without_time_says_nothing_wrong():
     instance = two_groups()
     for statement in stated_constraints(instance):
-        found = probe(instance, statement, optimum_of(instance), seconds=0.0, is_bounded=True)
+        found = probe(instance, statement, optimum_of(instance), 0.0, True).value
         if statement.text in ("ML 5 15", "CL 7 8"):
             assert found.proof is None
 
@@ -303,17 +290,6 @@ def test_an_infeasible_instance_has_no_prices():
     assert report.prices == ()
     assert "so constraints have no price" in str(report)
     assert report.to_dict()["conflict"]["members"][0]["text"] == "ML 0 1"
-
-
-@pytest.mark.parametrize("limit", [0.0, -1.0, math.nan])
-def test_the_time_limit_for_each_is_above_zero(limit):
-    with pytest.raises(ParameterError, match=r"^time_limit_each = .*: expected seconds > 0$"):
-        constraint_prices(two_groups(), time_limit_each=limit)
-
-
-def test_a_cluster_is_refused():
-    with pytest.raises(ParameterError, match=r"^executor = int: expected a concurrent"):
-        constraint_prices(two_groups(), executor=1)
 
 
 def test_constraints_of_another_instance_are_refused():

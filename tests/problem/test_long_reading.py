@@ -5,6 +5,7 @@ import io
 import re
 import threading
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from sdpbb.problem.files import long_reading
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
 from sdpbb.questions.batch.evaluation import evaluate
 from sdpbb.questions.batch.job import Job
+from sdpbb.questions.study import isolated
 from sdpbb.runtime.executors.memory import within_free_memory
 
 HOUSE = (10**9, 10**6)  # 8 PB of floats
@@ -106,9 +108,9 @@ def test_text_that_unfolds_to_more_than_the_memory_is_one_line(run, tmp_path, fr
         status, out, err = run(*command, "-q")
         assert (status, out) == (3, "")
         assert err == f"error: {data}: does not fit into the memory; expected less data\n"
-    row = evaluate(Job(str(data), "points", 2), None)
-    assert row["status"] == "bad_input"
-    assert row["message"] == f"{data}: does not fit into the memory; expected less data"
+    outcome = isolated(partial(evaluate, Job(str(data), "points", 2), None), True)
+    assert outcome.failure == "bad_input"
+    assert outcome.message == f"{data}: does not fit into the memory; expected less data"
 
 
 @pytest.mark.parametrize("suffix", [".xlsx", ".parquet"])

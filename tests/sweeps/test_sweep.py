@@ -1,6 +1,5 @@
 import json
 import math
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -12,10 +11,10 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.errors import ArchiveError, InstanceError, ParameterError
 from sdpbb.problem import Instance, Partition
+from sdpbb.questions.study import Outcome
 from sdpbb.questions.sweeps import sweep as sweep_module
 from sdpbb.questions.sweeps.neighbours import clustering_from
 from sdpbb.questions.sweeps.report import COLUMNS
-from sdpbb.questions.sweeps.tasks import SweepOutcome
 from sdpbb.search.result import SolutionStatus
 from tests.enumeration import optimum, random_instance, weighted
 from tests.examples import examples
@@ -95,11 +94,11 @@ def test_bounds_of_more_clusters_are_bounds_of_fewer(monkeypatch):
     instance = groups()
     weak = {2: 0.0, 3: None, 4: None}
 
-    def solve_weakly(task, stop, observer):
-        result = sdpbb.solve(task.instance, EXACT)
-        bound = weak[task.instance.k]
+    def solve_weakly(instance, *arguments, **named):
+        result = sdpbb.solve(instance, EXACT)
+        bound = weak[instance.k]
         if bound is None:
-            return SweepOutcome(result)
+            return Outcome(result)
         limited = replace(
             result,
             status=SolutionStatus.FEASIBLE,
@@ -107,9 +106,9 @@ def test_bounds_of_more_clusters_are_bounds_of_fewer(monkeypatch):
             lower_bound=bound,
             gap=1.0,
         )
-        return SweepOutcome(limited)
+        return Outcome(limited)
 
-    monkeypatch.setattr(sweep_module, "solve_one", solve_weakly)
+    monkeypatch.setattr(sweep_module, "solved", solve_weakly)
     report = sdpbb.sweep(instance, [2, 3, 4], EXACT)
     assert report[2].lower_bound == report[3].lower_bound > report[4].lower_bound
     assert report[2].result.lower_bound == 0.0
@@ -156,50 +155,21 @@ def test_tables():
         report[2]
 
 
-def test_limits_and_interrupts_leave_what_is_known():
-    stop = threading.Event()
-    seen = []
-
-    def on_entry(entry, left):
-        seen.append((entry.k, left))
-        stop.set()
-
-    report = sdpbb.sweep(groups(), [2, 3, 4], on_entry=on_entry, interrupt=stop)
-    assert seen == [(2, 2)]
-    assert report.left == (3, 4)
-    assert report.interrupted
-    assert not report.is_complete
-    assert "Not run, as the sweep was interrupted: k = 3, 4" in str(report)
-    brief = sdpbb.sweep(groups(), [2, 3], sdpbb.SolverParameters(time_limit=1e-9))
-    assert set(brief.left) >= {3}
-
-
-def test_a_k_that_fails_costs_itself_alone(monkeypatch):
-    def fail_at_three(task, stop, observer):
-        if task.instance.k == 3:
-            return SweepOutcome(None, "memory ran out")
-        return SweepOutcome(sdpbb.solve(task.instance))
-
-    monkeypatch.setattr(sweep_module, "solve_one", fail_at_three)
-    report = sdpbb.sweep(groups(), [2, 3, 4])
-    assert [entry.status for entry in report.entries] == ["optimal", "failed", "optimal"]
-    assert report[4].agreement is None
-    assert report.decrease(4) is None
-    assert "3 memory ran out" in str(report)
-    assert not report.is_complete
-
-
 @pytest.mark.long
 def test_a_folder_is_gone_on_with(tmp_path):
     folder = tmp_path / "sweep"
     first = sdpbb.sweep(groups(), [2, 3], folder=folder, certificates=True)
     names = {"k2.cert", "k2.checkpoint", "k3.cert", "k3.checkpoint"}
     assert {path.name for path in folder.iterdir()} == names | {
-        *("sweep.csv", "sweep.json", "labels.csv")
+        *("sweep.csv", "sweep.json", "labels.csv", "results.jsonl")
     }
+    lines = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    assert [(line["k"], line["objective"]) for line in lines] == [
+        (entry.k, entry.objective) for entry in first.entries
+    ]
     verdict = sdpbb.verify_certificate(folder / "k3.cert", replace(groups(), k=3))
     assert verdict.status == "optimal"
-    with pytest.raises(InstanceError, match=r"holds a sweep .*resume"):
+    with pytest.raises(InstanceError, match=r"holds results already; resume"):
         sdpbb.sweep(groups(), [2, 3], folder=folder)
     more = sdpbb.sweep(groups(), [2, 3, 4], folder=folder, certificates=True, resume=True)
     assert [entry.objective for entry in more.entries][:2] == [
@@ -246,10 +216,8 @@ def test_several_at_a_time(tmp_path):
         ([True], {}, "ks = True: expected integers >= 1"),
         ([0], {}, "ks = 0: expected integers >= 1"),
         ([19], {}, "k = 19; expected at most 18, the number of points"),
-        ([2], {"time_limit_each": 0.0}, "time_limit_each = 0.0: expected seconds > 0"),
         ([2], {"resume": True}, "resume = True: expected a folder"),
         ([2], {"certificates": True}, "certificates = True: expected a folder"),
-        ([2], {"executor": 1}, "executor = int: expected a concurrent.futures.Executor"),
         (
             [2],
             {"executor": ThreadPoolExecutor(1), "workers": 2},
@@ -263,14 +231,10 @@ def test_requests_that_are_refused(ks, named, message):
     assert str(raised.value).startswith(message)
 
 
-def test_listed_sizes_are_for_one_k(tmp_path):
+def test_listed_sizes_are_for_one_k():
     instance = replace(groups(), sizes=(6, 6, 6))
     with pytest.raises(InstanceError, match="sizes: they are for one number of clusters"):
         sdpbb.sweep(instance, [2, 3])
-    file = tmp_path / "file"
-    file.write_text("")
-    with pytest.raises(InstanceError, match="is not a folder"):
-        sdpbb.sweep(groups(), [2], folder=file)
 
 
 def test_limits_of_time_are_positive_or_none():

@@ -16,7 +16,7 @@ from sdpbb.app.cli.exits import ExitCode, interrupted, meanings, one_line_errors
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.outputs import JsonOutput
 from sdpbb.app.cli.streams import ForgivingStream
-from sdpbb.questions.batch.coordinator import BatchParameters
+from sdpbb.questions.batch.batch import BatchParameters
 from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.interruption import finish_on_signal
 from sdpbb.runtime.reading import Reading
@@ -130,7 +130,7 @@ def batch(
     """
     with one_line_errors(debug):
         from sdpbb.questions.batch import read_manifest
-        from sdpbb.questions.batch.folder import FILES
+        from sdpbb.questions.batch.batch import FILES
 
         parameters = BatchParameters(**{"workers": options.usable_cores(), **own.stated()})
         results = [os.path.join(out, name) for name in FILES]

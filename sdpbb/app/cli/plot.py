@@ -207,7 +207,7 @@ def sweep(
 
         file = results
         if os.path.isdir(results):
-            from sdpbb.questions.sweeps.folder import VALUES
+            from sdpbb.questions.sweeps.report import VALUES
 
             file = os.path.join(results, VALUES)
         with _errors_name_file(file):
@@ -254,7 +254,7 @@ def _table(path: str) -> str:
     """The table of results that is meant: that of a folder's batch, or the file itself."""
     if not os.path.isdir(path):
         return path
-    from sdpbb.questions.batch.folder import TABLE
+    from sdpbb.questions.batch.batch import TABLE
 
     table = os.path.join(path, TABLE)
     if not os.path.isfile(table):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 EXITS = meanings(
     {
         ExitCode.OPTIMAL: "every price is known within the gap",
+        ExitCode.UNANSWERED: "the run without a constraint failed",
         ExitCode.LIMIT: "stopped at a limit: some prices are less exact or missing",
         ExitCode.BACKEND_FAILURE: "a solver or the worker processes failed",
     }
@@ -196,6 +197,8 @@ def _exit_code(report: PriceReport) -> ExitCode:
         return interrupted()
     if report.result.objective is None:
         return exit_code(report.result)
+    if report.problems:
+        return ExitCode.UNANSWERED
     return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT
 
 

@@ -1,6 +1,6 @@
 """Batches: many instances, each solved in isolation; a failure is a row of the results."""
 
-from sdpbb.questions.batch.coordinator import BatchParameters, run_batch
+from sdpbb.questions.batch.batch import BatchParameters, run_batch
 from sdpbb.questions.batch.events import BatchError
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.manifest import read_manifest

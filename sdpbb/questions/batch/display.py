@@ -50,19 +50,23 @@ class PlainLines:
     def __init__(self, stream: Stream, version: str) -> None:
         self._stream = stream
         self._version = version
+        self._n_done = self._n_jobs = 0
 
     def __call__(self, event: BatchEvent) -> None:
         match event:
-            case BatchStarted():
+            case BatchStarted(n_jobs, n_done):
+                self._n_done, self._n_jobs = n_done, n_jobs
                 self._write(header(event, self._version))
             case Compiling():
                 self._write(COMPILING)
             case JobPutBack():
                 self._write(_retry_line(event))
             case JobEnded(row, n_done, n_jobs):
+                self._n_done = n_done
                 self._write(f"{_count(n_done, n_jobs)} {short_line(row)}")
-            case AtWork(n_running, n_done, n_jobs, seconds):
-                self._write(f"{_count(n_done, n_jobs)} {n_running} running, {clock(seconds)}")
+            case AtWork(n_running, seconds):
+                count = _count(self._n_done, self._n_jobs)
+                self._write(f"{count} {n_running} running, {clock(seconds)}")
             case BatchEnded(result):
                 self._write(f"\n{summary(result)}".rstrip("\n"))
 

@@ -1,46 +1,29 @@
-"""Evaluation of one job in a worker process. Everything that goes wrong is a value."""
+"""Evaluation of one job of a batch in a worker process."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from sdpbb.errors import (
-    BackendFailure,
-    BackendUnavailable,
-    CertificateError,
-    InstanceError,
-    InstanceWarning,
-    ParameterError,
-)
+from sdpbb.errors import InstanceWarning
 from sdpbb.questions.batch.job import Job
-from sdpbb.questions.batch.row import RowStatus
+from sdpbb.questions.study import Outcome, solved
 from sdpbb.runtime.executors import worker
 from sdpbb.runtime.executors.memory import within_free_memory
 
 if TYPE_CHECKING:
-    from sdpbb.problem import Instance, Origin, Partition
     from sdpbb.search.result import Result
 
+# Constraints of a conflict that a message names.
 SHOWN = 6
-"""Number of constraints of a conflict that a message names."""
+# Fields of a result that are fields of a row.
+MEASURED = (
+    *("status", "termination", "objective", "lower_bound", "gap"),
+    *("n_nodes", "n_blocks", "wall_seconds", "root_gap", "root_seconds"),
+)
 
 
-def prepare(boundings: Iterable[str]) -> None:
-    """Import the engine and make the kernels of bounding methods ready.
-
-    The pool is told before they are compiled.
-    """
-    from sdpbb.run.kernels import compile_method
-    from sdpbb.runtime.jit import clock_stopped_by_compiler
-
-    with clock_stopped_by_compiler(lambda: worker.tell("compiling")):
-        for bounding in boundings:
-            compile_method(bounding)
-
-
-def evaluate(job: Job, certificate: str | None) -> dict[str, Any]:
+def evaluate(job: Job, certificate: str | None) -> Outcome:
     """Read and solve the instance of a job.
 
     Its time limit begins with a step of the worker, when the instance has been read; the worker's
@@ -56,53 +39,33 @@ def evaluate(job: Job, certificate: str | None) -> dict[str, Any]:
     Fields of a `Row`, with "labels" as the content of their file or None, and "certificate" as
     whether there is one.
     """
-    try:
-        return _solve(job, certificate)
-    except (InstanceError, ParameterError) as error:
-        return _without_result(RowStatus.BAD_INPUT, str(error))
-    except (BackendFailure, BackendUnavailable) as error:
-        return _without_result(RowStatus.FAILED, str(error))
-    except MemoryError:
-        return _without_result(RowStatus.FAILED, "memory ran out")
-    except Exception as error:  # the isolation of jobs from each other is what this is for
-        message = f"internal error: {type(error).__name__}: {error}"
-        return _without_result(RowStatus.FAILED, message)
-
-
-def _solve(job: Job, certificate: str | None) -> dict[str, Any]:
     from sdpbb.problem.formats import read_instance
-    from sdpbb.run.solver import solve
 
     with warnings.catch_warnings(record=True) as caught, within_free_memory():
         warnings.simplefilter("always")
-        instance = read_instance(
-            job.data,
-            job.k,
-            job.constraints,
-            **job.reading.to_dict(),
-        )
+        reading = job.reading.to_dict()
+        instance = read_instance(job.data, job.k, job.constraints, **reading)
     worker.tell_step()
-    problem, is_certified = [], certificate is not None
-    try:
-        result = solve(
-            instance, job.parameters, interrupt=worker.interrupt, certificate=certificate
-        )
-    except CertificateError as error:  # the run itself has ended as it should
-        if error.result is None:
-            raise
-        result, is_certified = error.result, False
-        problem = [str(error)]
-    messages = problem + [str(w.message) for w in caught if issubclass(w.category, InstanceWarning)]
+    outcome = solved(instance, job.parameters, certificate=certificate)
+    result: Result = outcome.value
+    messages = [outcome.message] if outcome.message else []
+    messages += [str(w.message) for w in caught if issubclass(w.category, InstanceWarning)]
     if result.infeasibility is not None:
         messages.insert(0, _proof(result))
     messages += result.notes
-    return {
-        **_result_fields(result),
-        **_instance_fields(instance),
-        "labels": None if result.partition is None else _labels(result.partition, instance.origin),
-        "message": _line("; ".join(messages)),
-        "certificate": is_certified,
+    values = result.to_dict()
+    fields: dict[str, Any] = {name: values[name] for name in MEASURED}
+    fields |= {
+        "n_points": instance.n_points,
+        "n_features": instance.n_features,
+        "k": instance.k,
+        "n_must_link": len(instance.must_link),
+        "n_cannot_link": len(instance.cannot_link),
+        "labels": _labels(result),
+        "message": " ".join("; ".join(messages).split()),
+        "certificate": certificate is not None and not outcome.message,
     }
+    return Outcome(fields)
 
 
 def _proof(result: Result) -> str:
@@ -116,35 +79,12 @@ def _proof(result: Result) -> str:
     return f"{conflict.heading}: {', '.join(shown)}"
 
 
-def _result_fields(result: Result) -> dict[str, Any]:
-    values = result.to_dict()
-    measured = (
-        *("status", "termination", "objective", "lower_bound", "gap"),
-        *("n_nodes", "n_blocks", "wall_seconds", "root_gap", "root_seconds"),
-    )
-    return {name: values[name] for name in measured}
-
-
-def _instance_fields(instance: Instance) -> dict[str, Any]:
-    return {
-        "n_points": instance.n_points,
-        "n_features": instance.n_features,
-        "k": instance.k,
-        "n_must_link": len(instance.must_link),
-        "n_cannot_link": len(instance.cannot_link),
-    }
-
-
-def _labels(partition: Partition, origin: Origin) -> bytes:
+def _labels(result: Result) -> bytes | None:
+    """Return the content of the file of labels; None without a clustering."""
     from sdpbb.problem.formats import labels_file
     from sdpbb.search.result import row_ids
 
-    return labels_file(partition.labels, row_ids(origin, len(partition.labels)), origin)
-
-
-def _without_result(status: RowStatus, message: str) -> dict[str, Any]:
-    return {"status": status.value, "message": _line(message), "labels": None}
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
+    if result.partition is None:
+        return None
+    labels = result.partition.labels
+    return labels_file(labels, row_ids(result.origin, len(labels)), result.origin)

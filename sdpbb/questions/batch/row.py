@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -115,10 +114,6 @@ class Row:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         return asdict(self)
-
-    def to_line(self) -> str:
-        """Return the row as a line of JSON."""
-        return json.dumps(self.to_dict(), allow_nan=False) + "\n"
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Row:

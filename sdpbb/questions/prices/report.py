@@ -143,9 +143,10 @@ class PriceReport:
         proven for it. If it has no clustering, nothing has a price; if it is infeasible,
         `result.conflict` says why
     prices : the dearest first: by what is proven, then by the difference found
-    unpriced : constraints that the time was not enough for
+    unpriced : constraints that the time was not enough for, or whose run failed
     interrupted : whether an interrupt ended the run
     seconds : of the whole run
+    problems : a line for each constraint whose run failed
     """
 
     result: Result
@@ -153,6 +154,7 @@ class PriceReport:
     unpriced: tuple[Statement, ...]
     interrupted: bool
     seconds: float
+    problems: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -178,6 +180,7 @@ class PriceReport:
             "interrupted": self.interrupted,
             "prices": self.to_rows(),
             "unpriced": [statement.to_dict() for statement in self.unpriced],
+            "problems": list(self.problems),
             "conflict": None if result.conflict is None else result.conflict.to_dict(),
             "seconds": self.seconds,
             "parameters": result.to_dict()["parameters"],
@@ -251,10 +254,11 @@ def _summary(report: PriceReport) -> list[str]:
     for proof, reason in FREE.items():
         if counts[proof]:
             lines.append(("Cost nothing", f"{counts[proof]}, as {reason}"))
-    if report.unpriced:
-        not_priced = counted(len(report.unpriced), "constraint")
+    if n_left := len(report.unpriced) - len(report.problems):
+        not_priced = counted(n_left, "constraint")
         reason = "the run was interrupted" if report.interrupted else "the time was over"
         lines.append(("Not priced", f"{not_priced}, as {reason}"))
+    lines += [("Failed", problem) for problem in report.problems]
     lines.append(("Time", f"{report.seconds:.2f} s"))
     return [f"{name:<15} {text}" for name, text in lines]
 

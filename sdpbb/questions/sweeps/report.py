@@ -27,6 +27,8 @@ COLUMNS = (
     *("k", "status", "objective", "lower_bound", "gap", "decrease", "decrease_lower"),
     *("decrease_upper", "silhouette", "agreement", "sizes", "n_nodes", "wall_seconds", "message"),
 )
+# Files of a sweep in its folder.
+TABLE, VALUES, LABELS = "sweep.csv", "sweep.json", "labels.csv"
 DIGITS = 8
 NOTE = (
     "Each cost is proven optimal for its k, up to its gap. This does not prove which k is right: "
@@ -72,6 +74,20 @@ class SweepEntry:
         if self.objective is None or self.lower_bound is None:
             return None
         return relative_gap(self.lower_bound, self.objective)
+
+    def to_line(self) -> dict[str, Any]:
+        """Return plain values on the run of this k alone: the line of `results.jsonl`."""
+        result = self.result
+        return {
+            "k": self.k,
+            "status": self.status,
+            "objective": self.objective,
+            "lower_bound": self.lower_bound,
+            "gap": finite_or_none(self.gap),
+            "n_nodes": None if result is None else result.statistics.n_nodes,
+            "wall_seconds": None if result is None else result.statistics.wall_seconds,
+            "message": self.message,
+        }
 
     def __repr__(self) -> str:
         figures = ""

@@ -7,39 +7,29 @@ import math
 import numbers
 import os
 import threading
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 from heuristics.measures import adjusted_rand_index, silhouette
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.checks import OF_ONE_K
-from sdpbb.questions.sweeps.folder import SweepFolder, check_checkpoint, open_folder
+from sdpbb.problem.files.labels import encoded
+from sdpbb.questions.study import Outcome, Study, solved
+from sdpbb.questions.study_folder import StudyFolder, open_folder
+from sdpbb.questions.sweeps.checkpoints import check_checkpoint
 from sdpbb.questions.sweeps.neighbours import clustering_from
-from sdpbb.questions.sweeps.report import SweepEntry, SweepReport
-from sdpbb.questions.sweeps.tasks import SweepOutcome, SweepTask, solve_one
-from sdpbb.run.checks import check_executor
-from sdpbb.run.kernels import WarmUp
+from sdpbb.questions.sweeps.report import LABELS, TABLE, VALUES, SweepEntry, SweepReport
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solve_arguments import SolveArguments, stated_run
 from sdpbb.runtime.backends.milp import require_integer_solver
-from sdpbb.runtime.executors.clusters import workers_beyond
-from sdpbb.runtime.executors.executor import TaskExecutor
-from sdpbb.runtime.executors.processes import LocalProcesses
-from sdpbb.runtime.executors.scheduler import Scheduler, Task
-from sdpbb.runtime.executors.serial import SerialExecutor
-from sdpbb.runtime.files import FilePath, shown_path
-from sdpbb.runtime.interruption import interruptible
+from sdpbb.runtime.files import FilePath
 from sdpbb.search.events import Observer, ignore
 from sdpbb.search.result import Result, bound_below
-
-# Seconds between two looks at interrupts while workers are waited for.
-PAUSE = 0.2
-# Seconds that a process has beyond its time limit, or after an interrupt, until it is ended.
-GRACE = 20.0
 
 
 def sweep(
@@ -72,8 +62,9 @@ def sweep(
         processes of their own; what is left of them is for each run. time_limit is for the whole
         sweep
     time_limit_each : seconds for each k, > 0
-    folder : for checkpoints (`k3.checkpoint`), certificates (`k3.cert`), and in the end
-        `sweep.csv`, `sweep.json` and `labels.csv`; made if it is not there. None for none
+    folder : for checkpoints (`k3.checkpoint`), certificates (`k3.cert`), `results.jsonl`, which has
+        a row for each k as soon as it has ended, and in the end `sweep.csv`, `sweep.json` and
+        `labels.csv`; made if it is not there. None: no files are written
     resume : whether the folder may hold a sweep, which is gone on with: what is proven is kept,
         what limits have stopped goes on from its state
     certificates : whether each run leaves a proof in the folder
@@ -105,31 +96,19 @@ def sweep(
     k = None if isinstance(instance, Instance) else wanted[-1]
     own = [*inspect.signature(sweep).parameters][1:-1]
     instance, parameters = stated_run(instance, k, parameters, arguments, own, "sweep")
-    if wanted[-1] > instance.n_points:
-        raise InstanceError(
-            f"k = {wanted[-1]}; expected at most {instance.n_points}, the number of points"
-        )
-    _check(instance, time_limit_each, folder, resume, certificates)
+    _check(instance, wanted[-1], folder, resume, certificates)
     require_integer_solver(parameters.search.milp_solver)
-    check_executor(executor, parameters)
-    files = None if folder is None else open_folder(folder, resume)
-    alone = replace(parameters, dask=None, mpi=False)
-    tasks = [_task(instance, k, alone, files, certificates) for k in wanted]
-    for task in tasks:
-        if resume and task.checkpoint is not None and os.path.exists(task.checkpoint):
-            check_checkpoint(task.checkpoint, task.instance, parameters, certificates)
-
-    def report(stop: threading.Event) -> SweepReport:
-        warm_up = WarmUp(parameters.bounding)
-        with workers_beyond(executor, parameters.dask, parameters.mpi, warm_up) as workers:
-            run = _SweepRun(tasks, parameters, time_limit_each, workers, stop, observer, on_entry)
-            run.work()
-        found = run.report(instance)
-        if files is not None:
-            _write(files, found)
-        return found
-
-    return interruptible(interrupt, report)
+    study = Study[int](
+        parameters, executor, time_limit_each=time_limit_each, name_of=lambda k: f"k = {k}"
+    )
+    with ExitStack() as block:
+        opened = None
+        if folder is not None:
+            files = open_folder(folder, resume, dict, others=checkpoint_of("*"))
+            opened = block.enter_context(files)
+        run = _Sweep(instance, wanted, parameters, opened, certificates, observer, on_entry)
+        run.check_checkpoints()
+        return study.conduct(interrupt, lambda: run.report(study))
 
 
 def _integers(ks: Iterable[int]) -> list[int]:
@@ -146,149 +125,132 @@ def _integers(ks: Iterable[int]) -> list[int]:
 
 
 def _check(
-    instance: Instance,
-    time_limit_each: float,
-    folder: FilePath | None,
-    resume: bool,
-    certificates: bool,
+    instance: Instance, most: int, folder: FilePath | None, resume: bool, certificates: bool
 ) -> None:
+    if most > instance.n_points:
+        raise InstanceError(
+            f"k = {most}; expected at most {instance.n_points}, the number of points"
+        )
     if instance.sizes is not None:
         raise InstanceError(OF_ONE_K)
-    if not time_limit_each > 0:
-        raise ParameterError(f"time_limit_each = {time_limit_each}: expected seconds > 0")
     for name, value in (("resume", resume), ("certificates", certificates)):
         if value and folder is None:
             raise ParameterError(f"{name} = True: expected a folder for the files of the sweep")
 
 
-def _task(
-    instance: Instance,
-    k: int,
-    parameters: SolverParameters,
-    files: SweepFolder | None,
-    certificates: bool,
-) -> SweepTask:
-    return SweepTask(
-        replace(instance, k=k),
-        parameters,
-        checkpoint=None if files is None else files.checkpoint(k),
-        certificate=files.certificate(k) if files is not None and certificates else None,
-    )
+def checkpoint_of(k: int | str) -> str:
+    """Return the name of the checkpoint of k in the folder of a sweep."""
+    return f"k{k}.checkpoint"
 
 
-def _write(files: SweepFolder, report: SweepReport) -> None:
-    try:
-        files.write_tables(report)
-    except OSError as error:
-        raise InstanceError(
-            f"{shown_path(files.path)}: its tables could not be written "
-            f"({error.strerror or error}); the runs are safe in their checkpoints"
-        ) from None
-
-
-class _SweepRun:
-    """Runs of a sweep, one after the other or several at a time."""
+class _Sweep:
+    """Clusterings and bounds for the numbers of clusters of a sweep, as far as they are known."""
 
     def __init__(
         self,
-        tasks: list[SweepTask],
+        instance: Instance,
+        ks: list[int],
         parameters: SolverParameters,
-        time_limit_each: float,
-        workers: TaskExecutor | None,
-        stop: threading.Event,
+        folder: StudyFolder[dict[str, Any]] | None,
+        certificates: bool,
         observer: Observer,
         on_entry: Callable[[SweepEntry, int], None] | None,
     ) -> None:
-        self._tasks = {task.instance.k: task for task in tasks}
-        self._limit, self._each = parameters.time_limit, time_limit_each
-        self._bounding, self._workers = parameters.bounding, workers
-        self._n_at_once = min(parameters.workers, len(tasks))
-        self._workers_each = parameters.workers // self._n_at_once
-        self._is_here = self._n_at_once == 1 and workers is None
-        self._waiting = sorted(self._tasks, reverse=True)
-        self._stop, self._observer, self._on_entry = stop, observer, on_entry
-        self._started = time.perf_counter()
-        self._found: dict[int, SweepOutcome] = {}
+        self._instance, self._ks, self._folder = instance, ks, folder
+        workers_each = parameters.workers // min(parameters.workers, len(ks))
+        self._parameters = replace(parameters, workers=workers_each, dask=None, mpi=False)
+        self._certificates, self._observer, self._on_entry = certificates, observer, on_entry
+        self._found: dict[int, Outcome] = {}
 
-    @property
-    def _seconds(self) -> float:
-        return time.perf_counter() - self._started
+    def check_checkpoints(self) -> None:
+        """Check that the checkpoints in the folder are of these runs."""
+        for k in self._ks:
+            path = self._file(checkpoint_of(k))
+            if path is not None and os.path.exists(path):
+                instance = replace(self._instance, k=k)
+                check_checkpoint(path, instance, self._parameters, self._certificates)
 
-    @property
-    def _for_next(self) -> float:
-        """Seconds for the next run, <= 0 if there is to be none."""
-        return 0.0 if self._stop.is_set() else min(self._each, self._limit - self._seconds)
+    def report(self, study: Study[int]) -> SweepReport:
+        """Run every k that there is time for; return what is known, and write it to the folder."""
+        study.run(self._ks, self._begin, self._take)
+        entries = tuple(self._entries())
+        left = tuple(k for k in self._ks if k not in self._found)
+        origin = self._instance.origin
+        report = SweepReport(entries, left, study.stop.is_set(), study.seconds, origin)
+        if self._folder is not None:
+            self._folder.write(TABLE, report.to_csv())
+            self._folder.write(VALUES, report.to_json())
+            self._folder.write(LABELS, encoded(report.labels_csv(), origin))
+        return report
 
-    def work(self) -> None:
-        """Run every k that there is time for."""
-        with Scheduler(self._executor()) as scheduler:
-            while (tasks := scheduler.round(self._next_task, PAUSE)) is not None:
-                for task in tasks:
-                    self._take(task.key, _outcome(task))
-                if self._stop.is_set():
-                    scheduler.interrupt()
+    def _file(self, name: str) -> str | None:
+        return None if self._folder is None else self._folder.file(name)
 
-    def _executor(self) -> TaskExecutor:
-        if self._workers is not None:
-            return self._workers
-        if self._is_here:
-            return SerialExecutor()
-        warm_up = WarmUp(self._bounding)
-        return LocalProcesses(self._n_at_once, warm_up, first_alone=True, grace=GRACE)
-
-    def _next_task(self) -> Task | None:
-        """Return the run of the next k; None if there is none, or no time for it."""
-        if not self._waiting or (seconds := self._for_next) <= 0:
-            return None
-        k = self._waiting.pop()
-        # In other processes interrupts are those of the worker, and nobody observes.
-        here = (self._stop, self._observer) if self._is_here else ()
-        return Task(k, solve_one, (self._begun(k, seconds), *here), seconds)
-
-    def _begun(self, k: int, seconds: float) -> SweepTask:
-        """Return the task of k with its limit, and a clustering of the nearest k to begin with."""
-        task = self._tasks[k]
-        parameters = replace(task.parameters, time_limit=seconds, workers=self._workers_each)
+    def _begin(self, k: int, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
+        """Return the run of k, which begins with a clustering of the nearest k that has one."""
+        instance = replace(self._instance, k=k)
+        known = {other: clusters for other in self._found if (clusters := self._partition(other))}
         start = None
-        known = [other for other, outcome in self._found.items() if _partition(outcome.result)]
         if known:
             nearest = min(known, key=lambda other: (abs(other - k), other))
-            partition = _partition(self._found[nearest].result)
-            assert partition is not None
-            start = clustering_from(task.instance, partition)
-        return replace(task, parameters=parameters, start=start)
+            start = clustering_from(instance, known[nearest])
+        return partial(
+            solved,
+            instance,
+            replace(self._parameters, time_limit=seconds),
+            stop,
+            # Nobody observes other processes.
+            self._observer if stop is not None else ignore,
+            start=start,
+            checkpoint=self._file(checkpoint_of(k)),
+            certificate=self._file(f"k{k}.cert") if self._certificates else None,
+        )
 
-    def _take(self, k: int, outcome: SweepOutcome) -> None:
+    def _take(self, k: int, outcome: Outcome) -> None:
+        if outcome.value is not None:  # checkpoints do not keep the index of a frame
+            found: Result = replace(outcome.value, origin=self._instance.origin)
+            outcome = replace(outcome, value=found)
         self._found[k] = outcome
+        entry = self._entry(k, self._lower_bound(k))
+        if self._folder is not None:
+            self._folder.append(entry.to_line())
         if self._on_entry is not None:
-            left = len(self._tasks) - len(self._found)
-            bound = _lower_bound(outcome.result)
-            self._on_entry(_entry(self._tasks[k], outcome, bound), left)
+            self._on_entry(entry, len(self._ks) - len(self._found))
 
-    def report(self, instance: Instance) -> SweepReport:
-        """Return what is known of every k."""
+    def _partition(self, k: int) -> Partition | None:
+        result: Result | None = self._found[k].value
+        return None if result is None else result.partition
+
+    def _lower_bound(self, k: int) -> float | None:
+        result: Result | None = self._found[k].value
+        return None if result is None else result.lower_bound
+
+    def _entry(self, k: int, lower_bound: float | None) -> SweepEntry:
+        result: Result | None = self._found[k].value
+        message = self._found[k].message
+        if result is not None and result.objective is not None and lower_bound is not None:
+            lower_bound = bound_below(lower_bound, result.objective)
+        if result is not None and result.infeasibility is not None:
+            message = f"infeasible: {result.infeasibility}"
+        return SweepEntry(k, result, lower_bound, message=message)
+
+    def _entries(self) -> Iterator[SweepEntry]:
+        """Yield what is known of each k, in ascending order, compared with the k before it."""
         ks = sorted(self._found)
-        bounds = {k: _lower_bound(self._found[k].result) for k in ks}
-        if instance.is_monotone:
+        bounds = {k: self._lower_bound(k) for k in ks}
+        if self._instance.is_monotone:
             _hand_down(bounds)
-        entries = []
         before: Partition | None = None
         for k in ks:
-            outcome = self._found[k]
-            partition = _partition(outcome.result)
-            entry = _entry(self._tasks[k], outcome, bounds[k])
+            entry, partition = self._entry(k, bounds[k]), self._partition(k)
             if partition is not None:
-                agreement = None
+                labels, agreement = partition.labels, None
                 if before is not None:
-                    agreement = adjusted_rand_index(before.labels, partition.labels)
-                mean = silhouette(instance.points, partition.labels)
+                    agreement = adjusted_rand_index(before.labels, labels)
+                mean = silhouette(self._instance.points, labels)
                 entry = replace(entry, silhouette=mean, agreement=agreement)
-            entries.append(entry)
+            yield entry
             before = partition
-        left = tuple(sorted(self._tasks.keys() - self._found.keys()))
-        return SweepReport(
-            tuple(entries), left, self._stop.is_set(), self._seconds, instance.origin
-        )
 
 
 def _hand_down(bounds: dict[int, float | None]) -> None:
@@ -302,31 +264,3 @@ def _hand_down(bounds: dict[int, float | None]) -> None:
         if bound is not None:
             least = max(least, bound)
             bounds[k] = least
-
-
-def _outcome(task: Task) -> SweepOutcome:
-    if task.is_overdue:
-        return SweepOutcome(None, "did not stop after its time limit, and was killed")
-    if task.is_lost:
-        return SweepOutcome(None, f"its worker process {task.deaths[-1]}")
-    value: SweepOutcome = task.value
-    return value
-
-
-def _entry(task: SweepTask, outcome: SweepOutcome, lower_bound: float | None) -> SweepEntry:
-    result, message = outcome.result, outcome.problem
-    if result is not None and result.objective is not None and lower_bound is not None:
-        lower_bound = bound_below(lower_bound, result.objective)
-    if result is not None:  # checkpoints do not keep the index of a frame
-        result = replace(result, origin=task.instance.origin)
-        if result.infeasibility is not None:
-            message = f"infeasible: {result.infeasibility}"
-    return SweepEntry(task.instance.k, result, lower_bound, message=message)
-
-
-def _partition(result: Result | None) -> Partition | None:
-    return None if result is None else result.partition
-
-
-def _lower_bound(result: Result | None) -> float | None:
-    return None if result is None else result.lower_bound

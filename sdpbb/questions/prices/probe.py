@@ -1,23 +1,20 @@
-"""Tasks of workers: solve without one constraint, or prove by a bound that it costs nothing."""
+"""Short look at a constraint: a proof that it costs nothing, if one is near."""
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.problem import Contraction, Infeasibility, Instance, SoftPairs, contract
 from sdpbb.problem.statements import Catalogue, Statement
 from sdpbb.questions.prices.report import PriceProof
-from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.solver import solve
-from sdpbb.search.result import PRECISION, SolutionStatus, Termination
+from sdpbb.questions.study import Outcome
+from sdpbb.search.result import PRECISION
 
 # Evaluations of the semidefinite bound in a probe. Nearly all constraints that cost nothing need
 # one or two.
@@ -29,18 +26,6 @@ class PriceProbe:
     """Outcome of a short look: the proof that a constraint costs nothing; None if there is none."""
 
     proof: PriceProof | None
-    seconds: float
-
-
-@dataclass(frozen=True)
-class SolvedWithout:
-    """Result of a run without one constraint."""
-
-    objective: float
-    lower_bound: float
-    labels: NDArray[np.intp]
-    is_optimal: bool
-    was_interrupted: bool
     seconds: float
 
 
@@ -65,7 +50,7 @@ def without(instance: Instance, statement: Statement) -> Instance:
 
 def probe(
     instance: Instance, statement: Statement, upper: float, seconds: float, is_bounded: bool
-) -> PriceProbe:
+) -> Outcome:
     """Look for a proof that a constraint costs nothing.
 
     With OPT_v the least cost of the clusterings that keep the other constraints and violate this
@@ -76,6 +61,10 @@ def probe(
     upper : the cost of a clustering that keeps all constraints, and this one if it is soft
     seconds : after which nothing more is tried
     is_bounded : whether a bound is tried, too, with matrices of all blocks
+
+    Returns
+    -------
+    The outcome of a job of a study, whose value is a `PriceProbe`.
     """
     started = time.perf_counter()
     others, pair = without(instance, statement), [(statement.rows[0], statement.rows[1])]
@@ -89,7 +78,7 @@ def probe(
         proof = PriceProof.IMPLIED
     elif is_bounded and _costs_at_least(violated, upper, started + seconds):
         proof = PriceProof.IDLE
-    return PriceProbe(proof, time.perf_counter() - started)
+    return Outcome(PriceProbe(proof, time.perf_counter() - started))
 
 
 def _costs_at_least(contraction: Contraction, upper: float, deadline: float) -> bool:
@@ -107,27 +96,3 @@ def _costs_at_least(contraction: Contraction, upper: float, deadline: float) -> 
             if progress.stalled or time.perf_counter() > deadline:
                 break
     return False
-
-
-def solve_from(
-    instance: Instance,
-    parameters: SolverParameters,
-    start: NDArray[np.intp],
-    stop: threading.Event | None,
-) -> SolvedWithout:
-    """Solve an instance, beginning with labels (n,) that keep its constraints.
-
-    stop : interrupts the run; None in other processes, whose interrupts are left to the first one
-    """
-    result = solve(instance, parameters, interrupt=stop or threading.Event(), start=start)
-    assert result.partition is not None  # it began with one
-    assert result.objective is not None
-    assert result.lower_bound is not None
-    return SolvedWithout(
-        objective=result.objective,
-        lower_bound=result.lower_bound,
-        labels=result.partition.labels,
-        is_optimal=result.status is SolutionStatus.OPTIMAL,
-        was_interrupted=result.termination is Termination.INTERRUPTED,
-        seconds=result.statistics.wall_seconds,
-    )

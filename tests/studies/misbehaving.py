@@ -1,4 +1,4 @@
-"""Stands in for `sdpbb.questions.batch.evaluation`: the name of a job's data says what it does."""
+"""Jobs of studies that fail in all ways: the name of a job says what it does."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+from sdpbb.errors import BackendFailure, InstanceError
+from sdpbb.questions.study import Outcome, solved
 from sdpbb.runtime.executors import worker
 
 RESULT = {
@@ -41,37 +43,66 @@ INFEASIBLE = RESULT | {
 
 
 def prepare(boundings):
-    """Import what jobs need, which must not count towards their time."""
-    import sdpbb.questions.batch.evaluation  # noqa: F401
+    """Stand in for `study.prepare`: what jobs need is imported with this module."""
 
 
-def prepare_slowly(bounding):
+def prepare_slowly(boundings):
     worker.tell("compiling")
 
 
-def fail(bounding):
+def fail_to_prepare(boundings):
     import no.such.module  # noqa: F401
 
 
+def act(path):
+    """Do what the name of the path says; paths are of files that tell how far it has come."""
+    return ACTIONS[Path(path).stem.split("-")[0]](Path(path))
+
+
 def evaluate(job, certificate):
-    path = Path(job.data)
-    return ACTIONS[path.stem.split("-")[0]](path)
+    """Stand in for `batch.evaluation.evaluate`."""
+    return act(job.data)
+
+
+def evaluate_or_act(path, job, certificate):
+    """Do what the name of the path says instead of the job with k = 3."""
+    from sdpbb.questions.batch.evaluation import evaluate
+
+    return act(path) if job.k == 3 else evaluate(job, certificate)
+
+
+def solve_or_act(path, instance, *arguments, **named):
+    """The same instead of the run with k = 3, or with the must-links (0, 4) and (2, 6) only."""
+    is_second = instance.k == 3 or instance.must_link.tolist() == [[0, 4], [2, 6]]
+    return act(path) if is_second else solved(instance, *arguments, **named)
 
 
 def fine(path):
-    return dict(RESULT)
+    return Outcome(dict(RESULT))
 
 
 def limited(path):
-    return dict(LIMITED)
+    return Outcome(dict(LIMITED))
 
 
 def infeasible(path):
-    return dict(INFEASIBLE)
+    return Outcome(dict(INFEASIBLE))
 
 
 def bad(path):
-    return {"status": "bad_input", "message": "it is bad", "labels": None}
+    raise InstanceError("it is bad")
+
+
+def backend(path):
+    raise BackendFailure("the solver\nstopped")
+
+
+def memory(path):
+    raise MemoryError
+
+
+def internal(path):
+    raise ZeroDivisionError("a\nb")
 
 
 def exits(path):
@@ -88,7 +119,7 @@ def once(path):
     if not path.exists():
         path.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return dict(RESULT)
+    return Outcome(dict(RESULT))
 
 
 def worse(path):
@@ -108,10 +139,13 @@ def waits(path):
     """Ends when it is interrupted."""
     path.touch()
     worker.interrupt.wait()
-    return dict(INTERRUPTED)
+    return Outcome(dict(INTERRUPTED))
 
 
 ACTIONS = {
     action.__name__: action
-    for action in (fine, limited, infeasible, bad, exits, segfault, once, worse, hang, waits)
+    for action in (
+        *(fine, limited, infeasible, bad, backend, memory, internal),
+        *(exits, segfault, once, worse, hang, waits),
+    )
 }

@@ -1,0 +1,243 @@
+"""`run_batch`: instances solved in worker processes, and a row for each as soon as it has ended."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sdpbb.errors import ParameterError
+from sdpbb.questions.batch.evaluation import evaluate
+from sdpbb.questions.batch.events import (
+    BatchEnded,
+    BatchObserver,
+    BatchStarted,
+    JobEnded,
+    ignore,
+)
+from sdpbb.questions.batch.job import Job
+from sdpbb.questions.batch.manifest import read_manifest
+from sdpbb.questions.batch.outcome import BatchResult
+from sdpbb.questions.batch.row import COLUMNS, Row, RowStatus
+from sdpbb.questions.batch.summary import summary
+from sdpbb.questions.study import Outcome, Study
+from sdpbb.questions.study_folder import RESULTS, StudyFolder, open_folder
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.runtime.declaration import Parameters, parameter
+from sdpbb.runtime.files import FilePath
+from sdpbb.runtime.values import csv_text
+from sdpbb.runtime.version import installed_version
+
+TABLE, SUMMARY = "results.csv", "summary.txt"
+FILES = (RESULTS, TABLE, SUMMARY)
+LABELS, CERTIFICATES = "labels", "certificates"
+
+
+@dataclass(frozen=True)
+class BatchParameters(Parameters):
+    """Parameters of a batch.
+
+    Raises
+    ------
+    ParameterError
+        One line that begins with the parameter's name and " = ".
+    """
+
+    workers: int = parameter(
+        1, "Number of worker processes; each solves one instance at a time.", ge=1
+    )
+    resume: bool = parameter(
+        False,
+        "Resume the batch in the folder. Finished instances stay as they are, stopped ones too "
+        "unless a limit is higher now. All others run again.",
+    )
+    labels: bool = parameter(True, "Write labels.")
+    grace: float = parameter(
+        20.0,
+        "Kill an instance that still runs this many seconds after its time limit or an interrupt.",
+        ge=0,
+        unit="seconds",
+    )
+    certificates: bool = parameter(
+        False,
+        "Write a proof of each result. With --resume, instances without a proof run again.",
+    )
+
+
+def run_batch(
+    jobs: FilePath | Iterable[Job],
+    folder: FilePath,
+    parameters: BatchParameters | None = None,
+    observer: BatchObserver = ignore,
+    interrupt: threading.Event | None = None,
+    executor: Executor | None = None,
+) -> BatchResult:
+    """Solve many instances, each in isolation, and write a row for each.
+
+    A job whose files are wrong, whose process dies, or which does not end after its time limit is a
+    row that says so. A job whose process died is retried once, at the end and alone.
+
+    Parameters
+    ----------
+    jobs : a manifest, or jobs of different names
+    folder : of the results; made if it is not there. `results.jsonl` holds a row per job as soon as
+        it is done, on disk even if this process is killed; a later row of a name takes the place of
+        an earlier one. `results.csv` (the rows in the order of the jobs) and `summary.txt` are
+        written at the end, `labels/NAME.csv` for each clustering, and `certificates/NAME.cert` for
+        each run that is to leave a proof
+    parameters : how it is done
+    observer : receives the events of the batch (`sdpbb.questions.batch.events`)
+    interrupt : set it, from a signal handler or another thread, to end the batch with rows for what
+        is running then, which do not settle their jobs
+    executor : any `concurrent.futures.Executor`, each worker of which solves one instance at a
+        time; otherwise as for `sdpbb.solve`. Workers read the files of the jobs, and jobs keep
+        their time limits themselves: one that does not is not killed
+
+    Raises
+    ------
+    BatchError
+        If the manifest is wrong, the folder cannot be used, or something cannot be written.
+    ParameterError
+        If two jobs have the same name, or there are workers beside an executor.
+    BackendFailure
+        If worker processes cannot start.
+    Interrupted
+        (A KeyboardInterrupt.) After Ctrl-C in the main thread, unless there is an interrupt of the
+        caller's: the batch ends as for that, and the result is the attribute `result`. A second
+        Ctrl-C raises KeyboardInterrupt at once.
+    """
+    parameters = parameters or BatchParameters()
+    listed = read_manifest(jobs) if isinstance(jobs, (str, os.PathLike)) else list(jobs)
+    _check_names(listed)
+    study = Study[Job](
+        SolverParameters(workers=parameters.workers),
+        executor,
+        time_limit_each=lambda job: job.parameters.time_limit,
+        boundings=sorted({job.parameters.bounding for job in listed}),
+        name_of=lambda job: job.name,
+        reads_files=True,
+        grace=parameters.grace,
+        observer=observer,
+    )
+    with open_folder(folder, parameters.resume, Row.from_dict) as opened:
+        batch = _Batch(listed, opened, parameters, observer)
+        return study.conduct(interrupt, lambda: batch.run(study))
+
+
+def _check_names(jobs: list[Job]) -> None:
+    seen: set[str] = set()
+    for job in jobs:
+        if job.name in seen:
+            raise ParameterError(
+                f"name = {job.name!r}: two jobs have this name; expected different names"
+            )
+        seen.add(job.name)
+
+
+class _Batch:
+    """Rows of a batch, of earlier runs and of this one."""
+
+    def __init__(
+        self,
+        jobs: list[Job],
+        folder: StudyFolder[Row],
+        parameters: BatchParameters,
+        observer: BatchObserver,
+    ) -> None:
+        self._jobs, self._folder = jobs, folder
+        self._parameters, self._observer = parameters, observer
+        self._rows: dict[str, Row] = {}  # the last one of each job
+        self._settled: set[str] = set()
+        self._digests: dict[str, str] = {}
+
+    def run(self, study: Study[Job]) -> BatchResult:
+        """Do all jobs, or those that end before the interrupt; write the tables."""
+        waiting = self._unsettled()
+        n_jobs = len(self._jobs)
+        self._observer(BatchStarted(n_jobs, len(self._settled), self._parameters.workers))
+        study.run(waiting, self._begin, self._take, needs_processes=True)
+        result = BatchResult(
+            rows=tuple(self._rows[job.name] for job in self._jobs if job.name in self._rows),
+            n_jobs=n_jobs,
+            wall_seconds=study.seconds,
+            interrupted=study.stop.is_set() and len(self._settled) < n_jobs,
+        )
+        rows = [row.to_dict() for row in result.rows]
+        self._folder.write(TABLE, csv_text(COLUMNS, rows))
+        self._folder.write(SUMMARY, summary(result))
+        self._observer(BatchEnded(result))
+        return result
+
+    def _unsettled(self) -> list[Job]:
+        """Keep the rows of earlier runs of these jobs; return the jobs that are to be done."""
+        last = {row.name: row for row in self._folder.rows}
+        for job in self._jobs:
+            row = last.get(job.name)
+            if row is None or row.key != job.key():
+                continue
+            self._rows[job.name] = row
+            if row.settles(job) and (row.certificate or not self._parameters.certificates):
+                self._settled.add(job.name)
+        return [job for job in self._jobs if job.name not in self._settled]
+
+    def _begin(self, job: Job, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
+        self._digests[job.name] = job.key()
+        proof = self._folder.file(_certificate(job)) if self._parameters.certificates else None
+        return partial(evaluate, job, proof)
+
+    def _take(self, job: Job, outcome: Outcome) -> None:
+        """Write the row of a job."""
+        value: dict[str, Any] = dict(outcome.value or {})
+        if outcome.failure is not None:
+            value |= {"status": RowStatus(outcome.failure), "message": outcome.message}
+        content, is_certified = value.pop("labels", None), value.pop("certificate", False)
+        row = Row.from_dict(
+            {
+                "name": job.name,
+                "data": job.data,
+                "constraints": job.constraints,
+                "k": job.k,
+                "bounding": job.parameters.bounding,
+                "gap_asked": job.parameters.gap,
+                "seed": job.parameters.seed,
+                **job.limits(),
+                "attempts": outcome.attempts,
+                "version": installed_version(),
+                "key": self._digests[job.name],
+                **value,
+                "labels": self._write_labels(job, content),
+                "certificate": self._kept_certificate(job, is_certified),
+            }
+        )
+        self._folder.append(row.to_dict())
+        self._rows[job.name] = row
+        if not row.was_interrupted:
+            self._settled.add(job.name)
+        self._observer(JobEnded(row, len(self._settled), len(self._jobs)))
+
+    def _write_labels(self, job: Job, content: bytes | None) -> str | None:
+        """Write the labels of a job, or remove those of an earlier run; return their file."""
+        name = os.path.join(LABELS, f"{job.name}.csv")
+        if not self._parameters.labels:
+            return None
+        if content is None:
+            self._folder.remove(name)
+            return None
+        self._folder.write(name, content)
+        return name
+
+    def _kept_certificate(self, job: Job, is_written: bool) -> str | None:
+        """Return the file of a certificate; remove that of an earlier run if there is none now."""
+        name = _certificate(job)
+        if is_written:
+            return name
+        self._folder.remove(name)
+        return None
+
+
+def _certificate(job: Job) -> str:
+    return os.path.join(CERTIFICATES, f"{job.name}.cert")

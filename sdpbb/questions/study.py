@@ -1,0 +1,409 @@
+"""Studies: many jobs of one question, each in isolation, within the limits of all.
+
+A job is an instance of a batch, a number of clusters of a sweep, or a constraint to price. Its
+question supplies the call that does it, made when a worker is free, so that it can begin from what
+is known by then; and takes its outcome. The rest is here: workers, limits, interrupts, failures.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from sdpbb.errors import (
+    BackendFailure,
+    BackendUnavailable,
+    CertificateError,
+    InstanceError,
+    ParameterError,
+)
+from sdpbb.run.checks import check_executor
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.runtime.executors import worker
+from sdpbb.runtime.executors.clusters import workers_beyond
+from sdpbb.runtime.executors.executor import TaskExecutor
+from sdpbb.runtime.executors.given import GivenExecutor
+from sdpbb.runtime.executors.processes import LocalProcesses
+from sdpbb.runtime.executors.scheduler import Scheduler, Task
+from sdpbb.runtime.executors.serial import SerialExecutor
+from sdpbb.runtime.interruption import interruptible
+from sdpbb.search.events import Compiling, Observer, ignore
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from sdpbb.problem import Instance
+
+# Seconds that a worker has beyond the time limit of its job, or after an interrupt, until it is
+# killed.
+GRACE = 20.0
+# Bytes by which a worker may grow until it is replaced: what earlier jobs have left behind must not
+# count towards the memory limits of later ones.
+GROWTH = 256 * 2**20
+# Seconds between two looks at the interrupt.
+PAUSE = 0.1
+# Seconds without an outcome, after which the observer hears that work goes on.
+SILENCE = 10.0
+
+
+class Failure(StrEnum):
+    """Reason why a job has no value."""
+
+    BAD_INPUT = "bad_input"
+    """Its own files or parameters are wrong."""
+    FAILED = "failed"
+    """A solver failed, memory ran out, or there is an error in this package."""
+    CRASHED = "crashed"
+    """Its worker process died, also when no other job was running."""
+    TIMED_OUT = "timed_out"
+    """It did not end after its time limit, and was killed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Outcome of a job.
+
+    value : None where it failed
+    failure, message : the reason, and a line on what went wrong; "" for nothing. A value can have a
+        message, too: its certificate could not be written
+    attempts : number of workers that have begun with the job
+    """
+
+    value: Any = None
+    failure: Failure | None = None
+    message: str = ""
+    attempts: int = 1
+
+
+@dataclass(frozen=True)
+class JobStarted:
+    """A worker has received a job; attempt counts from 1."""
+
+    name: str
+    attempt: int
+
+
+@dataclass(frozen=True)
+class JobPutBack:
+    """The worker process of a job ended, for a reason such as "was ended by SIGKILL".
+
+    The job is tried once more, at the end and alone.
+    """
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class AtWork:
+    """Heartbeat while no job ends: n_running jobs are under way, seconds after the start."""
+
+    n_running: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """The study was interrupted: running jobs are asked to end."""
+
+
+StudyEvent = Compiling | JobStarted | JobPutBack | AtWork | Stopping
+
+Job = TypeVar("Job")
+Answer = TypeVar("Answer")
+Begin = Callable[[Job, float, threading.Event | None], partial[Outcome]]
+"""Function that returns the call of a job, which returns its outcome.
+
+Its arguments are the job, the seconds for it, and the event that interrupts it: None in worker
+processes, which have their own (`worker.interrupt`).
+"""
+Take = Callable[[Job, Outcome], None]
+"""Function that receives a job and its outcome."""
+
+
+class Study(Generic[Job]):
+    """Workers, limits and interrupts of the jobs of one question.
+
+    Attributes
+    ----------
+    given : the workers beyond this machine, if there are some
+    stop : set by an interrupt
+    """
+
+    def __init__(
+        self,
+        parameters: SolverParameters,
+        executor: Executor | None = None,
+        *,
+        time_limit_each: float | Callable[[Job], float] = math.inf,
+        boundings: Iterable[str] | None = None,
+        name_of: Callable[[Job], str] = str,
+        reads_files: bool = False,
+        grace: float = GRACE,
+        observer: Callable[[Any], None] = lambda event: None,
+    ) -> None:
+        """
+        Parameters
+        ----------
+        parameters : the workers, and the time limit of all jobs together
+        executor : as for `sdpbb.solve`; each of its workers does one job at a time
+        time_limit_each : seconds for each job, or a function of the job
+        boundings : names of the bounding methods whose kernels workers need; None for that of the
+            parameters
+        name_of : names of jobs in events
+        reads_files : whether each job has files and parameters of its own. Then what is wrong with
+            them, or an error in this package, costs this job alone; otherwise both are raised
+        grace : seconds that a worker has beyond the time limit of its job, or after an interrupt
+        observer : receives a `StudyEvent` now and then
+
+        Raises
+        ------
+        ParameterError
+            If the executor is none, or parameters ask for other workers; if time_limit_each is not
+            above 0.
+        """
+        check_executor(executor, parameters)
+        if not callable(time_limit_each) and not time_limit_each > 0:
+            raise ParameterError(f"time_limit_each = {time_limit_each}: expected seconds > 0")
+        self.given: GivenExecutor | None = None
+        self.stop = threading.Event()
+        self._parameters, self._executor = parameters, executor
+        self._each = time_limit_each
+        self._warm_up = partial(prepare, tuple(boundings or [parameters.bounding]))
+        self._name_of, self._observer = name_of, observer
+        self._reads_files, self._grace = reads_files, grace
+        self._workers: Scheduler | None = None
+        self._jobs: dict[int, Job] = {}
+        self._is_compiling = threading.Event()
+        self._is_stopping = False
+        self._started = self._heard = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the beginning of the study."""
+        return time.monotonic() - self._started
+
+    def conduct(self, interrupt: threading.Event | None, work: Callable[[], Answer]) -> Answer:
+        """Return what `work` returns, which calls `run`; the workers end with it.
+
+        interrupt : ends the jobs early if it is set; None: the first Ctrl-C ends them, and the
+            answer is raised in the end (`runtime.interruption.interruptible`)
+        """
+
+        def begun(stop: threading.Event) -> Answer:
+            asked = self._parameters
+            self.stop, self._started = stop, time.monotonic()
+            with ExitStack() as block:
+                self.given = block.enter_context(
+                    workers_beyond(self._executor, asked.dask, asked.mpi, self._warm_up)
+                )
+                block.callback(self._shutdown)
+                return work()
+
+        return interruptible(interrupt, begun)
+
+    def run(
+        self,
+        jobs: Sequence[Job],
+        begin: Begin[Job],
+        take: Take[Job],
+        *,
+        needs_processes: bool = False,
+    ) -> list[Job]:
+        """Do jobs in their order until a limit or an interrupt; return those not begun.
+
+        needs_processes : whether a single worker is a process, too, which can be ended in the
+            middle of a long step
+        """
+        is_single = min(self._parameters.workers, len(jobs)) <= 1
+        if is_single and self.given is None and not needs_processes:
+            return self.run_here(jobs, begin, take)
+        if self._workers is None:
+            self._workers = self._scheduler()
+        return self._run(self._workers, jobs, begin, take, None, math.inf)
+
+    def run_here(
+        self, jobs: Sequence[Job], begin: Begin[Job], take: Take[Job], seconds: float = math.inf
+    ) -> list[Job]:
+        """Do jobs in this process, and begin none after some seconds; return those not begun."""
+        with Scheduler(SerialExecutor()) as here:
+            return self._run(here, jobs, begin, take, self.stop, self.seconds + seconds)
+
+    def _run(
+        self,
+        scheduler: Scheduler,
+        jobs: Sequence[Job],
+        begin: Begin[Job],
+        take: Take[Job],
+        stop: threading.Event | None,
+        end: float,
+    ) -> list[Job]:
+        waiting = deque(jobs)
+
+        def next_task() -> Task | None:
+            if not waiting or self.stop.is_set() or self.seconds > end:
+                return None
+            if (seconds := self._seconds_for(waiting[0])) <= 0:
+                return None
+            job, number = waiting.popleft(), len(self._jobs)
+            self._jobs[number] = job
+            call = begin(job, seconds, stop)
+            return Task(number, isolated, (call, self._reads_files), seconds)
+
+        while (tasks := scheduler.round(next_task, PAUSE)) is not None:
+            for task in tasks:
+                if not (task.value is None and self.stop.is_set()):  # ended by the interrupt
+                    take(self._jobs[task.key], self._outcome(task))
+            self._watch(scheduler, bool(tasks))
+        return list(waiting)
+
+    def _seconds_for(self, job: Job) -> float:
+        """Return the seconds for a job that begins now, <= 0 if the time is over."""
+        each = self._each(job) if callable(self._each) else self._each
+        return min(each, self._parameters.time_limit - self.seconds)
+
+    def _watch(self, scheduler: Scheduler, has_news: bool) -> None:
+        """Pass an interrupt on, and notify the observer."""
+        if self._is_compiling.is_set():
+            self._is_compiling.clear()
+            self._observer(Compiling())
+        if self.stop.is_set():
+            if not self._is_stopping:
+                self._is_stopping = True
+                self._observer(Stopping())
+            scheduler.interrupt()
+        now = time.monotonic()
+        if not has_news and now - self._heard >= SILENCE:
+            self._observer(AtWork(scheduler.n_running, self.seconds))
+            has_news = True
+        if has_news:
+            self._heard = now
+
+    def _scheduler(self) -> Scheduler:
+        executor: TaskExecutor = self.given or LocalProcesses(
+            self._parameters.workers,
+            self._warm_up,
+            first_alone=True,
+            growth=GROWTH,
+            grace=self._grace,
+            on_note=lambda note: self._is_compiling.set(),
+        )
+        return Scheduler(
+            executor,
+            suspects_last=True,
+            on_start=lambda number, attempt: self._observer(
+                JobStarted(self._name_of(self._jobs[number]), attempt)
+            ),
+            on_death=lambda number, reason: self._observer(
+                JobPutBack(self._name_of(self._jobs[number]), reason)
+            ),
+        )
+
+    def _outcome(self, task: Task) -> Outcome:
+        if task.is_overdue:
+            return Outcome(
+                failure=Failure.TIMED_OUT,
+                message=f"did not end within {self._grace:g} s after its time limit of "
+                f"{task.seconds:g} s, and was killed",
+                attempts=task.n_attempts,
+            )
+        if task.is_lost:
+            first, again = task.deaths
+            times = ", both times" if first == again else f"; on retry: {again}"
+            message = f"worker process {first}{times}"
+            return Outcome(failure=Failure.CRASHED, message=message, attempts=task.n_attempts)
+        outcome: Outcome = task.value
+        return replace(outcome, attempts=task.n_attempts)
+
+    def _shutdown(self) -> None:
+        if self._workers is not None:
+            self._workers.shutdown()
+
+
+def prepare(boundings: Iterable[str]) -> None:
+    """Import the engine and make the kernels of bounding methods ready, in a worker.
+
+    The study is told before they are compiled.
+    """
+    from sdpbb.run.kernels import compile_method
+    from sdpbb.runtime.jit import clock_stopped_by_compiler
+
+    with clock_stopped_by_compiler(lambda: worker.tell("compiling")):
+        for bounding in boundings:
+            compile_method(bounding)
+
+
+def isolated(call: partial[Outcome], catches_all: bool) -> Outcome:
+    """Return the outcome of a job; what failed is one, too.
+
+    catches_all : whether wrong input and errors in this package are failures as well
+    """
+    try:
+        return call()
+    except (BackendFailure, BackendUnavailable) as error:
+        return _failed(Failure.FAILED, str(error))
+    except MemoryError:
+        return _failed(Failure.FAILED, "memory ran out")
+    except Exception as error:
+        if not catches_all:
+            raise
+        if isinstance(error, (InstanceError, ParameterError)):
+            return _failed(Failure.BAD_INPUT, str(error))
+        return _failed(Failure.FAILED, f"internal error: {type(error).__name__}: {error}")
+
+
+def _failed(failure: Failure, message: str) -> Outcome:
+    return Outcome(failure=failure, message=" ".join(message.split()))
+
+
+def solved(
+    instance: Instance,
+    parameters: SolverParameters,
+    stop: threading.Event | None = None,
+    observer: Observer = ignore,
+    *,
+    start: ArrayLike | None = None,
+    checkpoint: str | None = None,
+    certificate: str | None = None,
+) -> Outcome:
+    """Solve the instance of a job, or resume its run if the checkpoint is there.
+
+    Seconds of an earlier run are added to the time limit. The message of the outcome says why its
+    certificate could not be written.
+
+    stop : interrupts the run; None: the event of the worker process
+    """
+    from sdpbb.run.solver import resume, solve
+
+    stop = worker.interrupt if stop is None else stop
+    try:
+        if checkpoint is None or not os.path.exists(checkpoint):
+            return Outcome(
+                solve(instance, parameters, observer, stop, checkpoint, start, certificate)
+            )
+        return Outcome(
+            resume(
+                checkpoint,
+                observer,
+                stop,
+                certificate=certificate,
+                more_time=parameters.time_limit,
+                node_limit=parameters.node_limit,
+                memory_limit=parameters.memory_limit,
+                workers=parameters.workers,
+            )
+        )
+    except CertificateError as error:
+        if error.result is None:
+            raise
+        return Outcome(error.result, message=str(error))

@@ -1,0 +1,187 @@
+"""Folder of a study: a line for each result as soon as it is there, and files of its jobs."""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, Generic, TypeVar
+
+from sdpbb.errors import FileInUse, InstanceError
+from sdpbb.runtime.files import FilePath, name_problem, shown_path, write_atomically
+from sdpbb.runtime.locks import hold
+
+RESULTS = "results.jsonl"
+_SAFE = f"; the rows in {RESULTS} are safe: resume with --resume"
+
+Row = TypeVar("Row")
+
+
+class StudyError(InstanceError):
+    """A manifest is wrong, or the folder of the results cannot be used.
+
+    The message is one line that names the file, and the line or the table, says what is wrong there
+    and what would be right.
+    """
+
+
+class StudyFolder(Generic[Row]):
+    """Folder that one process writes to at a time, with the results of a study.
+
+    `results.jsonl` has an object of JSON on each line. A line is on disk when `append` returns. One
+    that the end of a process left unfinished is cut off when the folder is opened the next time;
+    nobody was told of it.
+
+    Attributes
+    ----------
+    path : of the folder
+    rows : those of earlier runs; the last one of a job counts
+    """
+
+    def __init__(self, path: str, rows: Sequence[Row], file: BinaryIO, length: int) -> None:
+        """Use `open_folder`."""
+        self.path = path
+        self.rows = rows
+        self._file = file
+        self._length = length
+        self._n_rows = len(rows)
+
+    def append(self, values: Mapping[str, Any]) -> None:
+        """Add a line.
+
+        Raises
+        ------
+        StudyError
+            If it cannot be written; then the file is as it was before.
+        """
+        line = json.dumps(values, allow_nan=False).encode() + b"\n"
+        try:
+            self._write(line)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._file.truncate(self._length)
+            n = self._n_rows
+            path = os.path.join(self.path, RESULTS)
+            raise StudyError(
+                f"{shown_path(path)}: could not be written ({error.strerror or error}); the "
+                f"{n} row{'' if n == 1 else 's'} before {'is' if n == 1 else 'are'} safe: resume "
+                "with --resume"
+            ) from None
+        self._length += len(line)
+        self._n_rows += 1
+
+    def _write(self, line: bytes) -> None:
+        self._file.seek(self._length)
+        rest = line
+        while rest:  # a disk that becomes full takes a part of it, and only then raises
+            rest = rest[self._file.write(rest) :]
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def file(self, name: str) -> str:
+        """Return the path of a file, whose name may begin with a folder, which is made.
+
+        Raises
+        ------
+        StudyError
+            If the folder cannot be made.
+        """
+        path = os.path.join(self.path, name)
+        folder = os.path.dirname(path)
+        _guarded(folder, lambda: os.makedirs(folder, exist_ok=True))
+        return path
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Write a file, wholly or not at all.
+
+        Raises
+        ------
+        StudyError
+            If it cannot be written.
+        """
+        path = self.file(name)
+        _guarded(path, lambda: write_atomically(path, content))
+
+    def remove(self, name: str) -> None:
+        """Remove a file of an earlier run, if there is one."""
+        path = os.path.join(self.path, name)
+        if os.path.lexists(path):
+            _guarded(path, lambda: os.remove(path))
+
+
+@contextlib.contextmanager
+def open_folder(
+    path: FilePath, resume: bool, read: Callable[[dict[str, Any]], Row], others: str = ""
+) -> Iterator[StudyFolder[Row]]:
+    """Open the folder at path, made if it is not there, and read its results.
+
+    Parameters
+    ----------
+    path : of the folder
+    resume : whether it may hold a study
+    read : makes a row of the values on a line; raises a KeyError, TypeError or ValueError if they
+        are none of a row
+    others : pattern of names of further files that only a study leaves
+
+    Raises
+    ------
+    StudyError
+        If it cannot be made, or another process uses it; if it holds a study and should not, or
+        lines that are no rows.
+    """
+    folder = os.fspath(path)
+    if problem := name_problem(folder):
+        raise StudyError(problem)
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise StudyError(f"{shown_path(folder)}: is not a folder; expected a folder, or a new name")
+    _guarded(folder, lambda: os.makedirs(folder, exist_ok=True), "")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise StudyError(f"{shown_path(folder)}: the folder is not writable")
+    results = os.path.join(folder, RESULTS)
+    name = shown_path(results)
+    try:
+        # Unbuffered: what could not be written must not be tried again when the file is closed.
+        descriptor = os.open(results, os.O_RDWR | os.O_CREAT, 0o666)
+        file = open(descriptor, "r+b", buffering=0)  # noqa: SIM115
+    except OSError as error:
+        raise StudyError(f"{name}: cannot be written ({error.strerror or error})") from None
+    with file:
+        try:
+            hold(file, results, "batch or sweep")
+        except FileInUse as error:
+            raise StudyError(str(error)) from None
+        content = file.read()
+        held = [RESULTS] if content else sorted(fnmatch.filter(os.listdir(folder), others))
+        if held and not resume:
+            raise StudyError(
+                f"{shown_path(os.path.join(folder, held[0]))}: holds results already; resume with "
+                "--resume (resume=True), or give a new folder"
+            )
+        end = content.rfind(b"\n") + 1
+        rows = list(_rows(content[:end], name, read))
+        file.truncate(end)
+        yield StudyFolder(folder, rows, file, end)
+
+
+def _rows(content: bytes, name: str, read: Callable[[dict[str, Any]], Row]) -> Iterator[Row]:
+    for number, line in enumerate(content.splitlines(), start=1):
+        try:
+            values = json.loads(line)
+            if not isinstance(values, dict):
+                raise TypeError
+            yield read(values)
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise StudyError(
+                f"{name}:{number}: is not a result of this version of sdpbb; expected an unchanged "
+                "file"
+            ) from None
+
+
+def _guarded(path: str, action: Callable[[], object], then: str = _SAFE) -> None:
+    try:
+        action()
+    except OSError as error:
+        reason = error.strerror or error
+        raise StudyError(f"{shown_path(path)}: could not be written ({reason}){then}") from None

@@ -1,0 +1,173 @@
+"""Rows of a batch: a job each, and a batch goes on where it was left."""
+
+import csv
+import json
+import os
+import threading
+from dataclasses import replace
+
+import pytest
+
+from sdpbb.errors import ParameterError
+from sdpbb.questions.batch import BatchParameters, Job, run_batch
+from sdpbb.questions.batch.events import BatchEnded, BatchStarted, JobEnded, JobStarted
+from tests.studies import misbehaving
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are ended by signals")
+
+
+@pytest.fixture(autouse=True)
+def without_engine(monkeypatch):
+    monkeypatch.setattr("sdpbb.questions.study.prepare", misbehaving.prepare)
+    monkeypatch.setattr("sdpbb.questions.batch.batch.evaluate", misbehaving.evaluate)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run jobs that are named by what they do."""
+
+    def run(*actions, resume=False, observer=None, interrupt=None, grace=0.3, **asked):
+        jobs = [
+            Job.from_keys({"data": str(tmp_path / f"{action}.txt"), "name": action, **asked})
+            for action in actions
+        ]
+        parameters = BatchParameters(resume=resume, grace=grace)
+        events = []
+        result = run_batch(jobs, tmp_path / "out", parameters, observer or events.append, interrupt)
+        return result, events
+
+    return run
+
+
+def started(events):
+    return [event.name for event in events if isinstance(event, JobStarted)]
+
+
+def test_each_job_is_a_row(run, tmp_path):
+    actions = ("fine-1", "bad", "exits", "hang", "limited", "infeasible", "fine-2")
+    result, events = run(*actions, time_limit=0.5)
+    assert {row.name: row.status.value for row in result.rows} == {
+        "fine-1": "optimal",
+        "bad": "bad_input",
+        "exits": "crashed",
+        "hang": "timed_out",
+        "limited": "feasible",
+        "infeasible": "infeasible",
+        "fine-2": "optimal",
+    }
+    assert [row.name for row in result.rows] == list(actions)
+    rows = {row.name: row for row in result.rows}
+    assert {name for name, row in rows.items() if row.succeeded} == {
+        *("fine-1", "infeasible", "fine-2")
+    }
+    assert (rows["exits"].attempts, rows["fine-1"].attempts) == (2, 1)
+    assert rows["bad"].message == "it is bad"
+    out = tmp_path / "out"
+    lines = (out / "results.jsonl").read_text().splitlines()
+    assert {row["name"]: row for row in map(json.loads, lines)} == {
+        name: row.to_dict() for name, row in rows.items()
+    }
+    with open(out / "results.csv", newline="") as file:
+        assert [row["name"] for row in csv.DictReader(file)] == list(actions)
+    assert (out / "labels" / "fine-1.csv").read_text() == "id,cluster\n0,0\n1,1\n2,1\n"
+    assert sorted(os.listdir(out / "labels")) == ["fine-1.csv", "fine-2.csv", "limited.csv"]
+    assert (rows["fine-1"].labels, rows["infeasible"].labels) == ("labels/fine-1.csv", None)
+    assert "exits: crashed" in (out / "summary.txt").read_text()
+    assert events[0] == BatchStarted(7, 0, 1)
+    ended = [event for event in events if isinstance(event, JobEnded)]
+    assert [(event.n_done, event.n_jobs) for event in ended] == [(n, 7) for n in range(1, 8)]
+    assert events[-1] == BatchEnded(result)
+
+
+def test_resume_does_what_has_no_answer_again(run, tmp_path):
+    first, _ = run("fine", "bad", "exits", "limited", "infeasible", time_limit=5.0)
+    again, events = run("fine", "bad", "exits", "limited", "infeasible", resume=True, time_limit=5)
+    assert [row.status for row in again.rows] == [row.status for row in first.rows]
+    assert set(started(events)) == {"bad", "exits"}
+    assert events[0] == BatchStarted(5, 3, 1)
+    more, events = run("limited", resume=True, time_limit=6.0)
+    assert started(events) == ["limited"]
+    (row,) = more.rows
+    assert row.time_limit == 6.0
+
+
+def test_resume_does_what_has_changed_again(run, tmp_path):
+    assert run("fine", resume=True)[0].succeeded  # there is nothing to resume
+    (tmp_path / "fine.txt").write_text("2")
+    assert started(run("fine", resume=True)[1]) == ["fine"]
+    assert started(run("fine", resume=True, gap=1e-6)[1]) == ["fine"]
+    assert started(run("fine", resume=True, gap=1e-6)[1]) == []
+    assert started(run("fine", resume=True)[1]) == ["fine"]  # the last row of a name counts
+
+
+def test_nothing_to_do_writes_the_tables(run, tmp_path):
+    run("fine")
+    (tmp_path / "out" / "summary.txt").unlink()
+    result, events = run("fine", resume=True)
+    assert (result.succeeded, started(events)) == (True, [])
+    assert (tmp_path / "out" / "summary.txt").exists()
+    empty, _ = run(resume=True)
+    assert (empty.rows, empty.succeeded) == ((), True)
+
+
+def test_labels_of_before_do_not_outlive_their_row(run, tmp_path):
+    run("limited")
+    labels = tmp_path / "out" / "labels" / "limited.csv"
+    assert labels.exists()
+    bad = Job(str(tmp_path / "bad.txt"), "limited")
+    run_batch([bad], tmp_path / "out", BatchParameters(resume=True))
+    assert not labels.exists()
+
+
+def test_without_labels(tmp_path):
+    job = Job(str(tmp_path / "fine.txt"), "fine")
+    result = run_batch([job], tmp_path / "out", BatchParameters(labels=False))
+    assert result.rows[0].labels is None
+    assert not (tmp_path / "out" / "labels").exists()
+
+
+def test_interrupted_jobs_are_to_be_done_again(run, tmp_path):
+    interrupt, events = threading.Event(), []
+
+    def observe(event):
+        events.append(event)
+        if isinstance(event, JobStarted) and event.name == "waits":
+            threading.Timer(0.5, interrupt.set).start()
+
+    result, _ = run("fine", "waits", "fine-later", interrupt=interrupt, observer=observe, grace=60)
+    assert (result.interrupted, result.n_missing) == (True, 1)
+    assert [row.was_interrupted for row in result.rows] == [False, True]
+    assert [event.n_done for event in events if isinstance(event, JobEnded)] == [1, 1]
+    assert "not done" in (tmp_path / "out" / "summary.txt").read_text()
+    _, events = run("fine", "fine-later", resume=True)
+    assert started(events) == ["fine-later"]
+
+
+def test_names_are_different(tmp_path):
+    job = Job("a.txt", "a")
+    with pytest.raises(
+        ParameterError, match=r"^name = 'a': two jobs have this name; expected different"
+    ):
+        run_batch([job, replace(job, k=1)], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"workers": 0}, "workers = 0: expected an integer >= 1"),
+        ({"workers": True}, "workers = True: expected an integer >= 1"),
+        ({"grace": -1}, "grace = -1: expected seconds >= 0"),
+        ({"grace": float("nan")}, "grace = nan: expected seconds >= 0"),
+    ],
+)
+def test_parameters_outside_of_their_domain_are_refused(values, message):
+    with pytest.raises(ParameterError) as caught:
+        BatchParameters(**values)
+    assert str(caught.value) == message
+
+
+def test_a_manifest_is_taken_as_it_is(tmp_path):
+    (tmp_path / "fine.txt").touch()
+    (tmp_path / "m.toml").write_text('[[instance]]\ndata = "fine.txt"')
+    result = run_batch(tmp_path / "m.toml", tmp_path / "out")
+    assert [row.status.value for row in result.rows] == ["optimal"]
