@@ -11,6 +11,7 @@ import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -72,14 +73,15 @@ def is_allowed(constraint: ClusterConstraint, instance: Any, members: NDArray[np
 class BuiltInConstraint(ClusterConstraint):
     """Constraint of this package: limits on a quantity, forbidden pairs, or both.
 
-    It allows a cluster that is within the limits and holds none of the pairs.
+    It allows a cluster that is within the limits and holds none of the pairs. Subclasses are frozen
+    dataclasses of hashable values.
     """
 
     is_anti_monotone: ClassVar[bool] = True
     """Whether every part of an allowed cluster is allowed: False if the quantity has a least."""
 
     def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
-        quantity = self.quantity(instance.n_points, instance.k)
+        quantity = _known_quantity(self, instance.n_points, instance.k)
         if quantity is not None and not quantity.allows_set(members):
             return False
         return not len(self.forbidden_pairs(instance.points[members]))
@@ -99,6 +101,12 @@ class BuiltInConstraint(ClusterConstraint):
     def restricted(self, row: NDArray[np.intp]) -> ClusterConstraint | None:
         """Return the constraint itself, as it names no rows; None if it does not hold for parts."""
         return self if self.is_anti_monotone else None
+
+
+@lru_cache(maxsize=64)
+def _known_quantity(constraint: BuiltInConstraint, n: int, k: int) -> Quantity | None:
+    """Return the quantity of a constraint: searches ask for it again and again."""
+    return constraint.quantity(n, k)
 
 
 @stored
