@@ -158,7 +158,7 @@ class Contraction:
     def keeps(self, labels: NDArray[np.intp]) -> bool:
         """Return whether every cluster of labels (m,) of the blocks is allowed.
 
-        The number of clusters is looked at where there are limits on sizes only.
+        Limits on sizes, weights and least amounts also ask for exactly k clusters.
         """
         labels = np.asarray(labels)
         if not self.keeps_sizes(labels):
@@ -347,7 +347,7 @@ def _aggregate(
 def _pairs_apart(block_of: NDArray[np.intp], components: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return pairs (p, 2) of points that keep blocks of different components apart.
 
-    No clustering keeps them where points of a block are of different components.
+    No clustering satisfies them if points of a block are of different components.
     """
     first = np.unique(block_of, return_index=True)[1]
     across = np.flatnonzero(components != components[first[block_of]])

@@ -73,9 +73,9 @@ def find_feasible(
 def _packed(
     contraction: Contraction, colouring: NDArray[np.intp] | None, limits: ColouringLimits
 ) -> NDArray[np.intp] | Infeasibility | None:
-    """Return labels (m,) that keep cannot-links and sizes, or the Infeasibility, or None.
+    """Return labels (m,) that satisfy cannot-links and limits, or the Infeasibility, or None.
 
-    colouring : that keeps the cannot-links, None where none was found in time. If clusters have no
+    colouring : that satisfies the cannot-links; None: not found in time. If clusters have no
         minimum, and an integer programme would be large, it is returned as it is: a search can
         begin with a clustering of other sizes, and bounds know of the maximum
     """

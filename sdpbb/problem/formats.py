@@ -28,7 +28,7 @@ Constraints
     of clusters; `MINWEIGHT w` and `MAXWEIGHT w`, w > 0, likewise their weights, in the units of the
     weights of the points (1 each where these have none).
 
-    These are on single clusters, which column generation keeps; each may be given several times:
+    These are on single clusters, which column generation supports; each may be given several times:
     `OVERLAP l i j ...` (at most l of the points i, j,
     ...), `DIFFERENCE l i j ...` (at most l points besides these), and `SOFTCL l i j i j ...` (a
     cluster holds at most l of the pairs i j).

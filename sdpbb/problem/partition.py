@@ -87,7 +87,7 @@ class Partition:
         """Return the objective of the instance: what the engine minimises, proves and reports.
 
         It is the sum of squares, weighted where points have weights, plus the weights of the soft
-        pairs that are violated; labels need not keep any constraint.
+        pairs that are violated; labels need not satisfy any constraint.
         """
         cost = self.sum_of_squares(instance.points, instance.weights)
         return cost + self.penalty(instance) if instance.has_soft_constraints else cost
@@ -136,7 +136,7 @@ class Partition:
         return np.array(violated, np.intp)
 
     def is_feasible(self, instance: Instance) -> bool:
-        """Return whether the partition has exactly k clusters and keeps every constraint."""
+        """Return whether the partition has exactly k clusters and satisfies every constraint."""
         if len(self.labels) != instance.n_points or self.n_clusters != instance.k:
             return False
         if any(len(violated) for violated in self.violations(instance)):
