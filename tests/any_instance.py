@@ -19,6 +19,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from hypothesis import note
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -52,21 +53,41 @@ PARTS = (
 FAR = 12
 
 
+@st.composite
 def any_instance(
+    draw: st.DrawFn,
     *parts: str,
     always: Sequence[str] = (),
     n: tuple[int, int] = (2, 7),
     k: tuple[int, int] = (1, 7),
     d: tuple[int, int] = (1, 3),
-) -> st.SearchStrategy[Instance]:
+) -> Instance:
     """Instances with some of the parts; a third or so have no clustering.
 
     parts : of `PARTS`, those that may occur; none: all of them
     always : the parts that do occur
     n, k, d : least and largest number of points, of clusters and of coordinates
     """
-    randoms = st.randoms(use_true_random=False)
-    return randoms.map(lambda random: drawn_instance(random, *parts, always=always, n=n, k=k, d=d))
+    random = draw(st.randoms(use_true_random=False))
+    instance = drawn_instance(random, *parts, always=always, n=n, k=k, d=d)
+    note(written(instance))
+    return instance
+
+
+def written(instance: Instance) -> str:
+    """The call that makes the instance, for an example."""
+    soft = {
+        name: [(*pair, w) for pair, w in zip(of.pairs.tolist(), of.weights.tolist(), strict=True)]
+        for name in ("soft_must_link", "soft_cannot_link")
+        if len(of := getattr(instance, name))
+    }
+    arrays = ("must_link", "cannot_link", "weights")
+    stated = {name: getattr(instance, name) for name in arrays}
+    stated = {name: x.tolist() for name, x in stated.items() if x is not None and len(x)}
+    others = ("min_size", "max_size", "sizes", "min_weight", "max_weight", "cluster_constraints")
+    stated |= soft | {name: x for name in others if (x := getattr(instance, name))}
+    arguments = [f"{name}={value!r}" for name, value in stated.items()]
+    return f"Instance({', '.join([repr(instance.points.tolist()), str(instance.k), *arguments])})"
 
 
 def drawn_instance(

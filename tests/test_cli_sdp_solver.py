@@ -90,12 +90,6 @@ def test_its_proofs_can_be_certified(solver, files, monkeypatch):
     assert run(monkeypatch, *verified) == ExitCode.OPTIMAL
 
 
-def test_another_word_is_refused(files, monkeypatch, capsys):
-    arguments = (files / "points.txt", "--sdp-solver", "osqp")
-    assert run(monkeypatch, "solve", *arguments) == ExitCode.USAGE
-    assert "'osqp'" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("command", ["solve", "gap"])
 def test_a_missing_solver_is_told_in_one_line(command, files, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "clarabel", None)

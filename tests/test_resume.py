@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.app.cli import ExitCode, main
+from sdpbb.app.cli import ExitCode
 from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
@@ -24,7 +24,6 @@ from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import _with_changes, resume, solve
 from sdpbb.search.events import Progress, Resumed, Started
 from sdpbb.search.result import SolutionStatus, Termination
-from tests.enumeration import optimum, random_instance
 from tests.graphs import cycle, mycielski
 from tests.trees import (
     CHOICE,
@@ -147,24 +146,6 @@ def test_a_root_goes_on_where_its_last_slice_ended(path, monkeypatch):
     assert result.partition == whole.partition
 
 
-@pytest.mark.long
-def test_runs_left_after_every_node_agree_with_enumeration(path):
-    rng = np.random.default_rng(11)
-    n_resumed = 0
-    for _ in range(25):
-        instance = random_instance(rng, n_min=8)
-        if optimum(instance) is None:
-            continue
-        path.unlink(missing_ok=True)
-        result = solve(instance, replace(HASTY, gap=1e-9, node_limit=1), checkpoint=path)
-        while result.status is not SolutionStatus.OPTIMAL:
-            result = resume(path, node_limit=result.statistics.n_nodes + 1)
-            n_resumed += 1
-        assert result.objective == pytest.approx(optimum(instance), rel=1e-8, abs=1e-11)
-        assert result.lower_bound <= optimum(instance) + 1e-11
-    assert n_resumed > 10
-
-
 def test_workers_go_on_with_what_one_has_begun(path, monkeypatch):
     monkeypatch.setattr(CHOICE, go_over_at_once)
     solve(SMALL, replace(HASTY, node_limit=5), checkpoint=path)
@@ -271,20 +252,6 @@ def test_more_time_that_is_refused(path, options, message):
 # -- the command -----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command in this process: its exit status, standard output and standard error."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["sdpbb", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capsys.readouterr()
-        return int(exited.value.code or 0), out, err
-
-    return run
-
-
 @pytest.mark.long
 def test_the_command_goes_on(run, path, tmp_path):
     write_points(tmp_path / "points.txt", SMALL.points, SMALL.k)
@@ -300,19 +267,6 @@ def test_the_command_goes_on(run, path, tmp_path):
     assert written["objective"] == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
     assert written["parameters"]["node_limit"] == 10**6
     assert len((tmp_path / "labels.txt").read_text().split()) == 60
-
-
-def test_the_command_says_what_was_used_before_and_takes_more_time(run, path):
-    write_checkpoint(path, SavedRun(SMALL, replace(HASTY, time_limit=20.0), seconds=20.2))
-    status, out, err = run("resume", path)
-    assert (status, err) == (ExitCode.LIMIT, "")
-    assert f"\nNote            {USED}\n" in out
-    status, out, err = run("resume", path, "--more-time", 5, "--time-limit", 40)
-    expected = "--more-time 5.0: expected no time limit besides, which counts the whole run"
-    assert (status, out, err) == (ExitCode.USAGE, "", f"error: {expected}\n")
-    status, out, err = run("resume", path, "--more-time", 400)
-    assert (status, err) == (ExitCode.OPTIMAL, "")
-    assert "Note " not in out
 
 
 def test_options_of_resume_reach_the_engine(run, path, tmp_path, monkeypatch):
@@ -334,25 +288,6 @@ def test_options_of_resume_reach_the_engine(run, path, tmp_path, monkeypatch):
         (str(path), str(tmp_path / "new"), asked | {"more_time": None}),
         (str(path), None, {"more_time": None}),
     ]
-
-
-def make_missing(path):
-    return "there is no such file; expected an sdpbb checkpoint"
-
-
-def make_folder(path):
-    path.mkdir()
-    return "is a folder; expected an sdpbb checkpoint"
-
-
-def make_foreign(path):
-    path.write_text("3 1 2\n0\n1\n5\n")
-    return "is not an sdpbb checkpoint, or not all of it; expected a whole one"
-
-
-def make_empty(path):
-    path.touch()
-    return "the file is empty; expected an sdpbb checkpoint"
 
 
 def make_truncated(path):
@@ -381,10 +316,6 @@ def make_of_another_version(path):
 @pytest.mark.parametrize(
     "make",
     [
-        make_missing,
-        make_folder,
-        make_foreign,
-        make_empty,
         make_truncated,
         make_damaged,
         make_of_another_version,
@@ -398,15 +329,6 @@ def test_what_cannot_be_resumed_is_told_and_left_alone(run, path, tmp_path, make
     assert (status, out, err) == (ExitCode.BAD_INPUT, "", f"error: {path}: {message}\n")
     assert (tmp_path / "out.json").read_text() == "old"
     assert (path.read_bytes() if path.is_file() else None) == before
-
-
-def test_a_checkpoint_is_not_replaced_by_a_result(run, path):
-    write_checkpoint(path, SavedRun(SMALL, HASTY))
-    before = path.read_bytes()
-    status, _, err = run("resume", path, "--json", path)
-    assert status == ExitCode.USAGE
-    assert err == f"error: {path}: is an input already; expected another file\n"
-    assert path.read_bytes() == before
 
 
 def test_the_log_says_where_a_run_goes_on(capsys):

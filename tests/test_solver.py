@@ -6,8 +6,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from heuristics import MultiStart, MultiStartParameters
@@ -22,55 +20,9 @@ from sdpbb.run.solver import solve
 from sdpbb.search.events import Finished, Progress, Started
 from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.result import SolutionStatus, Termination
-from tests.enumeration import optimum, random_instance, sums_of_squares
-from tests.examples import examples
 
 # Nodes are given up at once, so that trees grow where the root would have closed.
 HASTY = SdpParameters(max_iterations=20)
-
-
-def assert_proven(instance: Instance, parameters: SolverParameters) -> None:
-    """The verdict and the optimum are those of full enumeration."""
-    truth = optimum(instance)
-    result = solve(instance, parameters)
-    if truth is None:
-        assert result.status is SolutionStatus.INFEASIBLE
-        return
-    assert result.status is SolutionStatus.OPTIMAL
-    assert result.partition.is_feasible(instance)
-    assert result.gap <= max(parameters.gap, 1e-12)
-    own = sums_of_squares(instance.points, result.partition.labels[None])[0]
-    rounding = 1e-12 * ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
-    rounding += 1e-30 * (instance.points**2).sum()
-    assert result.objective == pytest.approx(own, abs=rounding)
-    assert truth - rounding <= result.objective <= truth * (1 + 1e-8) + rounding
-    assert result.lower_bound <= truth + rounding
-
-
-@pytest.mark.long
-@given(st.integers(0, 10**9), st.sampled_from([0.0, 1e-9]))
-@examples(150)
-def test_enumeration_agrees(seed, gap):
-    instance = random_instance(np.random.default_rng(seed))
-    assert_proven(instance, SolverParameters(gap=gap))
-
-
-@given(st.integers(0, 10**9))
-@examples(60)
-def test_enumeration_agrees_when_nodes_are_given_up_early(seed):
-    instance = random_instance(np.random.default_rng(seed), n_min=6)
-    assert_proven(instance, SolverParameters(gap=1e-9, sdp=HASTY))
-
-
-@pytest.mark.slow
-def test_enumeration_agrees_on_many_instances():
-    rng = np.random.default_rng(2026)
-    for _ in range(2000):
-        instance = random_instance(rng)
-        parameters = SolverParameters(gap=float(rng.choice([0.0, 1e-9])))
-        if rng.random() < 0.3:
-            parameters = replace(parameters, sdp=HASTY)
-        assert_proven(instance, parameters)
 
 
 @pytest.mark.parametrize(
@@ -81,66 +33,6 @@ def test_iris_without_constraints(k, published):
     assert result.status is SolutionStatus.OPTIMAL
     assert result.objective == pytest.approx(published, abs=6e-6)
     assert result.gap <= 1e-8
-
-
-@given(st.integers(0, 10**6), st.sampled_from([1e-6, 1.0, 1e8]))
-@examples(25)
-def test_moving_turning_scaling_and_permuting_change_nothing_but_the_scale(seed, factor):
-    rng = np.random.default_rng(seed)
-    instance = random_instance(rng, n_min=5)
-    truth = optimum(instance)
-    n, d = instance.points.shape
-    rotation = np.linalg.qr(rng.normal(size=(d, d)))[0]
-    order = rng.permutation(n)
-    place = np.argsort(order)
-    moved = Instance(
-        ((instance.points + rng.normal(size=d)) @ rotation * factor)[order],
-        instance.k,
-        place[instance.must_link],
-        place[instance.cannot_link],
-    )
-    result = solve(moved, SolverParameters(gap=1e-9))
-    if truth is None:
-        assert result.status is SolutionStatus.INFEASIBLE
-    else:
-        scatter = ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
-        assert result.status is SolutionStatus.OPTIMAL
-        assert result.objective / factor**2 == pytest.approx(truth, rel=1e-8, abs=1e-10 * scatter)
-
-
-@pytest.mark.parametrize(
-    "points",
-    [
-        np.zeros((6, 2)),
-        np.ones((5, 1)) * 0.1,
-        np.repeat([[0.0, 1.0], [2.0, 1.0], [5.0, 5.0]], 3, axis=0),
-        np.arange(8.0)[:, None],
-        np.random.default_rng(0).normal(size=(7, 40)),
-        np.random.default_rng(1).normal(size=(8, 2)) * 1e-6,
-        np.random.default_rng(2).normal(size=(8, 2)) * 1e8,
-        np.random.default_rng(3).normal(size=(8, 2)) + 1e6,
-        np.array([[0.0], [1e-9], [1.0], [1.0 + 1e-9], [10.0]]),
-    ],
-    ids=["zero", "equal", "duplicates", "line", "d>n", "tiny", "huge", "far", "scales"],
-)
-def test_degenerate_points(points):
-    n = len(points)
-    for k in range(1, n + 1):
-        assert_proven(Instance(points, k), SolverParameters(gap=1e-9))
-    assert_proven(Instance(points, 3, [(0, 1)], [(1, 2), (2, 3)]), SolverParameters(gap=1e-9))
-
-
-@pytest.mark.parametrize("outlier", [1e6, 1e17])
-def test_an_outlier_makes_no_cost_rounding(outlier):
-    """It takes none of the others' digits, and may be alone in its cluster."""
-    points = np.array([[0.0], [1e-9], [1.0], [1.0 + 1e-9], [3.0], [outlier]])
-    for k in range(1, 6):
-        instance = Instance(points, k)
-        truth = optimum(instance)
-        result = solve(instance, SolverParameters(gap=1e-9, time_limit=10))
-        assert result.status is SolutionStatus.OPTIMAL
-        assert result.objective == pytest.approx(truth, rel=1e-9)
-        assert result.lower_bound <= truth * (1 + 1e-9)
 
 
 @pytest.fixture(scope="module")
@@ -267,17 +159,6 @@ def test_what_double_precision_cannot_tell_is_not_called_optimal(distance):
         assert result.termination is Termination.TIME_LIMIT
 
 
-@pytest.mark.parametrize("scale", [1e-99, 1e-60, 1e-25, 1e25, 1e60, 1e99])
-def test_extreme_units(scale):
-    rng = np.random.default_rng(7)
-    points = rng.normal(size=(9, 2))
-    for parameters in (SolverParameters(gap=1e-9), SolverParameters(gap=1e-9, sdp=HASTY)):
-        result = solve(Instance(points * scale, 3, cannot_link=[(0, 1), (1, 2)]), parameters)
-        assert result.status is SolutionStatus.OPTIMAL
-        truth = optimum(Instance(points, 3, cannot_link=[(0, 1), (1, 2)]))
-        assert result.objective / scale**2 == pytest.approx(truth, rel=1e-8)
-
-
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("gap", [1e-4, 0.0])
 def test_what_is_rounding_is_no_gap(seed, gap):
@@ -287,12 +168,6 @@ def test_what_is_rounding_is_no_gap(seed, gap):
         size=(6, 1)
     )
     assert solve(Instance(points, 2), SolverParameters(gap=gap)).status is SolutionStatus.OPTIMAL
-
-
-def test_differences_at_the_edge_of_precision():
-    for step in (3.8e-13, 1e-14, 3e-16):
-        points = [[0.0], [1.0], [2.0 + step]]
-        assert_proven(Instance(points, 2), SolverParameters(gap=0.0))
 
 
 def test_no_verdict_on_feasibility_within_the_time_limit(hard, monkeypatch):

@@ -16,47 +16,13 @@ from sdpbb.plots.pages.clusters import _within
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.coordinates import weight_exponent
 from sdpbb.runtime.archive.encoding import Decoder, Encoder
-from tests.constrained import KINDS, constrained_instance
 from tests.enumeration import (
     clusterings,
-    feasible_clusterings,
-    optimum,
-    random_instance,
     sums_of_squares,
     weighted,
 )
 
 BOUNDINGS = ("sdp", "colgen", "hybrid")
-
-
-def check_by_enumeration(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    instance = weighted(random_instance(rng, n_max=8), rng)
-    parameters = sdpbb.SolverParameters(bounding=BOUNDINGS[seed % 3], gap=1e-6)
-    result = sdpbb.solve(instance, parameters)
-    least = optimum(instance)
-    if least is None:
-        assert result.status == sdpbb.SolutionStatus.INFEASIBLE
-        return
-    assert result.status == sdpbb.SolutionStatus.OPTIMAL
-    assert result.partition.is_feasible(instance)
-    scale = float(instance.weights @ np.square(instance.points).sum(axis=1))
-    assert result.objective == pytest.approx(least, rel=2e-6, abs=1e-12 * scale)
-    assert result.lower_bound <= least * (1.0 + 1e-12) + 1e-12 * scale
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("first", range(0, 110, 10))
-def test_solves_as_enumeration_does(first):
-    for seed in range(first, first + 10):
-        check_by_enumeration(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 4000, 100))
-def test_solves_as_enumeration_does_at_length(first):
-    for seed in range(first, first + 100):
-        check_by_enumeration(seed)
 
 
 @pytest.mark.parametrize("unit", [1e-12, 1e-3, 1.0, 7.3, 1e12])
@@ -182,61 +148,6 @@ def test_weights_with_which_squares_overflow_are_refused():
 def test_no_weights_are_none():
     assert Instance([[0.0], [1.0]], 1).weights is None
     assert Instance([[0.0], [1.0]], 1, weights=[1, 2]).weights.dtype == np.float64
-
-
-def check_with_other_constraints(seed: int) -> None:
-    """Weights beside limits on sizes, prices of soft pairs, and constraints on clusters."""
-    rng = np.random.default_rng(seed)
-    instance, bounding = random_instance(rng, n_max=8, n_min=4), "hybrid"
-    match seed % 4:
-        case 0:
-            least, most = sorted(rng.integers(1, instance.n_points + 1, 2).tolist())
-            instance = replace(instance, min_size=min(least, 3), max_size=most)
-        case 1:
-            soft = [
-                [(*map(int, rng.permutation(instance.n_points)[:2]), rng.uniform(0.0, 2.0))]
-                for _ in range(2)
-            ]
-            unit = 10.0 ** rng.uniform(-1.0, 1.0)
-            weights = rng.uniform(0.1, 3.0, instance.n_points) * unit
-            instance = replace(
-                instance, soft_must_link=soft[0], soft_cannot_link=soft[1], weights=weights
-            )
-            bounding = ("hybrid", "sdp")[seed % 8 // 4]
-        case 2:
-            instance = constrained_instance(rng, [KINDS[seed // 4 % len(KINDS)]])
-            bounding = ("hybrid", "colgen")[seed % 8 // 4]
-        case _:
-            cut = np.sort(rng.permutation(np.arange(1, instance.n_points))[: instance.k - 1])
-            sizes = np.diff([0, *cut, instance.n_points]).tolist()
-            instance = replace(instance, sizes=sizes)
-    if instance.weights is None:
-        instance = weighted(instance, rng)
-    result = sdpbb.solve(instance, sdpbb.SolverParameters(bounding=bounding, gap=1e-6))
-    labels = feasible_clusterings(instance)
-    if not len(labels):
-        assert result.status == sdpbb.SolutionStatus.INFEASIBLE
-        return
-    least = min(Partition(row).cost(instance) for row in labels)
-    assert result.status == sdpbb.SolutionStatus.OPTIMAL
-    assert result.partition.is_feasible(instance)
-    scale = float(instance.weights @ np.square(instance.points).sum(axis=1))
-    assert result.objective == pytest.approx(least, rel=2e-6, abs=1e-12 * scale)
-    assert result.lower_bound <= least * (1.0 + 1e-12) + 1e-12 * scale
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("first", range(0, 60, 10))
-def test_weights_beside_other_constraints(first):
-    for seed in range(first, first + 10):
-        check_with_other_constraints(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 3000, 100))
-def test_weights_beside_other_constraints_at_length(first):
-    for seed in range(first, first + 100):
-        check_with_other_constraints(seed)
 
 
 def test_checkpoints_hold_weights(tmp_path):

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.bounds.sdp.cuts import pentagons
@@ -16,8 +14,6 @@ from sdpbb.checker.verify import verify
 from sdpbb.errors import ParameterError
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.search.events import CertificateWritten, Finished
-from tests.enumeration import optimum
-from tests.examples import examples
 
 # So little of the method that most instances branch.
 WEAK = SdpParameters(max_iterations=20)
@@ -29,66 +25,10 @@ def few_cuts(monkeypatch):
     monkeypatch.setattr("sdpbb.bounds.sdp.cuts.stars.PER_BLOCK", 0)
 
 
-def random_instance(seed: int, largest: int = 9) -> sdpbb.Instance:
-    """Points on several scales, with constraints of every density, contradictory ones included."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(3, largest + 1))
-    k = int(rng.integers(1, n + 1))
-    points = rng.normal(size=(n, int(rng.integers(1, 4)))) * 10.0 ** rng.integers(-3, 4)
-    if rng.random() < 0.3:
-        points = np.round(points)
-    i, j = np.triu_indices(n, 1)
-    density = rng.random() ** 2
-    drawn = rng.random(len(i))
-    labels = rng.integers(k, size=n)
-    alike = labels[i] == labels[j]
-    must = alike & (drawn < 0.3 * density)
-    cannot = ~alike & (drawn < density)
-    if rng.random() < 0.2:
-        cannot |= drawn > 0.9
-    pairs = np.column_stack([i, j])
-    return sdpbb.Instance(points, k, pairs[must], pairs[cannot & ~must])
-
-
 def verdict_of(path, instance):
     certificate = Certificate.read(path.read_bytes())
     pairs = instance.must_link, instance.cannot_link
     return verify(certificate, instance.points, instance.k, *pairs)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("bounding", ["sdp", "colgen", "hybrid"])
-@given(seed=st.integers(0, 10**6), weak=st.booleans())
-@examples(40)
-def test_a_run_leaves_a_proof_of_the_optimum(tmp_path_factory, bounding, seed, weak):
-    instance = random_instance(seed)
-    path = tmp_path_factory.mktemp("run") / "proof"
-    sdp = WEAK if weak else SdpParameters()
-    parameters = SolverParameters(bounding=bounding, sdp=sdp, gap=1e-6)
-    result = sdpbb.solve(instance, parameters, certificate=path)
-    verdict = verdict_of(path, instance)
-    assert verdict.status == result.status.value
-    truth = optimum(instance)
-    if truth is None:
-        assert verdict.status == "infeasible"
-    else:
-        assert verdict.status == "optimal"
-        assert verdict.lower_bound <= truth * (1 + 1e-12)
-        assert verdict.cost <= truth * (1 + 1e-6) + 1e-25 * verdict.cost
-
-
-@given(seed=st.integers(0, 10**6), limit=st.integers(1, 6))
-@examples(30)
-def test_a_run_that_stops_early_proves_what_it_says(tmp_path_factory, seed, limit):
-    instance = random_instance(seed)
-    path = tmp_path_factory.mktemp("run") / "proof"
-    parameters = SolverParameters(bounding="sdp", sdp=WEAK, gap=1e-9, node_limit=limit)
-    result = sdpbb.solve(instance, parameters, certificate=path)
-    verdict = verdict_of(path, instance)
-    assert verdict.status == result.status.value
-    if result.lower_bound is not None:
-        assert min(verdict.lower_bound, result.objective) == result.lower_bound
-        assert verdict.lower_bound <= optimum(instance) * (1 + 1e-12)
 
 
 def branching_instance() -> sdpbb.Instance:

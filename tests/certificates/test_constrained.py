@@ -1,8 +1,6 @@
 """Certificates of runs with constraints on clusters, against enumeration."""
 
-import math
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checker import command, container, digests
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.certificate import Certificate
@@ -23,8 +20,6 @@ from sdpbb.problem.checker_rules import CheckedConstraints, checker_rules
 from sdpbb.run.certificates.replay import propagated
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on
-from tests.certificates.test_certificates import WEAK
-from tests.checker.corrupted import assert_rejected_or_true
 from tests.constants import NO_ENUMERATION, constants
 from tests.constrained import (
     COMPILED,
@@ -57,48 +52,6 @@ def random_instance(seed: int) -> sdpbb.Instance:
 
 def certified(instance, path, **parameters):
     return sdpbb.solve(instance, SolverParameters(**parameters), certificate=path)
-
-
-@pytest.mark.parametrize("bounding", ["colgen", "hybrid"])
-@given(seed=st.integers(0, 10**6), weak=st.booleans())
-@examples(30)
-def test_a_run_leaves_a_proof_of_the_optimum(tmp_path_factory, bounding, seed, weak):
-    instance = random_instance(seed)
-    path = tmp_path_factory.mktemp("run") / "proof"
-    sdp = WEAK if weak else SdpParameters()
-    result = certified(instance, path, bounding=bounding, sdp=sdp, gap=1e-6)
-    verdict = sdpbb.verify_certificate(path, instance)
-    assert verdict.status == result.status.value
-    truth = optimum(instance)
-    if truth is None:
-        assert verdict.status == "infeasible"
-    else:
-        assert verdict.status == "optimal"
-        assert verdict.lower_bound <= truth * (1 + 1e-12) + 1e-28
-        assert verdict.cost <= truth * (1 + 1e-6) + 1e-12
-
-
-@given(seed=st.integers(0, 10**6), limit=st.integers(1, 4))
-@examples(20)
-def test_a_run_that_stops_early_proves_what_it_says(tmp_path_factory, seed, limit):
-    instance = random_instance(seed)
-    path = tmp_path_factory.mktemp("run") / "proof"
-    result = certified(instance, path, sdp=WEAK, gap=1e-9, node_limit=limit)
-    verdict = sdpbb.verify_certificate(path, instance)
-    assert verdict.status == result.status.value
-    truth = optimum(instance)
-    if verdict.lower_bound is not None:
-        assert verdict.lower_bound <= (math.inf if truth is None else truth * (1 + 1e-12) + 1e-28)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_what_is_changed_is_rejected_or_still_true(tmp_path, seed):
-    instance = random_instance(seed)
-    path = tmp_path / "proof"
-    certified(instance, path, bounding="colgen", gap=1e-9)
-    rng = np.random.default_rng(seed)
-    verify = partial(verdict_of, instance=instance)
-    assert_rejected_or_true(path.read_bytes(), instance, verify, rng, 150, 100)
 
 
 def verdict_of(data: bytes, instance: sdpbb.Instance):

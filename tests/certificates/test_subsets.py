@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.checker import container
@@ -25,8 +23,6 @@ from tests.constants import NO_PLACES, constants
 from tests.decomposition.test_bound import PARAMETERS as TINY
 from tests.decomposition.test_bound import random_any
 from tests.decomposition.test_run import CLOUDS, MANY, PARAMETERS, clouds, left_early
-from tests.enumeration import optimum
-from tests.examples import examples
 
 WHEEL = [*((i, (i + 1) % 5) for i in range(5)), *((5, i) for i in range(5))]
 
@@ -44,22 +40,6 @@ def random_certifiable(rng: np.random.Generator) -> Instance:
         instance = random_any(rng)
         if not foreign_constraints(instance.cluster_constraints):
             return instance
-
-
-@examples(60)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_what_subsets_prove_is_true(tmp_path_factory, seed):
-    path = tmp_path_factory.getbasetemp() / "any"
-    instance = random_certifiable(np.random.default_rng(seed))
-    result, truth = solve(instance, TINY, certificate=path), optimum(instance)
-    verdict = verify_certificate(path, instance)
-    assert verdict.status == result.status.value
-    if truth is None:
-        assert verdict.status == "infeasible"
-        return
-    assert verdict.cost == pytest.approx(truth, rel=2e-6, abs=1e-9)
-    assert verdict.lower_bound <= truth * (1 + 1e-12) + 1e-12
-    assert verdict.lower_bound >= result.lower_bound * (1 - 1e-12)
 
 
 def test_the_certificate_of_a_run_that_begins_with_subsets(certified):

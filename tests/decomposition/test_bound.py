@@ -114,19 +114,6 @@ def test_the_sum_over_subsets_is_at_most_the_optimum(seed):
 
 
 @given(SEEDS)
-def test_a_run_that_begins_with_subsets_finds_the_optimum(seed):
-    rng = np.random.default_rng(seed)
-    instance = random_any(rng)
-    result, truth = solve(instance, PARAMETERS), optimum(instance)
-    if truth is None:
-        assert result.status is SolutionStatus.INFEASIBLE
-    else:
-        assert result.status is SolutionStatus.OPTIMAL
-        assert result.objective == pytest.approx(truth, rel=2e-6, abs=1e-9)
-        assert result.lower_bound <= truth * (1 + 1e-9) + 1e-12
-
-
-@given(SEEDS)
 def test_the_total_is_the_best_sum_over_a_partition(seed):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, 20)

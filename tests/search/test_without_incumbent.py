@@ -7,21 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.problem import (
-    AllOf,
     ClusterConstraint,
     Infeasibility,
     InfeasibilityKind,
     Instance,
-    MaximumOverlap,
     MaximumSize,
-    MinimumDifference,
     SoftCannotLinks,
     contract,
 )
@@ -36,6 +32,7 @@ from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.result import SolutionStatus, Termination
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
+from tests.any_instance import any_instance
 from tests.enumeration import clusterings, optimum, sums_of_squares
 from tests.examples import examples
 from tests.trees import CHOICE, go_over_at_once
@@ -126,34 +123,9 @@ class EvenSpread(ClusterConstraint):
         return bool((np.diff(members) > 1).all())
 
 
-@st.composite
-def instances(draw):
-    n = draw(st.integers(3, 6))
-    k = draw(st.integers(1, n))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    points = rng.normal(size=(n, 2))
-    rows = st.lists(st.integers(0, n - 1), min_size=1)
-    pair = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda p: p[0] != p[1])
-    kinds = st.one_of(
-        st.builds(MaximumSize, st.integers(1, n - 1)),
-        st.builds(MaximumOverlap, rows, st.integers(1, 2)),
-        st.builds(MinimumDifference, rows, st.integers(1, 2)),
-        st.builds(SoftCannotLinks, st.lists(pair, min_size=1, max_size=8), st.integers(0, 2)),
-        st.builds(EvenSpread),
-    )
-    constraints = st.lists(kinds, min_size=1, max_size=2)
-    return Instance(
-        points,
-        k,
-        draw(st.lists(pair, max_size=1)),
-        draw(st.lists(pair, max_size=2)),
-        cluster_constraints=draw(constraints | constraints.map(lambda parts: [AllOf(parts)])),
-    )
-
-
 @pytest.mark.parametrize("bounding", [Blind(), Seeing(0.9), Seeing(0.7, gives=False)])
 @examples(30)
-@given(instance=instances())
+@given(instance=any_instance("pairs", "constraints", "own constraints", n=(3, 6)))
 def test_the_answer_is_that_of_enumeration(bounding, instance):
     with pytest.MonkeyPatch.context() as patch:
         use(patch, bounding)

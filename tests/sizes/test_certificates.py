@@ -11,32 +11,6 @@ from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import SizeLimits
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance
-from sdpbb.search.result import SolutionStatus
-from tests.enumeration import optimum
-from tests.sizes.instances import sized_instance
-
-
-def check(seed: int, bounding: str, path: str) -> None:
-    instance = sized_instance(seed, 8)
-    parameters = sdpbb.SolverParameters(bounding=bounding, gap=1e-5)
-    result = sdpbb.solve(instance, parameters, certificate=path)
-    verdict = sdpbb.verify_certificate(path, instance)
-    best = optimum(instance)
-    if best is None:
-        assert result.status is SolutionStatus.INFEASIBLE
-        assert verdict.status == "infeasible"
-        return
-    assert verdict.status == "optimal"
-    assert verdict.lower_bound <= best * (1.0 + 1e-9)
-    assert verdict.cost == pytest.approx(best, rel=2e-5, abs=1e-12)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("bounding", ["sdp", "hybrid", "colgen"])
-@pytest.mark.parametrize("first", range(0, 40, 20))
-def test_certificates_prove_optima(first, bounding, tmp_path):
-    for seed in range(first, first + 20):
-        check(seed, bounding, str(tmp_path / f"{seed}.cert"))
 
 
 @pytest.mark.parametrize(
@@ -53,16 +27,6 @@ def test_certificates_are_about_the_sizes_they_were_made_for(others, tmp_path):
     assert result.statistics.n_nodes == 1
     with pytest.raises(CertificateError, match="constraints on clusters"):
         sdpbb.verify_certificate(path, Instance(points, 3, **others))
-
-
-@pytest.mark.parametrize("limit", [{"max_size": 3}, {"max_size": 5}, {"min_size": 1}])
-def test_certificates_hold_where_limits_say_nothing(limit, tmp_path):
-    """Five points in three clusters have three in one at the most, and the checker counts five."""
-    instance = Instance([[0.1], [0.3], [-1.0], [1.5], [1.5]], 3, **limit)
-    assert instance.size_limits is None
-    path = str(tmp_path / "equal.cert")
-    assert sdpbb.solve(instance, certificate=path).status is SolutionStatus.OPTIMAL
-    assert sdpbb.verify_certificate(path, instance).status == "optimal"
 
 
 @pytest.mark.parametrize("seed", range(60))

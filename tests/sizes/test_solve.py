@@ -1,40 +1,10 @@
 """Optima of instances with limits on sizes, against enumeration."""
 
 import numpy as np
-import pytest
 
 import sdpbb
 from sdpbb.problem import Instance, Partition
 from sdpbb.search.result import SolutionStatus
-from tests.enumeration import optimum
-from tests.sizes.instances import sized_instance
-
-
-def check(instance: Instance, bounding: str) -> None:
-    best = optimum(instance)
-    result = sdpbb.solve(instance, sdpbb.SolverParameters(bounding=bounding, gap=1e-6))
-    if best is None:
-        assert result.status is SolutionStatus.INFEASIBLE
-        return
-    assert result.status is SolutionStatus.OPTIMAL
-    assert result.partition.is_feasible(instance)
-    assert result.objective == pytest.approx(best, rel=2e-6, abs=1e-12)
-    assert result.lower_bound <= best * (1.0 + 1e-9) + 1e-12
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("bounding", ["sdp", "hybrid", "colgen"])
-@pytest.mark.parametrize("first", range(0, 100, 25))
-def test_optima_are_those_of_enumeration(first, bounding):
-    for seed in range(first, first + 25):
-        check(sized_instance(seed), bounding)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(1_000, 6_000, 100))
-def test_many_optima_are_those_of_enumeration(first):
-    for seed in range(first, first + 100):
-        check(sized_instance(seed, 10), ("sdp", "hybrid", "colgen")[seed % 3])
 
 
 def test_infeasible_limits_are_named():

@@ -32,43 +32,6 @@ SOFT = Instance(
 )
 
 
-def check(instance: Instance, bounding: str, path: str) -> None:
-    parameters = sdpbb.SolverParameters(bounding=bounding, gap=1e-6, workers=1)
-    sdpbb.solve(instance, parameters, certificate=path)
-    verdict = sdpbb.verify_certificate(path, instance)
-    best = least_cost(instance)
-    if best is None:
-        assert verdict.status == "infeasible"
-        return
-    assert verdict.status == "optimal"
-    assert verdict.lower_bound <= best * (1.0 + 1e-12)
-    assert best * (1.0 - 1e-12) <= verdict.cost <= best * (1.0 + 2e-6)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("bounding", ["sdp", "hybrid", "colgen"])
-@pytest.mark.parametrize("batch", range(6))
-def test_certificates_prove_optima(bounding, batch, tmp_path):
-    for number in range(10):
-        rng = np.random.default_rng([182, batch, number])
-        check(random_soft_instance(rng, n_max=8), bounding, str(tmp_path / f"{number}.cert"))
-
-
-def test_certificates_beside_limits_on_sizes(tmp_path):
-    for number in range(10):
-        rng = np.random.default_rng([183, number])
-        instance = random_soft_instance(rng, n_max=7)
-        n, k = instance.n_points, instance.k
-        limits = (
-            {"max_size": int(rng.integers(1, n + 1))},
-            {"min_size": int(rng.integers(1, n // k + 1))},
-            {"sizes": (rng.multinomial(n - k, np.ones(k) / k) + 1).tolist()},
-        )[number % 3]
-        for bounding in ("hybrid", "colgen"):
-            path = str(tmp_path / f"{number}-{bounding}.cert")
-            check(replace(instance, **limits), bounding, path)
-
-
 def random_terms(rng: np.random.Generator, m: int) -> np.ndarray:
     rows = rng.integers(m, size=(int(rng.integers(1, 30)), 3))
     rows = rows[rows[:, 0] != rows[:, 1]]

@@ -89,18 +89,6 @@ def test_the_kernel_strengthens_the_bound():
     assert max(gains) > 0.1
 
 
-@pytest.mark.long
-@given(st.integers(0, 10**6))
-def test_the_method_ends_near_its_own_bound_and_never_above_the_optimum(seed):
-    problem = small_problem(seed)
-    run = SdpBounding().start(problem.contraction, None)
-    before = -np.inf
-    for _ in range(10):
-        bound = run.advance(np.inf).bound.value
-        assert before <= bound <= problem.optimum
-        before = bound
-
-
 @given(st.integers(0, 10**6))
 def test_a_childs_bound_is_at_least_its_parents(seed):
     rng = np.random.default_rng(seed)

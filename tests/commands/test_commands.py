@@ -1,0 +1,235 @@
+"""What transcripts cannot say of commands: wrong files of all kinds, processes, round trips."""
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sdpbb.app.cli import EXIT_CODES, ExitCode
+from sdpbb.app.cli.app import COMMANDS
+from sdpbb.constraint_sets.drawing import Drawing
+from sdpbb.problem import Instance
+from sdpbb.problem.colouring.exact import Colourability
+from sdpbb.problem.formats import CONSTRAINT_FORMATS, read_constraints, write_points
+from sdpbb.run.explanation import check
+from sdpbb.run.explanation.explain import Diagnosis
+from tests.checker.building import built
+from tests.checker.corrupted import resealed
+from tests.commands.test_transcripts import FILES
+from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_LABELS, BAD_POINTS
+
+ROOT = Path(__file__).parents[2]
+LABELS = np.repeat([0, 1, 2], 10)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """The current one, with the files of the transcripts."""
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["", *sorted({*COMMANDS} - {"plot"})])
+def test_the_help_says_every_exit_status(run, name):
+    module = import_module(f"sdpbb.app.cli.{name or 'app'}")
+    exits = EXIT_CODES if name in ("solve", "resume") else module.EXITS
+    status, out, _ = run(*name.split(), "--help")
+    assert status == 0
+    assert name or set(exits) == set(ExitCode)
+    for code, meaning in exits.items():
+        assert re.search(rf"^ +{code.value}  {re.escape(meaning)}$", out, re.MULTILINE)
+
+
+SOLVE, CHECK, KMEANS, PCCC = "solve", "check", "heuristic kmeans", "heuristic pccc"
+WRONG = [
+    *((f"{one} FILE -k 1", bad) for one in (SOLVE, CHECK, KMEANS) for bad in BAD_POINTS),
+    *(
+        (f"{one} points.txt --constraints FILE", bad)
+        for one in (SOLVE, CHECK, PCCC)
+        for bad in BAD_CONSTRAINTS
+    ),
+    *(("gap points.txt FILE", bad) for bad in BAD_LABELS),
+    *((f"{KMEANS} points.txt --truth FILE", bad) for bad in BAD_LABELS),
+]
+
+
+@pytest.mark.parametrize(("line", "bad"), WRONG, ids=lambda x: getattr(x, "name", x))
+def test_a_wrong_file_is_one_line_and_costs_no_output(run, folder, line, bad):
+    """Outputs of an earlier run stay."""
+    (folder / "old.json").write_text("old json")
+    path = bad.make(folder)
+    words = [path if word == "FILE" else word for word in line.split()]
+    expected = (ExitCode.BAD_INPUT, "", f"error: {bad.message(path)}\n")
+    assert run(*words, "--json", "old.json") == expected
+    assert (folder / "old.json").read_text() == "old json"
+
+
+def test_what_was_not_found_out_has_its_own_status(run, folder, monkeypatch):
+    monkeypatch.setattr(check, "diagnose", lambda *arguments: Diagnosis(Colourability.UNKNOWN))
+    code, out, _ = run("check", "points.txt")
+    assert code == ExitCode.LIMIT_WITHOUT_CLUSTERING
+    assert "unknown: found neither a clustering that satisfies them nor a proof of conflict" in out
+    assert "time" not in out
+
+
+def test_a_page_on_labels(run, folder):
+    pytest.importorskip("matplotlib")
+    words = ["gap", "points.txt", "worse.txt", "--constraints", "pairs.txt"]
+    assert run(*words, "--report", "page.html")[0] == 0
+    page = Path("page.html").read_text()
+    assert "Not comparable" in page
+    assert "pairs.txt:3" in page
+    assert "How to do it again" in page
+
+
+def test_a_table_of_queries_says_what_the_json_says(run, folder):
+    assert run("suggest", "points.txt", "--json", "out.json", "--csv", "out.csv")[0] == 0
+    queries = json.loads(Path("out.json").read_text())["queries"]
+    with open("out.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["reason"] for row in rows] == [query["reason"] for query in queries] != []
+
+
+@pytest.mark.parametrize("constraints_format", CONSTRAINT_FORMATS)
+def test_constraints_that_are_drawn_are_read_back(run, folder, constraints_format):
+    Path("labels.txt").write_text("".join(f"{label}\n" for label in LABELS))
+    words = ["--must-links", 5, "--cannot-links", 7, "--format", constraints_format]
+    assert run("generate", "labels.txt", *words, "--out", "drawn")[0] == 0
+    expected = Drawing(must_links=5, cannot_links=7).of(LABELS)
+    for told in (None, constraints_format):
+        read = read_constraints("drawn", 30, told)
+        assert np.array_equal(read.must_link, expected.must_link)
+        assert np.array_equal(read.cannot_link, expected.cannot_link)
+
+
+@pytest.mark.parametrize("constraints_format", ["pc-sos-sdp", "pccc"])
+@pytest.mark.parametrize("options", [{}, {"confidence": 0.6}, {"noise": 0.4}])
+def test_soft_constraints_that_are_drawn_are_read_back(run, folder, constraints_format, options):
+    Path("labels.txt").write_text("".join(f"{label}\n" for label in LABELS))
+    words = [text for name, value in options.items() for text in (f"--{name}", value)]
+    words += ["--format", constraints_format]
+    assert run("generate", "labels.txt", "--pairs", 9, "--soft", *words, "--out", "drawn")[0] == 0
+    read, expected = (
+        read_constraints("drawn", 30),
+        Drawing(pairs=9, soft=True, **options).of(LABELS),
+    )
+    for kind in ("soft_must_link", "soft_cannot_link"):
+        assert np.array_equal(getattr(read, kind).pairs, getattr(expected, kind).pairs)
+        assert np.array_equal(getattr(read, kind).weights, getattr(expected, kind).weights)
+
+
+def test_parquet_without_pyarrow_has_an_exit_status(run, folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    Path("data.parquet").write_bytes(b"PAR1")
+    status, _, err = run("generate", "data.parquet", "--column", "c", "--pairs", 3, "--out", "c")
+    assert status == ExitCode.USAGE
+    assert "pip install 'pyarrow>=14'" in err
+
+
+# A proof of six points with fixed pairs, and what is wrong with it.
+POINTS = np.array([[0.0, 0.1], [0.0, 1.0], [4.0, 0.0], [4.0, 1.5], [9.0, 9.0], [9.0, 7.0]])
+INSTANCE = Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(2, 3)])
+
+
+@pytest.fixture
+def proof(folder) -> list[str]:
+    """The words of a command that verifies it."""
+    Path("proof").write_bytes(built(INSTANCE, fixing=True).data)
+    write_points("six.txt", POINTS, 3)
+    Path("six").write_text("ML 0 1\nCL 2 3\n")
+    return ["verify", "proof", "--data", "six.txt", "--constraints", "six"]
+
+
+def test_a_rejection_is_one_line(run, proof):
+    def raise_bound(document):
+        document["nodes"][0]["steps"][0]["bound"] += 0.1
+
+    assert run(*proof)[0] == ExitCode.OPTIMAL
+    Path("proof").write_bytes(resealed(Path("proof").read_bytes(), raise_bound))
+    code, out, err = run(*proof, "--json", "out.json")
+    assert (code, out, err.count("\n")) == (ExitCode.REJECTED, "", 1)
+    assert err.startswith("proof: rejected: node 0, step 0: states a bound of ")
+    values = json.loads(Path("out.json").read_text())
+    assert values["verified"] is False
+    assert values["reason"].startswith("node 0, step 0: states a bound of ")
+
+
+def test_two_points_show_that_labels_are_another_clustering(run, proof):
+    proven = built(INSTANCE).arrays[-1]
+    names = np.array(["seven", "b", "x"])
+    for changed in range(6):
+        other = proven.copy()
+        other[changed] = (other[changed] + 1) % 3
+        Path("labels").write_text("\n".join(names[other]) + "\n")
+        code, _, err = run(*proof, "--labels", "labels")
+        i, j = map(int, re.search(r"has points (\d) and (\d) \(from 0\)", err).groups())
+        assert code == ExitCode.REJECTED
+        assert (proven[i] == proven[j]) != (other[i] == other[j])
+
+
+def test_neither_the_solver_nor_a_compiler_is_loaded_to_verify(proof):
+    program = (
+        "import sys\n"
+        "from sdpbb.app.cli import main\n"
+        f"sys.argv = ['sdpbb', *{proof!r}]\n"
+        "try:\n    main()\n"
+        "except SystemExit as exited:\n    assert not exited.code, exited.code\n"
+        "print(*sorted(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "sdpbb.checker.verify" in loaded
+    assert not loaded & {"numba", "sdpbb.run.solver", "sdpbb.bounds", "highspy", "scipy"}
+
+
+def test_a_reader_that_leaves_costs_one_line(folder):
+    Path("labels.txt").write_text("".join(f"{label}\n" for label in LABELS))
+    command = [sys.executable, "-m", "sdpbb", "generate", "labels.txt", "--pairs", "300"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as closed:
+        process = subprocess.run(
+            [*command, "--out", "-"], stdout=closed, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert process.returncode == ExitCode.BAD_INPUT
+    assert process.stderr == "error: standard output: could not be written (Broken pipe)\n"
+
+
+def test_ctrl_c_writes_what_is_known_of_labels(folder):
+    write_points("many.txt", np.random.default_rng(0).normal(size=(250, 8)))
+    Path("labels.txt").write_text("".join(f"{i % 20}\n" for i in range(250)))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sdpbb", "gap", "many.txt", "labels.txt", "--json", "out.json"],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        line = process.stdout.readline()
+        while line and not line.startswith(" "):  # the heading of the table: the run has begun
+            line = process.stdout.readline()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert err == "\ninterrupted: finishing; press Ctrl-C again to exit immediately\n"
+    assert "The run was stopped by an interrupt." in out
+    values = json.loads(Path("out.json").read_text())
+    assert values["best"]["termination"] == "interrupted"
+    assert 0 < values["gap"] <= 1

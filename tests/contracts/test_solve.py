@@ -1,0 +1,160 @@
+"""Contract of `solve`: the answer is that of enumeration, however the run goes."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.checker.certificate import Certificate
+from sdpbb.run.verification import verdict_on
+from tests.any_instance import ForbiddenSets, any_instance
+from tests.checker.corrupted import assert_rejected_or_true
+from tests.contracts.runs import Way, assert_proven, assert_true, ways
+from tests.enumeration import Truth
+from tests.examples import examples
+
+LINE = np.arange(9.0)[:, None]
+FANO = [(0, 1, 2), (0, 3, 4), (0, 5, 6), (1, 3, 5), (1, 4, 6), (2, 3, 6), (2, 4, 5)]
+SEVEN = np.random.default_rng(0).normal(size=(7, 2))
+# Three clusters of eight points have seven pairs at least; each may hold two of them.
+PIGEONS = [(i, j) for i in range(8) for j in range(i)]
+
+
+def instance(points, k, **more):
+    return sdpbb.Instance(np.asarray(points, float), k, as_points=True, **more)
+
+
+NINE = np.random.default_rng(1).normal(size=(9, 2))
+GROUPS = np.repeat([[0.0, 1.0], [5.0, 2.0], [7.0, -3.0]], 3, axis=0)
+CLIQUE = list(combinations(range(4), 2))
+LINES = [frozenset(line) for line in FANO]
+# What has been wrong once, or nearly.
+EXAMPLES = {
+    "all points equal": instance(np.ones((6, 2)), 3, max_size=2),
+    "all points zero": instance(np.zeros((6, 2)), 2),
+    "a clustering that costs nothing": instance(GROUPS, 3, max_size=3),
+    "as many clusters as points": instance(LINE, 9),
+    "one cluster": instance(LINE, 1, max_size=9),
+    "pairs that leave a choice": instance(
+        LINE, 3, must_link=[(0, 1)], cannot_link=[(1, 2), (2, 3)]
+    ),
+    "an outlier": instance([[0.0], [1e-9], [1.0], [1.0 + 1e-9], [3.0], [1e6]], 5),
+    "an outlier at the end of precision": instance([[0.0], [1e-9], [1.0], [3.0], [1e17]], 3),
+    "differences at the end of precision": instance([[0.0], [1.0], [2.0 + 1e-14]], 2),
+    "no difference": instance([[0.0], [1.0], [2.0 + 3e-16]], 2),
+    "far from the origin": instance(NINE + 1e6, 3),
+    "more coordinates than points": instance(np.random.default_rng(0).normal(size=(7, 40)), 3),
+    "the smallest unit": instance(NINE * 1e-99, 3, cannot_link=[(0, 1), (1, 2)]),
+    "the largest unit": instance(NINE * 1e99, 3, cannot_link=[(0, 1), (1, 2)]),
+    "a clique": instance(LINE, 3, cannot_link=CLIQUE),
+    "a contradiction": instance(LINE, 3, must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)]),
+    "a diameter": instance(LINE, 3, cluster_constraints=[sdpbb.MaximumDiameter(1.0)]),
+    "too small clusters": instance(LINE, 2, max_size=4),
+    "too little overlap": instance(
+        LINE, 2, cluster_constraints=[sdpbb.MaximumOverlap(range(5), 2)]
+    ),
+    "too little difference": instance(
+        LINE, 2, cluster_constraints=[sdpbb.MinimumDifference([0], 3)]
+    ),
+    "a block that is not allowed": instance(
+        LINE, 4, must_link=[(0, 1)], cluster_constraints=[sdpbb.SoftCannotLinks([(0, 1)], 0)]
+    ),
+    "the Fano plane": instance(SEVEN, 2, cluster_constraints=[ForbiddenSets(tuple(LINES))]),
+    "a line less": instance(SEVEN, 2, cluster_constraints=[ForbiddenSets(tuple(LINES[1:]))]),
+    "pigeons": instance(NINE[:8], 3, cluster_constraints=[sdpbb.SoftCannotLinks(PIGEONS, 2)]),
+    "soft pairs of equal points": instance(
+        np.zeros((4, 1)), 2, soft_cannot_link=[(0, 1, 1.0), (2, 3, 2.0)]
+    ),
+    "a light soft pair": instance([[0.0], [0.1], [10.0], [10.1]], 2, soft_must_link=[(0, 2, 1.0)]),
+    "a heavy soft pair": instance([[0.0], [0.1], [10.0], [10.1]], 2, soft_must_link=[(0, 2, 1e4)]),
+    "a limit that says nothing": instance([[0.1], [0.3], [-1.0], [1.5], [1.5]], 3, max_size=5),
+    "weights of many scales": instance(NINE, 3, weights=10.0 ** np.arange(-4.0, 5.0)),
+}
+WAYS = [
+    Way(),
+    Way("sdp", 1e-9),
+    Way("sdp", hasty=True),
+    Way("colgen", 1e-9),
+    Way(steps="branching", hasty=True),
+    Way("decomposition"),
+    Way(certified=True),
+    Way("colgen", certified=True),
+]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples(tmp_path, name):
+    for way in WAYS:
+        if way.refusal(EXAMPLES[name]) is None:
+            check_answer(EXAMPLES[name], way, tmp_path)
+
+
+@given(any_instance(), ways())
+@examples(150)
+def test_the_answer_is_the_one_of_enumeration(tmp_path_factory, instance, way):
+    folder = tmp_path_factory.mktemp("run")
+    if (refusal := way.refusal(instance)) is None:
+        check_answer(instance, way, folder)
+    else:
+        with pytest.raises(sdpbb.ParameterError, match=refusal):
+            way.solve(instance, folder)
+
+
+def check_answer(instance, way, folder):
+    """The optimum, or that there is none, with a proof if one was requested."""
+    truth = Truth(instance)
+    assert_proven(way.solve(instance, folder), truth, way.gap)
+    if way.certified:
+        verdict = sdpbb.verify_certificate(folder / "proof", instance)
+        assert verdict.status == ("optimal" if truth.is_feasible else "infeasible")
+        if truth.is_feasible:
+            assert verdict.lower_bound <= truth.optimum * (1.0 + 1e-12)
+            assert verdict.cost <= truth.optimum * (1.0 + way.gap) * (1.0 + 1e-9)
+
+
+@given(any_instance(n=(4, 8)), ways(pauses=False, hasty=True), st.integers(1, 4))
+@examples(40)
+def test_a_node_limit_leaves_what_is_true(tmp_path_factory, instance, way, limit):
+    assume(way.refusal(instance) is None)
+    folder = tmp_path_factory.mktemp("run")
+    result, truth = way.solve(instance, folder, node_limit=limit), Truth(instance)
+    assert_true(result, truth)
+    if way.certified:
+        verdict = sdpbb.verify_certificate(folder / "proof", instance)
+        assert verdict.status == result.status.value
+        if result.objective is not None:
+            assert min(verdict.lower_bound, result.objective) == result.lower_bound
+
+
+@given(any_instance(n=(4, 8)), ways(pauses=True))
+@examples(40)
+def test_a_run_that_is_paused_ends_as_the_whole_run(tmp_path_factory, instance, way):
+    assume(way.refusal(instance) is None)
+    folders = [tmp_path_factory.mktemp("run") for _ in range(2)]
+    whole = way._replace(pauses=False).solve(instance, folders[0])
+    paused = way.solve(instance, folders[1])
+    assert (paused.status, paused.partition) == (whole.status, whole.partition)
+    assert (paused.objective, paused.lower_bound) == (whole.objective, whole.lower_bound)
+    assert paused.statistics.n_nodes == whole.statistics.n_nodes
+    if way.certified:
+        proofs = [(folder / "proof").read_bytes() for folder in folders]
+        assert proofs[0] == proofs[1]
+
+
+@given(any_instance(n=(3, 7)), ways(certified=True, pauses=False), st.integers(0, 2**32 - 1))
+@examples(25)
+def test_a_certificate_that_is_changed_is_rejected_or_still_true(
+    tmp_path_factory, instance, way, seed
+):
+    assume(way.refusal(instance) is None)
+    folder = tmp_path_factory.mktemp("run")
+    way.solve(instance, folder)
+
+    def verify(data):
+        return verdict_on(Certificate.read(data), instance)
+
+    data, rng = (folder / "proof").read_bytes(), np.random.default_rng(seed)
+    assert_rejected_or_true(data, instance, verify, rng, n=45, least=25)
