@@ -1,0 +1,103 @@
+"""Contract of cuts: what is separated is violated, and valid; what is perturbed is not valid.
+
+A homogeneous inequality <B, Z> >= rhs over few blocks is valid if, and only if, for all partitions
+of its blocks into at most k parts without a cannot-link,
+
+    sum over the parts A of min over the weights s of clusters that hold A of 1_A' B 1_A / s >= rhs.
+"""
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from sdpbb.bounds.sdp.cuts import separate
+from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms
+from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.problem import Contraction, contract
+from tests.any_instance import any_instance
+from tests.enumeration import Truth, clustering_matrix, clusterings
+from tests.examples import examples
+
+HARD = ("equal points", "far groups", "units", "pairs", "weights", "sizes", "weight limits")
+
+
+def affinity_matrices(rng, labels, weights):
+    """Matrices to separate: random ones, and averages of clusterings with something added."""
+    m = len(weights)
+    noise = rng.random((m, m)) * (rng.random((m, m)) < 0.8)
+    noise = (noise + noise.T) / weights.sum()
+    yield noise + np.diag(rng.random(m) + 0.5) / weights.sum()
+    chosen = labels[rng.integers(len(labels), size=3)]
+    yield sum(clustering_matrix(row, weights) for row in chosen) / 3.0 + 0.1 * noise
+    # Half of each way to pair a block with a neighbour in a circle, which pentagons cut off.
+    around = np.roll(np.eye(m), 1, axis=1)
+    yield np.eye(m) / weights + 0.5 * (around + around.T) / weights.mean()
+
+
+def separated(relaxation, labels, seed):
+    """Cuts of all families but soft pairs, whose terms have a price; and the matrix of each."""
+    roots = np.sqrt(relaxation.weights)
+    for Z in affinity_matrices(np.random.default_rng(seed), labels, relaxation.weights):
+        Y = roots[:, None] * np.where(relaxation.forbidden, 0.0, Z) * roots
+        cuts = separate(relaxation, Y, lambda family: not isinstance(family, SoftPairTerms))
+        yield relaxation.to_affinity(Y), cuts
+
+
+@given(any_instance(*HARD, n=(4, 8), k=(2, 4)), st.integers(0, 2**32 - 1))
+@examples(80)
+def test_a_separated_cut_is_violated_and_valid(instance, seed):
+    contraction, truth = contract(instance), Truth(instance)
+    assume(isinstance(contraction, Contraction) and contraction.n_blocks > 2)
+    assume(truth.is_feasible and contraction.means.any())
+    relaxation = Relaxation.of(contraction)
+    labels = truth.labels[:, contraction.representatives]
+    for Z, cuts in separated(relaxation, labels, seed):
+        assert (cuts.values(Z) < cuts.rhs).all()
+        assert len(np.unique(cuts.keys)) == len(cuts)
+        for row in labels:
+            values = cuts.values(clustering_matrix(row, relaxation.weights))
+            assert (values >= cuts.rhs - 1e-12).all()
+
+
+def least_value(B, weights, heaviest, adjacency, k):
+    """The left-hand side of the complete test, at the partition where it is the least."""
+    m, least = len(B), np.inf
+    for parts in range(1, min(k, m) + 1):
+        for row in clusterings(m, parts):
+            same = row[:, None] == row
+            if (same & adjacency).any():
+                continue
+            total = 0.0
+            for c in range(parts):
+                inside = row == c
+                value, own = B[np.ix_(inside, inside)].sum(), weights[inside].sum()
+                total += value / (max(heaviest, own) if value > 0.0 else own)
+            least = min(least, total)
+    return least
+
+
+@given(any_instance("pairs", "weights", n=(5, 7), k=(3, 4)), st.integers(0, 2**32 - 1))
+@examples(25)
+def test_a_cut_that_is_perturbed_is_not_valid(instance, seed):
+    """By a thousandth of its coefficients: some clustering violates it."""
+    contraction = contract(instance)
+    assume(isinstance(contraction, Contraction) and contraction.means.any())
+    relaxation, rng = Relaxation.of(contraction), np.random.default_rng(seed)
+    labels = Truth(instance).labels[:, contraction.representatives]
+    assume(len(labels))
+    e, k = relaxation.weights, relaxation.k
+    for _, cuts in separated(relaxation, labels, seed):
+        for c in rng.permutation(len(cuts))[:3]:
+            terms = slice(cuts.start[c], cuts.start[c + 1])
+            blocks, place = np.unique([cuts.row[terms], cuts.column[terms]], return_inverse=True)
+            B = np.zeros((len(blocks),) * 2)
+            np.add.at(B, tuple(place.reshape(2, -1)), cuts.coefficient[terms] / 2.0)
+            B, rhs = B + B.T, cuts.rhs[c]
+            adjacency = contraction.adjacency[np.ix_(blocks, blocks)]
+            rest = (e[blocks], relaxation.heaviest_cluster, adjacency, k)
+            rounding = 1e-12 * np.abs(B).sum() / e.min()
+            least = least_value(B, *rest)
+            assert least >= rhs - rounding
+            if not adjacency.any():  # three clusters reach the right-hand side of every family
+                assert least <= rhs + rounding
+                assert least_value(B - 1e-3 * np.abs(B), *rest) < rhs - rounding
