@@ -98,6 +98,8 @@ def test_a_cut_that_is_perturbed_is_not_valid(instance, seed):
             rounding = 1e-12 * np.abs(B).sum() / e.min()
             least = least_value(B, *rest)
             assert least >= rhs - rounding
-            if not adjacency.any():  # three clusters reach the right-hand side of every family
+            # Three clusters reach the right-hand side of all families but pentagons, as estimates
+            # are sharp at one matrix.
+            if not adjacency.any() and rhs > -1.0:
                 assert least <= rhs + rounding
                 assert least_value(B - 1e-3 * np.abs(B), *rest) < rhs - rounding
