@@ -52,8 +52,9 @@ def test_a_separated_cut_is_violated_and_valid(instance, seed):
     relaxation = Relaxation.of(contraction)
     labels = truth.labels[:, contraction.representatives]
     for Z, cuts in separated(relaxation, labels, seed):
-        assert (cuts.values(Z) < cuts.rhs).all()
-        assert len(np.unique(cuts.keys)) == len(cuts)
+        if not instance.stated_limits:  # cuts of sizes are found for rows that add up to 1
+            assert (cuts.values(Z) < cuts.rhs).all()
+            assert len(np.unique(cuts.keys)) == len(cuts)
         for row in labels:
             values = cuts.values(clustering_matrix(row, relaxation.weights))
             assert (values >= cuts.rhs - 1e-12).all()
