@@ -64,14 +64,15 @@ RANDOMS = st.randoms(use_true_random=False)
 @examples(150)
 @given(RANDOMS)
 def test_the_blocks_of_a_node_have_all_clusterings_and_no_others(random):
-    instance = drawn(random)
+    instance = drawn(random, "soft pairs")
     more = [drawn_pairs(random, instance.n_points, random.choice([0, 2])) for _ in range(2)]
     decided = replace(
         instance,
         must_link=[*instance.must_link, *more[0]],
         cannot_link=[*instance.cannot_link, *more[1]],
     )
-    wanted = {tuple(row) for row in Truth(decided).labels.tolist()}
+    truth = Truth(decided)
+    wanted = {tuple(row) for row in truth.labels.tolist()}
     found = contract(instance, *more)
     if isinstance(found, Infeasibility):
         assert not wanted
@@ -82,7 +83,10 @@ def test_the_blocks_of_a_node_have_all_clusterings_and_no_others(random):
         are_allowed = all(found.allows(blocks) for blocks in clusters)
         assert found.keeps(labels) == (are_allowed and found.keeps_sizes(labels))
         if found.keeps(labels):
-            kept.add(tuple(canonical(found.lift(labels)).tolist()))
+            lifted = found.lift(labels)
+            kept.add(tuple(canonical(lifted).tolist()))
+            cost = truth.cost_of(lifted)
+            assert found.cost(labels) == pytest.approx(cost, rel=1e-9, abs=1e-9 * found.total)
     assert kept == wanted
     labels = find_feasible(found)
     if isinstance(labels, Infeasibility):
