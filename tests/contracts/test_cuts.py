@@ -1,4 +1,4 @@
-"""Contract of cuts: what is separated is violated, and valid; what is perturbed is not valid.
+"""Contract of cuts: what is separated is violated, valid, and the same to the checker.
 
 A homogeneous inequality <B, Z> >= rhs over few blocks is valid if, and only if, for all partitions
 of its blocks into at most k parts without a cannot-link,
@@ -7,17 +7,21 @@ of its blocks into at most k parts without a cannot-link,
 """
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.cuts import separate
 from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms
+from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.checker.cuts import FAMILIES
 from sdpbb.problem import Contraction, contract
 from tests.any_instance import any_instance
 from tests.enumeration import Truth, clustering_matrix, clusterings
 from tests.examples import examples
 
+CAPACITIES = [at for at, family in enumerate(FAMILIES) if "Capacit" in family.__name__]
 HARD = ("equal points", "far groups", "units", "pairs", "weights", "sizes", "weight limits")
 
 
@@ -51,13 +55,46 @@ def test_a_separated_cut_is_violated_and_valid(instance, seed):
     assume(truth.is_feasible and contraction.means.any())
     relaxation = Relaxation.of(contraction)
     labels = truth.labels[:, contraction.representatives]
+    i, j = sorted(np.random.default_rng(seed).permutation(instance.n_points)[:2].tolist())
+    child = contract(instance, must_link=[(i, j)])
     for Z, cuts in separated(relaxation, labels, seed):
-        if not instance.stated_limits:  # cuts of sizes are found for rows that add up to 1
-            assert (cuts.values(Z) < cuts.rhs).all()
-            assert len(np.unique(cuts.keys)) == len(cuts)
-        for row in labels:
-            values = cuts.values(clustering_matrix(row, relaxation.weights))
-            assert (values >= cuts.rhs - 1e-12).all()
+        # Cuts of capacities are violated if the rows of Y u add up to u.
+        is_violated = cuts.values(Z) < cuts.rhs
+        assert is_violated[~np.isin(cuts.members.kind, CAPACITIES)].all()
+        assert instance.stated_limits or len(np.unique(cuts.keys)) == len(cuts)
+        assert_valid(cuts, labels, relaxation.weights)
+        assert_checked(cuts, relaxation, seed)
+        if isinstance(child, Contraction):
+            merged = cuts.merged(child.block_of[contraction.representatives])
+            together = truth.labels[truth.labels[:, i] == truth.labels[:, j]]
+            assert_valid(merged, together[:, child.representatives], child.weights)
+            theirs, limits = checked_cuts(merged.members, child.k), Relaxation.of(child)
+            theirs.check(child.k, child.weights, child.adjacency, limits.cluster_limits)
+
+
+def assert_valid(cuts, labels, weights):
+    """No clustering of the blocks violates a cut."""
+    for row in labels:
+        Z = clustering_matrix(row, weights)
+        sizes = np.abs(cuts.coefficient * Z[cuts.row, cuts.column])
+        rounding = 1e-12 * (np.abs(cuts.rhs) + np.bincount(cuts.owner, sizes, len(cuts)))
+        assert (cuts.values(Z) >= cuts.rhs - rounding).all()
+
+
+def assert_checked(cuts, relaxation, seed):
+    """The checker accepts the cuts, and has the same left-hand and right-hand sides."""
+    e, forbidden, limits = relaxation.weights, relaxation.forbidden, relaxation.cluster_limits
+    theirs = checked_cuts(cuts.members, relaxation.k)
+    theirs.check(relaxation.k, e, forbidden, limits)
+    t = np.random.default_rng(seed).random(len(cuts))
+    ordered = t[np.argsort(cuts.members.kind, kind="stable")]
+    B = np.zeros((len(e), len(e)))
+    np.add.at(B, (cuts.row, cuts.column), t[cuts.owner] * cuts.coefficient)
+    sums = theirs.sums(ordered, e, forbidden, limits)[0]
+    scale = np.abs(B).max(initial=0.0)
+    assert sums[~forbidden] == pytest.approx(0.5 * (B + B.T)[~forbidden], abs=1e-12 * scale)
+    side = theirs.right_hand_side(ordered, e, relaxation.k, limits)
+    assert side == pytest.approx(cuts.rhs @ t, rel=1e-12)
 
 
 def least_value(B, weights, heaviest, adjacency, k):

@@ -16,11 +16,7 @@ from heuristics.bckm import BCKM
 from heuristics.best_of import BestOf
 from heuristics.result import HeuristicStatus
 from heuristics.sizes.repair_kernels import repaired_labels
-from sdpbb.bounds.sdp.cuts.sizes import SizeCuts
-from sdpbb.bounds.sdp.evidence import checked_cuts
-from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.packing import is_packable
-from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import SizeLimits, StatedWeights
 from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
 from sdpbb.checker.weight_units import WeightUnits
@@ -34,7 +30,6 @@ from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.decomposition.restriction import Restriction
 from sdpbb.search.result import SolutionStatus
 from tests.enumeration import (
-    clustering_matrix,
     clusterings,
     feasible_clusterings,
     optimum,
@@ -203,67 +198,6 @@ def test_repairs_are_within_limits(seed):
         assert ((sums >= least) & (sums <= most)).all()
 
 
-def bounds_of(contraction: Contraction) -> WeightBounds | None:
-    return Relaxation.of(contraction).weight_bounds
-
-
-@pytest.mark.parametrize("first", range(0, 240, 40))
-def test_cuts_hold_for_all_clusterings(first):
-    rng, count = np.random.default_rng(first), 0
-    for seed in range(first, first + 40):
-        instance = weighted_instance(seed)
-        contraction = contract(instance)
-        if not isinstance(contraction, Contraction) or not contraction.has_limits:
-            continue
-        relaxation, m = Relaxation.of(contraction), contraction.n_blocks
-        Z = rng.random((m, m)) ** 3 / contraction.weights.mean()
-        Z = np.diag(np.diag(Z)) + Z + Z.T
-        cuts = SizeCuts().separate(Z, relaxation)
-        count += len(cuts)
-        for labels in feasible_clusterings(instance):
-            matrix = clustering_matrix(labels[contraction.representatives], contraction.weights)
-            scale = np.bincount(
-                cuts.owner, np.abs(cuts.coefficient * matrix[cuts.row, cuts.column]), len(cuts)
-            )
-            assert (cuts.values(matrix) >= cuts.rhs - 1e-12 * (np.abs(cuts.rhs) + scale)).all()
-        theirs, limits = checked_cuts(cuts.members, relaxation.k), relaxation.weight_bounds
-        e, forbidden = relaxation.weights, relaxation.forbidden
-        theirs.check(relaxation.k, e, forbidden, limits)
-        t = rng.random(len(cuts))
-        order = np.argsort(cuts.members.kind, kind="stable")
-        sums = theirs.sums(t[order], e, forbidden, limits)[0]
-        values = np.zeros((m, m))
-        halved = np.where(cuts.row == cuts.column, 1.0, 0.5)
-        np.add.at(values, (cuts.row, cuts.column), t[cuts.owner] * cuts.coefficient * halved)
-        assert np.triu(sums) == pytest.approx(values, rel=1e-12)
-        side = theirs.right_hand_side(t[order], e, relaxation.k, limits)
-        assert side == pytest.approx(cuts.rhs @ t, rel=1e-12)
-        if len(cuts):
-            with pytest.raises(Rejected, match=r"sizes|points of clusters"):
-                theirs.check(relaxation.k, e, forbidden)
-    assert count > 0
-
-
-def test_cuts_hold_after_blocks_are_merged():
-    rng = np.random.default_rng(0)
-    limits = {"weights": rng.uniform(1, 3, 7), "min_size": 2, "max_size": 4, "max_weight": 9.0}
-    points = np.arange(7.0)[:, None]
-    before = contract(Instance(points, 2, **limits))
-    Z = rng.random((7, 7))
-    cuts = SizeCuts().separate(Z + Z.T, Relaxation.of(before))
-    assert len(cuts) > 3
-    merged = Instance(points, 2, must_link=[(0, 3), (5, 6)], **limits)
-    after = contract(merged)
-    children = cuts.merged(after.block_of)
-    found = feasible_clusterings(merged)
-    assert len(found)
-    for labels in found:
-        matrix = clustering_matrix(labels[after.representatives], after.weights)
-        assert (children.values(matrix) >= children.rhs - 1e-12).all()
-    theirs = checked_cuts(children.members, 2)
-    theirs.check(2, after.weights, after.adjacency, Relaxation.of(after).weight_bounds)
-
-
 @given(
     st.lists(st.tuples(st.floats(0.1, 10.0), st.integers(1, 9)), min_size=2, max_size=7),
     st.data(),
@@ -292,25 +226,10 @@ def check(seed: int, bounding: str) -> None:
     assert result.lower_bound <= best * (1.0 + 1e-9) + 1e-12 * instance.weights.sum()
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("bounding", ["sdp", "hybrid", "colgen"])
-@pytest.mark.parametrize("first", range(0, 80, 20))
-def test_solve_finds_the_optimum(first, bounding):
-    for seed in range(first, first + 20):
-        check(seed, bounding)
-
-
 @pytest.mark.parametrize(("seed", "bounding"), [(1206, "sdp"), (1437, "hybrid")])
 def test_packings_on_the_edge_of_limits_are_searched_for(seed, bounding):
     """Units may be finer than the tolerances of an integer programme."""
     check(seed, bounding)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 3000, 100))
-def test_solve_finds_the_optimum_of_many(first):
-    for seed in range(first, first + 100):
-        check(seed, ("sdp", "hybrid", "colgen")[seed % 3])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -359,24 +278,6 @@ def test_any_point_is_as_heavy_as_the_lightest(bounding, tmp_path):
     result = sdpbb.solve(instance, parameters, certificate=path)
     assert result.objective == pytest.approx(optimum(instance))
     assert sdpbb.verify_certificate(path, instance).status == "optimal"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("bounding", ["sdp", "hybrid", "colgen"])
-def test_certificates_prove_optima(bounding, tmp_path):
-    path = str(tmp_path / "of.cert")
-    parameters = sdpbb.SolverParameters(bounding=bounding, gap=1e-5)
-    for seed in range(24):
-        instance = weighted_instance(seed)
-        result = sdpbb.solve(instance, parameters, certificate=path)
-        verdict = sdpbb.verify_certificate(path, instance)
-        best = optimum(instance)
-        if best is None:
-            assert (result.status.value, verdict.status) == ("infeasible", "infeasible")
-            continue
-        assert verdict.status == "optimal"
-        assert verdict.lower_bound <= best * (1.0 + 1e-9)
-        assert verdict.cost == pytest.approx(best, rel=2e-5, abs=1e-9 * instance.weights.sum())
 
 
 def test_certificates_are_about_the_weights_they_were_made_for(tmp_path):

@@ -4,17 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.cuts.cliques import clique_cuts
-from sdpbb.bounds.sdp.cuts.complements import complement_cuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.cuts.pentagon_kernels import together_estimates
 from sdpbb.bounds.sdp.cuts.pentagons import pentagon_cuts, sharpest_pentagons
 from sdpbb.bounds.sdp.cuts.stars import star_cuts
 from sdpbb.bounds.sdp.cuts.triangles import triangle_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.checker.cuts import FAMILIES
-from sdpbb.checker.cuts.cliques import Cliques
-from sdpbb.checker.cuts.pentagons import Pentagons
-from sdpbb.checker.cuts.stars import Stars
 from tests.bounds.sdp.problems import small_problem
 
 
@@ -49,29 +44,6 @@ def dense(cuts: CutSet, m: int) -> np.ndarray:
             B[c, i, j] += cuts.coefficient[p] / 2
             B[c, j, i] += cuts.coefficient[p] / 2
     return B
-
-
-@given(st.integers(0, 10**6))
-def test_every_cut_holds_at_every_clustering(seed):
-    problem = small_problem(seed)
-    c = problem.contraction
-    cuts = random_cuts(np.random.default_rng(seed), c.n_blocks, c.n_points, c.k)
-    for Z in problem.matrices():
-        assert (cuts.values(Z) >= cuts.rhs - 1e-12).all()
-
-
-@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 1.0]))
-def test_every_pentagon_holds_at_every_clustering(seed, noise):
-    problem = small_problem(seed, at_least=5)
-    rng = np.random.default_rng(seed)
-    relaxation = problem.relaxation
-    # Estimates that are sharp at one clustering, at none, and in between.
-    Z = noise * rng.random((relaxation.m, relaxation.m)) / relaxation.n
-    Z = Z + Z.T + (1.0 - noise) * problem.matrices()[rng.integers(len(problem.labels))]
-    Z[relaxation.forbidden] = 0.0
-    cuts = random_pentagons(rng, relaxation, Z)
-    for clustering in problem.matrices():
-        assert (cuts.values(clustering) >= cuts.rhs - 1e-12).all()
 
 
 @given(st.integers(0, 10**6))
@@ -154,64 +126,3 @@ def test_the_empty_set():
     assert len(none.values(np.eye(3))) == 0
     assert len(none + none) == 0
     assert len(none.merged(np.array([0, 0, 1]))) == 0
-
-
-def from_members(cuts: CutSet, k: int, n: int) -> CutSet:
-    """The cuts written again from what they are made of."""
-    written = CutSet.empty()
-    members = cuts.members
-    for c in range(len(cuts)):
-        blocks = members.blocks[members.start[c] : members.start[c + 1]][None, :]
-        if FAMILIES[members.kind[c]] is Stars:
-            size = np.array([blocks.shape[1] - 1], np.int32)
-            cut = star_cuts(blocks[:, 0], blocks[:, 1:], size)
-        elif FAMILIES[members.kind[c]] is Cliques:
-            cut = clique_cuts(blocks, n - k + 1)
-        else:
-            cut = complement_cuts(blocks)
-        written = written + cut
-    return written
-
-
-@given(st.integers(0, 10**6))
-def test_members_say_what_cuts_are_after_selection_and_merging(seed):
-    rng = np.random.default_rng(seed)
-    problem = small_problem(seed)
-    c = problem.contraction
-    cuts = random_cuts(rng, c.n_blocks, c.n_points, c.k)
-    if c.n_blocks > 2:
-        ijh = np.array([rng.permutation(c.n_blocks)[:3] for _ in range(3)], np.int32)
-        cuts = cuts + complement_cuts(ijh)
-    cuts = cuts.select(rng.permutation(len(cuts))[: len(cuts) // 2 + 1])
-    block_of = np.unique(rng.integers(0, c.n_blocks, c.n_blocks), return_inverse=True)[1]
-    for these in (cuts, cuts.merged(block_of)):
-        again = from_members(these, c.k, c.n_points)
-        np.testing.assert_allclose(dense(again, c.n_blocks), dense(these, c.n_blocks))
-        np.testing.assert_allclose(again.rhs, these.rhs)
-
-
-@given(st.integers(0, 10**6))
-def test_estimates_of_merged_pentagons_are_those_of_the_certificate(seed):
-    """With the cannot-links of the child, which are more, they come to no more."""
-    rng = np.random.default_rng(seed)
-    relaxation = small_problem(seed, at_least=5).relaxation
-    m = relaxation.m
-    Z = rng.random((m, m)) / relaxation.n
-    cuts = random_pentagons(rng, relaxation, np.where(relaxation.forbidden, 0.0, Z + Z.T))
-    block_of = np.unique(rng.integers(0, m - 1, size=m), return_inverse=True)[1].reshape(-1)
-    child = cuts.merged(block_of)
-    new = int(block_of.max()) + 1
-    sizes = np.bincount(block_of, relaxation.weights)
-    apart = np.zeros((new, new), bool)
-    apart[
-        block_of[np.nonzero(relaxation.forbidden)[0]], block_of[np.nonzero(relaxation.forbidden)[1]]
-    ] = True
-    members = child.members
-    cycles, estimates = members.blocks.reshape(-1, 5), members.parts.astype(np.int32)
-    pentagons = Pentagons(cycles, members.part_start, estimates)
-    pentagons.check(2, sizes, apart, None)
-    written = pentagon_cuts(pentagons, sizes, apart)
-    more = dense(child, new) - dense(written, new)
-    assert (more[:, ~apart] >= -1e-12).all()
-    if not apart.any():
-        np.testing.assert_allclose(more, 0.0, atol=1e-12)

@@ -57,15 +57,6 @@ def dual_after(contraction: Contraction, n_bounds: int) -> tuple[Relaxation, Dua
     return Relaxation.of(contraction), warm.dual
 
 
-@given(st.integers(0, 10**6))
-def test_good_duals_fix_nothing_wrong(seed):
-    problem = small_problem(seed)
-    relaxation, dual = dual_after(problem.contraction, 3)
-    bound = safe_bound(relaxation, dual)
-    for cutoff in cutoffs(problem, bound):
-        check(problem, pairs_apart(relaxation, dual, bound, cutoff), cutoff)
-
-
 def two_heaps() -> Contraction:
     rng = np.random.default_rng(3)
     points = rng.normal(size=(40, 2)) + np.repeat([[0.0, 0.0], [6.0, 0.0]], 20, axis=0)
