@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +18,14 @@ from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.container import unpack
 from sdpbb.checker.rejection import Rejected
 from sdpbb.problem import Instance
-from sdpbb.problem.checker_rules import CheckedConstraints, foreign_constraints
+from sdpbb.problem.checker_rules import CheckedConstraints
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on, verify_certificate
+from tests.any_instance import drawn_instance
 from tests.checker.building import built
 from tests.checker.building import random_instance as plain_instance
-from tests.decomposition.test_bound import random_any
-from tests.enumeration import random_instance
+from tests.enumeration import optimum
 from tests.examples import examples
 from tests.fuzz.forged import (
     Arrays,
@@ -36,8 +37,6 @@ from tests.fuzz.forged import (
     references,
 )
 from tests.fuzz.lines import cheapest_on_line, random_line
-from tests.sizes.instances import sized_instance
-from tests.soft.instances import least_cost, random_mixture, random_soft_instance, weighted_mixture
 
 # Of every certificate.
 FORGED = 20
@@ -59,41 +58,28 @@ class Proven(NamedTuple):
     truth: float | None
 
 
-def seed_of(rng: np.random.Generator) -> int:
-    return int(rng.integers(2**31))
+# Constraints that certificates can state; semidefinite bounds know no constraints on clusters.
+PARTS = ("equal points", "far groups", "units", "pairs", "weights", "sizes", "weight limits")
 
 
-def constrained(rng: np.random.Generator) -> Instance:
-    """With constraints on clusters or without, none of them of a class of one's own."""
-    while foreign_constraints((instance := random_any(rng)).cluster_constraints):
-        pass
-    return instance
-
-
-# Those of constraints on clusters last, as semidefinite bounds do not know of them.
-INSTANCES = (
-    lambda rng: random_instance(rng, n_max=9, n_min=5),
-    lambda rng: sized_instance(seed_of(rng), 9),
-    lambda rng: random_soft_instance(rng, 8),
-    lambda rng: random_mixture(seed_of(rng)),
-    lambda rng: weighted_mixture(seed_of(rng)),
-    constrained,
-)
+def drawn(rng: np.random.Generator, *more: str) -> Instance:
+    """An instance with any constraints, soft pairs among them."""
+    seed = int(rng.integers(2**32))
+    return drawn_instance(Random(seed), *PARTS, "soft pairs", *more, n=(4, 8), k=(1, 5))
 
 
 def proven(path: Path, instance: Instance, parameters: SolverParameters) -> Proven:
     sdpbb.solve(instance, parameters, certificate=path)
     verify_certificate(path, instance)
-    return Proven(path.read_bytes(), instance, least_cost(instance))
+    return Proven(path.read_bytes(), instance, optimum(instance))
 
 
 def semidefinite(path: Path, rng: np.random.Generator) -> Proven:
-    kinds = INSTANCES[:-1]
-    return proven(path, kinds[rng.integers(len(kinds))](rng), SDP)
+    return proven(path, drawn(rng), SDP)
 
 
 def lagrangian(path: Path, rng: np.random.Generator) -> Proven:
-    return proven(path, INSTANCES[rng.integers(len(INSTANCES))](rng), COLGEN)
+    return proven(path, drawn(rng, "constraints"), COLGEN)
 
 
 def enumerated(path: Path, rng: np.random.Generator) -> Proven:
@@ -141,7 +127,7 @@ def of_subsets(path: Path, rng: np.random.Generator) -> Proven:
 
 def pieced(path: Path, rng: np.random.Generator) -> Proven:
     """Proofs of parts, pieced together, of all constraints, some of which parts do not keep."""
-    instance = INSTANCES[rng.integers(len(INSTANCES) - 1)](rng)
+    instance = drawn(rng)
     data, _, truth = proven(path, instance, COLGEN)
     document, _ = unpack(data)
     n, k = instance.n_points, instance.k
@@ -209,7 +195,7 @@ def of_all_steps(path: Path, rng: np.random.Generator) -> Proven:
     """A proof that no engine makes: with pairs that are far, excluded and refuted, and all cuts."""
     k = int(rng.integers(2, 4))
     instance = plain_instance(rng, n=5, k=k, pairs=int(rng.integers(4)))
-    return Proven(built(instance, fixing=True).data, instance, least_cost(instance))
+    return Proven(built(instance, fixing=True).data, instance, optimum(instance))
 
 
 CERTIFICATES: dict[str, Callable[[Path, np.random.Generator], Proven]] = {

@@ -1,0 +1,60 @@
+"""Contract of heuristics: a method satisfies what it promises, and tells the truth about it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heuristics.registry import METHODS
+from heuristics.result import HeuristicStatus
+from sdpbb.errors import InstanceError
+from sdpbb.problem import Partition
+from tests.any_instance import any_instance
+from tests.enumeration import Truth
+from tests.examples import examples
+from tests.heuristics.test_interface import EXACT, METHODS_THAT_KEEP, quick
+
+
+def refusal(name, instance):
+    """The message of a method that does not support the instance."""
+    try:
+        quick(name).check(instance)
+    except InstanceError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("name", METHODS)
+@given(instance=any_instance(), seed=st.integers(0, 999))
+@examples(40)
+def test_verdicts_and_figures_are_true(name, instance, seed):
+    is_plain = not (instance.stated_limits or instance.cluster_constraints)
+    if (message := refusal(name, instance)) is not None:
+        assert message.startswith(f"{name}: ")
+        assert not is_plain or instance.has_soft_constraints
+        return
+    result = quick(name).run(instance, seed)
+    truth = Truth(instance)
+    assert result.method == name
+    if result.status is HeuristicStatus.INFEASIBLE:
+        assert not truth.is_feasible
+        assert result.infeasibility is not None
+    if result.status is not HeuristicStatus.FOUND:
+        assert result.labels is result.centers is result.sum_of_squares is result.violations is None
+        assert not (name in EXACT and is_plain and truth.is_feasible)
+        return
+    labels, partition = result.labels, Partition(result.labels)
+    assert np.array_equal(labels, partition.labels)
+    weights = np.ones(len(labels)) if instance.weights is None else instance.weights
+    for c, centre in enumerate(result.centers):
+        inside, size = labels == c, np.abs(instance.points).max()
+        mean = np.average(instance.points[inside], axis=0, weights=weights[inside])
+        assert centre == pytest.approx(mean, abs=1e-12 * size)
+    expected = partition.sum_of_squares(instance.points, instance.weights)
+    assert result.sum_of_squares == pytest.approx(expected, rel=1e-9, abs=0.0)
+    violated = tuple(len(pairs) for pairs in partition.violations(instance))
+    assert (result.violations.must_link, result.violations.cannot_link) == violated
+    assert result.violations.empty == instance.k - len(np.unique(labels))
+    if name in METHODS_THAT_KEEP:
+        assert result.keeps_hard_constraints
+        assert truth.has(labels)
