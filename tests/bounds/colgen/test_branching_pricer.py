@@ -51,7 +51,7 @@ def assert_learned(contraction: Contraction, pricer: BranchingPricer, before: np
         for block in np.flatnonzero(row):
             assert contraction.allows(np.setdiff1d(np.flatnonzero(row), [block]))
     assert {row.tobytes() for row in before} <= {row.tobytes() for row in forbidden}
-    if not contraction.other_constraints:
+    if not contraction.oracles:
         assert not len(forbidden)
 
 
