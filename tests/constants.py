@@ -6,32 +6,31 @@ from typing import Any
 
 import pytest
 
-NODES_PER_SLICE = "bounds.colgen.pricing.branching_pricer.NODES_PER_SLICE"
+from sdpbb.bounds.lagrangian.reach import Reach
+
+NODES_PER_SLICE = "bounds.lagrangian.sets.pricer.NODES_PER_SLICE"
 # No enumeration looks for clusters.
-NO_ENUMERATION = {"bounds.colgen.enumeration.MAX_GAP": 0.0}
+NO_ENUMERATION = {"bounds.lagrangian.enumeration.MAX_GAP": 0.0}
 # Enumeration begins whatever the gap, and is never given up.
 GENEROUS = {
-    "bounds.colgen.enumeration.MAX_GAP": 1e12,
-    "bounds.colgen.enumeration.MAX_SLICES": 10**9,
-    "bounds.colgen.enumeration.MAX_PRICING_SLICES": 10**9,
-    "bounds.colgen.enumeration.MAX_CLUSTERS": 10**9,
+    "bounds.lagrangian.enumeration.MAX_GAP": 1e12,
+    "bounds.lagrangian.enumeration.MAX_SLICES": 10**9,
+    "bounds.lagrangian.enumeration.MAX_PRICING_SLICES": 10**9,
+    "bounds.lagrangian.enumeration.MAX_CLUSTERS": 10**9,
 }
 # Whether columns come first.
-EASY = {"bounds.colgen.effort.MAX_BLOCKS_PER_CLUSTER": 100.0}
-HARD = {
-    "bounds.colgen.effort.MAX_BLOCKS_PER_CLUSTER": 0.0,
-    "bounds.colgen.effort.MAX_BLOCKS_PER_CLUSTER_IN_FEW": 0.0,
-}
+EASY = {"bounds.lagrangian.reach.EASY_TO_PRICE": (Reach(per_cluster=100.0),)}
+HARD = {"bounds.lagrangian.reach.EASY_TO_PRICE": ()}
 # Whether the hybrid bound generates columns to the end.
 ALL_COLUMNS = {
-    "bounds.hybrid.criteria.MAX_BLOCKS_PER_CLUSTER": 100.0,
-    "bounds.hybrid.criteria.MAX_BLOCKS_PER_CLUSTER_WITH_LIMITS": 100.0,
-    "bounds.hybrid.criteria.FEW_DIMENSIONS": 100.0,
+    "bounds.lagrangian.reach.SMALL_CLUSTERS": Reach(per_cluster=100.0),
+    "bounds.lagrangian.reach.SMALL_CLUSTERS_IF_LIMITED": Reach(per_cluster=100.0),
+    "bounds.lagrangian.reach.FEW_DIMENSIONS": Reach(),
 }
-FEW_COLUMNS = {"bounds.hybrid.criteria.MAX_BLOCKS_PER_CLUSTER": 0.0}
+FEW_COLUMNS = {"bounds.lagrangian.reach.SMALL_CLUSTERS": Reach(per_cluster=0.0)}
 # No bound by places before subsets, and none of nodes.
 NO_PLACES_FIRST = {"run.decomposition.places.MIN_BLOCKS": 10**9}
-NO_PLACES = {**NO_PLACES_FIRST, "bounds.hybrid.criteria.MAX_PLACE_BLOCKS": 2}
+NO_PLACES = {**NO_PLACES_FIRST, "bounds.lagrangian.reach.FOR_PLACES": ()}
 
 
 @contextmanager

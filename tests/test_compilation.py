@@ -80,7 +80,15 @@ def test_all_parts_of_a_method_are_compiled(folder, monkeypatch):
     assert calls == ["sdp", "heuristics"]
     kernels.compile_method("hybrid")
     kernels.compile_method("sdp")
-    assert calls == ["sdp", "heuristics", "heuristics-rare", "sdp-rare", "colgen", "places"]
+    assert calls == [
+        "sdp",
+        "heuristics",
+        "heuristics-rare",
+        "sdp-rare",
+        "colgen",
+        "places",
+        "limits",
+    ]
     assert kernels.is_compiled("places")
 
 

@@ -45,7 +45,7 @@ except SystemExit:
         "psutil",
         "sdpbb.runtime.archive.file",
         "sdpbb.bounds.certified",
-        "sdpbb.bounds.colgen.bounding",
+        "sdpbb.bounds.lagrangian.bounding",
         "sdpbb.run.certificates.writer",
         "sdpbb.problem.statements",
         "sdpbb.search.traces.trace",

@@ -19,11 +19,11 @@ class ProvenBound:
     """Number proven to be at most the sum of squares of every clustering of a node.
 
     Only what carries such a proof makes one: the evaluation of a dual function
-    (`sdpbb.bounds.sdp.safe_bound`, `sdpbb.bounds.colgen.safe_bound`), the partitioning of a node's
-    enumerated clusters, a parent's bound, the cost of a node's only clustering, the scatter inside
-    blocks, or zero; inf says that the node holds no clustering. An objective value reported by a
-    solver is a float, and floats cannot prune: the comparisons in `sdpbb.search.tolerances` take a
-    ProvenBound.
+    (`sdpbb.bounds.sdp.safe_bound`, `sdpbb.bounds.lagrangian.duals`), the partitioning of a
+    node's enumerated clusters, a parent's bound, the cost of a node's only clustering, the scatter
+    inside blocks, or zero; inf says that the node holds no clustering. An objective value reported
+    by a solver is a float, and floats cannot prune: the comparisons in `sdpbb.search.tolerances`
+    take a ProvenBound.
 
     evidence : what a certificate can show for it: dual values of the bounding method, or evidence
         as the checker reads it; None where it is not kept, or for the scatter inside blocks

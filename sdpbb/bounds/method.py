@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundRun, ProvenBound
-from sdpbb.bounds.colgen.safe_bound import scatter_bound
 from sdpbb.bounds.distance import components_apart
+from sdpbb.bounds.lagrangian.duals import scatter_bound
 from sdpbb.problem import Contraction, Instance, Partition
 
 WarmStart = TypeVar("WarmStart")

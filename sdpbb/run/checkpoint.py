@@ -24,6 +24,7 @@ from sdpbb.search.tree import Search
 # imported, so these are imported before a checkpoint is read.
 STATE_MODULES = (
     *(method.module for method in BOUNDING_METHODS.values()),
+    "sdpbb.bounds.lagrangian.places.run",
     "sdpbb.bounds.certified",
 )
 # Seconds between two writes at least, and the part of the run that may be spent on them.

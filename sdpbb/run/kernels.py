@@ -35,6 +35,8 @@ from sdpbb.runtime.executors.processes import LocalProcesses
 # those that few do.
 HEURISTICS, RARE_HEURISTICS = "heuristics", "heuristics-rare"
 PLACES = "places"
+# Kernels of all parts that only limits on sizes or weights, or soft pairs, call.
+LIMITS = "limits"
 
 
 def compile_first(bounding: str) -> None:
@@ -76,7 +78,7 @@ class WarmUp:
 
 def parts_of(bounding: str) -> tuple[str, ...]:
     """Return the parts of the engine whose kernels runs with a bounding method call."""
-    return HEURISTICS, RARE_HEURISTICS, *BOUNDING_METHODS[bounding].kernels
+    return HEURISTICS, RARE_HEURISTICS, *BOUNDING_METHODS[bounding].kernels, LIMITS
 
 
 def _compile(part: str) -> None:
@@ -113,8 +115,15 @@ def exercise_part(part: str) -> None:
         exercise(_small())
     elif part == RARE_HEURISTICS:
         exercise_rare(_small())
+    elif part == LIMITS:
+        limited = _small(min_size=4, max_size=7)
+        exercise(limited)
+        for method in ("sdp", "colgen"):
+            bounding_class(method).exercise(limited)
     elif part == PLACES:
-        from sdpbb.bounds.places.run import exercise as exercise_places  # few runs call them
+        from sdpbb.bounds.lagrangian.places.run import (
+            exercise as exercise_places,  # few runs call them
+        )
 
         exercise_places()
     elif rare:
@@ -123,9 +132,11 @@ def exercise_part(part: str) -> None:
         bounding_class(method).exercise(_small())
 
 
-def _small() -> Contraction:
+def _small(min_size: int | None = None, max_size: int | None = None) -> Contraction:
     points = np.random.default_rng(0).normal(size=(16, 3))
-    contraction = contract(Instance(points, 3, cannot_link=np.array([[0, 1], [2, 3], [3, 4]])))
+    pairs = np.array([[0, 1], [2, 3], [3, 4]])
+    instance = Instance(points, 3, cannot_link=pairs, min_size=min_size, max_size=max_size)
+    contraction = contract(instance)
     assert isinstance(contraction, Contraction)
     return contraction
 

@@ -9,12 +9,12 @@ VARIABLE = "NUMBA_CACHE_DIR"
 PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Where the modules of kernels are.
 FOLDERS = (
-    "sdpbb/bounds/places",
+    "sdpbb/bounds/lagrangian/places",
     "sdpbb/bounds/sdp",
     "sdpbb/bounds/sdp/cuts",
-    "sdpbb/bounds/colgen/interior",
-    "sdpbb/bounds/colgen/partitioning",
-    "sdpbb/bounds/colgen/pricing",
+    "sdpbb/bounds/lagrangian/masters",
+    "sdpbb/bounds/lagrangian/partitioning",
+    "sdpbb/bounds/lagrangian/sets",
     "sdpbb/run/decomposition",
     "heuristics",
     "heuristics/assignment",

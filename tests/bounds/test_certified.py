@@ -8,8 +8,8 @@ import pytest
 import sdpbb
 from sdpbb.bounds import certified
 from sdpbb.bounds.certified import CertifiedBounding
-from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.hybrid.bounding import HybridBounding
+from sdpbb.bounds.lagrangian.bounding import ColgenBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.checker.evidence import Enumerated, Lagrangian
 from sdpbb.problem import Instance, contract

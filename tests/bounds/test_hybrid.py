@@ -7,34 +7,29 @@ from itertools import groupby
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from heuristics.multi_start import MultiStart
-from sdpbb.bounds.hybrid.bounding import HybridBounding, HybridRun
-from sdpbb.bounds.hybrid.criteria import is_for_places
+from sdpbb.bounds.hybrid.bounding import HybridBounding
 from sdpbb.bounds.hybrid.stages import STAGES
+from sdpbb.bounds.lagrangian.reach import Reach, is_for_places
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
-from sdpbb.runtime.archive.file import read_archive, write_archive
 from sdpbb.search.result import SolutionStatus
-from tests.bounds.colgen.test_bounding import (
-    INFEASIBLE,
-    KINDS,
+from tests.bounds.lagrangian.brute_force import drawn_node
+from tests.bounds.lagrangian.brute_force import optimum as optimum_of_blocks
+from tests.bounds.lagrangian.test_bounds import (
+    AT_PLACES,
+    HASTY,
+    MAX_TRIED_STEPS,
     SEEDS,
-    SHORT,
-    assert_children_are_bounded,
-    assert_the_same_when_left,
-    bounded,
-    drawn_cutoff,
-    drawn_node,
+    WAYS,
 )
 from tests.constants import (
     ALL_COLUMNS,
-    EASY,
     FEW_COLUMNS,
     HARD,
     NO_ENUMERATION,
@@ -44,88 +39,16 @@ from tests.constants import (
 from tests.enumeration import optimum
 from tests.examples import examples
 
-HASTY = SdpParameters(max_iterations=40)
-MAX_TRIED_STEPS = "bounds.hybrid.stages.MAX_TRIED_STEPS"
-MAX_FAR_STEPS, FAR_GAP = "bounds.hybrid.stages.MAX_FAR_STEPS", "bounds.hybrid.parts.FAR_GAP"
-# Which parts come into play, one after the other: by constants that are changed.
-HYBRIDS = {
-    "as it is": {},
-    "columns alone": {**SHORT, **EASY, **ALL_COLUMNS},
-    "columns, then all": {
-        **SHORT,
-        **EASY,
-        **ALL_COLUMNS,
-        "bounds.hybrid.stages.MAX_EASY_STEPS": 3,
-    },
-    "relaxation alone": {**NO_ENUMERATION, **HARD, **FEW_COLUMNS, MAX_TRIED_STEPS: 0},
-    "relaxation, enumeration": {**SHORT, **HARD, **FEW_COLUMNS, MAX_TRIED_STEPS: 0},
-    "relaxation, columns": {**NO_ENUMERATION, **HARD, **ALL_COLUMNS},
-    "relaxation, a few columns": {**SHORT, **HARD, **FEW_COLUMNS, MAX_TRIED_STEPS: 4},
-    "all of them": {"bounds.colgen.enumeration.MAX_GAP": 1e-3, **HARD, **ALL_COLUMNS},
-}
-# Those with an enumeration that always ends a node with a cutoff.
-EXACT = (
-    "columns alone",
-    "columns, then all",
-    "relaxation, enumeration",
-    "relaxation, a few columns",
-)
-GENERATING = ("columns alone", "columns, then all", "relaxation, columns", "all of them")
-
-
-def bounding_of(name: str) -> HybridBounding:
-    return HybridBounding(None if name == "as it is" else HASTY)
-
-
-@pytest.mark.long
-@given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
-@examples(80, derandomize=True)
-def test_no_bound_on_the_way_is_above_the_optimum(seed, kinds, name):
-    node, contraction = drawn_node(seed, kinds)
-    best, rng = node.optimum, np.random.default_rng(seed)
-    cutoff = drawn_cutoff(best, contraction, rng)
-    with constants(HYBRIDS[name]):
-        run = bounding_of(name).start(contraction, None)
-        bound = bounded(run, best, cutoff, contraction)
-    if name in EXACT and math.isfinite(cutoff):
-        assert bound >= min(best, cutoff) * (1 - 1e-8) - 1e-11 * contraction.total
-
-
-@pytest.mark.long
-@given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
-@examples(30, derandomize=True)
-def test_children_start_from_what_their_parent_knows(seed, kinds, name):
-    rng = np.random.default_rng(seed)
-    parent = drawn_node(seed, kinds, n_max=7)
-    with constants(HYBRIDS[name]):
-        assert_children_are_bounded(bounding_of(name), parent, rng, name in EXACT)
-
-
-@pytest.mark.long
-@given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
-@examples(30, derandomize=True)
-def test_leaving_a_run_changes_no_bit(seed, kinds, name):
-    node, contraction = drawn_node(seed, kinds, n_max=7)
-    cutoff = drawn_cutoff(node.optimum, contraction, np.random.default_rng(seed))
-    with constants(HYBRIDS[name]):
-        assert_the_same_when_left(bounding_of(name), contraction, cutoff)
-
-
-@pytest.mark.parametrize("hybrid", GENERATING)
-@pytest.mark.parametrize("name", INFEASIBLE)
-def test_what_holds_no_clustering_is_proven_to(hybrid, name):
-    contraction = contract(INFEASIBLE[name])
-    assert isinstance(contraction, Contraction)
-    with constants(HYBRIDS[hybrid]):
-        run = bounding_of(hybrid).start(contraction, None)
-        assert bounded(run, math.inf, math.inf, contraction) == math.inf
+MAX_FAR_STEPS, FAR_GAP = "bounds.hybrid.stages.MAX_FAR_STEPS", "bounds.hybrid.stages.FAR_GAP"
 
 
 @given(SEEDS)
 @examples(10, derandomize=True)
 def test_until_it_stalls_it_is_the_semidefinite_bound(seed):
-    node, contraction = drawn_node(seed, ())
-    best = node.optimum
+    _, contraction = drawn_node(seed, kinds=())
+    best = optimum_of_blocks(contraction)
+    if not math.isfinite(best) or contraction.n_blocks <= contraction.k:
+        return
     cutoff = 1.3 * best + 1e-6
     other = SdpBounding(HASTY).start(contraction, None)
     with constants(HARD):
@@ -146,18 +69,18 @@ PLACES, CLUSTERS_OF_PLACES, EASY_COLUMNS, RELAXATION, ENUMERATION, COLUMNS = NAM
 @pytest.mark.parametrize(
     ("name", "without_cutoff", "with_cutoff"),
     [
-        ("as it is", [EASY_COLUMNS], [EASY_COLUMNS]),
-        ("columns alone", [EASY_COLUMNS], [EASY_COLUMNS]),
+        ("hybrid", [EASY_COLUMNS], [EASY_COLUMNS]),
+        ("easy columns", [EASY_COLUMNS], [EASY_COLUMNS]),
         (
-            "columns, then all",
+            "easy columns given up",
             [EASY_COLUMNS, RELAXATION, COLUMNS],
             [EASY_COLUMNS, RELAXATION, ENUMERATION],
         ),
-        ("relaxation alone", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION, COLUMNS]),
+        ("relaxation", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION, COLUMNS]),
         ("relaxation, enumeration", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION]),
         ("relaxation, columns", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION, COLUMNS]),
         ("relaxation, a few columns", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION]),
-        ("all of them", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION, COLUMNS]),
+        ("all stages", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION, COLUMNS]),
     ],
 )
 def test_which_stages_a_node_goes_through(name, without_cutoff, with_cutoff):
@@ -166,14 +89,15 @@ def test_which_stages_a_node_goes_through(name, without_cutoff, with_cutoff):
     assert isinstance(contraction, Contraction)
     best = MultiStart().run(contraction, np.random.default_rng(0)).cost
     for cutoff, expected in ((math.inf, without_cutoff), (best * (1 - 1e-9), with_cutoff)):
-        with constants(HYBRIDS[name]):
-            run, stages, progress = bounding_of(name).start(contraction, None), [], None
+        method, changed, _ = WAYS[name]
+        with constants(changed):
+            run, stages, progress = method.start(contraction, None), [], None
             while progress is None or not (progress.stalled or progress.bound.value >= cutoff):
                 stages.append(STAGES[run.state.stage].name)
                 progress = run.advance(cutoff)
         assert [stage for stage, _ in groupby(stages)] == expected
         skipped = {PLACES} if expected[-1] == EASY_COLUMNS else {PLACES, EASY_COLUMNS}
-        if MAX_TRIED_STEPS in HYBRIDS[name] and expected[-1] == COLUMNS:
+        if MAX_TRIED_STEPS in changed and expected[-1] == COLUMNS:
             skipped.add(COLUMNS)
         assert set(run.warm_start().skipped) == skipped
 
@@ -185,9 +109,9 @@ def test_places_come_first_where_blocks_are_many_in_few_dimensions(monkeypatch):
     assert isinstance(contraction, Contraction)
     labels = MultiStart().run(contraction, np.random.default_rng(0)).labels
     bounding = HybridBounding()
-    monkeypatch.setattr("sdpbb.bounds.hybrid.criteria.MIN_PLACE_BLOCKS", 41)
+    monkeypatch.setattr("sdpbb.bounds.lagrangian.reach.FOR_PLACES", (Reach(blocks=41),))
     assert not bounding.is_quick(contraction)
-    monkeypatch.setattr("sdpbb.bounds.hybrid.criteria.MIN_PLACE_BLOCKS", 40)
+    monkeypatch.setattr("sdpbb.bounds.lagrangian.reach.FOR_PLACES", (Reach(blocks=40),))
     assert bounding.is_quick(contraction)
     run, cutoff = bounding.start(contraction, None, labels), contraction.cost(labels)
     progress = run.advance(cutoff)
@@ -201,54 +125,7 @@ def test_places_come_first_where_blocks_are_many_in_few_dimensions(monkeypatch):
     assert bounding.start(contraction, None).state.places is None
 
 
-AT_PLACES = {
-    "bounds.hybrid.criteria.MAX_BLOCKS_PER_CLUSTER_AT_PLACES": 100.0,
-    "bounds.hybrid.criteria.FEW_DIMENSIONS": 100.0,
-    "bounds.hybrid.criteria.MIN_PLACE_BLOCKS": 2,
-    "bounds.hybrid.criteria.SMALL_CLUSTER": 0.0,
-}
-
-
-@pytest.mark.long
-@given(SEEDS, st.sampled_from([(), ("cannot",), ("must", "cannot")]))
-@examples(40, derandomize=True)
-def test_clusters_enumerated_at_the_prices_of_places_end_a_node(seed, kinds):
-    rng = np.random.default_rng(seed)
-    points = rng.normal(size=(int(rng.integers(6, 10)), 2))
-    pairs = [rng.permutation(len(points))[:2] for _ in range(4)]
-    instance = Instance(
-        points,
-        int(rng.integers(2, 4)),
-        must_link=pairs[:1] if "must" in kinds else None,
-        cannot_link=pairs[1:] if "cannot" in kinds else None,
-    )
-    contraction, best = contract(instance), optimum(instance)
-    if not isinstance(contraction, Contraction) or math.isinf(best) or best < 1e-9:
-        return
-    labels = MultiStart().run(contraction, rng).labels
-    changed = {
-        **EASY,
-        **AT_PLACES,
-        "bounds.colgen.enumeration.MAX_GAP": math.inf,
-        "bounds.hybrid.criteria.MAX_BLOCKS_PER_CLUSTER_AFTER_PLACES": 0.0,
-        "bounds.hybrid.criteria.MAX_CANNOT_LINKS_PER_BLOCK": 100.0,
-    }
-    cutoff, stages = contraction.cost(labels) * (1.0 + float(rng.choice([0.2, -1e-12]))), []
-    progress = None
-    with constants(changed):
-        bounding = HybridBounding()
-        whole, left = (bounding.start(contraction, None, labels) for _ in range(2))
-        while progress is None or not (progress.stalled or progress.bound.value >= cutoff):
-            stages.append(STAGES[whole.state.stage].name)
-            progress = whole.advance(cutoff)
-            assert progress.bound.value <= best * (1.0 + 1e-12)
-            assert left.advance(cutoff).bound == progress.bound
-            left = bounding.resume(contraction, pickle.loads(pickle.dumps(left.state)))
-    assert progress.bound.value >= min(best, cutoff) * (1.0 - 1e-8)
-    assert {*stages} <= {PLACES, CLUSTERS_OF_PLACES}
-
-
-@constants({**EASY, **AT_PLACES})
+@constants(AT_PLACES)
 def test_prices_of_places_prove_no_more_to_an_enumeration_than_they_did():
     """Their rounding, and that of the scatter inside blocks, is in what it begins with."""
     rng = np.random.default_rng(0)
@@ -291,7 +168,7 @@ def test_columns_go_on_from_the_dual_values_of_the_relaxation():
     assert progress.bound.value >= relaxed
 
 
-@constants(HYBRIDS["columns, then all"])
+@constants(WAYS["easy columns given up"][1])
 def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
     """Column generation alone does not end in so few steps: its columns are kept."""
     points = np.random.default_rng(1).normal(size=(40, 2))
@@ -376,28 +253,6 @@ def test_exact_pricing_of_an_enumeration_is_given_up_after_so_many_slices(most):
     assert run.state.enumeration.n_slices == most
 
 
-@constants({"bounds.colgen.enumeration.MAX_GAP": 1e-6, **HARD, **ALL_COLUMNS})
-def test_states_go_into_archives(tmp_path):
-    points = np.random.default_rng(0).normal(size=(16, 2))
-    contraction = contract(Instance(points, 4))
-    assert isinstance(contraction, Contraction)
-    hybrid = HybridBounding(HASTY)
-    run, path, seen = hybrid.start(contraction, None), tmp_path / "state", set()
-    for _ in range(200):
-        state = run.state
-        phase = (state.enumeration is not None, state.columns is not None)
-        if phase not in seen:
-            seen.add(phase)
-            write_archive(path, (state, run.warm_start()))
-            state, warm_start = read_archive(path)
-            assert isinstance(hybrid.start(contraction, warm_start), HybridRun)
-            run = hybrid.resume(contraction, state)
-            path.unlink()
-        if run.advance(2.0 * contraction.total).stalled:
-            break
-    assert seen == {(False, False), (True, False), (True, True)}
-
-
 @pytest.mark.parametrize("part", ["bounding.ColgenRun", "enumeration.Enumeration"])
 def test_what_a_linear_programming_solver_cannot_do_others_can(part, monkeypatch):
     def fail(self, *arguments):
@@ -405,7 +260,7 @@ def test_what_a_linear_programming_solver_cannot_do_others_can(part, monkeypatch
 
     rng = np.random.default_rng(1)
     solve(Instance(rng.normal(size=(9, 2)), 3))  # kernels are loaded by what is to fail
-    monkeypatch.setattr(f"sdpbb.bounds.colgen.{part}.advance", fail)
+    monkeypatch.setattr(f"sdpbb.bounds.lagrangian.{part}.advance", fail)
     for k in (2, 3):
         instance = Instance(rng.normal(size=(9, 2)), k, [], [(0, 1), (1, 2)])
         result = solve(instance, SolverParameters(gap=1e-9))

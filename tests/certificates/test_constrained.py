@@ -163,7 +163,7 @@ def test_prices_prove_that_there_is_no_clustering(tmp_path):
 
 
 # Repeatable, however slow the integer programme is.
-@constants({**NO_ENUMERATION, "bounds.colgen.primal.INTEGER_SECONDS": 1e3})
+@constants({**NO_ENUMERATION, "bounds.lagrangian.primal.INTEGER_SECONDS": 1e3})
 def test_a_run_that_was_resumed_leaves_the_same_proof(tmp_path):
     points = np.random.default_rng(5).normal(size=(20, 2))
     pairs = [(i, j) for i in range(6) for j in range(i)]

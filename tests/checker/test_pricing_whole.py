@@ -11,8 +11,7 @@ from sdpbb.checker.rules import over_blocks
 from sdpbb.checker.size_rules import with_size_limits
 from sdpbb.problem import Contraction, Instance
 from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules
-from tests.bounds.colgen.brute_force import all_columns
-from tests.bounds.colgen.whole_clusters import whole_instance
+from tests.bounds.lagrangian.brute_force import all_columns, whole_instance
 from tests.enumeration import clusterings
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sdpbb.bounds.lagrangian.reach import Reach
 from sdpbb.problem import Instance
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.parameters import SolverParameters
@@ -27,9 +28,9 @@ def few_places() -> Iterator[None]:
     """Places before subsets, and in no node."""
     changed = {
         MIN_BLOCKS: 100,
-        "bounds.hybrid.criteria.MIN_PLACE_BLOCKS": 1000,
-        "bounds.places.rounds.CELLS": 150,
-        "bounds.places.rounds.PLACES": 150,
+        "bounds.lagrangian.reach.FOR_PLACES": (Reach(blocks=1000),),
+        "bounds.lagrangian.places.run.CELLS": 150,
+        "bounds.lagrangian.places.run.PLACES": 150,
     }
     with constants(changed):
         yield

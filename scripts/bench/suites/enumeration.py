@@ -18,7 +18,7 @@ from scripts.bench.measuring import solved, warm_up
 from scripts.bench.suite import SOLVED, Case, Options
 from scripts.bench.suites import trees
 from scripts.bench.tables import geometric_mean, markdown
-from sdpbb.bounds.colgen import enumeration as colgen_enumeration
+from sdpbb.bounds.lagrangian import enumeration as colgen_enumeration
 
 KEY = "instance k constraints draw"
 COLUMNS = "setting status objective gap root_gap nodes seconds"

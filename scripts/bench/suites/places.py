@@ -18,7 +18,7 @@ from sklearn.datasets import load_sample_image
 from scripts.bench import rows
 from scripts.bench.suite import Case, Options
 from scripts.bench.tables import markdown
-from sdpbb.bounds.places.run import PlaceRun, exercise
+from sdpbb.bounds.lagrangian.places.run import PlaceRun, exercise
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import at_most, no_limit
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,11 @@ from scripts.bench.suite import Case, Options
 from scripts.bench.tables import each, geometric_mean, values
 from scripts.bench.tables import table as table_of
 from scripts.bench.yardsticks.paper_pricing import Priced, paper_pricing
-from sdpbb.bounds.colgen.bounding import known_columns
-from sdpbb.bounds.colgen.generation import Generation
-from sdpbb.bounds.colgen.pricing.branching_pricer import NODES_PER_SLICE, BranchingPricer
-from sdpbb.bounds.colgen.pricing.problem import PricingProblem
-from sdpbb.bounds.colgen.pricing.protocol import PricingOutcome
-from sdpbb.bounds.colgen.pricing.search import ClusterSearch
-from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
+from sdpbb.bounds.lagrangian.bounding import known_columns
+from sdpbb.bounds.lagrangian.generation import Generation
+from sdpbb.bounds.lagrangian.sets.pricer import NODES_PER_SLICE, BranchingPricer, PricingOutcome
+from sdpbb.bounds.lagrangian.sets.problem import PricingProblem
+from sdpbb.bounds.lagrangian.sets.search import ClusterSearch, SoughtClusters
 from sdpbb.problem import Contraction, contract
 
 KEY = "instance k constraints draw"
@@ -58,9 +56,9 @@ def cases(options: Options) -> list[Case]:
 class RecordingPricer(BranchingPricer):
     """Pricer that keeps the problems of exact pricing."""
 
-    def __init__(self, contraction: Contraction) -> None:
-        super().__init__(contraction)
+    def attach(self, contraction: Contraction) -> Self:
         self.asked: list[Asked] = []
+        return super().attach(contraction)
 
     def exact(self, prices: NDArray[np.float64], target: float) -> PricingOutcome:
         target = min(target, 0.0)
@@ -77,9 +75,9 @@ def asked_problems(
 
     labels : (m,) of blocks, of the clustering whose columns are known
     """
-    pricer = RecordingPricer(contraction)
+    pricer = RecordingPricer.begin(contraction)
     columns = known_columns(contraction, labels)
-    generation = Generation(contraction, pricer, columns, integer=False)
+    generation = Generation.begin(contraction, pricer, columns, integer=False)
     start, is_done = time.perf_counter(), False
     while not is_done and time.perf_counter() - start < seconds:
         is_done = generation.step(np.inf).stalled
@@ -131,7 +129,7 @@ def compared(
 
 def our_pricing(contraction: Contraction, prices: NDArray[np.float64], target: float) -> Priced:
     """Return the least reduced cost by our search."""
-    search = ClusterSearch(PricingProblem.of(contraction), SoughtClusters(prices, target))
+    search = ClusterSearch.begin(PricingProblem.of(contraction), SoughtClusters(prices, target))
     start = time.perf_counter()
     while not search.is_finished and search.n_nodes < SEARCH_NODES:
         if time.perf_counter() - start > SEARCH_SECONDS:

@@ -1,4 +1,4 @@
-"""Published pricing method, as a yardstick for `sdpbb.bounds.colgen`.
+"""Published pricing method, as a yardstick for `sdpbb.bounds.lagrangian`.
 
 B. Babaki, T. Guns and S. Nijssen, Constrained clustering using column generation (2014), section 4:
 a set enumeration of the blocks, depth first, which removes candidates by cannot-links and pairwise

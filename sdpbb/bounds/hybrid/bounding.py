@@ -1,110 +1,28 @@
-"""Bounding method in stages: prices and places, columns, the semidefinite bound; a run of it."""
+"""Bounding method in stages: prices and places, columns, the semidefinite bound."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import BoundProgress, PairFixings, matrices_mebibytes
-from sdpbb.bounds.colgen.effort import is_easy_to_price, pricing_mebibytes
-from sdpbb.bounds.hybrid.criteria import (
+from sdpbb.bounds.bound import matrices_mebibytes
+from sdpbb.bounds.hybrid.stages import HybridRun, HybridWarmStart
+from sdpbb.bounds.lagrangian.reach import (
+    has_columns_after_places,
     has_easy_columns,
-    has_small_columns,
+    is_easy_to_price,
     is_enumerated_at_places,
     is_for_places,
+    pricing_mebibytes,
 )
-from sdpbb.bounds.hybrid.parts import HybridParts, HybridState, HybridWarmStart
-from sdpbb.bounds.hybrid.stages import STAGES, RelaxationStage, Stage
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
-from sdpbb.runtime.time_left import TimeLeft, no_limit
-
-
-class HybridRun:
-    """Run of the hybrid bound on one node (`sdpbb.bounds.bound.BoundRun`)."""
-
-    def __init__(
-        self,
-        contraction: Contraction,
-        sdp: SdpBounding,
-        state: HybridState,
-        max_pricing_slices: int | None,
-    ) -> None:
-        self._parts = HybridParts(contraction, sdp, state, max_pricing_slices)
-        self.state = state
-
-    @property
-    def n_iterations(self) -> int:
-        return self._parts.n_iterations
-
-    def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
-        """Take a step of the current stage."""
-        stage = STAGES[self.state.stage]
-        if stage.is_overdue(self._parts):
-            return self._give_up(stage, cutoff, time_left)
-        try:
-            progress = stage.advance(self._parts, cutoff, time_left)
-        except BackendFailure:
-            if isinstance(stage, RelaxationStage):
-                raise
-            return self._give_up(stage, cutoff, time_left)
-        if (
-            progress.stalled
-            and progress.bound.value < cutoff
-            and not stage.leaves_node(self._parts, cutoff)
-        ):
-            progress = replace(progress, stalled=not self.go_on(cutoff))
-        return self._with_best_bound(progress)
-
-    def _give_up(self, stage: Stage, cutoff: float, time_left: TimeLeft) -> BoundProgress:
-        """Give the current stage up, and take a step of the next one if there is any."""
-        stage.give_up(self._parts)
-        self._parts.skip(stage.name)
-        if self.go_on(cutoff):
-            return self.advance(cutoff, time_left)
-        return self._with_best_bound(BoundProgress(self.state.bound, True, 0, 0))
-
-    def go_on(self, cutoff: float) -> bool:
-        """Begin the next stage that is worth its time; return whether there is any."""
-        for position in range(self.state.stage + 1, len(STAGES)):
-            if STAGES[position].begins(self._parts, cutoff):
-                self.state.stage = position
-                return True
-        return False
-
-    def _with_best_bound(self, progress: BoundProgress) -> BoundProgress:
-        """Return the progress with the best bound of all parts so far."""
-        best = max(progress.bound, self.state.bound)
-        self.state.bound = best.bare()
-        return replace(progress, bound=best, n_iterations=self.n_iterations)
-
-    def affinity(self) -> NDArray[np.float64]:
-        return self._parts.begun[0].affinity()
-
-    def clustering(self) -> NDArray[np.intp] | None:
-        columns, enumeration = self._parts.columns, self._parts.enumeration
-        labels = None if columns is None else columns.clustering()
-        if labels is None and enumeration is not None:
-            return enumeration.labels
-        return labels
-
-    def fixings(self, cutoff: float) -> PairFixings:
-        relaxation = self._parts.relaxation
-        if relaxation is None or not relaxation.n_iterations:
-            return PairFixings(np.empty((0, 2), np.intp))
-        return relaxation.fixings(cutoff)
-
-    def warm_start(self) -> HybridWarmStart:
-        return self._parts.warm_start()
-
 
 # Matrices over the blocks that branching by places holds.
 PLACE_MATRICES = 6
@@ -129,7 +47,7 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
     6. Columns. Column generation goes on from these dual values: to its end where clusters are
        small, and for a while elsewhere.
 
-    What counts as few, small and long is in `criteria.py`, `stages.py` and `colgen/effort.py`.
+    What counts as few, small and long is in `lagrangian/reach.py` and `stages.py`.
 
     Where HiGHS cannot solve a linear programme, as its numbers differ too much in size, the stage
     is given up. Bounds that were proven stay.
@@ -156,7 +74,7 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
         It is that of places, which look at all pairs of blocks to branch, where the node is left
         with them; else that of the relaxation and of pricing, as it may come to both.
         """
-        if is_for_places(contraction) and not has_small_columns(contraction):
+        if is_for_places(contraction) and not has_columns_after_places(contraction):
             enumerates = is_enumerated_at_places(contraction)
             pricing = pricing_mebibytes(contraction) if enumerates else 0.0
             return pricing + matrices_mebibytes(PLACE_MATRICES, contraction.n_blocks)
@@ -177,10 +95,10 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
     ) -> HybridRun:
         """Return a new `HybridRun` on a node."""
         inherited = warm_start or HybridWarmStart()
-        run = self.resume(contraction, HybridState(inherited, known, inherited.skipped))
+        run = self.resume(contraction, HybridRun(inherited, known, inherited.skipped))
         run.go_on(math.inf)
         return run
 
-    def resume(self, contraction: Contraction, state: HybridState) -> HybridRun:
-        """Return a `HybridRun` that goes on from its state on the same contraction."""
-        return HybridRun(contraction, self.sdp, state, self.max_pricing_slices)
+    def resume(self, contraction: Contraction, state: HybridRun) -> HybridRun:
+        """Return a run that resumes on the same contraction."""
+        return state.attach(contraction, self.sdp, self.max_pricing_slices)

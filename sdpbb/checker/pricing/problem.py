@@ -231,7 +231,7 @@ def clique_numbers(apart: Marks) -> Indices:
     """Return the number of a clique for each vertex (m,) of a graph without loops, greedily.
 
     Vertices come by decreasing degree, each into the first clique all of which it is adjacent to.
-    The engine has a function of its own on purpose (`sdpbb.bounds.colgen.pricing.problem`).
+    The engine has a function of its own on purpose (`sdpbb.bounds.lagrangian.sets.problem`).
     """
     number = np.empty(len(apart), dtype=np.intp)
     common = np.ones((len(apart), len(apart)), dtype=np.bool_)  # adjacent to all of a clique

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.bounds.places.reach import is_within_reach, place_mebibytes
+from sdpbb.bounds.lagrangian.reach import has_places, place_mebibytes
 from sdpbb.runtime.time_left import TimeLeft, at_most
 from sdpbb.search.root import Root
 
@@ -26,7 +26,7 @@ def raise_by_places(root: Root, free_mebibytes: float) -> None:
     if place_mebibytes(contraction.n_blocks) > free_mebibytes:
         return
     # Few runs come here, and the compiler is slow to import.
-    from sdpbb.bounds.places.run import PlaceRun
+    from sdpbb.bounds.lagrangian.places.run import PlaceRun
 
     labels = tree.labels[contraction.representatives].astype(np.intp)
     time_left = _time_left(root)
@@ -44,7 +44,7 @@ def _is_worth_it(root: Root) -> bool:
     if not root.is_open or root.context.keeps_evidence:
         return False
     is_large = root.contraction.n_blocks >= MIN_BLOCKS
-    return is_large and is_within_reach(root.contraction)
+    return is_large and has_places(root.contraction)
 
 
 def _time_left(root: Root) -> TimeLeft:

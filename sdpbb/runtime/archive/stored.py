@@ -38,6 +38,23 @@ def stored(cls: Stored) -> Stored:
     return cls
 
 
+class Attached:
+    """Base class of stored dataclasses that work on values which are not stored with them.
+
+    A contraction is such a value. Methods `attach` set it, and what is derived from it. Copies,
+    pickles and archives hold the fields that constructors take, and these alone.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        of: Any = self
+        return {
+            field.name: getattr(self, field.name) for field in dataclasses.fields(of) if field.init
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
 def _arguments(cls: Any) -> set[str]:
     """Return the names of the arguments of a constructor; `inspect.signature` takes far longer."""
     code = cls.__init__.__code__

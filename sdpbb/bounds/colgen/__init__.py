@@ -1,4 +1,0 @@
-"""Bounds by column generation.
-
-A master programme over clusters steers, and exact pricing proves.
-"""

@@ -1,1 +1,0 @@
-"""Interior point method for master programmes over many blocks."""

@@ -1,0 +1,122 @@
+"""Dual values, and what exact pricing at them proves: Lagrangian bounds, infeasibility."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.evidence import Lagrangian
+from sdpbb.problem import Contraction
+from sdpbb.runtime.archive.stored import stored
+
+_EPS = float(np.finfo(np.float64).eps)
+
+# Whole prices, and sums of them below 2^53: floats hold these exactly.
+_LARGEST_PRICE, _LARGEST_SUM = 2.0**40, 2.0**52
+
+
+@stored
+@dataclass(frozen=True, eq=False)
+class DualValues:
+    """Dual values of the master programme: prices (m,) of the blocks, sigma of a cluster."""
+
+    prices: NDArray[np.float64]
+    sigma: float
+
+    def towards(self, other: DualValues, weight: float) -> DualValues:
+        """Return (1 - weight) times these plus weight times the others."""
+        rest = 1.0 - weight
+        prices = rest * self.prices + weight * other.prices
+        return DualValues(prices, rest * self.sigma + weight * other.sigma)
+
+    def value(self, k: int) -> float:
+        """Return the Lagrangian value sum_i prices_i - k sigma.
+
+        It is a bound if no cluster has a negative reduced cost.
+        """
+        return float(self.prices.sum()) - k * self.sigma
+
+
+def inherited_prices(
+    prices: NDArray[np.float64], block_of: NDArray[np.intp], child: Contraction
+) -> NDArray[np.float64]:
+    """Return prices of the blocks of a child, which are unions of the parent's.
+
+    Prices of merged blocks add up: what they prove for the parent they prove for the child.
+
+    Parameters
+    ----------
+    prices, block_of : (m,) of the parent's blocks, and (n,) the parent's block of each point
+    """
+    first = np.unique(block_of, return_index=True)[1]
+    total = np.zeros(child.n_blocks)
+    np.add.at(total, child.block_of[first], prices)
+    return total
+
+
+def lagrangian_bound(
+    contraction: Contraction, prices: NDArray[np.float64], least: float
+) -> ProvenBound:
+    """Return the Lagrangian bound sum_i prices_i + k least, less a margin, with its evidence.
+
+    Of a clustering each block is in exactly one of its k clusters X, so that it costs
+
+        sum_X c(X) = sum_i prices_i + sum_X (c(X) - prices(X)) >= sum_i prices_i + k least.
+
+    Prices of any sign will do. The sum is rounded once, the product once and their sums once each.
+    What all clusterings pay for soft pairs is added.
+
+    Parameters
+    ----------
+    prices : (m,) finite
+    least : a number that is proven to be <= c(X) - prices(X), in exact arithmetic, for every
+        cluster X
+
+    Raises
+    ------
+    ValueError
+        If a price or `least` is not finite: nothing is proven then.
+    """
+    total, rest = math.fsum(prices), contraction.k * least
+    bound = total + rest
+    if not math.isfinite(bound):
+        raise ValueError("prices, least: expected finite numbers")
+    bound -= 2.0 * _EPS * (abs(total) + abs(rest))
+    paid = contraction.soft.constant_below
+    bound = bound + paid - 2.0 * _EPS * (abs(bound) + paid) if paid else bound
+    return ProvenBound(bound, Lagrangian(prices, least))
+
+
+def scatter_bound(contraction: Contraction) -> ProvenBound:
+    """Return the scatter inside the blocks, and what all pay for soft pairs, rounded down."""
+    own = math.fsum(contraction.scatter)
+    rounding = _EPS * (contraction.n_points + contraction.means.shape[1] + 8)
+    inside = max(0.0, own * (1.0 - rounding) - rounding * contraction.total * _EPS)
+    return ProvenBound(inside + contraction.soft.constant_below * (1.0 - _EPS))
+
+
+def integer_prices(prices: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return whole numbers (m,) in about the ratio of prices, rounded down.
+
+    They lose at most 1 each where the largest is about 2^40, less for more than 4,096 blocks, as
+    the sum of their absolute values is below 2^53.
+    """
+    largest = float(np.abs(prices).max(initial=0.0))
+    if not largest > 0.0:
+        return np.zeros(len(prices), np.int64)
+    highest = min(_LARGEST_PRICE, _LARGEST_SUM / len(prices))
+    return np.floor(prices / largest * highest).astype(np.int64)
+
+
+def is_proof_of_infeasibility(prices: NDArray[np.int64], most: int, k: int) -> bool:
+    """Return whether sum_i prices_i > k most, in whole numbers.
+
+    With most >= prices(X) for every cluster X, no k clusters hold every block then (Farkas): each
+    block would be in one of them, and their prices would add up to k most at the most.
+    """
+    total: int = sum(prices.tolist())
+    return total > k * int(most)

@@ -1,0 +1,179 @@
+"""Enumeration: a bound from all clusters that a better clustering can have."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.evidence import Enumerated
+from sdpbb.bounds.lagrangian.columns import Columns, PackedColumns
+from sdpbb.bounds.lagrangian.duals import DualValues, lagrangian_bound
+from sdpbb.bounds.lagrangian.partitioning import cheapest_partition
+from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
+from sdpbb.bounds.lagrangian.sets.search import ClusterSearch, SoughtClusters
+from sdpbb.problem import Contraction
+from sdpbb.runtime.archive.stored import Attached, stored
+
+# What a proof claims of the bound is less by this part.
+ROUNDING = 1e-11
+# Maximum relative gap for trying enumeration: a larger gap leaves too many clusters.
+MAX_GAP = 0.2
+# Maximum clusters; enumeration is given up beyond it.
+MAX_CLUSTERS = 200_000
+# Maximum slices of exact pricing and search together, and of exact pricing alone. If pricing does
+# not end by then at the prices of the semidefinite bound, clusters are too large in the whole tree.
+MAX_SLICES, MAX_PRICING_SLICES = 120, 8
+
+
+@stored
+@dataclass(eq=False)
+class Enumeration(Attached):
+    """Enumeration of clusters at dual values, and partitioning of the blocks into them, in slices.
+
+    With v the least c(X) - prices(X) over all clusters, a clustering that costs less than the
+    cutoff has k clusters of c(X) - prices(X) - v >= 0 which add up to less than
+
+        cutoff - (sum of prices + k v),
+
+    so each of them is below that. Where that is little, these clusters are few, and the cheapest
+    partition into k of them ends the node: what a tree would have found out by branching.
+
+    Source: for vehicle routing, Baldacci, Christofides and Mingozzi (2008).
+
+    at, cutoff : the dual values and the cutoff that it began with
+    found : clusters found so far
+    max_slices, max_pricing_slices : slices of exact pricing and of the search, and of exact pricing
+        alone, after which it is given up
+    least : proven by exact pricing, None before
+    n_slices : of exact pricing and of the search
+    search : for all clusters, None before it has begun
+    bound : proven for all clusterings of the blocks, with its evidence
+    labels : (m,) of the cheapest clustering found, if it is cheaper than the cutoff
+    """
+
+    at: DualValues
+    cutoff: float
+    found: PackedColumns
+    max_slices: int
+    max_pricing_slices: int
+    least: float | None = None
+    n_slices: int = 0
+    search: ClusterSearch | None = None
+    bound: ProvenBound = field(default_factory=lambda: ProvenBound(0.0))
+    labels: NDArray[np.intp] | None = None
+    is_finished: bool = False
+
+    def attach(self, contraction: Contraction, pricer: BranchingPricer) -> Enumeration:
+        """Resume on the contraction that it has begun with, as the pricer does."""
+        self._contraction, self._pricer = contraction, pricer
+        if self.search is not None:
+            self.search.attach(pricer.problem(), self._sought())
+        return self
+
+    @classmethod
+    def start(
+        cls,
+        contraction: Contraction,
+        pricer: BranchingPricer,
+        at: DualValues,
+        cutoff: float,
+        least: float | None = None,
+        max_slices: int | None = None,
+        max_pricing_slices: int | None = None,
+    ) -> Enumeration:
+        """Begin to enumerate.
+
+        Parameters
+        ----------
+        cutoff : finite
+        least : proven by exact pricing at these prices, if that has been done
+        max_slices, max_pricing_slices : None for MAX_SLICES and MAX_PRICING_SLICES
+        """
+        assert math.isfinite(cutoff)
+        none = PackedColumns.of(np.zeros((0, contraction.n_blocks), bool))
+        max_slices = max_slices or MAX_SLICES
+        self = cls(at, cutoff, none, max_slices, max_pricing_slices or MAX_PRICING_SLICES)
+        self.attach(contraction, pricer)
+        if least is not None:
+            self._take(least)
+        return self
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """True while not even exact pricing has ended."""
+        return self.is_finished and self.least is None
+
+    def advance(self) -> None:
+        """Work for a slice; sets `is_finished` when nothing more is to be had."""
+        if self.is_finished:
+            return
+        if self.least is None:
+            self._price()
+        elif self.search is None or not self.search.is_finished:
+            self._enumerate()
+        else:
+            self._partition(self.least)
+
+    def _price(self) -> None:
+        """Work for a slice on exact pricing."""
+        self.n_slices += 1
+        least = self._pricer.exact(self.at.prices, -self.at.sigma).least
+        if least is None:
+            self.is_finished = self.n_slices >= self.max_pricing_slices
+            return
+        self._take(least)
+
+    def _take(self, least: float) -> None:
+        """Take the least value of a cluster, and the bound that it proves."""
+        self.least = least
+        self.bound = lagrangian_bound(self._contraction, self.at.prices, least)
+        missing = self.cutoff - self.bound.value
+        if missing <= 0.0 or missing > MAX_GAP * abs(self.cutoff):
+            self.is_finished = True
+
+    def _enumerate(self) -> None:
+        """Work for a slice on the search for all clusters."""
+        if self.search is None:
+            self.search = ClusterSearch.begin(self._pricer.problem(), self._sought())
+        self.n_slices += 1
+        found = self.search.run(self._pricer.nodes_per_slice)
+        self.found = self.found + PackedColumns.of(found)
+        self.is_finished = not self.search.is_finished and (
+            self.n_slices >= self.max_slices or len(self.found) > MAX_CLUSTERS
+        )
+
+    def _sought(self) -> SoughtClusters:
+        """Return the clusters that a better clustering may have."""
+        problem, prices = self._pricer.problem(), self.at.prices
+        assert self.least is not None
+        total = math.fsum(prices)
+        room = 2.0 * problem.margin(prices) + 1e-13 * (abs(total) + abs(self.cutoff))
+        cutoff = self.cutoff - self._contraction.soft.constant_below
+        threshold = cutoff - total - (self._contraction.k - 1) * self.least + room
+        return SoughtClusters(prices, threshold, optimal_only=False, least=self.least)
+
+    def _partition(self, least: float) -> None:
+        """Partition the blocks into the clusters found."""
+        members = self.found.members()
+        if self._contraction.oracles:
+            keep = [self._contraction.allows(np.flatnonzero(row)) for row in members]
+            members = members[np.array(keep, bool)]
+        columns = Columns.of(self._contraction, members)
+        found = cheapest_partition(self._contraction, columns, self.cutoff, self.at.prices)
+        if found.bound > self.bound:
+            evidence = Enumerated(
+                # Costs and bounds are rounded elsewhere. What all pay is not part of it.
+                (found.bound.value - self._contraction.soft.constant) * (1.0 - ROUNDING),
+                self.at.prices,
+                min(least, 0.0) if self._contraction.is_monotone else least,
+                found.prices,
+                found.triples,
+                found.penalties,
+            )
+            self.bound = ProvenBound(found.bound.value, evidence)
+        self.labels = found.labels
+        self.is_finished = True

@@ -1,0 +1,432 @@
+"""Column generation for one node, in steps that can be resumed.
+
+A step solves the restricted master programme and prices: heuristically at the points of the
+stabilisation, then exactly, by the slice, where that finds nothing. Two more kinds of exact pricing
+give bounds early: at repaired prices, and at targets below the one that is wanted. While the pool
+does not cover all blocks, Farkas pricing finds columns for them, or proves that there are none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.evidence import Lagrangian
+from sdpbb.bounds.lagrangian.columns import Columns
+from sdpbb.bounds.lagrangian.duals import (
+    DualValues,
+    integer_prices,
+    is_proof_of_infeasibility,
+    lagrangian_bound,
+    scatter_bound,
+)
+from sdpbb.bounds.lagrangian.generation_state import (
+    ExactPricing,
+    FarkasPricing,
+    GenerationWarmStart,
+    StepEvent,
+)
+from sdpbb.bounds.lagrangian.masters.choice import begun_master
+from sdpbb.bounds.lagrangian.masters.programme import MasterProgramme, MasterSolution, Phase
+from sdpbb.bounds.lagrangian.primal import Primal
+from sdpbb.bounds.lagrangian.sets.pricer import Pricer
+from sdpbb.bounds.lagrangian.stabilisation import Observation, Stabilisation
+from sdpbb.problem import Contraction
+from sdpbb.runtime.archive.stored import Attached, stored
+
+# Maximum columns per block that children start with.
+INHERITED_PER_BLOCK = 10
+# For rounding in the proof of a bound that is to reach the cutoff.
+_ROOM = 1e-9
+# Maximum columns added at once, those of the lowest reduced costs.
+MAX_COLUMNS_PER_ROUND = 200
+# Reduced costs count as negative below minus this share of the master's value per cluster. A bound
+# is at most this share below the value of the programme.
+TOLERANCE = 1e-10
+# Repairs of prices in a row, and the minimum share of a bound's gap that a repair has to promise.
+_REPAIRS, _PROMISE = 3, 0.6
+# If exact pricing exceeds its slice, the next target is this fraction of the remaining distance
+# away, as long as the bound that it promises is better by the second share.
+_RUNG, _WORTH = 0.2, 0.1
+# Of the exact prices of a cluster in the phase FEASIBILITY, as prices are at most about 1 there.
+_FARKAS_TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class Step:
+    """Step of column generation.
+
+    event : its result
+    bound : the best bound proven so far
+    stalled : further steps change nothing: branching is due, unless the bound closes the node
+    n_columns : in the pool now
+    """
+
+    event: StepEvent
+    bound: ProvenBound
+    stalled: bool
+    n_columns: int
+
+
+@stored
+@dataclass(eq=False)
+class Generation(Attached):
+    """Column generation for the blocks of a contraction.
+
+    Columns are found by heuristic pricing, and only when that fails by exact pricing. Heuristics
+    prove nothing; exact pricing at any prices proves a Lagrangian bound, and at the dual values of
+    a restricted master programme, when it finds nothing, that the master programme is solved. It is
+    called early where the bound to expect would close the node.
+
+    Source: Babaki, Guns and Nijssen (2014), section 3; Farkas pricing as in equation 21.
+
+    bound : the best so far, with its evidence. Where it is inf, that is for costs that are all 0
+    integer : whether an integer programme searches for a clustering once the master is solved
+    under_way : unfinished exact pricing
+    own : dual values of the last master programme
+    early : whether exact pricing before the end is worth another try
+    finished : the event that all further steps end with, None before
+    tried : the highest value of repaired prices that exact pricing began at
+    least : proven: c(X) - prices(X) >= least for every cluster X at own. None before the master
+        programme is solved
+    n_steps : so far
+    """
+
+    master: MasterProgramme
+    stabilisation: Stabilisation
+    primal: Primal
+    bound: ProvenBound
+    integer: bool
+    under_way: ExactPricing | FarkasPricing | None = None
+    own: DualValues | None = None
+    early: bool = True
+    finished: StepEvent | None = None
+    tried: float = -math.inf
+    least: float | None = None
+    n_steps: int = 0
+
+    @classmethod
+    def begin(
+        cls,
+        contraction: Contraction,
+        pricer: Pricer,
+        columns: Columns | None = None,
+        centre: DualValues | None = None,
+        integer: bool = True,
+    ) -> Generation:
+        """Begin to generate columns.
+
+        Parameters
+        ----------
+        columns : to begin with, allowed clusters of known clusterings, say. Singletons are added
+        centre : dual values from elsewhere, for the stabilisation
+        """
+        master = begun_master(contraction, columns, centre)
+        scheme = Stabilisation.begin(master.needs_stabilisation, centre)
+        primal, bound = Primal.begin(contraction), scatter_bound(contraction)
+        self = cls(master, scheme, primal, bound, integer)
+        self._contraction, self._pricer = contraction, pricer
+        return self
+
+    def attach(self, contraction: Contraction, pricer: Pricer) -> Generation:
+        """Resume on the contraction that it has begun with, as the pricer does."""
+        self._contraction, self._pricer = contraction, pricer
+        self.master.attach(contraction)
+        return self
+
+    @property
+    def columns(self) -> Columns:
+        """The pool."""
+        return self.master.columns
+
+    @property
+    def duals(self) -> DualValues | None:
+        """Dual values of the last master programme; None while it has no cover."""
+        return self.own if self.master.phase is Phase.COST else None
+
+    def warm_start(self) -> GenerationWarmStart:
+        """Warm start of the children of the node: the columns of the lowest reduced costs."""
+        contraction, columns, own = self._contraction, self.columns, self.duals
+        if own is not None:
+            reduced = columns.costs - columns.collected(own.prices)
+            count = INHERITED_PER_BLOCK * contraction.n_blocks
+            columns = columns.select(np.argsort(reduced, kind="stable")[:count])
+        return GenerationWarmStart(contraction.block_of, columns.packed(), own)
+
+    def affinity(self) -> NDArray[np.float64]:
+        """Return the affinity (m, m) of the last x: sum_X x_X 1_X 1_X' / (points of X).
+
+        Z @ weights is how often each block is covered. Zero before the first step.
+        """
+        return self.primal.affinity(self._contraction)
+
+    def clustering(self) -> NDArray[np.intp] | None:
+        """Return the cheapest clustering met: labels (m,) of exactly k clusters, if any."""
+        return self.primal.labels
+
+    def step(self, cutoff: float) -> Step:
+        """Solve the restricted master programme and price, or go on with exact pricing by a slice.
+
+        `cutoff` is the bound that would close the node.
+
+        Raises
+        ------
+        BackendFailure
+            If HiGHS ends without a verdict.
+        """
+        self.n_steps += self.finished is None
+        event = self.finished or self._next_event(cutoff)
+        return Step(event, self.bound, self.finished is not None, len(self.columns))
+
+    def _next_event(self, cutoff: float) -> StepEvent:
+        """Resume unfinished exact pricing, or solve the master programme and price."""
+        pricing = self.under_way
+        if isinstance(pricing, ExactPricing):
+            return self._price_in_slices(pricing, cutoff)
+        if isinstance(pricing, FarkasPricing):
+            return self._price_farkas_exactly(pricing)
+        master = self.master
+        solution = master.solve(self.stabilisation.penalty())
+        self.primal.meet(self._contraction, master.columns, solution, master.is_worth_rounding)
+        self.own = own = DualValues(solution.prices, solution.sigma)
+        if solution.phase is Phase.FEASIBILITY:
+            return self._begin_farkas_pricing(own)
+        master.purge(solution)
+        return self._price(own, solution, cutoff)
+
+    def _price(self, own: DualValues, solution: MasterSolution, cutoff: float) -> StepEvent:
+        """Price heuristically at the points of the stabilisation.
+
+        Where nothing is found, begin exact pricing.
+
+        own : the dual values of the solution
+        """
+        k = self._contraction.k
+        for position, at in enumerate(self.stabilisation.points(own)):
+            # Which clusters of smoothed prices are of use, the master's own prices say.
+            sigma = own.sigma if at is own else -math.inf
+            found = Columns.of(self._contraction, self._pricer.heuristic(at.prices, sigma))
+            observation = self._observation(at, found, first=position == 0)
+            self.stabilisation.observe(own, observation, k)
+            self.master.observe(solution, observation.at.value(k))
+            grown = self._add(found, own)
+            if self._begin_repaired_pricing(own, found, cutoff):
+                return StepEvent.PRICING
+            if self.early and self._value(observation.at) >= cutoff:
+                self.under_way = ExactPricing(at, self._closing_value(at, cutoff), settles=False)
+                return StepEvent.PRICING
+            if grown:
+                return StepEvent.COLUMNS
+        if not self.stabilisation.solved(solution):
+            return StepEvent.PENALTY
+        return self._begin_exact_pricing(own, cutoff)
+
+    def _begin_exact_pricing(self, own: DualValues, cutoff: float) -> StepEvent:
+        """Begin exact pricing at the master's own prices, or solve more precisely first."""
+        master = self.master
+        master.tighten()
+        if not master.is_worth_pricing:
+            return StepEvent.TOLERANCE
+        optimal, needed = -own.sigma - self._tolerance(own), self._closing_value(own, cutoff)
+        closing = self.early and needed < optimal
+        settles = not closing and master.is_final
+        self.under_way = ExactPricing(own, needed if closing else optimal, settles)
+        return StepEvent.PRICING
+
+    def _begin_repaired_pricing(self, own: DualValues, found: Columns, cutoff: float) -> bool:
+        """Begin exact pricing at repaired prices if these promise a much better bound."""
+        k = self._contraction.k
+        prices = self.master.repaired(own.prices, own.sigma, found)
+        if prices is None:
+            return False
+        at = DualValues(prices, own.sigma)
+        value, known = at.value(k), max(self.tried, self.bound.value)
+        if not (value >= cutoff > known or value - known >= _PROMISE * abs(own.value(k) - known)):
+            return False
+        self.tried = value
+        self.under_way = ExactPricing(at, -own.sigma, False, _REPAIRS)
+        return True
+
+    def _price_repaired(self, pricing: ExactPricing, repairs: int, cutoff: float) -> StepEvent:
+        """Work for a slice on exact pricing at repaired prices, and repair them once more."""
+        at, k = pricing.at, self._contraction.k
+        outcome = self._pricer.exact(at.prices, pricing.target)
+        assert self.own is not None
+        self._add(Columns.of(self._contraction, outcome.members), self.own)
+        if outcome.least is None:
+            return StepEvent.PRICING
+        self.under_way = None
+        self._prove(at.prices, outcome.least)
+        if not repairs or self.bound.value >= cutoff:
+            return StepEvent.BOUND
+        prices = self.master.repaired(at.prices, at.sigma)
+        if prices is None or np.array_equal(prices, at.prices):
+            return StepEvent.BOUND
+        lower = DualValues(prices, at.sigma)
+        if lower.value(k) <= self.bound.value:
+            return StepEvent.BOUND
+        self.under_way = replace(pricing, at=lower, repairs=repairs - 1)
+        return StepEvent.PRICING
+
+    def _price_in_slices(self, pricing: ExactPricing, cutoff: float) -> StepEvent:
+        """Work for a slice on unfinished exact pricing, of whichever kind it is."""
+        if pricing.rung is not None:
+            return self._price_to_rung(pricing, pricing.rung)
+        if pricing.repairs is not None:
+            return self._price_repaired(pricing, pricing.repairs, cutoff)
+        return self._price_to_target(pricing, cutoff)
+
+    def _price_to_target(self, pricing: ExactPricing, cutoff: float) -> StepEvent:
+        """Work for a slice towards the target itself."""
+        outcome = self._pricer.exact(pricing.at.prices, pricing.target)
+        own, found = self.own, Columns.of(self._contraction, outcome.members)
+        assert own is not None
+        grown = self._add(found, own)
+        # A cluster below the target shows that these prices do not close the node.
+        refuted = not pricing.settles and len(found) > 0
+        if outcome.least is None and not grown and not refuted:
+            self.under_way = self._with_rung(pricing)
+            return StepEvent.PRICING
+        self.under_way = None
+        if outcome.least is not None:
+            self._prove(pricing.at.prices, outcome.least)
+        shown = self._observation(pricing.at, found, least=outcome.least)
+        self.stabilisation.observe(own, shown, self._contraction.k)
+        if grown:
+            return StepEvent.COLUMNS
+        if not pricing.settles:
+            # Either the bound closes the node, or these prices will not while the pool is the same.
+            self.early = False
+            return StepEvent.BOUND
+        self.least = outcome.least
+        if self.integer:
+            self.primal.search(self._contraction, self.master.columns, own, cutoff)
+        self.finished = StepEvent.SOLVED
+        return StepEvent.SOLVED
+
+    def _with_rung(self, pricing: ExactPricing) -> ExactPricing:
+        """Return the same pricing with a lower target first, if that is new and worth it.
+
+        A search that ends without a value below a target t proves the bound sum prices + k t, and
+        the lower t, the sooner it ends: where the target itself takes long, something is proven.
+        """
+        k, total = self._contraction.k, math.fsum(pricing.at.prices)
+        bound = self.bound.value - self._paid_by_all
+        begin = (bound - total) / k
+        missing = total + k * pricing.target - bound
+        is_little = missing <= _WORTH * abs(self.bound.value)
+        if self.master.is_quick_to_price or pricing.has_climbed or is_little:
+            return pricing
+        rung = begin + _RUNG * (pricing.target - begin)
+        return replace(pricing, rung=rung, has_climbed=True)
+
+    def _price_to_rung(self, pricing: ExactPricing, rung: float) -> StepEvent:
+        """Work for a slice towards a lower target; move to the next one if it has ended there."""
+        outcome = self._pricer.exact(pricing.at.prices, rung)
+        if outcome.least is not None:
+            self._prove(pricing.at.prices, outcome.least)
+        assert self.own is not None
+        if self._add(Columns.of(self._contraction, outcome.members), self.own):
+            self.under_way = None
+            return StepEvent.COLUMNS
+        higher = None
+        if outcome.least is not None and not len(outcome.members):
+            next_rung = rung + _RUNG * (pricing.target - rung)
+            rise = self._contraction.k * (next_rung - rung)
+            higher = next_rung if rise > _WORTH * _RUNG * self.bound.value else None
+        self.under_way = replace(pricing, rung=higher)
+        return StepEvent.PRICING
+
+    def _begin_farkas_pricing(self, own: DualValues) -> StepEvent:
+        """Price heuristically in the phase FEASIBILITY; where nothing is found, begin exactly."""
+        found = Columns.of(self._contraction, self._pricer.farkas_heuristic(own.prices, own.sigma))
+        if self._add_covering(found, own):
+            return StepEvent.COLUMNS
+        prices = integer_prices(own.prices)
+        largest = float(np.abs(own.prices).max())
+        scale = float(np.abs(prices).max()) / largest
+        target = math.floor((own.sigma + _FARKAS_TOLERANCE) * scale)
+        self.under_way = FarkasPricing(prices, target)
+        return StepEvent.PRICING
+
+    def _price_farkas_exactly(self, pricing: FarkasPricing) -> StepEvent:
+        """Work for a slice on exact Farkas pricing."""
+        outcome = self._pricer.farkas_exact(pricing.prices, pricing.target)
+        assert self.own is not None
+        grown = self._add_covering(Columns.of(self._contraction, outcome.members), self.own)
+        if outcome.most is None and not grown:
+            return StepEvent.PRICING
+        self.under_way = None
+        if outcome.most is not None and is_proof_of_infeasibility(
+            pricing.prices, outcome.most, self._contraction.k
+        ):
+            prices, least = pricing.prices.astype(np.float64), -float(outcome.most)
+            self.bound = ProvenBound(math.inf, Lagrangian(prices, least))
+            self.finished = StepEvent.INFEASIBLE
+        elif not grown:
+            self.finished = StepEvent.SOLVED
+        return self.finished or StepEvent.COLUMNS
+
+    def _add_covering(self, found: Columns, own: DualValues) -> bool:
+        """Add the columns that cover more of the blocks; return whether there are any."""
+        return self._add_best(found, own.sigma - found.collected(own.prices), -_FARKAS_TOLERANCE)
+
+    def _add(self, found: Columns, own: DualValues) -> bool:
+        """Add the columns that improve the restricted master programme; return whether any do."""
+        reduced = found.costs - found.collected(own.prices) + own.sigma
+        return self._add_best(found, reduced, -self._tolerance(own))
+
+    def _add_best(self, found: Columns, reduced: NDArray[np.float64], below: float) -> bool:
+        """Add the columns with the least reduced costs, as far as these are below a number."""
+        order = np.argsort(reduced, kind="stable")
+        most = max(MAX_COLUMNS_PER_ROUND, self.master.columns_at_once)
+        best = order[reduced[order] < below][:most]
+        grown = self.master.add(found.select(best)) > 0
+        self.early = self.early or grown
+        return grown
+
+    def _prove(self, prices: NDArray[np.float64], least: float) -> None:
+        """Take the Lagrangian bound of prices at which no cluster has a value below least."""
+        proven = lagrangian_bound(self._contraction, prices, least)
+        self.bound = max(self.bound, proven)
+
+    def _observation(
+        self, at: DualValues, found: Columns, first: bool = False, least: float | None = None
+    ) -> Observation:
+        """Return the outcome of pricing at dual values that found some clusters.
+
+        `least` is given if it is proven.
+        """
+        values = found.costs - found.collected(at.prices)
+        cluster = found.members[np.argmin(values)] if len(found) else None
+        met = float(values.min(initial=-at.sigma))
+        shown = DualValues(at.prices, -(met if least is None else least))
+        return Observation(shown, cluster, first, least is not None)
+
+    def _closing_value(self, at: DualValues, cutoff: float) -> float:
+        """Return the least value with which these prices close the node, with room for rounding.
+
+        It is 0 where that is positive, and parts of clusters are clusters and cost no more.
+        """
+        total = math.fsum(at.prices)
+        room = _ROOM * (abs(total) + abs(cutoff)) if math.isfinite(cutoff) else 0.0
+        value = (cutoff - self._paid_by_all + room - total) / self._contraction.k
+        return min(value, 0.0) if self._contraction.is_monotone else value
+
+    @property
+    def _paid_by_all(self) -> float:
+        """Part of the cost that all clusterings pay for soft pairs, and no column does."""
+        return self._contraction.soft.constant_below
+
+    def _value(self, at: DualValues) -> float:
+        """Return the Lagrangian value of dual values, with what all clusterings pay."""
+        return at.value(self._contraction.k) + self._paid_by_all
+
+    def _tolerance(self, own: DualValues) -> float:
+        """Return how little a cluster may save at dual values without being worth a column."""
+        k = self._contraction.k
+        return TOLERANCE * abs(own.value(k)) / k

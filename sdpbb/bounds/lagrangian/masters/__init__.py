@@ -1,0 +1,1 @@
+"""Restricted master programmes: their interface, and two solvers."""

@@ -1,0 +1,221 @@
+"""Restricted master programme over many blocks, solved by the interior point method.
+
+Its prices are repaired: lowered until no known cluster has a reduced cost below 0. Where they are
+too high for some clusters, those far away need not pay for it: the bound that is proven at lower
+prices loses the violations one by one, and not k times the largest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.lagrangian.columns import Columns, Membership
+from sdpbb.bounds.lagrangian.masters.interior_method import CoverProgramme, solve_cover
+from sdpbb.bounds.lagrangian.masters.programme import (
+    KEPT,
+    MAX_COLUMNS_PER_BLOCK,
+    MasterProgramme,
+    MasterSolution,
+    Penalty,
+    Phase,
+)
+from sdpbb.bounds.lagrangian.sets.problem import principal_coordinates
+from sdpbb.errors import BackendFailure
+from sdpbb.problem import Contraction
+from sdpbb.runtime.archive.stored import stored
+
+
+def repaired(
+    prices: NDArray[np.float64],
+    sigma: float,
+    scatter: NDArray[np.float64],
+    columns: Columns,
+    reduced: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Return prices (m,), none higher, at which these columns cost their prices less sigma or more.
+
+    Blocks of a cluster pay in proportion to their prices less own scatter. The clusters that are
+    violated most come first, as others are violated less thereby.
+
+    reduced : (t,) reduced costs at these prices, if they are known
+    """
+    lowered = prices.copy()
+    if reduced is None:
+        reduced = columns.costs - columns.collected(prices) + sigma
+    order = np.argsort(reduced, kind="stable")
+    violated = order[reduced[order] < 0.0]
+    if not len(violated):
+        return lowered
+    row, block = np.nonzero(columns.members[violated])
+    ends = np.cumsum(np.bincount(row, minlength=len(violated)))
+    for column, blocks in zip(violated, np.split(block, ends[:-1]), strict=True):
+        violation = lowered[blocks].sum() - sigma - columns.costs[column]
+        worth = np.maximum(lowered[blocks] - scatter[blocks], 0.0)
+        total = worth.sum()
+        if violation > 0.0 and total > 0.0:
+            lowered[blocks] -= violation * worth / total
+    return lowered
+
+
+# Of x, less counts as nothing.
+_NOTHING = 1e-3
+# The first tolerance, and the tolerance as a share of the gap that pricing has shown.
+_FIRST, _SHARE = 0.1, 0.1
+# The last tolerance.
+_LAST = 1e-8
+# Solutions to this tolerance tell clusters apart, and are worth exact pricing.
+_CLEAR, _PRECISE = 0.01, 1e-4
+# Where pricing finds nothing the tolerance falls by this factor.
+_TIGHTER = 0.1
+
+
+@stored
+@dataclass(eq=False)
+class InteriorMaster(MasterProgramme):
+    """Restricted master programme in the covering form, whose pool has a cover by k columns.
+
+    It is the programme of `masters.simplex.Master`. Its solutions are near the central path, and as
+    precise as the gap that column generation has still to close makes worth while. There is no
+    basis to keep: each solve begins from the last prices.
+
+    n_fixed : columns at the beginning that stay: they cover all blocks
+    prices, sigma : to begin from
+    tolerance, solved : relative gaps of the next solve, and of the last
+    is_exact : whether the last solve was to the last tolerance, or as near as rounding allows
+    """
+
+    n_fixed: int
+    prices: NDArray[np.float64]
+    sigma: float
+    tolerance: float = _FIRST
+    solved: float = _FIRST
+    is_exact: bool = False
+
+    needs_stabilisation = False
+    is_quick_to_price = True
+
+    @classmethod
+    def begin(
+        cls,
+        contraction: Contraction,
+        columns: Columns,
+        n_fixed: int,
+        prices: NDArray[np.float64],
+        sigma: float,
+    ) -> InteriorMaster:
+        """Begin with columns of which the first n_fixed hold a cover, and dual values."""
+        limit = float(MAX_COLUMNS_PER_BLOCK * contraction.n_blocks)
+        self = cls(columns.packed(), limit, Phase.COST, n_fixed, prices, sigma)
+        return self._over(columns, contraction)
+
+    def attach(self, contraction: Contraction) -> InteriorMaster:
+        return self._over(self._pool(contraction), contraction)
+
+    def _over(self, columns: Columns, contraction: Contraction) -> InteriorMaster:
+        """Set the programme up over a pool."""
+        self.columns, self._k = columns, contraction.k
+        self._m, self._scatter = contraction.n_blocks, contraction.scatter
+        along = principal_coordinates(contraction.means, contraction.weights)[:, 0]
+        self._place = np.empty(self._m, np.intp)
+        self._place[np.argsort(along, kind="stable")] = np.arange(self._m)
+        self._lengths, self._rows = self._sparse(columns.members)
+        return self
+
+    @property
+    def columns_at_once(self) -> int:
+        return self._m
+
+    @property
+    def is_worth_rounding(self) -> bool:
+        return self.solved <= _CLEAR
+
+    @property
+    def is_worth_pricing(self) -> bool:
+        return self.is_exact or self.tolerance <= _PRECISE
+
+    @property
+    def is_final(self) -> bool:
+        return self.is_exact
+
+    def add(self, columns: Columns) -> int:
+        new = self._grow(columns)
+        lengths, rows = self._sparse(new.members)
+        self._lengths = np.concatenate([self._lengths, lengths])
+        self._rows = np.concatenate([self._rows, rows])
+        return len(new)
+
+    def solve(self, penalty: Penalty | None = None) -> MasterSolution:
+        """Minimise over the pool to the present tolerance; there are no penalties."""
+        assert penalty is None
+        place = self._place
+        programme = self._programme()
+        prices = np.empty(self._m)
+        prices[place] = self.prices
+        found = solve_cover(programme, prices, self.sigma, self.tolerance)
+        if not (math.isfinite(found.sigma) and np.isfinite(found.prices).all()):
+            raise BackendFailure("interior point method: numbers that differ too much in size")
+        self.solved = self.tolerance
+        self.is_exact = self.tolerance <= _LAST or not found.is_precise
+        self.prices, self.sigma = found.prices[place], found.sigma
+        x = np.where(found.x > _NOTHING, found.x, 0.0)
+        return MasterSolution(Phase.COST, found.value, x, self.prices, found.sigma, 0.0)
+
+    def observe(self, solution: MasterSolution, shown: float) -> None:
+        """Set the next tolerance by the gap that pricing has shown between value and bound."""
+        gap = abs(solution.value - shown) / max(abs(solution.value), np.finfo(np.float64).tiny)
+        self.tolerance = min(_FIRST, max(_SHARE * gap, _LAST))
+
+    def tighten(self) -> None:
+        """Lower the next tolerance, as pricing has found nothing at the last."""
+        self.tolerance = max(min(self.tolerance, _TIGHTER * self.solved), _LAST)
+
+    def purge(self, solution: MasterSolution) -> int:
+        if len(self.columns) <= self.limit:
+            return 0
+        at = np.repeat(np.arange(len(self._lengths)), self._lengths)
+        order = np.argsort(self._reduced(solution.prices, solution.sigma), kind="stable")
+        keep = solution.x > 0.0
+        keep[: self.n_fixed] = True
+        keep[order[: int(KEPT * len(order))]] = True
+        self._rows, self._lengths = self._rows[keep[at]], self._lengths[keep]
+        return self._shrink(keep)
+
+    def repaired(
+        self, prices: NDArray[np.float64], sigma: float, clusters: Columns | None = None
+    ) -> NDArray[np.float64]:
+        if clusters is not None:
+            return repaired(prices, sigma, self._scatter, clusters)
+        reduced = self._reduced(prices, sigma)
+        return repaired(prices, sigma, self._scatter, self.columns, reduced)
+
+    def _programme(self) -> CoverProgramme:
+        start = np.concatenate([[0], np.cumsum(self._lengths)]).astype(np.int64)
+        return CoverProgramme(start, self._rows, self.columns.costs, self._m, self._k)
+
+    def _reduced(self, prices: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
+        """Return the reduced costs (t,) of the pool."""
+        duals = np.empty(self._m + 1)
+        duals[self._place], duals[self._m] = prices, sigma
+        return self._programme().reduced(duals)
+
+    def _sparse(self, members: Membership) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the number of blocks of each cluster, and their places in the order, ascending."""
+        lengths = members.sum(axis=1).astype(np.int64)
+        ordered = np.argsort(self._place)
+        return lengths, np.nonzero(members[:, ordered])[1].astype(np.int64)
+
+
+def covering_prefix(columns: Columns, k: int) -> int:
+    """Return how many columns at the beginning are a partition into at most k; 0 for none."""
+    covered = np.zeros(columns.members.shape[1], bool)
+    for position in range(min(k, len(columns))):
+        if (covered & columns.members[position]).any():
+            return 0
+        covered |= columns.members[position]
+        if covered.all():
+            return position + 1
+    return 0

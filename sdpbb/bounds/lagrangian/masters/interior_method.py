@@ -1,0 +1,310 @@
+"""Interior point method for the cheapest cover by few columns.
+
+    minimise    c'x
+    subject to  A x >= 1,  sum x <= k,  x >= 0
+
+for a sparse 0-1 matrix A whose columns are short in the order of the rows, as clusters are in an
+order along the longest axis of the data: A diag(w) A' is a band then.
+
+Source: the predictor and corrector of S. Mehrotra (On the implementation of a primal-dual interior
+point method, SIAM Journal on Optimization 2, 1992). It is left far from the end: dual values near
+the central path make for few rounds of column generation, after J. Gondzio, P. Gonzalez-Brevis and
+P. Munari (New developments in the primal-dual column generation technique, EJOR 224, 2013).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cho_solve_banded, cholesky_banded
+
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
+
+
+@njit(cache=True)
+def add_covers(start: Integers, rows: Integers, x: Reals, covers: Reals) -> None:
+    """Add to each row (m,) the sum of x over the columns that hold it."""
+    for column in range(len(start) - 1):
+        for at in range(start[column], start[column + 1]):
+            covers[rows[at]] += x[column]
+
+
+@njit(cache=True)
+def fill_collected(start: Integers, rows: Integers, prices: Reals, collected: Reals) -> None:
+    """Fill for each column (t,) the sum of the prices of its rows."""
+    for column in range(len(start) - 1):
+        total = 0.0
+        for at in range(start[column], start[column + 1]):
+            total += prices[rows[at]]
+        collected[column] = total
+
+
+@njit(cache=True)
+def add_products(start: Integers, rows: Integers, weights: Reals, band: Reals) -> None:
+    """Add A diag(weights) A', as a band: band[i, j - i] is entry (i, j), j >= i.
+
+    The rows of each column are ascending.
+    """
+    for column in range(len(start) - 1):
+        weight = weights[column]
+        for at in range(start[column], start[column + 1]):
+            i = rows[at]
+            for other in range(at, start[column + 1]):
+                band[i, rows[other] - i] += weight
+
+
+Vector = NDArray[np.float64]
+
+_ITERATIONS = 60
+# Share of the way to the boundary.
+_STEP = 0.99
+# Reduced costs begin at this share of the mean cost, and this part of a price, at least.
+_FIRST_SLACK, _LEAST_SLACK = 0.02, 1e-3
+# Added to the diagonal.
+_REGULARISATION = 1e-11
+# A band of more than this share of the rows is taken for a full matrix.
+_FULL = 0.4
+# Of a solution of loose tolerance covers are off by this at most.
+_COVER = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class CoverProgramme:
+    """Columns of a covering programme.
+
+    start, rows : of the t columns, rows ascending in each
+    costs : (t,)
+    m, k : rows, and how many columns at most
+    """
+
+    start: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    costs: Vector
+    m: int
+    k: int
+
+    def covers(self, x: Vector) -> Vector:
+        """Return A x - 1, and k - sum x, (m + 1,)."""
+        covers = np.full(self.m + 1, -1.0)
+        add_covers(self.start, self.rows, x, covers[: self.m])
+        covers[self.m] = self.k - x.sum()
+        return covers
+
+    def reduced(self, duals: Vector) -> Vector:
+        """Return costs less prices plus sigma, (t,), for prices and sigma (m + 1,)."""
+        collected = np.empty(len(self.costs))
+        fill_collected(self.start, self.rows, duals[: self.m], collected)
+        return np.asarray(self.costs - collected + duals[self.m])
+
+    @property
+    def width(self) -> int:
+        """Largest distance of two rows of a column."""
+        ends = self.rows[self.start[1:] - 1] - self.rows[self.start[:-1]]
+        return int(ends.max(initial=0))
+
+
+@dataclass(frozen=True, eq=False)
+class InteriorSolution:
+    """Point near the central path.
+
+    x : (t,) > 0
+    prices, sigma : >= 0, such that reduced costs are > 0 but for the tolerance
+    value, dual_value : of the two
+    is_precise : whether the tolerance was reached
+    """
+
+    x: Vector
+    prices: Vector
+    sigma: float
+    value: float
+    dual_value: float
+    is_precise: bool
+
+
+def solve_cover(
+    programme: CoverProgramme, prices: Vector, sigma: float, tolerance: float
+) -> InteriorSolution:
+    """Solve a covering programme to a relative gap.
+
+    prices, sigma : to begin from; the mean price is the unit
+    """
+    unit = max(float(np.abs(prices).mean()), np.finfo(np.float64).tiny)
+    scaled = CoverProgramme(
+        programme.start, programme.rows, programme.costs / unit, programme.m, programme.k
+    )
+    duals = np.maximum(np.append(prices, sigma) / unit, _LEAST_SLACK)
+    iterate = _Iterate.begin(scaled, duals, max(_LEAST_SLACK, tolerance))
+    is_precise = False
+    for _ in range(_ITERATIONS):
+        is_precise = iterate.is_within(tolerance)
+        if is_precise or not iterate.advance(tolerance):
+            break
+    m = programme.m
+    return InteriorSolution(
+        iterate.x,
+        iterate.duals[:m] * unit,
+        float(iterate.duals[m]) * unit,
+        float(scaled.costs @ iterate.x) * unit,
+        iterate.dual_value * unit,
+        is_precise,
+    )
+
+
+@dataclass(eq=False)
+class _Iterate:
+    """Iterate: x with reduced costs s, and dual values y with surplus p; all > 0."""
+
+    programme: CoverProgramme
+    x: Vector
+    slacks: Vector
+    duals: Vector
+    surplus: Vector
+
+    @classmethod
+    def begin(cls, programme: CoverProgramme, duals: Vector, product: float) -> _Iterate:
+        least = _FIRST_SLACK * float(np.abs(programme.costs).mean()) + _LEAST_SLACK
+        slacks = np.maximum(programme.reduced(duals), least)
+        x = product / slacks
+        surplus = np.maximum(programme.covers(x), 1e-2)
+        return cls(programme, x, slacks, duals, surplus)
+
+    @property
+    def dual_value(self) -> float:
+        programme = self.programme
+        return float(self.duals[: programme.m].sum() - programme.k * self.duals[programme.m])
+
+    @property
+    def complementarity(self) -> float:
+        return float(self.x @ self.slacks + self.duals @ self.surplus)
+
+    @property
+    def residuals(self) -> tuple[Vector, Vector]:
+        """Residuals of the rows, and of the columns."""
+        programme = self.programme
+        rows = self.surplus - programme.covers(self.x)
+        return rows, programme.reduced(self.duals) - self.slacks
+
+    def is_within(self, tolerance: float) -> bool:
+        """Return whether the relative gap is at most the tolerance, and residuals are small."""
+        rows, columns = self.residuals
+        value = abs(self.dual_value)
+        scale = max(1.0, float(np.abs(self.programme.costs).max(initial=0.0)))
+        return (
+            self.complementarity <= tolerance * value
+            and float(np.abs(columns).max(initial=0.0)) <= tolerance * scale
+            and float(np.abs(rows).max()) <= max(tolerance, _COVER)
+        )
+
+    def advance(self, tolerance: float) -> bool:
+        """Take a step; return False where no further one is to be had."""
+        solve = self._factorised()
+        if solve is None:
+            return False
+        rows, columns = self.residuals
+        x, slacks, duals, surplus = self.x, self.slacks, self.duals, self.surplus
+        count = len(x) + len(duals)
+        mean = self.complementarity / count
+
+        def direction(
+            x_product: Vector, dual_product: Vector
+        ) -> tuple[Vector, Vector, Vector, Vector]:
+            right = rows - self._against((x_product - x * columns) / slacks) + dual_product / duals
+            d_duals = solve(right)
+            d_slacks = columns - self._collected(d_duals)
+            return (
+                (x_product - x * d_slacks) / slacks,
+                d_slacks,
+                d_duals,
+                (dual_product - surplus * d_duals) / duals,
+            )
+
+        dx, ds, dy, dp = direction(-x * slacks, -duals * surplus)
+        primal = min(_longest(x, dx), _longest(surplus, dp))
+        dual = min(_longest(slacks, ds), _longest(duals, dy))
+        after = (x + primal * dx) @ (slacks + dual * ds) + (surplus + primal * dp) @ (
+            duals + dual * dy
+        )
+        centre = (float(after) / count / mean) ** 3 * mean
+        centre = max(centre, 0.1 * tolerance * abs(self.dual_value) / count)
+        dx, ds, dy, dp = direction(
+            centre - x * slacks - dx * ds, centre - duals * surplus - dy * dp
+        )
+        primal = _STEP * min(_longest(x, dx), _longest(surplus, dp))
+        dual = _STEP * min(_longest(slacks, ds), _longest(duals, dy))
+        moved = (x + primal * dx, slacks + dual * ds, duals + dual * dy, surplus + primal * dp)
+        if not all(np.isfinite(part).all() and (part > 0.0).all() for part in moved):
+            return False
+        self.x, self.slacks, self.duals, self.surplus = moved
+        return max(primal, dual) > 1e-6
+
+    def _against(self, x: Vector) -> Vector:
+        """Return A x and -sum x, (m + 1,)."""
+        covers = np.zeros(self.programme.m + 1)
+        add_covers(self.programme.start, self.programme.rows, x, covers[:-1])
+        covers[-1] = -x.sum()
+        return covers
+
+    def _collected(self, duals: Vector) -> Vector:
+        """Return A' prices - sigma, (t,)."""
+        collected = np.empty(len(self.x))
+        fill_collected(self.programme.start, self.programme.rows, duals[:-1], collected)
+        return np.asarray(collected - duals[-1])
+
+    def _factorised(self) -> Callable[[Vector], Vector] | None:
+        """Return the inverse of A diag(x / s) A' + diag(p / y), the row of sum x included."""
+        programme, m = self.programme, self.programme.m
+        weights, own = self.x / self.slacks, self.surplus / self.duals
+        inverse = _inverse_of(programme, weights, own[:m])
+        if inverse is None:
+            return None
+        border = np.zeros(m)
+        add_covers(programme.start, programme.rows, weights, border)
+        border *= -1.0
+        solved = inverse(border)
+        corner = float(weights.sum() + own[m] - border @ solved)
+        if not corner > 0.0:
+            return None
+
+        def solve(right: Vector) -> Vector:
+            first = inverse(right[:m])
+            last = (right[m] - border @ first) / corner
+            return np.append(first - solved * last, last)
+
+        return solve
+
+
+def _inverse_of(
+    programme: CoverProgramme, weights: Vector, diagonal: Vector
+) -> Callable[[Vector], Vector] | None:
+    """Return the inverse of A diag(weights) A' + a diagonal; None if nearly singular."""
+    m, width = programme.m, programme.width
+    band = np.zeros((m, width + 1))
+    add_products(programme.start, programme.rows, weights, band)
+    band[:, 0] += diagonal + _REGULARISATION
+    try:
+        if width < _FULL * m:
+            factor = cholesky_banded(band.T, overwrite_ab=True, lower=True, check_finite=False)
+            return lambda right: cho_solve_banded((factor, True), right, check_finite=False)
+        full = np.zeros((m, m))
+        for offset in range(width + 1):
+            full.ravel()[offset * m :: m + 1][: m - offset] = band[: m - offset, offset]
+        whole = cho_factor(full, lower=True, overwrite_a=True, check_finite=False)
+        return lambda right: cho_solve(whole, right, check_finite=False)
+    except LinAlgError:
+        return None
+
+
+def _longest(values: Vector, steps: Vector) -> float:
+    """Return the longest step, at most 1, that leaves values (>= 0) at 0 or above."""
+    falling = steps < 0.0
+    return min(1.0, float((values[falling] / -steps[falling]).min(initial=1.0)))
+
+
+def exercise() -> None:
+    """Call the compiled loops once, with the types that runs call them with."""
+    programme = CoverProgramme(np.arange(4), np.arange(3), np.ones(3), 3, 3)
+    solve_cover(programme, np.ones(3), 0.0, 0.1)

@@ -1,0 +1,177 @@
+"""Interface of restricted master programmes: the cheapest cover of the blocks by known clusters."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.lagrangian.columns import Columns, PackedColumns, cluster_costs
+from sdpbb.problem import Contraction
+from sdpbb.runtime.archive.stored import Attached, stored
+
+# Share of the columns that remains after a deletion, and the factor by which their largest number
+# grows with each, so that they are not deleted and generated for ever.
+KEPT, GROWTH = 0.5, 1.25
+# Maximum columns per block at the beginning; beyond it, those of the highest reduced costs are
+# deleted.
+MAX_COLUMNS_PER_BLOCK = 40
+
+
+@stored
+class Phase(Enum):
+    """Objective of the master programme."""
+
+    FEASIBILITY = "the number of blocks, in parts, that are not covered"
+    COST = "the cost of a cover"
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """Penalty on prices far from a centre, which is subtracted from the dual objective:
+
+        slope * sum_i max(0, |lambda_i - centre_i| - width),
+
+    that is, perturbations 0 <= y+, y- <= slope of the cover of a block, at the costs
+    centre_i + width and width - centre_i.
+    """
+
+    centre: NDArray[np.float64]
+    width: float
+    slope: float
+
+
+@dataclass(frozen=True, eq=False)
+class MasterSolution:
+    """Optimal solution of the restricted master programme and of its dual.
+
+    phase : what is minimised. In the phase FEASIBILITY costs are 0 and prices at most 1
+    value : the minimum; with a penalty its perturbations are paid for
+    x : (t,) how much of each column is used
+    prices : (m,) lambda, >= 0 in the covering form
+    sigma : the price of a cluster, >= 0 in the covering form
+    perturbation : sum of the perturbations y+ + y- used; 0 without a penalty
+    """
+
+    phase: Phase
+    value: float
+    x: NDArray[np.float64]
+    prices: NDArray[np.float64]
+    sigma: float
+    perturbation: float
+
+
+@dataclass(eq=False)
+class MasterProgramme(Attached, ABC):
+    """Restricted master programme over a pool of columns, however it is solved.
+
+    Where nothing else is said it is solved to an optimal vertex. One that is left early says how
+    near its solutions are to an optimum, and is told how near they have to be.
+
+    packed : the pool, as it is stored
+    limit : with more columns than this some are deleted
+    phase : objective of the last solution, or of the first one before
+
+    Attributes
+    ----------
+    columns : the pool
+    needs_stabilisation : whether prices jump from one solution to the next
+    is_quick_to_price : whether exact pricing at the prices of solutions ends soon enough without
+        lower targets on the way
+    """
+
+    needs_stabilisation: ClassVar[bool] = True
+    is_quick_to_price: ClassVar[bool] = False
+
+    packed: PackedColumns
+    limit: float
+    phase: Phase
+    columns: Columns = field(init=False, repr=False)
+
+    @abstractmethod
+    def attach(self, contraction: Contraction) -> MasterProgramme:
+        """Resume on the contraction that the programme has begun with."""
+
+    def _pool(self, contraction: Contraction) -> Columns:
+        """Return the pool that is stored; its clusters are different ones, as they were added."""
+        members = self.packed.members()
+        return Columns(members, cluster_costs(contraction, members))
+
+    def _grow(self, columns: Columns) -> Columns:
+        """Add columns to the pool, and return those of them that were not in it."""
+        before = len(self.columns)
+        self.columns = self.columns + columns
+        new = self.columns.select(np.arange(before, len(self.columns)))
+        self.packed = self.packed + new.packed()
+        return new
+
+    def _shrink(self, keep: NDArray[np.bool_]) -> int:
+        """Delete the columns that are not marked (t,); return how many."""
+        self.limit *= GROWTH
+        self.columns = self.columns.select(keep)
+        self.packed = self.columns.packed()
+        return int((~keep).sum())
+
+    @abstractmethod
+    def add(self, columns: Columns) -> int:
+        """Add those of the columns that are not in the pool, and return how many these are."""
+
+    @abstractmethod
+    def solve(self, penalty: Penalty | None = None) -> MasterSolution:
+        """Minimise over the pool.
+
+        Raises
+        ------
+        BackendFailure
+            If the method ends without a verdict, or contradicts itself.
+        """
+
+    @abstractmethod
+    def purge(self, solution: MasterSolution) -> int:
+        """Delete columns of high reduced cost if there are too many, and return how many."""
+
+    @property
+    def columns_at_once(self) -> int:
+        """Number of columns that a round may add, even beyond the general maximum."""
+        return 0
+
+    @property
+    def is_worth_rounding(self) -> bool:
+        """True if the last solution is near enough to an optimum for clusterings."""
+        return True
+
+    @property
+    def is_worth_pricing(self) -> bool:
+        """True if the last solution is near enough to an optimum for exact pricing."""
+        return True
+
+    @property
+    def is_final(self) -> bool:
+        """True if the last solution is as precise as any will be."""
+        return True
+
+    @abstractmethod
+    def observe(self, solution: MasterSolution, shown: float) -> None:
+        """Take note of the bound, as far as heuristics see, that pricing at a solution has shown.
+
+        It says how precise the next solution has to be.
+        """
+
+    @abstractmethod
+    def tighten(self) -> None:
+        """Solve more precisely than the last time, as pricing has found nothing there."""
+
+    def repaired(
+        self, prices: NDArray[np.float64], sigma: float, clusters: Columns | None = None
+    ) -> NDArray[np.float64] | None:
+        """Return prices (m,), none higher, at which clusters have no reduced cost below 0.
+
+        They are None where no good bound is to be expected of such prices.
+
+        clusters : those of the pool for None
+        """
+        return None

@@ -1,0 +1,332 @@
+"""Compiled loops over explicit columns: reduced costs, violated rows, the exact cover search.
+
+Costs are integers (int64): nothing here is rounded. Columns are compressed rows: the blocks of
+column t are block[start[t]:start[t + 1]].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from sdpbb.runtime.arrays import Booleans, Integers, Reals
+from sdpbb.runtime.jit import njit
+
+
+def as_words(sets: csr_array) -> NDArray[np.uint64]:
+    """Return rows of sets (t, m) as bits, (t, ceil(m / 64)).
+
+    Block i is bit i % 64 of word i // 64.
+    """
+    bits = np.packbits(sets.toarray().astype(bool), axis=1, bitorder="little")
+    padding = np.zeros((len(bits), -bits.shape[1] % 8), np.uint8)
+    return np.concatenate([bits, padding], axis=1).view("<u8").astype(np.uint64)
+
+
+@njit(cache=True)
+def reduced_costs(
+    start: Integers,
+    block: Integers,
+    costs: Integers,
+    prices: Integers,
+    triples: Integers,
+    penalties: Integers,
+) -> Integers:
+    """Return the reduced costs (t,) of columns under prices and penalties of triples.
+
+    That is costs_t - the prices of the blocks of t + the penalties of the triples, (c, 3), of which
+    t holds at least two blocks.
+    """
+    count = len(costs)
+    reduced = np.empty(count, np.int64)
+    inside = np.zeros(len(prices), np.bool_)
+    for t in range(count):
+        total = costs[t]
+        for p in range(start[t], start[t + 1]):
+            total -= prices[block[p]]
+            inside[block[p]] = True
+        for c in range(len(triples)):
+            i, j, h = triples[c, 0], triples[c, 1], triples[c, 2]
+            if (inside[i] and (inside[j] or inside[h])) or (inside[j] and inside[h]):
+                total += penalties[c]
+        for p in range(start[t], start[t + 1]):
+            inside[block[p]] = False
+        reduced[t] = total
+    return reduced
+
+
+def violated_triples(
+    sets: csr_array, x: NDArray[np.float64], tolerance: float, at_most: int, per_block: int
+) -> NDArray[np.int64]:
+    """Separate the subset rows of triples of blocks, (c, 3), most violated ones first.
+
+    A triple is violated if the columns that hold at least two of its blocks have x that add up to
+    more than 1 + tolerance. At most so many are returned, and of those with the same block. Columns
+    with x = 1 need not be passed: what they hold is in no violated triple.
+
+    sets : (t, m) the blocks of the columns
+    x : (t,)
+    """
+    m = sets.shape[1]
+    found, sums = _triples_above(sets.indptr, sets.indices, x, m, 1.0 + tolerance)
+    used = np.zeros(m, np.intp)
+    chosen: list[int] = []
+    for p in np.argsort(-sums, kind="stable").tolist():
+        if len(chosen) < at_most and used[found[p]].max() < per_block:
+            chosen.append(p)
+            used[found[p]] += 1
+    return np.asarray(found[chosen])
+
+
+@njit(cache=True)
+def _triples_above(
+    start: Integers, block: Integers, x: Reals, m: int, limit: float
+) -> tuple[Integers, Reals]:
+    """Return the triples (c, 3) whose sums are above the limit, and these sums (c,).
+
+    The sum is W_ij + W_ih + W_jh - 2 T_ijh, W_ij and T_ijh being the x of the columns that hold all
+    of these blocks.
+    """
+    W = np.zeros((m, m))
+    holds = np.zeros((m, len(x)), np.bool_)
+    for t in range(len(x)):
+        for p in range(start[t], start[t + 1]):
+            holds[block[p], t] = True
+            for q in range(start[t], start[t + 1]):
+                W[block[p], block[q]] += x[t]
+    found = np.empty((64, 3), np.int64)
+    sums = np.empty(64)
+    count = 0
+    for i in range(m):
+        for j in range(i):
+            for h in range(j):
+                total = W[i, j] + W[i, h] + W[j, h]
+                if total <= limit:
+                    continue
+                for t in range(len(x)):
+                    if holds[i, t] and holds[j, t] and holds[h, t]:
+                        total -= 2.0 * x[t]
+                if total <= limit:
+                    continue
+                if count == len(sums):
+                    found = np.concatenate((found, np.empty_like(found)))
+                    sums = np.concatenate((sums, np.empty_like(sums)))
+                found[count, 0], found[count, 1], found[count, 2] = i, j, h
+                sums[count] = total
+                count += 1
+    return found[:count], sums[:count]
+
+
+@njit(cache=True)
+def cheapest_exact_cover(
+    start: Integers,
+    block: Integers,
+    words: NDArray[np.uint64],
+    gains: Integers,
+    costs: Integers,
+    m: int,
+    k: int,
+    budget: int,
+    target: int,
+    shift: int,
+    effort: int,
+    kind: Integers,
+    n_of_kind: Integers,
+) -> tuple[Integers, int, int, bool]:
+    """Search for the cheapest k columns that hold each of the m blocks exactly once.
+
+    Their costs add up to less than the target and their gains to less than the budget.
+
+    Depth first: a node branches on the uncovered block with the fewest columns that fit, in the
+    order given. It is left when what is spent and a lower bound on the gains of what is missing,
+    by dual ascent (each block in turn takes what the cheapest of its columns has left), come to the
+    budget; and so are columns that would bring it there.
+
+    Parameters
+    ----------
+    words : (t, ceil(m / 64)) uint64, a bit for each block of a column
+    gains, costs : (t,) >= 0, each below the budget and the target
+    shift : the budget falls by 2^-shift for each unit that the target falls
+    kind : (t,) 0 to q - 1
+    n_of_kind : (q,) columns of each kind that are to be chosen, k in all
+
+    Returns
+    -------
+    chosen (k,), -1 where none was found; their cost or the target as it was; the number of nodes;
+    whether the search was finished before that many columns were looked at, in all nodes
+    together
+    """
+    n_columns = len(gains)
+    sizes = start[1:] - start[:-1]
+    first_target, first_budget = target, budget
+    chosen = np.full(k, -1)
+    pick = np.zeros(k, np.int64)
+    spent = np.zeros(k + 1, np.int64)
+    paid = np.zeros(k + 1, np.int64)
+    missing = np.full(k + 1, m)
+    wanted = np.zeros((k + 1, len(n_of_kind)), np.int64)
+    wanted[0] = n_of_kind
+    covered = np.zeros((k + 1, m), np.bool_)
+    # Candidates of depth d: stack[first[d]:last[d]].
+    stack = np.empty(4 * n_columns + 4, np.int64)
+    first = np.zeros(k + 1, np.int64)
+    last = np.zeros(k + 1, np.int64)
+    at = np.zeros(k + 1, np.int64)
+    branch = np.zeros(k + 1, np.int64)
+    slack = np.empty(n_columns, np.int64)
+    holders = np.empty(len(block), np.int64)
+    for t in range(n_columns):
+        if sizes[t] <= m - (k - 1) and (k > 1 or sizes[t] == m):
+            stack[last[0]] = t
+            last[0] += 1
+    n_nodes = 0
+    depth = 0
+    is_new = True
+    while depth >= 0:
+        if is_new:
+            effort -= last[depth] - first[depth]
+            if effort < 0:
+                return chosen, target, n_nodes, False
+            n_nodes += 1
+            last[depth], branch[depth] = _reduced_candidates(
+                stack,
+                first[depth],
+                last[depth],
+                start,
+                block,
+                gains,
+                covered[depth],
+                budget - spent[depth],
+                slack,
+                holders,
+            )
+            at[depth] = first[depth]
+            is_new = False
+        t = -1
+        while branch[depth] >= 0 and at[depth] < last[depth]:
+            c = stack[at[depth]]
+            at[depth] += 1
+            bit = words[c, branch[depth] // 64] >> np.uint64(branch[depth] % 64)
+            fits = spent[depth] + gains[c] < budget and paid[depth] + costs[c] < target
+            if fits and bit & np.uint64(1):
+                t = c
+                break
+        if t < 0:
+            depth -= 1
+            continue
+        pick[depth] = t
+        if depth == k - 1:
+            for position in range(k):
+                chosen[position] = pick[position]
+            target = paid[depth] + costs[t]
+            budget = first_budget - ((first_target - target) >> shift)
+            continue
+        deeper = depth + 1
+        spent[deeper] = spent[depth] + gains[t]
+        paid[deeper] = paid[depth] + costs[t]
+        missing[deeper] = missing[depth] - sizes[t]
+        wanted[deeper] = wanted[depth]
+        wanted[deeper, kind[t]] -= 1
+        covered[deeper] = covered[depth]
+        for p in range(start[t], start[t + 1]):
+            covered[deeper, block[p]] = True
+        if last[depth] + last[depth] - first[depth] > len(stack):
+            stack = np.concatenate((stack, np.empty_like(stack)))
+        # The other columns each take one block at least, and together all of them.
+        least = missing[deeper] if deeper == k - 1 else 1
+        most = missing[deeper] - (k - 1 - deeper)
+        end = last[depth]
+        for p in range(first[depth], last[depth]):
+            c = stack[p]
+            fits = least <= sizes[c] <= most and spent[deeper] + gains[c] < budget
+            fits = fits and wanted[deeper, kind[c]] > 0
+            for w in range(words.shape[1]):
+                fits = fits and words[c, w] & words[t, w] == 0
+            if fits:
+                stack[end] = c
+                end += 1
+        first[deeper], last[deeper] = last[depth], end
+        depth = deeper
+        is_new = True
+    return chosen, target, n_nodes, True
+
+
+@njit(cache=True)
+def _reduced_candidates(
+    stack: Integers,
+    first: int,
+    last: int,
+    start: Integers,
+    block: Integers,
+    gains: Integers,
+    covered: Booleans,
+    budget: int,
+    slack: Integers,
+    holders: Integers,
+) -> tuple[int, int]:
+    """Leave those of the candidates stack[first:last] that the dual ascent does not exclude.
+
+    Return their new end and the uncovered block with the fewest; -1 if a block has none or nothing
+    below the budget is left.
+    """
+    m = len(covered)
+    count = np.zeros(m, np.int64)
+    for p in range(first, last):
+        slack[stack[p]] = gains[stack[p]]
+        for q in range(start[stack[p]], start[stack[p] + 1]):
+            count[block[q]] += 1
+    end = np.cumsum(count)
+    begin = end - count
+    position = begin.copy()
+    for p in range(first, last):
+        for q in range(start[stack[p]], start[stack[p] + 1]):
+            holders[position[block[q]]] = stack[p]
+            position[block[q]] += 1
+    lower = 0
+    # The blocks to cover, those with the fewest candidates first.
+    order = np.empty(m, np.int64)
+    n_order = 0
+    for i in range(m):
+        if covered[i]:
+            continue
+        if count[i] == 0:
+            return first, -1
+        p = n_order
+        while p > 0 and count[order[p - 1]] > count[i]:
+            order[p] = order[p - 1]
+            p -= 1
+        order[p] = i
+        n_order += 1
+    for i in order[:n_order]:
+        share = slack[holders[begin[i]]]
+        for p in range(begin[i], end[i]):
+            share = min(share, slack[holders[p]])
+        if share > 0:
+            lower += share
+            if lower >= budget:
+                return first, -1
+            for p in range(begin[i], end[i]):
+                slack[holders[p]] -= share
+    kept = first
+    for p in range(first, last):
+        if lower + slack[stack[p]] < budget:
+            stack[kept] = stack[p]
+            kept += 1
+        else:
+            for q in range(start[stack[p]], start[stack[p] + 1]):
+                count[block[q]] -= 1
+    branch = -1
+    for i in range(m):
+        if not covered[i] and (branch < 0 or count[i] < count[branch]):
+            branch = i
+    return kept, branch if count[branch] > 0 else -1
+
+
+def exercise() -> None:
+    """Call the compiled loops once, with the types that runs call them with."""
+    sets = csr_array(np.eye(3, dtype=np.int8))
+    start, block, none = sets.indptr.astype(np.int64), sets.indices.astype(np.int64), np.zeros(3)
+    words, zeros, counts = as_words(sets), none.astype(np.int64), np.array([3], np.int64)
+    cheapest_exact_cover(start, block, words, zeros, zeros, 3, 3, 1, 1, 0, 100, zeros, counts)
+    violated_triples(sets, none, 1e-3, 1, 1)

@@ -1,0 +1,220 @@
+"""Compiled loops over cannot-links: what they take from the value of a place.
+
+Of two blocks that are cannot-linked, a cluster takes one at most. With worths r_i >= 0 of the
+blocks at a place, a cluster loses the least weight of blocks that meet every pair (a vertex cover).
+Pairs are charged one after the other, each with t = min(r_i, r_j), which is taken off both: the sum
+of the charges is at most that weight (a packing of edges), and the weight itself where no two pairs
+share a block. Where clusters keep limits, worths are those above the rate of the place
+(`limit_kernels.py`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.lagrangian.places.limit_kernels import AmountLimits, Rates, rate_at
+from sdpbb.bounds.lagrangian.places.value_kernels import Floats, Pieces
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
+
+
+@njit(cache=True, nogil=True)
+def charge(value: float, pairs: Integers, left: Reals) -> float:
+    """Charge pairs (p, 2) to a value, one after the other; return what is left of it.
+
+    left : (n,) worths >= 0; what is left of them afterwards
+    """
+    for e in range(len(pairs)):
+        i, j = pairs[e, 0], pairs[e, 1]
+        least = min(left[i], left[j])
+        if least > 0.0:
+            value -= least
+            left[i] -= least
+            left[j] -= least
+    return value
+
+
+@njit(cache=True, nogil=True)
+def lost_in_box(
+    data: Reals,
+    pairs: Integers,
+    ends: Integers,
+    middle: Reals,
+    half: Reals,
+    rate: float,
+    left: Reals,
+) -> tuple[float, float]:
+    """Return what pairs cost every cluster with its place in a box, at least; and in its middle.
+
+    data : (n, 6), as in `BoxProblem`; ends : the blocks of pairs; half : (3,) half-widths
+    rate : that all of the box is looked at with; left : (n,) scratch
+    """
+    square = 0.0
+    for j in range(3):
+        square += half[j] * half[j]
+    for i in ends:
+        own = data[i, 5] * rate
+        a, reach = data[i, 3] - own, 0.0
+        for j in range(3):
+            u = data[i, j] - middle[j]
+            a -= u * u
+            reach += 2.0 * abs(u) * half[j]
+        # Rounding takes less than 1e-14 of the price where anything is left of it.
+        rounded = 1e-14 * (abs(data[i, 3]) + 2.0 * abs(own))
+        left[i] = data[i, 4] * max(0.0, a - (reach + square) * (1.0 + 1e-12) - rounded)
+    # Each charge is rounded once, and the sum once more.
+    # Each charge is rounded, and each sum.
+    everywhere = -charge(0.0, pairs, left) * (1.0 - 1e-12 - 1e-15 * len(pairs))
+    for i in ends:
+        a = data[i, 3] - data[i, 5] * rate
+        for j in range(3):
+            u = data[i, j] - middle[j]
+            a -= u * u
+        left[i] = data[i, 4] * max(0.0, a)
+    return everywhere, -charge(0.0, pairs, left)
+
+
+@njit(cache=True, nogil=True)
+def subtract_lost(
+    of: Pieces, heights: Floats, places: Reals, at: Rates, pairs: Integers, values: Reals
+) -> None:
+    """Subtract from the values (M,) of places what pairs cost there.
+
+    at : the rates of the places
+    pairs : by the positions of points in the pieces
+    """
+    left, active = np.zeros(len(heights)), np.empty_like(pairs)
+    for c in range(len(places)):
+        n_active = _fill_active(of, heights, places[c], at.rates[c], pairs, active, left)
+        values[c] = charge(values[c], active[:n_active], left)
+
+
+@njit(cache=True, nogil=True)
+def subtract_unserved(
+    of: Pieces,
+    heights: Floats,
+    places: Reals,
+    masses: Reals,
+    at: Rates,
+    pairs: Integers,
+    served: Floats,
+) -> None:
+    """Subtract from `served` (n,) what pairs take off the derivatives of the values by prices.
+
+    Each charge follows its lesser worth; those before it are seen through what they left of that.
+    What blocks that leave have of the measure is missing then (`at`).
+    """
+    left, adjoint = np.zeros(len(heights)), np.zeros(len(heights))
+    active, lesser = np.empty_like(pairs), np.zeros(len(pairs), np.int64)
+    for c in range(len(places)):
+        n_active = _fill_active(of, heights, places[c], at.rates[c], pairs, active, left)
+        for a in range(n_active):
+            i, j = active[a, 0], active[a, 1]
+            least = min(left[i], left[j])
+            lesser[a] = -1 if least <= 0.0 else i if left[i] <= left[j] else j
+            left[i] -= least
+            left[j] -= least
+            adjoint[i] = adjoint[j] = 0.0
+        for a in range(n_active - 1, -1, -1):
+            if lesser[a] >= 0:
+                adjoint[lesser[a]] -= 1.0 + adjoint[active[a, 0]] + adjoint[active[a, 1]]
+        for a in range(n_active):
+            for i in active[a]:
+                served[i] += masses[c] * adjoint[i]
+                at.missing[c] -= of.weights[i] * of.rates[i] * adjoint[i]
+                adjoint[i] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _fill_active(
+    of: Pieces,
+    heights: Floats,
+    place: Reals,
+    rate: float,
+    pairs: Integers,
+    active: Integers,
+    worths: Reals,
+) -> int:
+    """Fill in the pairs (p, 2) both of whose blocks are worth something at a place, and the worths.
+
+    Return the number of these pairs.
+    """
+    a, b, c = 2.0 * place[0], 2.0 * place[1], 2.0 * place[2]
+    square = 0.25 * (a * a + b * b + c * c)
+    x, y, z, count = of.points[0], of.points[1], of.points[2], 0
+    for e in range(len(pairs)):
+        i, j = pairs[e, 0], pairs[e, 1]
+        first = heights[i] + a * x[i] + b * y[i] + c * z[i] - square - rate * of.rates[i]
+        if first <= 0.0:
+            continue
+        second = heights[j] + a * x[j] + b * y[j] + c * z[j] - square - rate * of.rates[j]
+        if second <= 0.0:
+            continue
+        active[count, 0], active[count, 1] = i, j
+        worths[i], worths[j] = of.weights[i] * first, of.weights[j] * second
+        count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def mark_members(
+    data: Reals,
+    pairs: Integers,
+    limits: AmountLimits,
+    place: Reals,
+    worths: Reals,
+    is_member: NDArray[np.bool_],
+    scratch: Reals,
+) -> None:
+    """Mark the blocks (n,) of a cluster at a place: those worth their price, one of a pair at most.
+
+    Of two that are cannot-linked, the one that is worth less leaves. Where clusters keep limits,
+    blocks are those worth more than the rate of the place. worths : (n,), what they are worth;
+    scratch : (2, n)
+    """
+    rate = rate_at(data, limits, place, scratch[0], scratch[1])
+    for i in range(len(data)):
+        worth = data[i, 3]
+        for j in range(3):
+            u = data[i, j] - place[j]
+            worth -= u * u
+        worths[i] = data[i, 4] * worth
+        is_member[i] = worth > data[i, 5] * rate
+    for e in range(len(pairs)):
+        i, j = pairs[e, 0], pairs[e, 1]
+        if is_member[i] and is_member[j]:
+            is_member[i if worths[i] <= worths[j] else j] = False
+
+
+@njit(cache=True, nogil=True)
+def climb(data: Reals, pairs: Integers, limits: AmountLimits, place: Reals, most: int) -> float:
+    """Move a place to the mean of its cluster, again and again; return the value of that.
+
+    data : (n, 6), as in `BoxProblem`; most : steps. Without pairs no step lowers the value.
+    """
+    n = len(data)
+    worths, is_member, scratch = np.zeros(n), np.zeros(n, np.bool_), np.zeros((2, n))
+    value, mean = 0.0, np.zeros(3)
+    for _ in range(most):
+        mark_members(data, pairs, limits, place, worths, is_member, scratch)
+        weight, value = 0.0, 0.0
+        mean[:] = 0.0
+        for i in range(n):
+            if is_member[i]:
+                weight += data[i, 4]
+                value += worths[i]
+                for j in range(3):
+                    mean[j] += data[i, 4] * (data[i, j] - place[j])
+        if weight == 0.0:
+            break
+        step, size = 0.0, 0.0
+        for j in range(3):
+            mean[j] /= weight
+            step += mean[j] * mean[j]
+            size += abs(place[j])
+        if step <= 1e-18 * size * size:
+            break
+        for j in range(3):
+            place[j] += mean[j]
+    return value

@@ -1,0 +1,211 @@
+"""Prices of points: ascent of a smoothed dual function, the values of places as its constraints.
+
+For prices y and clusters of any places, with V(c) = sum_i w_i max(0, y_i - ||x_i - c||^2),
+
+    cost >= sum_i w_i y_i - k max_c max(0, V(c)).
+
+Where clusters keep limits, V(c) is what a cluster within them is worth there (`limit_kernels.py`).
+
+Over a finite set of places, max V(c) is replaced by log(sum exp(beta V(c))) / beta, and the whole,
+which is concave but for chains of cannot-links, raised by L-BFGS. Pairs that are cannot-linked are
+charged to the values (`conflict_kernels.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.spatial import cKDTree
+
+from sdpbb.bounds.lagrangian.places.conflict_kernels import subtract_lost, subtract_unserved
+from sdpbb.bounds.lagrangian.places.limit_kernels import (
+    Rates,
+    add_served_within,
+    add_shared,
+    fill_values,
+)
+from sdpbb.bounds.lagrangian.places.problem import PlaceProblem
+from sdpbb.bounds.lagrangian.places.value_kernels import (
+    PIECE,
+    Floats,
+    Pieces,
+    add_served,
+    add_values,
+    fill_prices,
+)
+from sdpbb.runtime.time_left import TimeLeft, check_time
+
+# Pairs of a point and a place between two looks at the time.
+_PAIRS = 100_000_000
+# Part of k below which the mass of a place is none.
+_NO_MASS = 1e-7
+_MEMORY = 10
+# First step of L-BFGS, of length 1 in its variables, as a part of the scale of the cost over the
+# root of all weights, so that the unit of the data does not matter; 1e-7 to 0.2 do as well.
+_FIRST_STEP = 1e-5
+# Points up to which sums are in double precision: twice the time.
+_FEW = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Ascent:
+    """Result of an ascent of the dual function.
+
+    best, value : prices (m,) of the greatest dual value over the places, and that value
+    last : the last prices
+    """
+
+    best: NDArray[np.float64]
+    last: NDArray[np.float64]
+    value: float
+
+
+class PlaceDual:
+    """Dual function of a clustering problem, over a finite set of places.
+
+    places : (M, 3), may be replaced
+    """
+
+    def __init__(self, of: PlaceProblem, places: NDArray[np.float64], scale: float) -> None:
+        """scale : of the cost"""
+        self.places = places
+        self._of, self._scale = of, scale
+        # A sharp maximum asks for more digits than single precision has, and so do rates.
+        self._is_precise = len(of.points) <= _FEW or of.is_limited
+        # Neighbours one after the other; pairs by where their points are then.
+        self._order = cKDTree(of.points, leafsize=PIECE).indices
+        position = np.empty(len(self._order), np.int64)
+        position[self._order] = np.arange(len(position))
+        self._pairs = position[of.pairs]
+        # In single precision no more than squares of 1e19 are numbers; powers of two round nothing.
+        self._unit = float(np.exp2(np.frexp(np.abs(of.points).max())[1]))
+        sorted_points = of.points[self._order] / self._unit
+        starts = np.arange(0, len(sorted_points), PIECE)
+        self._pieces = Pieces(
+            self._cast(np.ascontiguousarray(sorted_points.T)),
+            self._cast(of.weights[self._order]),
+            self._cast(of.rates[self._order]),
+            np.minimum.reduceat(sorted_points, starts),
+            np.maximum.reduceat(sorted_points, starts),
+        )
+        self._heights = self._cast(np.zeros(len(position)))
+        self._highest = np.zeros(len(starts))
+        self._rates = _no_rates(0)  # of the places, at the prices that were last looked at
+
+    def _cast(self, values: NDArray[np.float64]) -> Floats:
+        return values.astype(np.float64) if self._is_precise else values.astype(np.float32)
+
+    def values(self, prices: NDArray[np.float64], time_left: TimeLeft) -> NDArray[np.float64]:
+        """Return the values (M,) of the places at prices (m,), about."""
+        square = self._unit**2
+        fill_prices(self._pieces, prices[self._order] / square, self._heights, self._highest)
+        values, rates = np.zeros(len(self.places)), _no_rates(len(self.places))
+        for at in self._parts(len(values), time_left):
+            places, part = self.places[at] / self._unit, _part(rates, at)
+            if self._of.is_limited:
+                fill_values(
+                    self._pieces,
+                    self._heights,
+                    self._highest,
+                    places,
+                    self._of.limits,
+                    part,
+                    values[at],
+                )
+            else:
+                add_values(self._pieces, self._heights, self._highest, places, values[at])
+            if len(self._pairs):
+                subtract_lost(self._pieces, self._heights, places, part, self._pairs, values[at])
+        self._rates = rates
+        return values * square
+
+    def masses(
+        self, prices: NDArray[np.float64], sharpness: float, time_left: TimeLeft
+    ) -> NDArray[np.float64]:
+        """Return how much of the k clusters each place has (M,), where the maximum is smoothed."""
+        return self._smoothed(self.values(prices, time_left), self._beta(sharpness))[1]
+
+    def _beta(self, sharpness: float) -> float:
+        return sharpness * self._of.k / self._scale
+
+    def _smoothed(
+        self, values: NDArray[np.float64], beta: float
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the smoothed maximum of values (M,), and k times its derivatives."""
+        top = float(values.max())
+        terms = np.exp(beta * (values - top))
+        total = float(terms.sum())
+        return top + float(np.log(total)) / beta, self._of.k / total * terms
+
+    def _served(self, masses: NDArray[np.float64], time_left: TimeLeft) -> Floats:
+        """Return the mass (m,) that serves each point, at the prices that were last looked at."""
+        sorted_served = self._cast(np.zeros(len(self._order)))
+        on = np.flatnonzero(masses > _NO_MASS * self._of.k)
+        for at in self._parts(len(on), time_left):
+            places, mass = self.places[on[at]] / self._unit, masses[on[at]]
+            rates = _part(self._rates, on[at])
+            pieces, heights, highest = self._pieces, self._heights, self._highest
+            if self._of.is_limited:
+                add_served_within(pieces, heights, highest, places, mass, rates, sorted_served)
+            else:
+                add_served(pieces, heights, highest, places, mass, sorted_served)
+            if len(self._pairs):
+                subtract_unserved(pieces, heights, places, mass, rates, self._pairs, sorted_served)
+            add_shared(pieces, mass, rates, sorted_served)
+        served = np.empty_like(sorted_served)
+        served[self._order] = sorted_served
+        return served
+
+    def _parts(self, n: int, time_left: TimeLeft) -> list[slice]:
+        """Return parts of n places that take little time each."""
+        check_time(time_left)
+        length = max(1, _PAIRS // max(1, len(self._order) + len(self._pairs)))
+        return [slice(first, min(n, first + length)) for first in range(0, n, length)]
+
+    def ascend(
+        self, prices: NDArray[np.float64], sharpness: float, steps: int, time_left: TimeLeft
+    ) -> Ascent:
+        """Raise the smoothed dual function.
+
+        Parameters
+        ----------
+        sharpness : beta, times the cost of a cluster
+
+        Raises
+        ------
+        OutOfTime
+        """
+        beta, of = self._beta(sharpness), self._of
+        step = _FIRST_STEP * self._scale / float(np.sqrt(of.weights.sum()))
+        roots = np.sqrt(of.weights) / step
+        best, highest = prices, -np.inf
+
+        def descent(scaled: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            nonlocal best, highest
+            y = scaled / roots
+            values = self.values(y, time_left)
+            top, masses = self._smoothed(values, beta)
+            worth = float(of.weights @ y)
+            dual = worth - of.k * max(float(values.max()), 0.0)
+            if dual > highest:
+                best, highest = y, dual
+            served = self._served(masses, time_left)
+            return -percent * (worth - of.k * top), percent * slopes * (served - 1.0)
+
+        percent, slopes = 100.0 / self._scale, of.weights / roots
+        options = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": _MEMORY, "ftol": 0, "gtol": 0}
+        found = minimize(descent, prices * roots, jac=True, method="L-BFGS-B", options=options)
+        return Ascent(best, np.asarray(found.x / roots), highest)
+
+
+def _no_rates(n: int) -> Rates:
+    """Return rates of n places without limits."""
+    return Rates(np.zeros(n), np.full(n, -1), np.zeros(n))
+
+
+def _part(rates: Rates, at: slice | NDArray[np.intp]) -> Rates:
+    """Return the rates of some of the places: views of them for a slice."""
+    return Rates(rates.rates[at], rates.shared[at], rates.missing[at])

@@ -1,0 +1,448 @@
+"""Bounding of a node by prices of points and places of means, round by round (`PlaceRun`).
+
+A cluster X with the mean c costs sum_X e_i ||c_i - c||^2, so that at any prices y_i of a point of
+block i every clustering costs at least
+
+    sum_i e_i y_i - k v + (scatter inside blocks),
+    v >= sum_X e_i (y_i - ||c_i - c||^2)  for all places c and all clusters X that may be.
+
+Each cluster is worth most if it takes the blocks that are worth their prices at some place, one of
+a cannot-linked pair at most: a maximum over places, in whatever number of blocks. This is
+the dual of the k-median problem with squared distances whose facilities may be anywhere. Of
+constraints on clusters, it knows limits on one quantity. Each round
+
+1. raises prices by a dual function over finitely many places (`dual.py`); a run from a known
+   clustering first proves its prices in closed form, and only then chooses places;
+2. proves v by a search over all places (`search.py`);
+3. leaves out places that no longer count, and adds places that the search has met.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from sdpbb.bounds.bound import BoundProgress, ProvenBound
+from sdpbb.bounds.evidence import Lagrangian
+from sdpbb.bounds.lagrangian.duals import inherited_prices, scatter_bound
+from sdpbb.bounds.lagrangian.places.conflict_kernels import climb, mark_members
+from sdpbb.bounds.lagrangian.places.dual import PlaceDual
+from sdpbb.bounds.lagrangian.places.first_prices import (
+    KnownClustering,
+    cells_of,
+    means_of,
+    prices_of_cells,
+)
+from sdpbb.bounds.lagrangian.places.problem import PlaceProblem, price_bound
+from sdpbb.bounds.lagrangian.places.search import PlaceSearch
+from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.runtime.archive.stored import Attached, stored
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
+
+# Rounds end where the best that prices over the places looked at promise is no more than this part
+# of what is left; or so many rounds together have gained no more than this part of it.
+SETTLED, LOOK_BACK, LITTLE = 0.12, 9, 0.1
+# How often prices are raised before.
+LEAST_RAISED = 4
+# Places of an affinity, those of the greatest masses.
+MOST_MASSES = 3000
+# Maximum rounds.
+MAX_ROUNDS = 100
+# Sharpness of the smoothed maximum, and steps: of the first round that raises prices, and of those
+# that follow by their last sharpness.
+FIRST_ASCENTS = ((100.0, 60), (300.0, 80), (1000.0, 60))
+ASCENTS = ((0.3, 50), (1.0, 100))
+# What is sharp enough before.
+FIRST_SHARPNESS = FIRST_ASCENTS[-1][0]
+# The last sharpness is so many times the cost over what is left, within these limits: the smoothed
+# maximum lies above the maximum by the logarithm of the places that count, over the sharpness.
+SHARP, SHARPNESS = 100.0, (3000.0, 100_000.0)
+# Part of the cost that searches may lose by their tolerance before prices are raised.
+EARLY = 1e-2
+# Places are dropped whose values are below the greatest by so many times the cost of a cluster, and
+# what is left for it.
+NEAR, FAR = 3e-3, 10.0
+# Distances are in radii of the smallest cluster. Places that are added are so far from each other,
+# from round to round, and a part of it from those that are kept.
+APART, APART_FROM_KEPT = (0.05, 0.03, 0.02, 0.01), 0.3
+# So many places for each cluster climb, so many steps at most. They are at least so far from each
+# other where that leaves as many, so that there are some of each cluster: where only the best are
+# taken, which are near each other, prices rise here and fall there.
+CLIMBERS, CLIMBS, SEPARATE = 3, 30, 0.3
+# Share of the greatest value from which on a search keeps places, within these limits.
+SHARES = (0.5, 0.99999)
+# Groups of close points for the first prices. Their prices take seconds, and prices of all points
+# start from them.
+CELLS = 3000
+# Places for the first prices besides the clusters' means, and places that a search adds; for each
+# cluster, where these are more.
+PLACES, NEW_PLACES = 2000, 300
+PLACES_EACH, NEW_EACH = 20, 2
+# Tolerance of the search over all places, as a share of the gap.
+ACCURACY = 0.05
+
+
+@stored
+@dataclass(frozen=True, eq=False)
+class PlaceWarmStart:
+    """Warm start of a child: prices and places of its parent.
+
+    block_of : (n,) the parent's blocks
+    prices : (m,) of each
+    places : (M, r) in the coordinates of the contraction
+    scale, radius : as in `PlaceRun`
+    expected : the bound that the parent has
+    """
+
+    block_of: NDArray[np.intp]
+    prices: NDArray[np.float64]
+    places: NDArray[np.float64]
+    scale: float
+    radius: float
+    expected: float
+
+    def prices_for(self, child: Contraction) -> NDArray[np.float64]:
+        """Return prices (m,) of a point of each block of the child, a union of the parent's.
+
+        A cluster that takes a union loses the scatter of its means, which the child counts inside
+        its block.
+        """
+        of_blocks = inherited_prices(self.prices, self.block_of, child)
+        return (of_blocks - child.scatter) / child.weights
+
+
+@dataclass(frozen=True, eq=False)
+class RoundPrices:
+    """Prices of a round, before they are proven.
+
+    places : (M, 3) over which they were raised
+    best : (m,) the prices to prove
+    last : (m,) the prices from which the next round goes on
+    value : dual value of the best over these places; inf where no prices were raised
+    sharpness : the last
+    n_raised : how often prices were raised, these included
+    """
+
+    places: NDArray[np.float64]
+    best: NDArray[np.float64]
+    last: NDArray[np.float64]
+    value: float
+    sharpness: float
+    n_raised: int
+
+
+@stored
+@dataclass(eq=False)
+class PlaceRun(Attached):
+    """Bounding of one node by prices of its points and the places of means.
+
+    prices : (m,) of a point of each block
+    places : (M, 3) along the principal axes of the blocks (`PlaceProblem`)
+    scale : cost of the clustering that was known first, without the scatter inside blocks
+    radius : of its smallest cluster
+    bound : the best so far, without evidence
+    sharpness : of the last ascent, or of the first ones before any
+    labels : (m,) of the known clustering, until the first prices are made of it
+    expected : the bound that the parent has, 0 for none: a child's is near
+    promise : what the last prices would prove if no place were worth more than those looked at
+    proof : the prices of blocks and of a cluster that prove the bound
+    values : the bound after each round
+    n_raised : how often prices were raised, by this run and those of its ancestors
+    """
+
+    prices: NDArray[np.float64]
+    places: NDArray[np.float64]
+    scale: float
+    radius: float
+    bound: ProvenBound
+    sharpness: float = FIRST_SHARPNESS
+    labels: NDArray[np.intp] | None = None
+    expected: float = 0.0
+    promise: float = math.inf
+    values: tuple[float, ...] = ()
+    n_raised: int = 0
+    proof: Lagrangian | None = None
+
+    @classmethod
+    def begin(cls, contraction: Contraction, labels: NDArray[np.intp]) -> PlaceRun | None:
+        """Return a new run; None where the clustering known costs nothing.
+
+        labels : (m,) of a clustering of the blocks, without empty clusters
+        """
+        problem = PlaceProblem.of(contraction)
+        known = KnownClustering.of(problem, labels)
+        if not (known.cost > 0.0 and math.isfinite(known.radius)):
+            return None
+        prices, bound = known.prices(problem.weights), scatter_bound(contraction)
+        run = cls(prices, known.centres, known.cost, known.radius, bound, labels=labels)
+        return run.attach(contraction)
+
+    @classmethod
+    def inherit(cls, contraction: Contraction, of: PlaceWarmStart) -> PlaceRun:
+        """Return a new run of a child."""
+        places = PlaceProblem.of(contraction).turned(of.places)
+        prices, bound = of.prices_for(contraction), scatter_bound(contraction)
+        run = cls(
+            prices,
+            places,
+            of.scale,
+            of.radius,
+            bound,
+            expected=of.expected,
+            n_raised=LEAST_RAISED,
+        )
+        return run.attach(contraction)
+
+    def attach(self, contraction: Contraction) -> PlaceRun:
+        """Resume on the contraction that the run has begun with."""
+        self._contraction = contraction
+        self._problem = PlaceProblem.of(contraction)
+        self._dual = PlaceDual(self._problem, self.places, self.scale)
+        self._bound, self.n_boxes = self.bound, 0
+        return self
+
+    @property
+    def state(self) -> PlaceRun:
+        """State to resume from: the run."""
+        return self
+
+    @property
+    def n_iterations(self) -> int:
+        """Rounds so far."""
+        return len(self.values)
+
+    def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
+        """Raise prices, and prove a bound of them.
+
+        In the first round, and that of a child, nothing is raised.
+        """
+        try:
+            self._round(self._left(cutoff), time_left)
+        except OutOfTime:
+            return self._progress(is_cut=True)
+        return self._progress(self._is_idle(cutoff))
+
+    def _progress(self, stalled: bool = False, is_cut: bool = False) -> BoundProgress:
+        n_places = len(self.places)
+        return BoundProgress(self._bound, stalled, n_places, self.n_iterations, is_cut)
+
+    def _round(self, left: float, time_left: TimeLeft) -> None:
+        """Take a round. The state changes at its end: without time, nothing changes.
+
+        left : what the bound lacks to the cutoff
+
+        Raises
+        ------
+        OutOfTime
+        """
+        prices = self._prices(left, time_left)
+        is_raised = prices.n_raised > 0
+        tolerance = ACCURACY * left if is_raised else EARLY * self.scale
+        values = self._dual.values(prices.best, time_left)
+        bound, met = self._prove(prices.best, values, left, tolerance, time_left)
+        places = prices.places
+        if is_raised:
+            near = max(NEAR * self.scale, FAR * left) / self._problem.k
+            kept = places[values >= values.max() - near]
+            apart = APART[min(prices.n_raised, len(APART)) - 1] * self.radius
+            places = self._with_new_places(kept, met, apart, self.radius)
+        if bound > self._bound:
+            self._bound, self.bound = bound, bound.bare()
+            assert isinstance(bound.evidence, Lagrangian)
+            self.proof = bound.evidence
+        if self.values:
+            self.labels = None
+        self.prices, self.places = prices.last, places
+        self.n_raised, self.sharpness = prices.n_raised, prices.sharpness
+        self.promise = prices.value + float(self._contraction.scatter.sum())
+        self.values += (self.bound.value,)
+
+    def _prices(self, left: float, time_left: TimeLeft) -> RoundPrices:
+        """Return the prices of a round: given ones, those of cells of blocks, or raised ones."""
+        if not self.values:  # Those in closed form, or of the parent.
+            return self._unraised(self.places, self.prices)
+        if self.labels is None:
+            return self._ascend(self.places, left, time_left)
+        places = self._first_places(self.labels, time_left)
+        if len(self.prices) <= CELLS:
+            return self._ascend(places, left, time_left)
+        known = KnownClustering.of(self._problem, self.labels)
+        prices = prices_of_cells(self._problem, known, places, CELLS, time_left)
+        return self._unraised(places, prices)
+
+    def _unraised(self, places: NDArray[np.float64], prices: NDArray[np.float64]) -> RoundPrices:
+        """Return prices (m,) as they are."""
+        self._dual.places = places
+        return RoundPrices(places, prices, prices, math.inf, self.sharpness, self.n_raised)
+
+    def _ascend(self, places: NDArray[np.float64], left: float, time_left: TimeLeft) -> RoundPrices:
+        """Return the prices of a state, raised over places by ascents of growing sharpness."""
+        self._dual.places = places
+        best = last = self.prices
+        value, sharpness = math.inf, self.sharpness
+        for sharpness, steps in _ascents(self, left):
+            ascent = self._dual.ascend(last, sharpness, steps, time_left)
+            best, last, value = ascent.best, ascent.last, ascent.value
+        return RoundPrices(places, best, last, value, sharpness, self.n_raised + 1)
+
+    def _first_places(self, labels: NDArray[np.intp], time_left: TimeLeft) -> NDArray[np.float64]:
+        """Return the centres of a clustering, and the means of cells of it."""
+        points, weights = self._problem.points, self._problem.weights
+        n_cells = max(PLACES, PLACES_EACH * self._problem.k)
+        cell = cells_of(points, weights, labels, n_cells, time_left)
+        centres, means = (means_of(points, weights, of)[0] for of in (labels, cell))
+        return np.vstack([centres, means])
+
+    def _prove(
+        self,
+        prices: NDArray[np.float64],
+        values: NDArray[np.float64],
+        left: float,
+        tolerance: float,
+        time_left: TimeLeft,
+    ) -> tuple[ProvenBound, NDArray[np.float64]]:
+        """Prove a bound of prices (m,) by a search for the greatest value over all places.
+
+        Return it, and the places (p, 3) of great values that were met, the greatest first.
+
+        values : (M,) of the places of the dual function at these prices
+        left : what the bound lacks to the cutoff
+        tolerance : what the bound may lose by the search's
+        """
+        of, radius = self._problem, self.radius
+        places = self._dual.places[np.argsort(-values, kind="stable")]
+        places = _thinned(places, SEPARATE * radius, CLIMBERS * of.k)
+        tops = self._climbed(prices, places, time_left)
+        known = max(0.0, float(tops[:, 3].max()))
+        # The dual function does not know of a place that is worth more than all of its own.
+        share = (float(values.max()) - left / of.k) / known if known > 0.0 else 0.0
+        search = PlaceSearch(of, prices, known, tolerance / of.k, float(np.clip(share, *SHARES)))
+        bound = price_bound(self._contraction, prices, search.run(time_left))
+        self.n_boxes = search.n_boxes
+        places = _spread(search.met[:, :3], APART[-1] * radius, radius, CLIMBERS * of.k)
+        met = np.vstack([tops, search.met, self._climbed(prices, places, time_left)])
+        return bound, met[np.argsort(-met[:, 3], kind="stable"), :3]
+
+    def _climbed(
+        self, prices: NDArray[np.float64], places: NDArray[np.float64], time_left: TimeLeft
+    ) -> NDArray[np.float64]:
+        """Return the places to which places (p, 3) climb, and their values at prices, (p, 4)."""
+        of = self._problem
+        data, climbed = of.data(prices), np.column_stack([places, np.zeros(len(places))])
+        for row in climbed:
+            check_time(time_left)
+            row[3] = climb(data, of.pairs, of.limits, row[:3], CLIMBS)
+        return climbed
+
+    def _with_new_places(
+        self,
+        kept: NDArray[np.float64],
+        met: NDArray[np.float64],
+        apart: float,
+        radius: float,
+    ) -> NDArray[np.float64]:
+        """Return the places kept, and those met (p, 3) that are not near one of them."""
+        if len(met):
+            met = met[cKDTree(kept).query(met)[0] > APART_FROM_KEPT * apart]
+        most = max(NEW_PLACES, NEW_EACH * self._problem.k)
+        return np.vstack([kept, _spread(met, apart, radius, most)])
+
+    def _left(self, cutoff: float) -> float:
+        """Return what the bound lacks to the cutoff; without a finite one, the scale."""
+        left = cutoff - max(self.bound.value, self.expected)
+        return max(1e-9 * self.scale, min(left, self.scale))
+
+    def _is_idle(self, cutoff: float) -> bool:
+        """Return whether rounds gain too little of what is left to go on."""
+        n_rounds = len(self.values)
+        if n_rounds >= MAX_ROUNDS:
+            return True
+        left, bound = self._left(cutoff), self.bound.value
+        if self.n_raised < LEAST_RAISED:
+            return False
+        if self.promise - bound < SETTLED * left:
+            return True
+        return n_rounds > LOOK_BACK and bound - self.values[-1 - LOOK_BACK] < LITTLE * left
+
+    def affinity(self) -> NDArray[np.float64]:
+        """Return the affinity Z (m, m) of the clusters at the places, by their masses."""
+        of = self._problem
+        self._dual.places = self.places
+        masses = self._dual.masses(self.prices, self.sharpness, no_limit)
+        top = np.argsort(-masses, kind="stable")[:MOST_MASSES]
+        top = top[masses[top] > 1e-6 * of.k]
+        data, m = of.data(self.prices), len(self.prices)
+        worths, members = np.zeros(m), np.zeros((len(top), m), bool)
+        scratch = np.zeros((2, m))
+        for place, member in zip(self.places[top], members, strict=True):
+            mark_members(data, of.pairs, of.limits, place, worths, member, scratch)
+        weights = members @ of.weights
+        share = np.sqrt(masses[top] / np.where(weights > 0.0, weights, np.inf))
+        scaled = (members * share[:, None]).astype(np.float32)
+        Z = (scaled.T @ scaled).astype(np.float64)
+        rows = np.maximum(Z @ of.weights, 1e-9)
+        return np.asarray(Z / np.sqrt(rows[:, None] * rows))
+
+    def warm_start(self) -> PlaceWarmStart:
+        """Return the warm start of a child."""
+        of = self._contraction
+        places, expected = self._problem.turned_back(self.places), self.bound.value
+        prices = of.weights * self.prices + of.scatter
+        return PlaceWarmStart(of.block_of, prices, places, self.scale, self.radius, expected)
+
+
+def _ascents(run: PlaceRun, left: float) -> Iterable[tuple[float, int]]:
+    """Return the sharpness and the steps of each ascent of a round."""
+    if not run.n_raised:
+        return FIRST_ASCENTS
+    last = float(np.clip(SHARP * run.scale / left, *SHARPNESS))
+    return [(part * last, steps) for part, steps in ASCENTS]
+
+
+def _spread(
+    places: NDArray[np.float64], apart: float, radius: float, most: int
+) -> NDArray[np.float64]:
+    """Return up to `most` places, as far from each other as leaves so many, `apart` at least.
+
+    The earlier ones are preferred.
+    """
+    distance = max(apart, SEPARATE * radius)
+    while True:
+        chosen = _thinned(places, distance, most)
+        if len(chosen) == most or distance <= apart:
+            return chosen
+        distance = max(apart, 0.5 * distance)
+
+
+def _thinned(places: NDArray[np.float64], apart: float, most: int) -> NDArray[np.float64]:
+    """Return places none of which is near an earlier one, `most` at most."""
+    if not len(places):
+        return places
+    tree, is_taken, chosen = cKDTree(places), np.zeros(len(places), bool), []
+    for number, place in enumerate(places):
+        if is_taken[number]:
+            continue
+        chosen.append(number)
+        if len(chosen) == most:
+            break
+        is_taken[tree.query_ball_point(place, apart)] = True
+    return places[chosen]
+
+
+def exercise() -> None:
+    """Call every compiled loop of the bound, with the types that runs call them with."""
+    points, labels = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 2
+    for max_size in (None, 16):
+        instance = Instance(points, 2, cannot_link=np.array([[0, 1]]), max_size=max_size)
+        contraction = contract(instance)
+        assert isinstance(contraction, Contraction)
+        run = PlaceRun.begin(contraction, labels.astype(np.intp))
+        assert run is not None
+        for _ in range(3):
+            run.advance(math.inf)
+        run.affinity()

@@ -1,0 +1,134 @@
+"""Search over all places: a number that no value of a place exceeds, at given prices."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.lagrangian.places.box_kernels import (
+    DEPTH,
+    FINISHED,
+    FULL,
+    BoxProblem,
+    BoxStack,
+    search_boxes,
+)
+from sdpbb.bounds.lagrangian.places.problem import PlaceProblem
+from sdpbb.runtime.time_left import WORK, TimeLeft, check_time
+
+_EPS = float(np.finfo(np.float64).eps)
+# After so many boxes for each point the tolerance is four times as large, and again after as many
+# more: ties between points that are cannot-linked take as many boxes as there are places with ties.
+PATIENCE = 40
+# Places that are kept, the last ones met.
+_KEPT = 60_000
+
+
+class PlaceSearch:
+    """Search for the greatest value that a cluster has at given prices, over its places.
+
+    Without pairs that is sum_i w_i max(0, y_i - ||x_i - c||^2), at most, for a place c; of pairs
+    that are cannot-linked, one counts (`conflict_kernels.py`). Where clusters keep limits, it is
+    that of clusters within them, one block of which may be shared out (`limit_kernels.py`).
+    """
+
+    def __init__(
+        self,
+        of: PlaceProblem,
+        prices: NDArray[np.float64],
+        known: float,
+        tolerance: float,
+        share: float,
+    ) -> None:
+        """
+        Parameters
+        ----------
+        prices : (m,)
+        known : a value that some place has, about
+        tolerance : the result is at most so much above the greatest value
+        share : in (0, 1): places are kept whose values are at least this part of the greatest met
+        """
+        points, weights = of.points, of.weights
+        n = len(points)
+        self._problem = BoxProblem(
+            data=of.data(prices),
+            limits=of.limits,
+            pairs=of.pairs,
+            ends=of.ends,
+            left=np.zeros(n),
+            place=np.zeros(3),
+            half=np.zeros(3),
+            ratios=np.zeros(n),
+            amounts=np.zeros(n),
+            # Sums of n terms; and the middles of boxes, from which points are looked at.
+            rounding=_EPS * (4.0 * n + 256.0),
+        )
+        self._tolerance, self._share = tolerance, share
+        low, high = points.min(axis=0), points.max(axis=0)
+        square = float(((high - low) ** 2).sum())
+        self._margin = 256.0 * _EPS * float(weights.sum()) * square
+        if of.is_limited:  # rates are ratios of gains, which are rounded
+            largest = float(((np.abs(prices) + square) / of.rates).max())
+            self._margin += 256.0 * _EPS * float(of.amounts.sum()) * largest
+        self._candidates = np.arange(4 * n + 64)
+        self._stack = BoxStack(
+            low=np.zeros((DEPTH, 3)),
+            high=np.zeros((DEPTH, 3)),
+            bound=np.full(DEPTH, np.inf),
+            first=np.zeros(DEPTH, np.int64),
+            n_open=np.zeros(DEPTH, np.int64),
+            end=np.zeros(DEPTH, np.int64),
+            inside=np.zeros((DEPTH, 7)),
+            rate=np.zeros((DEPTH, 3)),
+            major=np.zeros((DEPTH, 2, 7)),
+        )
+        # Means lie among the points.
+        self._stack.low[0], self._stack.high[0] = low, high
+        self._stack.n_open[0] = self._stack.end[0] = n
+        self._stack.major[0, :, 0] = np.inf
+        self._stack.rate[0] = 0.0, -np.inf, np.inf
+        self._values = np.zeros(9)
+        self._values[0] = known
+        self._counts = np.array([1, 0, 0])
+        self._met = np.zeros((_KEPT, 4))
+
+    def run(self, time_left: TimeLeft) -> float:
+        """Return a number that no value exceeds, in exact arithmetic.
+
+        Raises
+        ------
+        OutOfTime
+        """
+        n = len(self._problem.data) + 100
+        loosened, work = PATIENCE * n, min(WORK // 4, 50 * PATIENCE * n)
+        while True:
+            if self._counts[1] > loosened:
+                self._tolerance, loosened = 4.0 * self._tolerance, loosened + PATIENCE * n
+            status = search_boxes(
+                self._problem,
+                self._candidates,
+                self._stack,
+                self._values,
+                self._counts,
+                self._met,
+                self._tolerance,
+                self._share,
+                work,
+            )
+            if status == FINISHED:
+                return float(max(self._values[1], 0.0) + self._margin)
+            if status == FULL:
+                self._candidates = np.concatenate([self._candidates, self._candidates])
+            check_time(time_left)
+
+    @property
+    def n_boxes(self) -> int:
+        """Number of boxes looked at."""
+        return int(self._counts[1])
+
+    @property
+    def met(self) -> NDArray[np.float64]:
+        """Places met of nearly the greatest value, and their values, (p, 4), the best first."""
+        met = self._met[: min(int(self._counts[2]), _KEPT)]
+        met = met[met[:, 3] >= self._share * self._values[0]]
+        return np.asarray(met[np.argsort(-met[:, 3], kind="stable")])

@@ -1,0 +1,255 @@
+"""Table of the bounds that a node begins with, by its size, dimension and constraints.
+
+Light: nothing is imported that compiles, as a run may end without any of these bounds.
+
+Both dimensions of a node are (sum of s)^2 / sum of s^2 for the standard deviations s along
+principal axes: as many as there are if they are all the same, and fewer if some hardly count. Far
+rows are pulled in: one block at a hundred times the distance of the others would be the only
+deviation that counts, though all other clusters have as many dimensions as without it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.bound import matrices_mebibytes
+from sdpbb.problem import Contraction
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Row of the table. A node is within it if it is within all of its limits.
+
+    blocks, max_blocks : fewest and most blocks
+    above_per_cluster, per_cluster : blocks per cluster are more than the first, at most the second
+    links : cannot-links per block at most
+    dimension, neighbours : effective dimension of all blocks, and of neighbours, at most
+    monotone : whether parts of clusters have to be clusters that cost no more
+    """
+
+    blocks: int = 0
+    max_blocks: float = math.inf
+    above_per_cluster: float = 0.0
+    per_cluster: float = math.inf
+    links: float = math.inf
+    dimension: float = math.inf
+    neighbours: float = math.inf
+    monotone: bool = False
+
+
+# Oracle over sets: pricing is easy within one of these rows, and needs no good first prices.
+# Elsewhere the first prices are those of the semidefinite bound: with these Iris with k = 3 and two
+# constraints takes two seconds, without it is not solved in two minutes. Seconds without and with,
+# 200 points: k = 50 0.7 and 1.0 in 4 dimensions, 0.3 and 0.6 in 8; k = 25 3.0 and 2.4, 0.8 and 0.5.
+# The last row is for pricing by regions of the mean.
+EASY_TO_PRICE = (
+    Reach(per_cluster=5.0),
+    Reach(per_cluster=8.5, dimension=3.0),
+    Reach(per_cluster=25.0, dimension=2.5, blocks=256, monotone=True),
+)
+# Columns come before the relaxation if pricing is easy in so few dimensions. Ratio of the
+# semidefinite bound's seconds to those of column generation, 100 to 500 points, k = n / 8 to n / 4,
+# median: 6.5 in 2 dimensions, 2.5 in 4, 0.7 in 8 (docs/benchmarks/column_generation.md).
+FEW_DIMENSIONS = Reach(dimension=5.0, neighbours=5.0)
+# Columns are generated without a step limit, in few dimensions, after the relaxation has stalled.
+SMALL_CLUSTERS = Reach(per_cluster=8.5)
+# The same if sizes or weights of clusters are limited, where the semidefinite bound is weaker. For
+# 60 points in the plane in 6 clusters of about equal weight it leaves a gap of 2.7 percent, columns
+# none.
+SMALL_CLUSTERS_IF_LIMITED = Reach(per_cluster=10.0)
+# Oracle over places: nodes within one of these rows begin with it. With fewer than 200 blocks the
+# other bounds are as fast. Columns alone take 7 seconds for 1,000 uniform points in the plane,
+# k = 250, and more than 8 after places; alone, larger instances have no bound for a long time.
+# Branching after places examines all pairs of blocks, and the bound loses part of what chains of
+# cannot-links prove.
+FOR_PLACES = (
+    Reach(blocks=200, max_blocks=8000, above_per_cluster=4.5, links=4.0),
+    Reach(blocks=1500, max_blocks=8000, links=4.0),
+)
+# Clusters are enumerated at the prices of places, if pricing is easy, in few dimensions. With 6.7
+# blocks (gr666, k = 100) it takes 5 seconds, columns 18 and branching 16. With 21 (u2152, k = 100,
+# 430 links) it does not end. If small clusters have limits, columns are the same bound, and end.
+ENUMERATED_AT_PLACES = Reach(per_cluster=12.0)
+# Columns follow if that leaves a gap; other nodes are branched. With 9 blocks (1,000 points in the
+# plane with 200 links, k = 100) columns take 11 seconds and branching 50. With 9.7 (u2152 with 430
+# links, k = 200) columns take more than 120 and branching 46.
+COLUMNS_AFTER_PLACES = Reach(per_cluster=9.5)
+# Maximum dimensions in which places are searched.
+PLACE_DIMENSIONS = 3
+
+
+class Shape:
+    """Size and dimensions of a node, each computed when it is needed."""
+
+    def __init__(self, contraction: Contraction) -> None:
+        self._contraction = contraction
+        self.per_cluster = contraction.n_blocks / contraction.k
+
+    @cached_property
+    def dimension(self) -> float:
+        """Effective dimension of all blocks."""
+        return effective_dimension(self._contraction.means, self._contraction.weights)
+
+    @cached_property
+    def neighbours(self) -> float:
+        """Effective dimension of the differences of blocks that may share a cluster."""
+        count = max(1, round(self.per_cluster))
+        return neighbour_dimension(self._contraction.means, self._contraction.weights, count)
+
+    def is_within(self, *rows: Reach) -> bool:
+        """Return whether the node is within one of the rows."""
+        return any(map(self._is_within, rows))
+
+    def _is_within(self, row: Reach) -> bool:
+        of = self._contraction
+        return (
+            row.above_per_cluster < self.per_cluster <= row.per_cluster
+            and row.blocks <= of.n_blocks <= row.max_blocks
+            and len(of.cannot_link) <= row.links * of.n_blocks
+            and (of.is_monotone or not row.monotone)
+            and (row.dimension == math.inf or self.dimension <= row.dimension)
+            and (row.neighbours == math.inf or self.neighbours <= row.neighbours)
+        )
+
+
+def is_easy_to_price(contraction: Contraction) -> bool:
+    """Return whether pricing needs no good prices to begin with."""
+    return Shape(contraction).is_within(*EASY_TO_PRICE)
+
+
+def has_easy_columns(contraction: Contraction, row: Reach | None = None) -> bool:
+    """Return whether pricing is easy in few dimensions, and the node within a row if one is given.
+
+    Columns come before the relaxation then.
+    """
+    shape = Shape(contraction)
+    if row is not None and not shape.is_within(row):
+        return False
+    return shape.is_within(*EASY_TO_PRICE) and shape.is_within(FEW_DIMENSIONS)
+
+
+def is_enumerated_at_places(contraction: Contraction) -> bool:
+    """Return whether clusters are enumerated at the prices that places leave a gap with."""
+    return has_easy_columns(contraction, ENUMERATED_AT_PLACES)
+
+
+def has_columns_after_places(contraction: Contraction) -> bool:
+    """Return whether column generation is to close the gap that places leave."""
+    return has_easy_columns(contraction, COLUMNS_AFTER_PLACES)
+
+
+def is_small(contraction: Contraction) -> bool:
+    """Return whether clusters are so small, in so few dimensions, that column generation ends."""
+    shape = Shape(contraction)
+    row = SMALL_CLUSTERS_IF_LIMITED if contraction.has_limits else SMALL_CLUSTERS
+    return shape.is_within(row) and shape.is_within(FEW_DIMENSIONS)
+
+
+def is_for_places(contraction: Contraction) -> bool:
+    """Return whether a node begins with prices and places."""
+    # Of constraints on clusters, places know limits on one measure, and no prices of soft pairs.
+    if contraction.instance is not None and not has_one_quantity(contraction):
+        return False
+    if contraction.soft or contraction.soft.constant > 0.0:
+        return False
+    shape = Shape(contraction)
+    if contraction.has_limits and shape.is_within(ENUMERATED_AT_PLACES):
+        return False
+    return has_places(contraction) and shape.is_within(*FOR_PLACES)
+
+
+def has_places(contraction: Contraction) -> bool:
+    """Return whether the blocks lie in few enough dimensions, and are clustered at all."""
+    few = contraction.means.shape[1] <= PLACE_DIMENSIONS
+    return few and 1 < contraction.k < contraction.n_blocks
+
+
+def has_one_quantity(contraction: Contraction) -> bool:
+    """Return whether all constraints on clusters are limits on sizes, or all are on weights."""
+    return len(contraction.quantities) == 1 and contraction.has_limits and not contraction.oracles
+
+
+def place_mebibytes(n_blocks: int) -> float:
+    """Estimate the memory of the bound by places in MiB: 100 numbers for each block."""
+    return 8e-4 * n_blocks
+
+
+# Matrices over the blocks that pricing holds, those of what clusters may spend besides.
+PRICING_MATRICES = 4
+
+
+def pricing_mebibytes(contraction: Contraction) -> float:
+    """Estimate the memory of pricing over sets in MiB."""
+    return matrices_mebibytes(
+        PRICING_MATRICES + contraction.upper_limits.n_matrices, contraction.n_blocks
+    )
+
+
+# Rows are pulled in to this many times the median length. Of a normal cloud in two dimensions one
+# of 500 is longer, in more dimensions hardly any. Ten blocks, which are nine dimensions, one of
+# them a hundred times as far away as the others, count as 6.8 dimensions: as 5.8 with 4, as 3.0
+# with 10, and as 1.1 if nothing is pulled in.
+FAR = 3.0
+
+
+def effective_dimension(means: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Return the dimension of all blocks about their mean, outliers pulled in towards the median.
+
+    Parameters
+    ----------
+    means, weights : (m, d), (m,); rows are sqrt(e_i) (c_i - median)
+    """
+    if not len(means):
+        return 0.0
+    roots = np.sqrt(weights)
+    rows = _pulled_in(roots[:, None] * (means - np.median(means, axis=0)))
+    return _dimension(rows - roots[:, None] * (roots @ rows / weights.sum()))
+
+
+def neighbour_dimension(
+    means: NDArray[np.float64], weights: NDArray[np.float64], n_neighbours: int
+) -> float:
+    """Return the dimension of the differences between each block and its nearest ones.
+
+    The nearest ones make up a cluster. Groups of clusters that are far apart do not change the
+    dimension.
+
+    Parameters
+    ----------
+    means, weights : (m, d), (m,); rows are (e_i e_j / (e_i + e_j))^1/2 (c_j - c_i), whose square is
+        what it costs to have both in one cluster
+    n_neighbours : of each block, >= 1
+    """
+    m = len(means)
+    if m < 2 or means.shape[1] == 0:
+        return 0.0
+    from scipy.spatial import KDTree  # a tenth of a second, and not needed by every run
+
+    nearest = KDTree(means).query(means, min(n_neighbours + 1, m))[1]
+    i, j = np.repeat(np.arange(m), nearest.shape[1]), nearest.ravel()
+    roots = np.sqrt(weights[i] * weights[j] / (weights[i] + weights[j]))
+    return _dimension(_pulled_in(roots[:, None] * (means[j] - means[i])))
+
+
+def _pulled_in(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the rows, none longer than FAR times the median length of those that are not 0."""
+    longest = float(np.abs(rows).max(initial=0.0))
+    if longest == 0.0:
+        return rows
+    rows = rows / longest
+    lengths = np.sqrt((rows**2).sum(axis=1))
+    cap = FAR * float(np.median(lengths[lengths > 0.0]))
+    return np.asarray(rows * np.minimum(1.0, cap / np.maximum(lengths, cap))[:, None])
+
+
+def _dimension(rows: NDArray[np.float64]) -> float:
+    if rows.shape[1] > rows.shape[0]:
+        rows = rows.T
+    deviations = np.sqrt(np.maximum(np.linalg.eigvalsh(rows.T @ rows), 0.0))
+    squares = float(deviations @ deviations)
+    return float(deviations.sum() ** 2 / squares) if squares > 0.0 else 0.0

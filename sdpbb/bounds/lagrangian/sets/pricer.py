@@ -1,0 +1,287 @@
+"""Oracle over sets of blocks: local search first, branch and bound to prove."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.lagrangian.columns import Membership
+from sdpbb.bounds.lagrangian.sets.climbing_kernels import climb
+from sdpbb.bounds.lagrangian.sets.problem import PricingProblem
+from sdpbb.bounds.lagrangian.sets.search import ClusterSearch, SoughtClusters
+from sdpbb.bounds.lagrangian.sets.whole_climbing_kernels import climb_whole
+from sdpbb.problem import Contraction
+from sdpbb.runtime.archive.stored import Attached, stored
+
+
+@dataclass(frozen=True, eq=False)
+class PricingOutcome:
+    """Result of a slice of exact pricing.
+
+    members : (t, m) clusters met with c(X) - prices(X) < target, maybe none; those of the lowest
+        values are the most useful
+    least : proven, in exact arithmetic: c(X) - prices(X) >= least for every cluster X. At least
+        the target where there is no cluster below it. None when left unfinished: the same call
+        again goes on
+    """
+
+    members: Membership
+    least: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class FarkasOutcome:
+    """Result of a slice of exact Farkas pricing.
+
+    members : (t, m) clusters met with prices(X) > target, maybe none
+    most : proven: prices(X) <= most for every cluster X; None when left unfinished
+    """
+
+    members: Membership
+    most: int | None
+
+
+class Pricer(Protocol):
+    """Interface of pricers: find clusters of a contraction that a master programme lacks.
+
+    Clusters are non-empty sets of blocks without cannot-linked pairs that keep all constraints of
+    the contraction. What a call returns depends on its arguments and the calls before it only.
+    """
+
+    def heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
+        """Return clusters (t, m) with c(X) - prices(X) + sigma < 0, maybe none, quickly.
+
+        It proves nothing. Many different ones are better than the best alone. prices (m,) of any
+        sign; sigma may be -inf: good clusters for these prices, whatever their values.
+        """
+
+    def exact(self, prices: NDArray[np.float64], target: float) -> PricingOutcome:
+        """Work for a slice on the search for the least value among those below target <= 0.
+
+        The value of a cluster is c(X) - prices(X). A call with other arguments begins anew. Slices
+        must not be cut by the clock.
+        """
+
+    def farkas_heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
+        """Return clusters (t, m) with prices(X) > sigma, maybe none; prices (m,) >= 0."""
+
+    def farkas_exact(self, prices: NDArray[np.int64], target: int) -> FarkasOutcome:
+        """Work for a slice on the search for the largest prices(X) among the values above target.
+
+        The prices (m,) are >= 0, their sum is below 2^53.
+        """
+
+
+# Sets that each local search of a region hands over: its end, and those on the way there. Without
+# them master programmes over thousands of blocks have twice as many rounds.
+_SETS_OF_REGION = 6
+
+
+def local_minima(
+    problem: PricingProblem, prices: NDArray[np.float64], below: float, n_seeds: int | None = None
+) -> Membership:
+    """Return clusters (t, m) of low value that no exchange of single blocks improves.
+
+    They have c(X) - prices(X) < below, the lowest first; there may be none. The searches start from
+    every block, or from about n_seeds of them. In a problem with regions they look at the blocks
+    near these only, and sets on the way to the minima are returned, too, each once.
+    """
+    within = (problem.data.linear <= problem.data.limits[:, None]).all(axis=0)
+    seeds = np.flatnonzero(within).astype(np.int64)
+    if n_seeds is not None and n_seeds < len(seeds):
+        seeds = np.ascontiguousarray(seeds[:: -(-len(seeds) // n_seeds)])
+    if problem.regions is None:
+        is_whole = len(problem.data.ranges) or len(problem.data.soft_other)
+        found, values = np.zeros((len(seeds), problem.m), bool), np.zeros(len(seeds))
+        search = climb_whole if is_whole else climb
+        search(problem.data, problem.profits(prices), seeds, found, values)
+        members = problem.members(found)
+    else:
+        members, values = _by_regions(problem, prices, below, seeds)
+    best = np.argsort(values, kind="stable")
+    best = best[values[best] < below]
+    return members[best]
+
+
+def _by_regions(
+    problem: PricingProblem, prices: NDArray[np.float64], below: float, seeds: NDArray[np.int64]
+) -> tuple[Membership, NDArray[np.float64]]:
+    """Return clusters (t, m) below a value met by searches inside each region, with values."""
+    regions, points = problem.regions, problem.data.points
+    assert regions is not None
+    reach = problem.reaches(prices)
+    members: list[Membership] = [np.zeros((0, problem.m), bool)]
+    values: list[NDArray[np.float64]] = [np.zeros(0)]
+    owner = regions.owner[seeds]
+    for region in np.unique(owner).tolist():
+        own = seeds[owner == region]
+        near = np.union1d(regions.near(region, points, reach), own)
+        part = problem.restricted(near)
+        count = len(own) * _SETS_OF_REGION
+        found, met = np.zeros((count, part.m), bool), np.zeros(count)
+        climb(part.data, part.profits(prices), np.searchsorted(near, own), found, met)
+        good = np.flatnonzero(met < below)
+        if len(good):
+            keys = np.packbits(found[good], axis=1)
+            once = list(
+                {key.tobytes(): row for row, key in zip(good.tolist(), keys, strict=True)}.values()
+            )
+            members.append(part.members(found[once]))
+            values.append(met[once])
+    return np.concatenate(members), np.concatenate(values)
+
+
+# Whole numbers below are floats.
+_LARGEST_WHOLE = 2.0**53
+# Nodes that are bounded by their sizes take so many times longer.
+SIZE_NODE = 8
+# Nodes of exact pricing in one step of bounding. These take a few tenths of a second.
+NODES_PER_SLICE = 4000
+# Effort of local search, about the comparisons of one round: it starts at CLIMBING_EFFORT k / m^2
+# of the m blocks. Limits the time with large clusters of many blocks.
+CLIMBING_EFFORT = 2e7
+
+
+@stored
+@dataclass(eq=False)
+class BranchingPricer(Attached):
+    """Pricer of a contraction (`Pricer`).
+
+    Constraints on clusters that are neither cannot-links nor limits are asked about the clusters
+    that are found. One that is not allowed holds a least set of blocks that is not, and as the
+    constraints are anti-monotone, no cluster may hold all of that: a budget of one block fewer.
+
+    forbidden : (q, m) sets of blocks that constraints without a compiled form were found to forbid
+    prices, target, for_feasibility : arguments of the unfinished search
+    search : the unfinished search, None if there is none
+    """
+
+    forbidden: NDArray[np.bool_]
+    prices: NDArray[np.float64] | None = None
+    target: float = 0.0
+    for_feasibility: bool = False
+    search: ClusterSearch | None = None
+
+    @classmethod
+    def begin(cls, contraction: Contraction) -> Self:
+        return cls(np.zeros((0, contraction.n_blocks), bool)).attach(contraction)
+
+    def attach(self, contraction: Contraction) -> Self:
+        """Resume on the contraction that the pricer has begun with."""
+        self._contraction = contraction
+        self._problems: dict[bool, PricingProblem] = {}
+        if self.search is not None:
+            self.search.attach(self._problem(self.for_feasibility), self._sought())
+        return self
+
+    def heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
+        return self._climb(False, prices, -sigma)
+
+    def farkas_heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
+        return self._climb(True, prices, -sigma)
+
+    def exact(self, prices: NDArray[np.float64], target: float) -> PricingOutcome:
+        """Work for a slice on exact pricing, as in the protocol.
+
+        Where parts of clusters are clusters and cost no more, a target above 0 counts as 0: the
+        least value is looked for among those below.
+        """
+        if self._contraction.is_monotone:
+            target = min(target, 0.0)
+        members, upper = self._advance(prices, target, False)
+        if upper is None:
+            return PricingOutcome(members, None)
+        return PricingOutcome(members, upper - self._problem(False).margin(prices))
+
+    def farkas_exact(self, prices: NDArray[np.int64], target: int) -> FarkasOutcome:
+        weights = prices.astype(np.float64)
+        assert np.abs(weights).sum() < _LARGEST_WHOLE  # so that all sums are exact
+        members, upper = self._advance(weights, float(-target), True)
+        return FarkasOutcome(members, None if upper is None else int(-upper))
+
+    @property
+    def nodes_per_slice(self) -> int:
+        """Nodes of a search in a slice; fewer where they take longer."""
+        slower = SIZE_NODE if self._problem(False).data.by_size else 1
+        return max(1, NODES_PER_SLICE // slower)
+
+    def problem(self) -> PricingProblem:
+        """Return the pricing problem with the constraints that are known by now."""
+        return self._problem(False)
+
+    def _climb(
+        self, for_feasibility: bool, prices: NDArray[np.float64], below: float
+    ) -> Membership:
+        m, k = self._contraction.n_blocks, self._contraction.k
+        problem = self._problem(for_feasibility)
+        # Searches that look at the blocks of a region only are cheap.
+        n_seeds = None if problem.regions else max(k, int(CLIMBING_EFFORT * k / m**2))
+        return self._allowed_clusters(local_minima(problem, prices, below, n_seeds))
+
+    def _problem(self, for_feasibility: bool) -> PricingProblem:
+        if for_feasibility not in self._problems:
+            self._problems[for_feasibility] = PricingProblem.of(
+                self._contraction, for_feasibility, self.forbidden
+            )
+        return self._problems[for_feasibility]
+
+    def _sought(self) -> SoughtClusters:
+        """Return the clusters that the unfinished search looks for."""
+        assert self.prices is not None
+        return SoughtClusters(self.prices, self.target)
+
+    def _advance(
+        self, prices: NDArray[np.float64], target: float, for_feasibility: bool
+    ) -> tuple[Membership, float | None]:
+        """Work for a slice on a search; return the clusters found, and its value once it ends.
+
+        The value is the least one met, or the target.
+        """
+        search = self._search_for(prices, target, for_feasibility)
+        met = search.run(self.nodes_per_slice)
+        allowed = self._allowed_clusters(met)
+        # Where a cluster met is not allowed, the bound has fallen to a value that none may have.
+        is_void = len(allowed) < len(met)
+        if is_void or search.is_finished:
+            self.search = None
+        return allowed, search.upper if search.is_finished and not is_void else None
+
+    def _search_for(
+        self, prices: NDArray[np.float64], target: float, for_feasibility: bool
+    ) -> ClusterSearch:
+        """Return the unfinished search if it has these arguments, else a new one."""
+        if not (
+            self.search is not None
+            and self.prices is not None
+            and np.array_equal(self.prices, prices)
+            and (self.target, self.for_feasibility) == (target, for_feasibility)
+        ):
+            self.prices, self.target = prices.copy(), target
+            self.for_feasibility = for_feasibility
+            self.search = ClusterSearch.begin(self._problem(for_feasibility), self._sought())
+        return self.search
+
+    def _allowed_clusters(self, members: Membership) -> Membership:
+        """Return the clusters that uncompiled constraints allow; learn from the others."""
+        if not self._contraction.oracles or not len(members):
+            return members
+        keep = [self._contraction.allows(np.flatnonzero(row)) for row in members]
+        learned = [self._least_forbidden(row) for row in members[~np.array(keep)]]
+        if learned:
+            # The problems that a search and its prices belong to are other ones now.
+            self._problems.clear()
+            self.search = None
+            self.forbidden = np.unique(np.vstack([self.forbidden, *learned]), axis=0)
+        return members[keep]
+
+    def _least_forbidden(self, row: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return a least subset (1, m) that is not allowed: without any of its blocks it is."""
+        least = row.copy()
+        for block in np.flatnonzero(row):
+            least[block] = False
+            if not least.any() or self._contraction.allows(np.flatnonzero(least)):
+                least[block] = True
+        return least[None, :]

@@ -1,0 +1,433 @@
+"""Pricing problem: the data of a contraction, arranged for a search at any prices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.lagrangian.columns import Membership
+from sdpbb.bounds.lagrangian.reach import effective_dimension
+from sdpbb.bounds.lagrangian.sets.search_values import PricingArrays
+from sdpbb.bounds.rounding_errors import rounding_of
+from sdpbb.problem import Contraction
+from sdpbb.problem.quantities import Quantity
+from sdpbb.problem.soft_blocks import SoftBlocks
+
+_EPS = float(np.finfo(np.float64).eps)
+# From this effective dimension on boxes are not worth their time, and sizes are: on points in 2 and
+# 3 dimensions a search without boxes takes 1.2 times and a quarter of the nodes. With budgets boxes
+# are not either: blocks that are worth their price wherever the mean is can then not be chosen.
+HIGH_DIMENSION = 2.5
+# With no more blocks there are no boxes: without them a search ends after two nodes for each set,
+# and halving boxes in many coordinates may not (10 blocks, one of them far away: not in 2,000,000
+# nodes at some prices).
+FEW_BLOCKS = 16
+# From so many blocks on a search in few dimensions is one for each region; arrays of all pairs
+# would take gigabytes with thousands.
+MANY_BLOCKS = 256
+
+
+# Of distances that are compared, beside the rounding of coordinates.
+_ROOM = 1e-9
+# Blocks in a region at least, and as a share of those of a cluster.
+_FEWEST = 8
+_SHARE = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """Regions of the mean of a cluster: boxes that tile the bounding box of the blocks.
+
+    In few dimensions a cluster has no block that is far from its mean. So the search for clusters
+    over thousands of blocks is one for each box, over the blocks that are near it.
+
+    low, high : (r, p)
+    owner : (m,) a region that each block is in
+    """
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    owner: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def near(
+        self, region: int, points: NDArray[np.float64], reach: NDArray[np.float64]
+    ) -> NDArray[np.intp]:
+        """Return the blocks that reach into a region, ascending.
+
+        reach : (m,) how far each block may be from the mean of a cluster; below 0 for nowhere
+        """
+        beyond = np.maximum(self.low[region] - points, points - self.high[region])
+        squares = (np.maximum(beyond, 0.0) ** 2).sum(axis=1)
+        return np.flatnonzero((squares <= reach**2 * (1.0 + _ROOM)) & (reach >= 0.0))
+
+
+def tiling(points: NDArray[np.float64], per_cluster: float) -> Regions:
+    """Return regions of about as many blocks as a cluster has.
+
+    Boxes with more are halved at the median block, along their longest side.
+
+    points : (m, p), p >= 1
+    """
+    most = max(_FEWEST, _SHARE * per_cluster)
+    owner = np.zeros(len(points), np.intp)
+    low: list[NDArray[np.float64]] = []
+    high: list[NDArray[np.float64]] = []
+    waiting = [(np.arange(len(points)), points.min(axis=0), points.max(axis=0))]
+    while waiting:
+        inside, bottom, top = waiting.pop()
+        side = int(np.argmax(top - bottom))
+        along = points[inside, side]
+        middle = float(np.median(along))
+        lower = along <= middle
+        if len(inside) <= most or lower.all():  # many in one place are not told apart
+            owner[inside] = len(low)
+            low.append(bottom)
+            high.append(top)
+            continue
+        cut_top, cut_bottom = top.copy(), bottom.copy()
+        cut_top[side] = cut_bottom[side] = middle
+        waiting.append((inside[~lower], cut_bottom, top))
+        waiting.append((inside[lower], bottom, cut_top))
+    return Regions(np.array(low), np.array(high), owner)
+
+
+@dataclass(frozen=True, eq=False)
+class PricingProblem:
+    """Pricing problem of a contraction, at any prices.
+
+    order : (m,) the block at each position; positions of a clique of cannot-links are neighbours
+    data : over positions; with regions, squares and nearest are empty
+    scatter : own scatter of all blocks, and half the weights of their soft must-links, also where
+        the problem is restricted to some
+    rounding : what costs may have lost to rounding already
+    paid : all that soft pairs may cost
+    reach : the largest distance of a mean from the origin
+    regions : of the place of the mean, for many blocks in few dimensions
+    """
+
+    order: NDArray[np.intp]
+    data: PricingArrays
+    scatter: NDArray[np.float64]
+    rounding: float
+    reach: float
+    regions: Regions | None = None
+    paid: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        contraction: Contraction,
+        without_costs: bool = False,
+        forbidden: Membership | None = None,
+    ) -> PricingProblem:
+        """
+        Parameters
+        ----------
+        without_costs : c(X) = 0 for all clusters, as in the phase that looks for a feasible master
+            programme
+        forbidden : (q, m) sets of blocks that no cluster may hold all of, or None
+        """
+        m = contraction.n_blocks
+        clique = clique_numbers(contraction.adjacency)
+        order = np.argsort(clique, kind="stable")
+        adjacency = contraction.adjacency[np.ix_(order, order)]
+        start, neighbours = _lists(adjacency)
+        weights, means = contraction.weights[order], contraction.means[order]
+        means = means[:, :0] if without_costs else principal_coordinates(means, weights)
+        upper = contraction.upper_limits
+        linear, limits = upper.linear[:, order], upper.most
+        pairs = upper.pairs[:, order][:, :, order]
+        if forbidden is not None and len(forbidden):
+            linear = np.vstack([linear, forbidden[:, order]])
+            limits = np.append(limits, forbidden.sum(axis=1) - 1.0)
+            if len(pairs):
+                pairs = np.concatenate([pairs, np.zeros((len(forbidden), m, m))])
+        dimension = effective_dimension(means, weights)
+        # Where parts of a cluster are not cheaper, it may have blocks far from its mean.
+        is_low = dimension < HIGH_DIMENSION and means.shape[1] > 0 and contraction.is_monotone
+        soft = SoftBlocks() if without_costs else contraction.soft
+        soft_start, soft_other, soft_weight = _soft_lists(soft, order)
+        regions = tiling(means, m / contraction.k) if is_low and m >= MANY_BLOCKS else None
+        squares = squared_distances(means) if regions is None else np.zeros((0, 0))
+        data = PricingArrays(
+            points=np.ascontiguousarray(means),
+            weights=np.ascontiguousarray(weights),
+            clique=np.ascontiguousarray(clique[order].astype(np.int64)),
+            start=start,
+            neighbours=neighbours,
+            linear=np.ascontiguousarray(linear),
+            pairs=np.ascontiguousarray(pairs),
+            limits=np.ascontiguousarray(limits),
+            unbudgeted=(linear == 0).all(axis=0) & (pairs == 0).all(axis=(0, 1)),
+            apart=np.ascontiguousarray(adjacency),
+            reach=np.full(m, np.inf),
+            squares=squares,
+            nearest=np.argsort(squares, axis=1, kind="stable"),
+            boxes=m > FEW_BLOCKS and dimension < HIGH_DIMENSION and not len(limits),
+            by_size=dimension >= HIGH_DIMENSION and bool((weights == np.rint(weights)).all()),
+            measures=_of_blocks(contraction.two_sided_quantities, order),
+            ranges=_ranges(contraction.two_sided_quantities),
+            soft_start=soft_start,
+            soft_other=soft_other,
+            soft_weight=soft_weight,
+        )
+        scatter = np.zeros(m) if without_costs else contraction.scatter + soft.shares(m)
+        return cls(
+            order=order,
+            data=data,
+            scatter=scatter,
+            rounding=0.0 if without_costs else rounding_of(contraction) + 2.0 * soft.uncertainty,
+            paid=float(np.abs(soft.weights).sum()),
+            reach=float(np.sqrt((means**2).sum(axis=1)).max(initial=0.0)),
+            regions=regions,
+        )
+
+    @property
+    def m(self) -> int:
+        return len(self.order)
+
+    def profits(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return prices less own scatter, (m,) by position."""
+        return np.ascontiguousarray((prices - self.scatter)[self.order])
+
+    def for_least_value(self, prices: NDArray[np.float64]) -> PricingProblem:
+        """Return the problem with properties of clusters of least value, if that is below 0.
+
+        The value is c(X) - prices(X).
+
+        Leaving out block i of X, with mean y, does not lower its value, so e_i ||c_i - y||^2 < a_i
+        (or there is a smaller set of the same value): so far blocks reach, and two of them are less
+        than the sum apart. Implies the published test of compatibility (section 4.2). Where soft
+        must-links end in i, leaving it out may cost all of their weight besides half of it. Nothing
+        is known where sets have a least size or weight.
+        """
+        if len(self.data.ranges):
+            return self
+        reach = np.maximum(self.reaches(prices), 0.0)
+        far = self.data.squares > (reach[:, None] + reach) ** 2
+        apart = self.data.apart | far
+        known = replace(self, data=self.data._replace(apart=apart, reach=reach))
+        return known._in_cliques(clique_numbers(apart))
+
+    def _in_cliques(self, clique: NDArray[np.intp]) -> PricingProblem:
+        """Return the problem with its positions in the order of other cliques."""
+        order = np.argsort(clique, kind="stable")
+        at = np.empty_like(order)
+        at[order] = np.arange(self.m)
+        data = self.data
+        adjacency = np.zeros((self.m, self.m), bool)
+        adjacency[np.repeat(np.arange(self.m), np.diff(data.start)), data.neighbours] = True
+        start, neighbours = _lists(adjacency[np.ix_(order, order)])
+        row = at[np.repeat(np.arange(self.m), np.diff(data.soft_start))]
+        soft_start, soft_other, soft_weight = _sorted_lists(
+            row, at[data.soft_other], data.soft_weight, self.m
+        )
+        arranged = _at(data, order)._replace(
+            clique=clique[order].astype(np.int64),
+            start=start,
+            neighbours=neighbours,
+            nearest=at[data.nearest[order]] if len(data.nearest) else data.nearest,
+            soft_start=soft_start,
+            soft_other=soft_other,
+            soft_weight=soft_weight,
+        )
+        return replace(self, order=self.order[order], data=arranged)
+
+    def reaches(self, prices: NDArray[np.float64], slack: float = 0.0) -> NDArray[np.float64]:
+        """Return how far blocks may be from the mean of a cluster of interest, (m,) by position.
+
+        It is -1 for blocks that are in none. A cluster is of interest if leaving out any of its
+        blocks lowers its value by no more than the slack.
+        """
+        worth = self.profits(prices) + self._most_by_links() + slack
+        far = np.sqrt(np.maximum(worth, 0.0) / self.data.weights) * (1.0 + 1e-12)
+        return np.where(worth > 0.0, far, -1.0)
+
+    def _most_by_links(self) -> NDArray[np.float64]:
+        """Return the weights of the soft must-links of each block, (m,) by position."""
+        data = self.data
+        linked, rows = np.maximum(-data.soft_weight, 0.0), np.diff(data.soft_start)
+        found = np.bincount(np.repeat(np.arange(len(rows)), rows), linked, len(rows))
+        return np.asarray(found, np.float64)
+
+    def slack(self, prices: NDArray[np.float64], target: float, least: float) -> float:
+        """Return what a block or two of a cluster below the target lower its value by, at most.
+
+        least : proven to be at most all values. c is superadditive: the rest of a cluster is worth
+            min(0, least) at most.
+        """
+        return target - min(0.0, least) + 2.0 * self.margin(prices)
+
+    def restricted(self, positions: NDArray[np.intp]) -> PricingProblem:
+        """Return the problem over the blocks at some positions (ascending), without regions."""
+        data = _at(self.data, positions)
+        data = data._replace(
+            start=np.zeros(len(positions) + 1, np.int64),
+            neighbours=np.zeros(0, np.int64),
+            squares=squared_distances(data.points),
+            nearest=np.zeros((0, 0), np.int64),
+            boxes=data.boxes and len(positions) > FEW_BLOCKS,
+            by_size=False,
+            # There are no regions where there are soft pairs.
+            soft_start=np.zeros(len(positions) + 1, np.int64),
+        )
+        if len(self.data.neighbours):
+            start, neighbours = _lists(data.apart)
+            data = data._replace(start=start, neighbours=neighbours)
+        return replace(self, order=self.order[positions], data=data, regions=None)
+
+    def for_values_below(self, prices: NDArray[np.float64], value: float) -> PricingProblem:
+        """Return the problem for clusters of values below a number.
+
+        Pairs of blocks whose common cluster has c(X) - prices(X) above it are excluded. None are
+        where parts of a cluster need not be clusters, or may cost more than all of it.
+        """
+        if len(self.data.ranges) or len(self.data.soft_other):
+            return self
+        a, e = self.profits(prices), self.data.weights
+        between = e[:, None] * e / (e[:, None] + e) * self.data.squares
+        above = between - a[:, None] - a > value
+        np.fill_diagonal(above, False)
+        return replace(self, data=self.data._replace(apart=self.data.apart | above))
+
+    def margin(self, prices: NDArray[np.float64]) -> float:
+        """Return a bound on what values and bounds may have gained by rounding.
+
+        All terms of a bound below 0 are at most the sum of |a| in absolute value: e_j dist^2 counts
+        only while it is below a_j. Sums have m terms, squares p; coordinates are off by a multiple
+        of p eps times the reach, which moves e_j dist^2 by at most 2 sqrt(e_j a_j) times that.
+        Where blocks may be far from the mean, e_j dist^2 is at most e_j (2 reach)^2.
+        """
+        m, p = self.data.points.shape
+        if p == 0 and not self.scatter.any():
+            return 0.0  # prices that are whole numbers are summed exactly
+        total = float(np.abs(prices).sum() + self.scatter.sum()) + self.paid
+        points = float(self.data.weights.sum())
+        if len(self.data.ranges) or self.paid > 0.0:
+            total += 4.0 * points * self.reach**2
+        sums: float = (16 * m + 64 * p + 64) * total
+        coordinates: float = 16 * p * self.reach * float(np.sqrt(points * total))
+        return _EPS * (sums + coordinates) + self.rounding
+
+    def members(self, found: NDArray[np.bool_]) -> Membership:
+        """Return marks (t, m) by block, from marks (t, m) by position."""
+        members = np.zeros((len(found), len(self.scatter)), bool)
+        members[:, self.order] = found
+        return members
+
+
+# Axes of arrays of the problem that are over positions.
+_POSITIONS = {
+    "points": (0,),
+    "weights": (0,),
+    "clique": (0,),
+    "linear": (1,),
+    "pairs": (1, 2),
+    "unbudgeted": (0,),
+    "apart": (0, 1),
+    "reach": (0,),
+    "squares": (0, 1),
+    "measures": (1,),
+}
+
+
+def _at(data: PricingArrays, positions: NDArray[np.intp]) -> PricingArrays:
+    """Return arrays at some positions, but for the lists of pairs and of nearest blocks."""
+    taken: dict[str, Any] = {}
+    for name, axes in _POSITIONS.items():
+        array = getattr(data, name)
+        for axis in axes:
+            array = array.take(positions, axis) if array.shape[axis] else array
+        taken[name] = np.ascontiguousarray(array)
+    return data._replace(**taken)
+
+
+def principal_coordinates(
+    means: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the means (m, p) in their principal axes: an isometric copy whose boxes are small."""
+    if means.shape[1] < 2:
+        return means
+    axes = np.linalg.eigh((means * weights[:, None]).T @ means)[1]
+    return np.asarray(means @ axes[:, ::-1])
+
+
+def _of_blocks(quantities: tuple[Quantity, ...], order: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return what the block at each position holds of quantities, (g, m)."""
+    found = [each.linear[order].astype(np.float64) for each in quantities]
+    return np.array(found).reshape(len(quantities), len(order))
+
+
+def _ranges(quantities: tuple[Quantity, ...]) -> NDArray[np.float64]:
+    """Return the ranges (g, q, 2) of what sets may hold of quantities; empty ones fill up."""
+    each = [quantity.limits.ranges() for quantity in quantities]
+    found = np.empty((len(each), max(map(len, each), default=0), 2))
+    found[:] = np.inf, -np.inf
+    for number, ranges in enumerate(each):
+        found[number, : len(ranges)] = ranges
+    return found
+
+
+def _soft_lists(
+    soft: SoftBlocks, order: NDArray[np.intp]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return the soft pairs of each position, ascending, as `PricingArrays` has them."""
+    at = np.empty(len(order), np.int64)
+    at[order] = np.arange(len(order))
+    one, other = at[soft.pairs].reshape(-1, 2).T
+    row, column = np.concatenate([one, other]), np.concatenate([other, one])
+    return _sorted_lists(row, column, np.tile(soft.weights, 2), len(order))
+
+
+def _sorted_lists(
+    row: NDArray[np.int64], column: NDArray[np.int64], weight: NDArray[np.float64], m: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return the columns of each of m rows, ascending, and their weights, as compressed rows."""
+    by_row = np.lexsort((column, row))
+    start = np.searchsorted(row[by_row], np.arange(m + 1)).astype(np.int64)
+    return start, column[by_row].astype(np.int64), weight[by_row]
+
+
+def _lists(adjacency: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return ascending adjacency lists: those of i are neighbours[start[i] : start[i + 1]]."""
+    row, neighbours = np.nonzero(adjacency)
+    start = np.searchsorted(row, np.arange(len(adjacency) + 1))
+    return start.astype(np.int64), neighbours.astype(np.int64)
+
+
+def squared_distances(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the squared distances (m, m), from differences of coordinates."""
+    squares = np.zeros((len(means), len(means)))
+    for coordinate in means.T:
+        squares += (coordinate[:, None] - coordinate) ** 2
+    return squares
+
+
+def clique_numbers(adjacency: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the number of a clique for each vertex (m,), greedily.
+
+    Vertices come by decreasing degree, each into the first clique that it is adjacent to all of.
+    The checker has a function of its own on purpose (`sdpbb.checker.pricing.problem`).
+    """
+    m = len(adjacency)
+    number = np.empty(m, dtype=np.intp)
+    common = np.ones((max(1, min(m, 64)), m), bool)  # per clique: what is adjacent to all of it
+    count = 0
+    for vertex in np.argsort(-adjacency.sum(axis=1), kind="stable").tolist():
+        first = int(common[:count, vertex].argmax()) if count else 0
+        if count and common[first, vertex]:
+            number[vertex] = first
+            common[first] &= adjacency[vertex]
+            continue
+        if count == len(common):
+            common = np.concatenate([common, np.ones_like(common)])
+        number[vertex] = count
+        common[count] = adjacency[vertex]
+        count += 1
+    return number

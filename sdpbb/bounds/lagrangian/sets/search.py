@@ -1,0 +1,270 @@
+"""Exact pricing: branch and bound over the clusters of the blocks of a contraction.
+
+minimise    c(X) - prices(X)  over the clusters X, with
+            c(X) = sum_{i in X} w_i + e_i ||c_i - mean_X||^2,
+
+by branch and bound over two things at once: which blocks are in X (Babaki, Guns and Nijssen 2014,
+section 4), and, in a box of few coordinates, where the mean of X is. As the mean is the best
+centre, with y the mean of the blocks S that are chosen and r its distance from that of X,
+
+    f(X) >= f(S) + E(S) r^2 + sum_j min(0, e_j max(0, ||c_j - y|| - r, dist(c_j, box))^2 - a_j)
+
+over the candidates j, one of each clique of cannot-links, for a_j = price less own scatter. In the
+place of the published bound, whose sum over pairs of candidates is zero, r stands for all pairs at
+once. The bound without a candidate, and with it, excludes or includes it (see
+`place_kernels`).
+
+In few dimensions problems of many blocks have `Regions` that the mean may be in. Of a
+cluster of least value leaving out block i does not lower the value, so that
+
+    e_i || c_i - mean_X ||^2 < a_i,
+
+and where all clusters below the target are wanted and none is below `least`, a_i plus the
+difference between the two takes the place of a_i. So each region is searched over the blocks that
+come so near to it. Other problems have one region, with all blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.lagrangian.columns import Membership
+from sdpbb.bounds.lagrangian.sets import search_kernels as kernels
+from sdpbb.bounds.lagrangian.sets.problem import PricingProblem
+from sdpbb.bounds.lagrangian.sets.search_values import NOTHING, Scratch, Stack
+from sdpbb.runtime.archive.stored import Attached, stored
+
+# Sets that a search hands over at once.
+ROOM = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class SoughtClusters:
+    """Clusters that a search looks for: those of value c(X) - prices(X) below a target.
+
+    prices : (m,) of the blocks
+    optimal_only : the search is for the least value only, which must not be above 0 unless sets
+        have a least size, or there are soft pairs; otherwise it is for all clusters below the
+        target
+    least : where all are wanted: proven to be at most all values, None if nothing is
+    """
+
+    prices: NDArray[np.float64]
+    target: float
+    optimal_only: bool = True
+    least: float | None = None
+
+    def narrowed(self, problem: PricingProblem) -> PricingProblem:
+        """Return the problem without what no cluster that is looked for has."""
+        if self.optimal_only:
+            # Above 0 the empty set is in the way: a block that is left out may be all there is.
+            return problem if self.target > 0.0 else problem.for_least_value(self.prices)
+        if self.least is None:
+            return problem
+        slack = problem.slack(self.prices, self.target, self.least)
+        return problem.for_values_below(self.prices, slack)
+
+    def reaches(self, problem: PricingProblem) -> NDArray[np.float64]:
+        """Return how far blocks may be from the mean of such a cluster, (m,) by position.
+
+        It is -1 for blocks that are in none.
+        """
+        if self.optimal_only:
+            return problem.reaches(self.prices)
+        if self.least is None:
+            return problem.reaches(self.prices, np.inf)
+        return problem.reaches(self.prices, problem.slack(self.prices, self.target, self.least))
+
+
+@stored
+@dataclass(eq=False)
+class TreeState:
+    """State of the search over one region. It is stored without the unused levels of its stack.
+
+    stack : the arrays of a `search_values.Stack`
+    counters : (4,) depth, whether the current node is new, nodes looked at, sets found
+    upper : (1,) only smaller values are of interest
+    """
+
+    stack: tuple[NDArray[Any], ...]
+    counters: NDArray[np.int64]
+    upper: NDArray[np.float64]
+
+    def __getstate__(self) -> dict[str, Any]:
+        depth = int(self.counters[kernels.DEPTH]) + 1
+        return {**self.__dict__, "stack": tuple(array[:depth] for array in self.stack)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        levels = Stack(*self.stack)
+        m, p = levels.chosen.shape[1], levels.moment.shape[1]
+        full = _empty_stack(m, p, levels.used.shape[1])
+        for array, kept in zip(full, levels, strict=True):
+            array[: len(kept)] = kept
+        self.stack = tuple(full)
+
+
+@stored
+@dataclass(eq=False)
+class ClusterSearch(Attached):
+    """Branch and bound over the clusters of value c(X) - prices(X) below a target.
+
+    If only the least value is wanted, each region hands over the clusters that lower its own.
+
+    upper : the target, or the least value met if that is smaller and only the least is wanted
+    region : the present one
+    tree : of the present region, None before its search has begun
+    n_done : nodes searched in the regions before
+    """
+
+    upper: float
+    region: int = 0
+    tree: TreeState | None = None
+    n_done: int = 0
+    is_finished: bool = False
+
+    @classmethod
+    def begin(cls, problem: PricingProblem, sought: SoughtClusters) -> ClusterSearch:
+        return cls(sought.target).attach(problem, sought)
+
+    def attach(self, problem: PricingProblem, sought: SoughtClusters) -> ClusterSearch:
+        """Resume with the arguments that the search has begun with."""
+        self._problem, self._sought = problem, sought
+        self._reach = None if problem.regions is None else sought.reaches(problem)
+        if self.tree is not None:
+            self._begin()
+        return self
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes searched so far."""
+        tree = self.tree
+        return self.n_done + (0 if tree is None else int(tree.counters[kernels.NODES]))
+
+    def run(self, n_nodes: int) -> Membership:
+        """Search n more nodes; return the clusters (t, m) met.
+
+        They are the clusters that lowered `upper`, or all below the target. Sets `is_finished`.
+        """
+        last, met = self.n_nodes + n_nodes, [np.zeros((0, self._problem.m), bool)]
+        while not self.is_finished and self.n_nodes < last:
+            if (self.tree is None and not self._begin()) or self._search(last, met):
+                self._leave()
+        return np.concatenate(met)
+
+    def _begin(self) -> bool:
+        """Begin or resume the search of the present region, unless no block is near it."""
+        problem, regions, box = self._problem, self._problem.regions, None
+        if regions is not None:
+            assert self._reach is not None
+            region = self.region
+            near = regions.near(region, problem.data.points, self._reach)
+            if not len(near):
+                return False
+            problem, box = problem.restricted(near), (regions.low[region], regions.high[region])
+        self._part = part = self._sought.narrowed(problem)
+        self._profits = part.profits(self._sought.prices)
+        self._scratch = _scratch(part.m, len(part.data.measures))
+        if self.tree is None:
+            self.tree = _root(part, self._sought.target, box)
+        return True
+
+    def _search(self, last: int, met: list[Membership]) -> bool:
+        """Search the present region up to a number of nodes; return whether that has ended."""
+        tree = self.tree
+        assert tree is not None
+        found, status = np.zeros((ROOM, self._part.m), bool), kernels.FULL
+        while status == kernels.FULL:
+            tree.counters[kernels.FOUND] = 0
+            status = kernels.search(
+                self._part.data,
+                self._profits,
+                Stack(*tree.stack),
+                self._scratch,
+                tree.counters,
+                tree.upper,
+                last - self.n_nodes,
+                self._sought.optimal_only,
+                found,
+            )
+            met.append(self._part.members(found[: tree.counters[kernels.FOUND]]))
+        return bool(status == kernels.FINISHED)
+
+    def _leave(self) -> None:
+        """Move to the next region."""
+        regions = self._problem.regions
+        if self.tree is not None:
+            self.upper = min(self.upper, float(self.tree.upper[0]))
+        self.n_done, self.tree = self.n_nodes, None
+        self.region += 1
+        self.is_finished = regions is None or self.region == len(regions)
+
+
+def _root(
+    problem: PricingProblem,
+    target: float,
+    box: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+) -> TreeState:
+    """Return the state of a search over one region that is at its root."""
+    data = problem.data
+    m, p = data.points.shape
+    stack = _empty_stack(m, p, len(data.limits))
+    if box is None:
+        box = data.points.min(axis=0), data.points.max(axis=0)
+    stack.low[0], stack.high[0] = box
+    stack.radius[0] = np.inf
+    first = np.flatnonzero((data.linear <= data.limits[:, None]).all(axis=0))
+    stack.candidates[0, : len(first)] = first
+    stack.n_candidates[0] = len(first)
+    counters, upper = np.array([0, 1, 0, 0], np.int64), np.array([target], np.float64)
+    return TreeState(tuple(stack), counters, upper)
+
+
+def _empty_stack(m: int, p: int, b: int) -> Stack:
+    """Return a stack of empty levels for m blocks in p coordinates with b budgets."""
+    depth = 4 * m + 400 if p else m + 2
+    return Stack(
+        chosen=np.zeros((depth, m), bool),
+        size=np.zeros(depth),
+        moment=np.zeros((depth, p)),
+        scatter=np.zeros(depth),
+        profit=np.zeros(depth),
+        used=np.zeros((depth, b)),
+        low=np.zeros((depth, p)),
+        high=np.zeros((depth, p)),
+        radius=np.zeros(depth),
+        candidates=np.zeros((depth, m), np.int64),
+        n_candidates=np.zeros(depth, np.int64),
+        pending=np.full(depth, NOTHING, np.int64),
+        cut=np.zeros(depth),
+        likely=np.ones(depth),
+    )
+
+
+def _scratch(m: int, g: int) -> Scratch:
+    return Scratch(
+        distance=np.zeros(m),
+        near=np.zeros(m),
+        gain=np.zeros(m),
+        inside=np.zeros(m),
+        outside=np.zeros(m),
+        rivals=np.zeros(m),
+        place=np.full(m, -1, np.int64),
+        met=np.zeros(m, bool),
+        weight_sums=np.zeros((m, m + 2)),
+        pair_sums=np.zeros((m, m + 2)),
+        at=np.zeros(m, np.int64),
+        key=np.zeros(m),
+        worth=np.zeros(m),
+        lifted=np.zeros(m),
+        keen=np.zeros(m),
+        dull=np.zeros(m),
+        shift=np.zeros(1),
+        held=np.zeros(g),
+        fewest=np.zeros(g),
+        most=np.zeros(g),
+    )

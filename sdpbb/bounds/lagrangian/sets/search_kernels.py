@@ -1,0 +1,353 @@
+"""Branch and bound over sets of blocks and places of their mean."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdpbb.bounds.lagrangian.sets.place_kernels import in_and_out, measure, narrowed, reduced
+from sdpbb.bounds.lagrangian.sets.search_values import (
+    NOTHING,
+    UPPER,
+    PricingArrays,
+    Scratch,
+    Stack,
+    inner,
+)
+from sdpbb.bounds.lagrangian.sets.set_kernels import copy_to_child, include
+from sdpbb.bounds.lagrangian.sets.size_kernels import empty_by_size
+from sdpbb.bounds.lagrangian.sets.whole_kernels import (
+    fill_worths,
+    has_range_of_sizes,
+    lift,
+    may_be_all,
+)
+from sdpbb.runtime.arrays import NONE, Booleans, Integers, Reals
+from sdpbb.runtime.jit import njit
+
+# Entries of the counters.
+DEPTH, FRESH, NODES, FOUND = 0, 1, 2, 3
+# What a search comes back with.
+FINISHED, UNFINISHED, FULL = 0, 1, 2
+# Of a half box, where it is only compared.
+HALF_INTERVALS = 4
+# The score of a branching. Names that end in ALL are for searches that want all sets.
+# Least gain that counts, as a share of what is missing.
+LEAST_GAIN, LEAST_GAIN_ALL = 1e-2, 0.03
+# A gain of halving the box counts so many times as much as one of deciding a block.
+BOX_WEIGHT = 5.0
+# A box of less than this share of the first one is not halved.
+LEAST_BOX, LEAST_BOX_ALL = 1e-4, 0.01
+
+
+@inner
+def _half_bound(
+    data: PricingArrays,
+    stack: Stack,
+    d: int,
+    profits: Reals,
+    scratch: Scratch,
+    c: int,
+    low: float,
+    high: float,
+    least: float,
+    most: float,
+) -> float:
+    """Return a bound for the part [low, high] of the box along coordinate c."""
+    n, size = stack.n_candidates[d], stack.size[d]
+    value = stack.scatter[d] - stack.profit[d]
+    intervals = HALF_INTERVALS if size > 0.0 else 1
+    if size > 0.0:
+        square = 0.0
+        for other in range(data.points.shape[1]):
+            coordinate = stack.moment[d, other] / size
+            bottom = low if other == c else stack.low[d, other]
+            top = high if other == c else stack.high[d, other]
+            if coordinate < bottom:
+                square += (bottom - coordinate) ** 2
+            elif coordinate > top:
+                square += (coordinate - top) ** 2
+        least = max(least, np.sqrt(square))
+        if least > most:
+            return np.inf
+    width, lowest = (most - least) / intervals, np.inf
+    for interval in range(intervals):
+        r = least + interval * width
+        total, best, clique = value + size * r * r, 0.0, -1
+        for x in range(n):
+            j = stack.candidates[d, x]
+            point = data.points[j, c]
+            # Only this coordinate's part of the distance from the box changes.
+            square = scratch.near[x]
+            if point < stack.low[d, c]:
+                square -= (stack.low[d, c] - point) ** 2
+            elif point > stack.high[d, c]:
+                square -= (point - stack.high[d, c]) ** 2
+            if point < low:
+                square += (low - point) ** 2
+            elif point > high:
+                square += (point - high) ** 2
+            if size > 0.0:
+                beyond = scratch.distance[x] - r - width
+                if beyond > 0.0:
+                    square = max(square, beyond * beyond)
+            if data.clique[j] != clique:
+                total += best
+                best, clique = 0.0, data.clique[j]
+            best = min(best, data.weights[j] * square - profits[j])
+        lowest = min(lowest, total + best)
+    return lowest
+
+
+@inner
+def _score(first: float, second: float, lowest: float, upper: float) -> float:
+    """Return the product of the gains of two children."""
+    missing = upper - lowest
+    a = min(max(first - lowest, 0.0), missing) + LEAST_GAIN * missing
+    b = min(max(second - lowest, 0.0), missing) + LEAST_GAIN * missing
+    return a * b
+
+
+@inner
+def _branching(
+    data: PricingArrays,
+    stack: Stack,
+    d: int,
+    profits: Reals,
+    scratch: Scratch,
+    upper: float,
+    lowest: float,
+    least: float,
+    most: float,
+    optimal_only: bool,
+) -> tuple[int, int]:
+    """Return how to branch: a coordinate to halve the box along, or -1 and a candidate.
+
+    profits, upper and lowest are those without the shift.
+    """
+    best, block = -np.inf, NONE
+    for x in range(stack.n_candidates[d]):
+        j = stack.candidates[d, x]
+        score = _score(scratch.inside[x], scratch.outside[x], lowest, upper)
+        if data.points.shape[1] == 0:  # weights of a graph: those that exclude most
+            score = scratch.rivals[j] + profits[j]
+        elif not data.boxes and stack.size[d] == 0.0:  # outer blocks first: they have few to go to
+            score = 0.0
+            for c in range(data.points.shape[1]):
+                score += data.points[j, c] ** 2
+        if score > best:
+            best, block = score, j
+    widest, width = data.points.shape[1] - 1, 0.0
+    for c in range(data.points.shape[1]):
+        if stack.high[d, c] - stack.low[d, c] > width:
+            widest, width = c, stack.high[d, c] - stack.low[d, c]
+    room = d + 2 + stack.n_candidates[d] < len(stack.size)
+    first = 0.0
+    for c in range(data.points.shape[1]):
+        first = max(first, stack.high[0, c] - stack.low[0, c])
+    smallest = first * (LEAST_BOX if optimal_only else LEAST_BOX_ALL)
+    if not (data.boxes and width > 0.0 and room and width >= smallest):
+        return -1, block
+    middle = 0.5 * (stack.low[d, widest] + stack.high[d, widest])
+    lower = _half_bound(
+        data, stack, d, profits, scratch, widest, stack.low[d, widest], middle, least, most
+    )
+    higher = _half_bound(
+        data, stack, d, profits, scratch, widest, middle, stack.high[d, widest], least, most
+    )
+    # Where no half gains, blocks must be branched on sooner or later.
+    gain = max(lower, higher) if optimal_only else min(lower, higher)
+    share = LEAST_GAIN if optimal_only else LEAST_GAIN_ALL
+    worth = gain - lowest > share * (upper - lowest)
+    if optimal_only:
+        worth = worth or stack.size[d] == 0.0
+    else:  # no half is empty as long as the set chosen, or the empty set, is itself wanted
+        worth = worth and stack.scatter[d] - stack.profit[d] >= upper + scratch.shift[0]
+    if worth and BOX_WEIGHT * _score(lower, higher, lowest, upper) > best:
+        stack.cut[d] = middle
+        return widest, block
+    return -1, block
+
+
+@inner
+def _process_node(
+    data: PricingArrays,
+    stack: Stack,
+    d: int,
+    profits: Reals,
+    scratch: Scratch,
+    upper: float,
+    optimal_only: bool,
+) -> tuple[int, int, float]:
+    """Bound node d and reduce it until nothing changes.
+
+    Returns the coordinate to halve the box along, or -1; the block to branch on, or -1 if the node
+    holds nothing more of interest; and upper or, with optimal_only, what it has fallen to.
+    """
+    has_parts = len(data.ranges) == 0
+    while True:
+        value = stack.scatter[d] - stack.profit[d]
+        is_better = optimal_only and stack.size[d] > 0.0 and value < upper
+        if is_better and may_be_all(data, stack, d, scratch):
+            upper = value
+            for j in range(len(scratch.met)):
+                scratch.met[j] = stack.chosen[d, j]
+        if stack.n_candidates[d] == 0:
+            return -1, -1, upper
+        if not has_range_of_sizes(data, stack, d, scratch):
+            stack.n_candidates[d] = 0
+            return -1, -1, upper
+        fill_worths(data, stack, d, profits, scratch)
+        total, least = measure(data, stack, d, scratch.worth, scratch)
+        most = 0.0
+        if stack.size[d] > 0.0:
+            room = upper - value + total
+            if room <= stack.size[d] * least * least:
+                return -1, -1, upper
+            most = min(stack.radius[d], np.sqrt(room / stack.size[d]))
+            if most < least:
+                return -1, -1, upper
+        elif upper - value + total <= 0.0:
+            return -1, -1, upper
+        if not has_parts:
+            lift(data, stack, d, scratch, most, upper)
+        worths, shift = scratch.lifted, scratch.shift[0]
+        if stack.size[d] > 0.0:
+            least, most = narrowed(data, stack, d, worths, scratch, upper - shift, least, most)
+            if least > most:
+                return -1, -1, upper
+            stack.radius[d] = most
+            for c in range(data.points.shape[1]):
+                coordinate = stack.moment[d, c] / stack.size[d]
+                stack.low[d, c] = max(stack.low[d, c], coordinate - most)
+                stack.high[d, c] = min(stack.high[d, c], coordinate + most)
+        lowest = in_and_out(data, stack, d, worths, scratch, upper - shift, least, most)
+        if lowest == np.inf:
+            return -1, -1, upper
+        # No rule of the least value holds where the empty set is in the way of it.
+        is_least = optimal_only and upper <= 0.0
+        empty, dropped, forced = reduced(
+            data, stack, d, scratch, upper - shift, most, optimal_only, is_least and has_parts
+        )
+        if empty:
+            return -1, -1, upper
+        if forced >= 0:
+            include(data, stack, d, forced, profits)
+        elif not dropped:
+            if data.by_size and empty_by_size(data, stack, d, scratch.worth, scratch, upper):
+                stack.n_candidates[d] = 0  # the set chosen may itself be wanted
+                return -1, -1, upper
+            c, block = _branching(
+                data, stack, d, worths, scratch, upper - shift, lowest, least, most, optimal_only
+            )
+            return c, block, upper
+
+
+@inner
+def _next(stack: Stack, depth: int) -> int:
+    """Go back to the deepest node with something left to do, do it, and return the depth, or -1."""
+    d = depth
+    while d >= 0 and stack.pending[d] == NOTHING:
+        d -= 1
+    if d < 0:
+        return d
+    pending = stack.pending[d]
+    stack.pending[d] = NOTHING
+    if pending <= UPPER:
+        stack.low[d, UPPER - pending] = stack.cut[d]
+        return d
+    kept = 0
+    for x in range(stack.n_candidates[d]):
+        if stack.candidates[d, x] != pending:
+            stack.candidates[d, kept] = stack.candidates[d, x]
+            kept += 1
+    stack.n_candidates[d] = kept
+    return d
+
+
+@inner
+def _has_its_mean(stack: Stack, d: int) -> bool:
+    """Return whether the mean of the chosen blocks is in the box, or close.
+
+    If not, another box has it.
+    """
+    extent = 0.0
+    for c in range(stack.low.shape[1]):
+        extent = max(extent, stack.high[0, c] - stack.low[0, c])
+    for c in range(stack.low.shape[1]):
+        mean = stack.moment[d, c] / stack.size[d]
+        room = 1e-9 * (extent + abs(mean))
+        if not stack.low[d, c] - room <= mean <= stack.high[d, c] + room:
+            return False
+    return True
+
+
+@njit(cache=True)
+def search(
+    data: PricingArrays,
+    profits: Reals,
+    stack: Stack,
+    scratch: Scratch,
+    counters: Integers,
+    upper: Reals,
+    n_nodes: int,
+    optimal_only: bool,
+    found: Booleans,
+) -> int:
+    """Branch and bound, depth first, over the sets X of value f(X) < upper.
+
+    Parameters
+    ----------
+    stack, counters : where the search was left; changed
+    upper : (1,) only smaller values are of interest. With optimal_only it falls with each better
+        set, and what remains in the end is the least value, if that is smaller than upper was;
+        without, every set of a smaller value is found
+    n_nodes : how many more nodes to look at
+    found : (s, m) receives, from position counters[FOUND] on, each set that lowers upper, or every
+        set below it; the search comes back when there is no room for these
+
+    Returns FINISHED, UNFINISHED (n_nodes) or FULL.
+    """
+    last = counters[NODES] + n_nodes
+    room = len(found)
+    while True:
+        d = counters[DEPTH]
+        if not counters[FRESH]:
+            d = _next(stack, d)
+            if d < 0:
+                counters[DEPTH] = 0
+                return FINISHED
+            counters[DEPTH] = d
+            counters[FRESH] = 1
+        if counters[NODES] >= last:
+            return UNFINISHED
+        if not optimal_only and counters[FOUND] >= room:
+            return FULL
+        counters[NODES] += 1
+        counters[FRESH] = 0
+        c, block, met = _process_node(data, stack, d, profits, scratch, upper[0], optimal_only)
+        at_end = c < 0 and block < 0
+        if optimal_only and met < upper[0]:
+            upper[0] = met
+            at = min(counters[FOUND], room - 1)
+            for j in range(found.shape[1]):
+                found[at, j] = scratch.met[j]
+            counters[FOUND] = at + 1
+        elif not optimal_only and at_end and stack.n_candidates[d] == 0 and stack.size[d] > 0.0:
+            value = stack.scatter[d] - stack.profit[d]
+            is_wanted = value < upper[0] and may_be_all(data, stack, d, scratch)
+            if is_wanted and _has_its_mean(stack, d):
+                for j in range(found.shape[1]):
+                    found[counters[FOUND], j] = stack.chosen[d, j]
+                counters[FOUND] += 1
+        if at_end:
+            continue
+        copy_to_child(stack, d)
+        if c >= 0:
+            stack.pending[d] = UPPER - c
+            stack.high[d + 1, c] = stack.cut[d]
+        else:
+            stack.pending[d] = block
+            stack.likely[d + 1] -= data.weights[block]
+            include(data, stack, d + 1, block, profits)
+        counters[DEPTH] = d + 1
+        counters[FRESH] = 1
