@@ -52,7 +52,7 @@ OPERATORS = {
 
 
 class Mutation(NamedTuple):
-    """A piece of source, and what is put in its place."""
+    """Piece of source, and what replaces it."""
 
     file: str
     node: ast.expr | ast.stmt
@@ -62,7 +62,7 @@ class Mutation(NamedTuple):
 
     @property
     def place(self) -> tuple[str, str, str, str]:
-        """What tells it from others in a table."""
+        """Key of the mutation in a table."""
         return self.file, str(self.node.lineno), str(self.node.col_offset), self.after
 
     def applied(self, source: str) -> str:
@@ -77,7 +77,7 @@ class Mutation(NamedTuple):
 
 
 def changes(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Kinds of mutations of a node, and its new text."""
+    """Yield kinds of mutations of a node, and its new text."""
     match node:
         case ast.Compare(left=left, ops=[op], comparators=others) if type(op) in COMPARISONS:
             new = COMPARISONS[type(op)]()
@@ -105,7 +105,7 @@ def changes(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def code_of(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that run when the code is used: no annotations, decorators and formatted texts."""
+    """Yield the nodes that run: no annotations, decorators and formatted texts."""
     yield node
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list") or isinstance(value, ast.JoinedStr):
@@ -141,7 +141,7 @@ def copy_tree(folder: Path) -> None:
 
 
 def tests_pass(folder: Path, tests: list[str], limit: float) -> tuple[bool, float]:
-    """Whether all tests pass within the limit, and the seconds that they took."""
+    """Return whether all tests pass within the limit, and the seconds that they took."""
     environment = os.environ | {
         "PYTHONPATH": str(folder),
         "PYTHONDONTWRITEBYTECODE": "1",
