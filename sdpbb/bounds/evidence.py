@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sdpbb.checker.cuts import FAMILIES, Cuts
+from sdpbb.checker.cuts import Cuts
 from sdpbb.checker.evidence import Enumerated, Evidence, Lagrangian, Semidefinite
 from sdpbb.runtime.archive.stored import stored
 
 __all__ = ["Cuts", "Enumerated", "Evidence", "Lagrangian", "Semidefinite"]
 
 # The checker imports nothing else of this package, so it cannot register its own.
-for _evidence in (Semidefinite, Lagrangian, Enumerated, Cuts, *FAMILIES):
+for _evidence in (Semidefinite, Lagrangian, Enumerated, Cuts):
     stored(_evidence)

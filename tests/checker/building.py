@@ -12,10 +12,6 @@ from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.container import pack
 from sdpbb.checker.cuts import Cuts
-from sdpbb.checker.cuts.cliques import Cliques
-from sdpbb.checker.cuts.complements import Complements
-from sdpbb.checker.cuts.pentagons import Pentagons
-from sdpbb.checker.cuts.stars import Stars
 from sdpbb.checker.evidence import Enumerated, Lagrangian, Semidefinite
 from sdpbb.checker.evidence.scatter import scatter_bound
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
@@ -251,14 +247,15 @@ def some_evidence(blocks: Blocks) -> Semidefinite:
     linked = np.argwhere(blocks.adjacency)[:1] if k == 2 else np.empty((0, 2), np.intp)
     cuts = Cuts.of(
         k,
-        Stars(np.array([0, 3], np.int64), np.array([0, m - 1, m - 1], np.int32)),
-        Cliques(np.arange(k + 1, dtype=np.int32)[None] % m),
-        Complements(np.array([[0, j, h] for j, h in linked], np.int32).reshape(-1, 3)),
-        Pentagons(
-            np.array([[0, 1 % m, 0, m - 1, m - 1]], np.int32),
-            np.array([0, 2], np.int64),
-            np.array([[0, m - 1, 1], [16, 0, 1]], np.int32),
-        ),
+        {
+            "star_start": np.array([0, 3], np.int64),
+            "star_blocks": np.array([0, m - 1, m - 1], np.int32),
+            "cliques": np.arange(k + 1, dtype=np.int32)[None] % m,
+            "complements": np.array([[0, j, h] for j, h in linked], np.int32).reshape(-1, 3),
+            "pentagons": np.array([[0, 1 % m, 0, m - 1, m - 1]], np.int32),
+            "estimate_start": np.array([0, 2], np.int64),
+            "estimates": np.array([[0, m - 1, 1], [16, 0, 1]], np.int32),
+        },
     )
     N = np.full(m * (m + 1) // 2, 0.25, np.float32)
     return Semidefinite(0.5, N, cuts, np.full(len(cuts), 0.125))

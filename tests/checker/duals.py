@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
-from sdpbb.checker.cuts import FAMILIES, Cuts
-from sdpbb.checker.cuts.cliques import Cliques
-from sdpbb.checker.cuts.complements import Complements
-from sdpbb.checker.cuts.family import CheckedCuts
-from sdpbb.checker.cuts.pentagons import Pentagons
-from sdpbb.checker.cuts.stars import Stars
+from sdpbb.checker.cuts import Cuts
+from sdpbb.checker.cuts.inequalities import Node
 from sdpbb.checker.evidence import Semidefinite
 from sdpbb.problem import Contraction
+from tests.checker.drawn_cuts import drawn_arrays, family_named
 from tests.checker.exact import Problem
 
 
 def cuts_of(k: int, **arrays: np.ndarray) -> Cuts:
     """Cuts whose arrays are given by their keys in a file; none of the families without any."""
-    return Cuts.of_arrays(k, {**Cuts.of(k).arrays, **arrays})
-
-
-def family(cuts: Cuts, kind: type[CheckedCuts]) -> Any:
-    """The cuts of one family."""
-    return cuts.families[FAMILIES.index(kind)]
+    return Cuts.of(k, arrays)
 
 
 def zero_evidence(m: int, k: int, unit: float = 1.0) -> Semidefinite:
@@ -35,36 +25,13 @@ def zero_evidence(m: int, k: int, unit: float = 1.0) -> Semidefinite:
 
 
 def random_cuts(rng: np.random.Generator, k: int, adjacency: np.ndarray, sizes: np.ndarray) -> Cuts:
-    """Of all families, with blocks that repeat."""
-    m = len(adjacency)
-    stars = [rng.integers(m, size=int(rng.integers(2, 7))) for _ in range(rng.integers(0, 6))]
-    apart = np.argwhere(adjacency) if k == 2 else np.empty((0, 2), int)
-    pairs = apart[rng.integers(len(apart), size=3)] if len(apart) else apart
-    return Cuts.of(
-        k,
-        Stars(
-            np.cumsum([0, *map(len, stars)], dtype=np.int64),
-            np.concatenate([*stars, np.empty(0)]).astype(np.int32),
-        ),
-        Cliques(rng.integers(m, size=(int(rng.integers(0, 4)), k + 1)).astype(np.int32)),
-        Complements(np.column_stack([rng.integers(m, size=len(pairs)), pairs]).astype(np.int32)),
-        random_pentagons(rng, sizes),
-    )
-
-
-def random_pentagons(rng: np.random.Generator, sizes: np.ndarray) -> Pentagons:
-    """Up to three, with random estimates for some of the points of all blocks."""
-    cycles = rng.integers(len(sizes), size=(int(rng.integers(0, 4)), 5))
-    start, estimates = [0], []
-    for _ in cycles:
-        for pair in range(10):
-            for s, size in enumerate(sizes.astype(int).tolist()):
-                parts = rng.multinomial(size, np.full(4, 0.25))[: 3 if pair < 5 else 2]
-                parts = parts * (rng.random() < 0.7)
-                estimates += [(3 * pair + w, s, part) for w, part in enumerate(parts) if part]
-        start.append(len(estimates))
-    rows = np.array(estimates, np.int32).reshape(-1, 3)
-    return Pentagons(cycles.astype(np.int32), np.array(start, np.int64), rows)
+    """Of all families that need no limits, with blocks that repeat."""
+    node, arrays = Node(k, sizes, adjacency), {}
+    for name in ("stars", "cliques", "complements", "pentagons"):
+        is_possible = name != "complements" or (k == 2 and adjacency.any())
+        if is_possible and rng.random() < 0.7:
+            arrays |= drawn_arrays(rng, family_named(name), node)
+    return Cuts.of(k, arrays)
 
 
 def random_evidence(
@@ -125,12 +92,12 @@ def evidence_of(relaxation: Relaxation, dual: DualPoint) -> tuple[Semidefinite, 
         N[np.triu_indices(len(N))] * factor,
         Cuts.of(
             relaxation.k,
-            Stars(
-                np.cumsum([0, *(len(blocks) for _, blocks in stars)], dtype=np.int64),
-                np.array([b for _, blocks in stars for b in blocks], dtype=np.int32),
-            ),
-            Cliques(_rows(cliques, relaxation.k + 1)),
-            Complements(_rows(complements, 3)),
+            {
+                "star_start": np.cumsum([0, *(len(each) for _, each in stars)], dtype=np.int64),
+                "star_blocks": np.array([b for _, each in stars for b in each], dtype=np.int32),
+                "cliques": _rows(cliques, relaxation.k + 1),
+                "complements": _rows(complements, 3),
+            },
         ),
         t[order] * factor,
     )

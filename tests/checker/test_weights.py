@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.checker.cuts.cliques import Cliques
-from sdpbb.checker.cuts.pentagons import Pentagons
 from sdpbb.checker.evidence.scatter import scatter_bound
 from sdpbb.checker.geometry import Geometry
 from sdpbb.checker.rejection import Rejected
@@ -19,7 +17,7 @@ from sdpbb.problem import Instance
 from tests.checker.corrupted import resealed
 from tests.checker.exact import random_problem
 from tests.decomposition.test_run import PARAMETERS
-from tests.enumeration import clusterings, optimum, random_instance, weighted
+from tests.enumeration import optimum, random_instance, weighted
 
 seeds = st.integers(0, 10**6)
 units = st.sampled_from([1e-12, 0.3, 1.0, 1e12])
@@ -166,29 +164,6 @@ def test_subsets_have_weights(tmp_path):
     verdict = sdpbb.verify_certificate(tmp_path / "proof", instance)
     assert verdict.lower_bound == pytest.approx(result.lower_bound, rel=1e-9)
     assert 0.0 < verdict.lower_bound <= result.objective
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_clique_cuts_hold_for_weights(seed):
-    rng = np.random.default_rng(seed)
-    m, k = 6, int(rng.integers(2, 5))
-    weights = random_weights(rng, m, 1.0)
-    blocks = rng.permutation(m)[: k + 1].astype(np.int32)[None]
-    side = sum(Cliques(blocks).right_hand_sides(np.ones(1), weights, k))
-    for labels in clusterings(m, k):
-        together = labels[:, None] == labels
-        Z = together / np.bincount(labels, weights)[labels]
-        assert np.triu(Z[np.ix_(blocks[0], blocks[0])], 1).sum() >= side * (1.0 - 1e-12)
-
-
-def test_pentagons_need_whole_weights():
-    cuts = Pentagons(
-        np.arange(5, dtype=np.int32)[None], np.array([0, 0]), np.empty((0, 3), np.int32)
-    )
-    adjacency = np.zeros((5, 5), bool)
-    cuts.check(2, np.ones(5), adjacency, None)
-    with pytest.raises(Rejected, match="pentagons; expected none"):
-        cuts.check(2, np.full(5, 0.5), adjacency, None)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,7 @@ import numpy as np
 from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.container import pack, unpack
 from sdpbb.checker.cuts import FAMILIES
-from sdpbb.checker.cuts.family import CheckedCuts
-from sdpbb.checker.cuts.pentagons import Pentagons
+from sdpbb.checker.cuts.inequalities import Family
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.verdict import CertificateVerdict
 from sdpbb.problem import Instance
@@ -293,7 +292,7 @@ def change_members(
     rng: np.random.Generator, document: dict[str, Any], arrays: Arrays
 ) -> str | None:
     """Blocks of cuts and triples: others, in another order, or exchanged."""
-    families = [key.name for family in FAMILIES for key in family.KEYS]
+    families = [key.name for family in FAMILIES for key in family.keys]
     found = [
         (evidence, key)
         for evidence in evidences(document)
@@ -329,7 +328,7 @@ def add_cuts(rng: np.random.Generator, document: dict[str, Any], arrays: Arrays)
     multipliers, at = arrays[evidence["multipliers"]], 0
     chosen = int(rng.integers(len(FAMILIES)))
     for number, family in enumerate(FAMILIES):
-        keys = [key.name for key in family.KEYS]
+        keys = family.names
         count = 0
         if keys[0] in evidence:
             count = family.count([arrays[evidence[key]].shape for key in keys])
@@ -337,9 +336,9 @@ def add_cuts(rng: np.random.Generator, document: dict[str, Any], arrays: Arrays)
             break
         at += count
     family, new = FAMILIES[chosen], int(rng.integers(1, 4))
-    if family is Pentagons:
+    if family.name == "pentagons":
         return None  # of estimates: `change_members` has them
-    for key, rows in zip(family.KEYS, _drawn_cuts(rng, family, new, m, k), strict=True):
+    for key, rows in zip(family.keys, _drawn_cuts(rng, family, new, m, k), strict=True):
         if key.name not in evidence:
             arrays.append(np.concatenate([[0], rows]) if key.name.endswith("start") else rows)
             evidence[key.name] = len(arrays) - 1
@@ -354,15 +353,13 @@ def add_cuts(rng: np.random.Generator, document: dict[str, Any], arrays: Arrays)
     changed = np.insert(multipliers, at + count, values)
     arrays[evidence["multipliers"]] = changed.astype(multipliers.dtype)
     _in_order_of_keys(evidence)
-    return f"{new} cuts of {family.__name__} more"
+    return f"{new} cuts of {family.name} more"
 
 
-def _drawn_cuts(
-    rng: np.random.Generator, family: type[CheckedCuts], new: int, m: int, k: int
-) -> Arrays:
+def _drawn_cuts(rng: np.random.Generator, family: Family, new: int, m: int, k: int) -> Arrays:
     """Arrays of new cuts of m blocks, in the order of the keys: of lists the ends of each."""
-    if len(family.KEYS) == 1:
-        columns = family.KEYS[0].columns_for(k)
+    if len(family.keys) == 1:
+        columns = family.keys[0].columns_for(k)
         rows = rng.integers(m, size=(new,) if columns is None else (new, columns))
         if columns is not None and columns <= m:
             rows = np.array([rng.permutation(m)[:columns] for _ in range(new)])
@@ -370,7 +367,7 @@ def _drawn_cuts(
     width = int(rng.integers(1, max(2, m)))
     ends = width * np.arange(1, new + 1)
     lists = [rng.permutation(m)[:width] for _ in range(new)]
-    if len(family.KEYS) == 2:
+    if len(family.keys) == 2:
         return [ends, np.concatenate(lists)]
     # Sets that are mostly in order, and have what one point measures of most blocks.
     if rng.random() < 0.9:
@@ -382,7 +379,7 @@ def _drawn_cuts(
         some = rng.integers(len(parts), size=int(rng.integers(1, 4)))
         parts[some] = rng.choice([-1, 0, 2, 3, 5, 1_000, 2**31, 2**62], size=len(some))
     drawn = [ends, np.concatenate(lists), parts]
-    if len(family.KEYS) == 3:
+    if len(family.keys) == 3:
         return drawn
     # Leaves of capacity cliques, in some cases no more than the clusters that a set fills.
     width = int(rng.integers(1, max(2, min(m, k + 2))))
@@ -391,7 +388,7 @@ def _drawn_cuts(
 
 
 def _in_order_of_keys(evidence: dict[str, Any]) -> None:
-    order = ["kind", "unit", "N", *(key.name for f in FAMILIES for key in f.KEYS), "multipliers"]
+    order = ["kind", "unit", "N", *(key.name for f in FAMILIES for key in f.keys), "multipliers"]
     ordered = {key: evidence[key] for key in order if key in evidence}
     evidence.clear()
     evidence.update(ordered)
@@ -533,9 +530,9 @@ def families_in(data: bytes) -> set[str]:
         found |= {kind} if all_steps(document, kind) else set()
     for evidence in evidences(document):
         for family in FAMILIES:
-            key = family.KEYS[0].name
+            key = family.names[0]
             if key in evidence and family.count(
-                [stored[evidence[one.name]].shape for one in family.KEYS]
+                [stored[evidence[name]].shape for name in family.names]
             ):
-                found.add(family.__name__)
+                found.add(family.name)
     return found

@@ -1,6 +1,7 @@
 """Capacity cuts and cliques: inequalities that hold for all clusterings within limits."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -14,9 +15,8 @@ from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityClique, CapacityCliqu
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.checker.cuts import Cuts
-from sdpbb.checker.cuts.capacities import PointCapacities, WeightCapacities
-from sdpbb.checker.cuts.capacity_cliques import PointCapacityCliques
+from sdpbb.checker.cuts import FAMILIES, Cuts, family_number
+from sdpbb.checker.cuts.inequalities import Node
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import SizeLimits
 from sdpbb.checker.splits import least_splits, most_filled
@@ -160,28 +160,25 @@ CutsOf = Callable[[Relaxation], CutSet]
 
 def require_agreement(relaxation: Relaxation, cuts: CutSet, rng: np.random.Generator) -> None:
     """The checker's matrices and right-hand sides are the engine's."""
-    e, forbidden, limits = relaxation.weights, relaxation.forbidden, relaxation.cluster_limits
     order = np.argsort(cuts.members.kind, kind="stable")
     theirs = checked_cuts(cuts.select(order).members, relaxation.k)
-    theirs.check(relaxation.k, e, forbidden, limits)
-    t = rng.random(len(cuts))
-    sums, absolute, count = theirs.sums(t[order], e, forbidden, limits)
-    values = np.zeros_like(sums)
+    t, node = rng.random(len(cuts)), relaxation.checked_node
+    matrix, absolute, count, sides = theirs.sums(t[order], node)
+    values = np.zeros_like(matrix)
     np.add.at(values, (cuts.row, cuts.column), t[cuts.owner] * cuts.coefficient)
     values = 0.5 * (values + values.T)
-    assert (np.abs(sums - values) <= 1e-12 * absolute).all()
-    sizes = np.zeros_like(sums)
+    assert (np.abs(matrix - values) <= 1e-12 * absolute).all()
+    sizes = np.zeros_like(matrix)
     np.add.at(sizes, (cuts.row, cuts.column), t[cuts.owner] * np.abs(cuts.coefficient))
     assert (absolute >= (0.5 - 1e-12) * (sizes + sizes.T)).all()
     assert (count[sizes > 0] > 0).all()
     if (cuts.coefficient < 0).all():  # of sets alone: no terms cancel
-        assert absolute == pytest.approx(np.abs(sums), rel=1e-12)
-        assert ((count > 0) == (sums != 0)).all()
-    side = theirs.right_hand_side(t[order], e, relaxation.k, limits)
-    assert side == pytest.approx(cuts.rhs @ t, rel=1e-12)
-    assert side <= cuts.rhs @ t + 1e-12 * np.abs(cuts.rhs) @ t
+        assert absolute == pytest.approx(np.abs(matrix), rel=1e-12)
+        assert ((count > 0) == (matrix != 0)).all()
+    assert sum(sides) == pytest.approx(cuts.rhs @ t, rel=1e-12)
+    assert sum(sides) <= cuts.rhs @ t + 1e-12 * np.abs(cuts.rhs) @ t
     with pytest.raises(Rejected, match="on what is not limited"):
-        theirs.check(relaxation.k, e, forbidden)
+        theirs.sums(t[order], replace(node, limits=None))
 
 
 @pytest.mark.parametrize("cuts_of", [cuts_of_all_sets, cliques_of_all_sets])
@@ -266,40 +263,11 @@ def test_cuts_hold_after_blocks_are_merged(seed, draw, cuts_of: CutsOf):
         assert (children.values(Z) >= children.rhs - 1e-9 * np.abs(children.rhs)).all()
     order = np.argsort(children.members.kind, kind="stable")
     theirs = checked_cuts(children.select(order).members, after[1].k)
-    e, forbidden, own = after[1].weights, after[1].forbidden, after[1].cluster_limits
-    theirs.check(after[1].k, e, forbidden, own)
     t = rng.random(len(children))
-    values = theirs.sums(t[order], e, forbidden, own)[0]
-    side = theirs.right_hand_side(t[order], e, after[1].k, own)
+    sums = theirs.sums(t[order], after[1].checked_node)
     for labels in labels_of_child:
-        Z = clustering_matrix(labels[after[0].representatives], e)
-        assert (values * Z).sum() >= side - 1e-9 * abs(side)
-
-
-@pytest.mark.parametrize(
-    ("blocks", "parts", "message"),
-    [
-        ([0, 0], [1, 1], "ascending order"),
-        ([1, 0], [1, 1], "ascending order"),
-        ([0, 4], [1, 1], "outside of 0..3"),
-        ([0, 1], [1, 3], "more of a block than there is"),
-        ([0, 1], [0, 1], "more of a block than there is"),
-        ([0, 1], [1], "a part of each"),
-    ],
-)
-def test_wrong_sets_are_rejected(blocks, parts, message):
-    limits, e = SizeLimits(8, 2, 4, 4), np.full(4, 2.0)
-    cuts = PointCapacities(
-        np.array([0, len(blocks)]), np.array(blocks, np.int32), np.array(parts, np.int64)
-    )
-    with pytest.raises(Rejected, match=message):
-        cuts.check(2, e, np.zeros((4, 4), bool), limits)
-
-
-def test_cuts_on_what_is_not_limited_are_rejected():
-    cuts = WeightCapacities(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1, np.int64))
-    with pytest.raises(Rejected, match="not limited"):
-        cuts.check(2, np.full(4, 2.0), np.zeros((4, 4), bool), SizeLimits(8, 2, 4, 4))
+        Z = clustering_matrix(labels[after[0].representatives], after[1].weights)
+        assert (sums.matrix * Z).sum() >= sum(sums.sides) - 1e-9 * abs(sum(sums.sides))
 
 
 def test_the_split_of_a_group_is_found():
@@ -314,52 +282,19 @@ def test_the_split_of_a_group_is_found():
     assert not len(CapacityCuts().separate(balanced, relaxation))
 
 
-@pytest.mark.parametrize(
-    ("leaf_start", "leaves", "message"),
-    [
-        ([0, 2], [0, 4], "outside of 0..3"),
-        ([0, 1], [0], "less than two leaves"),
-        ([0, 3], [0, 1], "0..2"),
-        ([0, 1], [0, 1], "do not fit"),
-        ([0, 1, 2], [0, 1], "one for each cut"),
-        ([1, 3], [0, 1, 2], "begins with 0"),
-    ],
-)
-def test_wrong_leaves_are_rejected(leaf_start, leaves, message):
-    one = np.array([0, 1])
-    cuts = PointCapacityCliques(
-        one, np.zeros(1, np.int32), one[1:], np.array(leaf_start), np.array(leaves, np.int32)
-    )
-    with pytest.raises(Rejected, match=message):
-        cuts.check(2, np.full(4, 2.0), np.zeros((4, 4), bool), SizeLimits(8, 2, 4, 4))
-
-
-def test_more_clusters_than_leaves_are_rejected():
-    everything = np.arange(4, dtype=np.int32)
-    cuts = PointCapacityCliques(
-        np.array([0, 4]), everything, np.full(4, 2), np.array([0, 2]), everything[:2]
-    )
-    e, none, limits = np.full(4, 2.0), np.zeros((4, 4), bool), SizeLimits(8, 2, 4, 4)
-    cuts.check(2, e, none, limits)  # two leaves, of the two clusters that are filled
-    limits = SizeLimits(8, 3, 2, 3)
-    with pytest.raises(Rejected, match="no more leaves"):
-        cuts.check(3, e, none, limits)
-
-
 def test_as_many_cliques_as_long_roots_have_are_accepted():
     """Their terms are few, however many blocks there are."""
     m, number = 2000, 20_000
     starts, leaves = 2 * np.arange(number + 1), np.random.default_rng(0).integers(0, m, 2 * number)
     blocks = np.tile(np.arange(2, dtype=np.int32), number)
-    family = PointCapacityCliques(
-        starts, blocks, np.ones(2 * number, np.int64), starts, leaves.astype(np.int32)
-    )
-    cuts, e, none = Cuts.of(1000, family), np.ones(m), np.zeros((m, m), bool)
-    cuts.check(1000, e, none, SizeLimits(m, 1000, 2, 2))
-    sums, absolute, _ = cuts.sums(np.ones(number), e, none, SizeLimits(m, 1000, 2, 2))
+    arrays = starts, blocks, np.ones(2 * number, np.int64), starts, leaves.astype(np.int32)
+    names = FAMILIES[family_number("point_cliques")].names
+    cuts = Cuts.of(1000, dict(zip(names, arrays, strict=True)))
+    limits = SizeLimits(m, 1000, 2, 2)
+    sums = cuts.sums(np.ones(number), Node(1000, np.ones(m), np.zeros((m, m), bool), limits))
     # Of g = 1, w = 2: leaves 2 Z_jl, and four of the set.
-    assert sums.sum() == number * (2.0 - 4.0)
-    assert absolute.sum() == number * (2.0 + 4.0)
+    assert sums.matrix.sum() == number * (2.0 - 4.0)
+    assert sums.absolute.sum() == number * (2.0 + 4.0)
 
 
 def test_leaves_that_are_apart_but_share_the_rest_of_a_cluster_are_found():

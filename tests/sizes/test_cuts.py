@@ -1,5 +1,6 @@
 """Cuts where sizes are limited: valid for all clusterings, the same in the checker."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,29 +12,12 @@ import sdpbb
 from sdpbb.bounds.sdp.cuts.listed_cliques import ListedCliqueCuts
 from sdpbb.bounds.sdp.cuts.size_pairs import SizePairCuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.checker.cuts.listed_cliques import SmallestCliques
-from sdpbb.checker.cuts.size_pairs import difference_down
+from sdpbb.checker.cuts.families import difference_down
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import SizeLimits
 from sdpbb.problem import Instance, contract
 from sdpbb.search.result import SolutionStatus
 from tests.enumeration import clustering_matrix, feasible_clusterings
-
-
-@pytest.mark.parametrize(
-    ("blocks", "listed", "message"),
-    [
-        ([[0, 1]], (2, 2, 2), "none that differ"),
-        ([[0, 1, 2]], (1, 2, 3), "3 blocks, not 2"),
-        ([[0, 1]], (1, 1, 4), "2 blocks, not 3"),
-    ],
-)
-def test_cliques_of_listed_sizes_have_one_block_more_than_clusters(blocks, listed, message):
-    blocks = np.array(blocks, np.int32)
-    start = np.array([0, blocks.size], np.int64)
-    limits = SizeLimits(6, 3, listed[0], listed[-1], listed)
-    with pytest.raises(Rejected, match=message):
-        SmallestCliques(start, blocks.ravel()).check(3, np.ones(6), np.zeros((6, 6), bool), limits)
 
 
 def test_a_cut_is_rejected_where_sizes_are_more_than_it_says():

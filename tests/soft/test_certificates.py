@@ -12,8 +12,7 @@ from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker import container
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.command import main
-from sdpbb.checker.cuts import FAMILIES, Cuts
-from sdpbb.checker.cuts.soft_pairs import SoftCannotLinkTerms, SoftMustLinkTerms
+from sdpbb.checker.cuts import Cuts
 from sdpbb.checker.evidence import Semidefinite
 from sdpbb.checker.geometry import Geometry
 from sdpbb.checker.reading import read_constraints
@@ -23,7 +22,6 @@ from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.checker_rules import checked_soft_pairs
 from sdpbb.problem.contraction import contract
-from tests.enumeration import clustering_matrix, feasible_clusterings
 from tests.soft.instances import least_cost, random_soft_instance
 
 POINTS = np.array([[0.0], [0.1], [10.0], [10.1]])
@@ -44,13 +42,12 @@ def mutations(rng: np.random.Generator, evidence: Semidefinite, m: int, k: int):
     t = evidence.multipliers.astype(float)
     yield replace(evidence, multipliers=t * rng.choice([0.5, 2.0, 1e6], len(t)))
     arrays = dict(evidence.cuts.arrays)
-    for kind, times in ((SoftCannotLinkTerms, 2), (SoftMustLinkTerms, 3)):
-        key = kind.KEYS[0].name
+    for key, times in (("soft_cannot_links", 2), ("soft_must_links", 3)):
         rows = arrays.get(key, np.empty((0, 3), np.int32))
         if m > 1:
             rows = np.concatenate([rows, random_terms(rng, m)])
         arrays[key] = np.concatenate([rows] * times)
-    cuts = Cuts.of_arrays(k, arrays)
+    cuts = Cuts.of(k, arrays)
     for scale in (1e-3, 1.0, 1e9):
         yield replace(evidence, cuts=cuts, multipliers=scale * rng.random(len(cuts)))
     yield replace(evidence, N=evidence.N * rng.uniform(0.0, 2.0, len(evidence.N)))
@@ -82,44 +79,6 @@ def test_no_dual_values_prove_more_than_the_optimum(batch):
             n_tight += place == 0 and bound >= 0.9 * best
     assert n_used >= 3
     assert n_tight >= 0.6 * n_used
-
-
-def test_what_terms_take_is_at_most_the_price():
-    """For each clustering, and any multipliers: t times what is violated, capped."""
-    for number in range(30):
-        rng = np.random.default_rng([185, number])
-        instance = random_soft_instance(rng, n_max=6)
-        n, soft = instance.n_points, checked_soft_pairs(instance)
-        none = np.zeros((n, n), bool)
-        over = soft.over(np.arange(n), n)
-        prices, sizes = over.prices(none, 0), np.ones(n)
-        terms = Cuts.of(
-            instance.k,
-            SoftCannotLinkTerms(random_terms(rng, n)),
-            SoftMustLinkTerms(random_terms(rng, n)),
-        )
-        t = terms.capped(rng.choice([0.0, 1e-2, 1e9], len(terms)), sizes, prices)
-        B = terms.sums(t, sizes, none)[0]
-        for labels in feasible_clusterings(replace(instance, must_link=None, cannot_link=None)):
-            Z = clustering_matrix(labels, sizes)
-            paid = sum(soft.violated(np.asarray(labels)))
-            assert over.constant(none) - float((B * Z).sum()) <= paid * (1.0 + 1e-12) + 1e-12
-
-
-@pytest.mark.parametrize(
-    ("blocks", "says"), [([[0, 1, 9]], "outside of 0..3"), ([[2, 2, 1]], "of one block")]
-)
-def test_terms_that_are_none(blocks, says):
-    cuts = Cuts.of(2, SoftMustLinkTerms(np.array(blocks, np.int32)))
-    with pytest.raises(Rejected, match=says):
-        cuts.check(2, np.ones(4), np.zeros((4, 4), bool))
-
-
-def test_terms_count_nothing_where_there_are_no_soft_pairs():
-    rows = np.array([[0, 1, 2], [0, 1, 0]], np.int32)
-    cuts = Cuts.of(2, SoftMustLinkTerms(rows), SoftCannotLinkTerms(rows))
-    assert (cuts.capped(np.ones(4), np.ones(4), None) == 0.0).all()
-    assert {SoftCannotLinkTerms, SoftMustLinkTerms} <= set(FAMILIES)
 
 
 @pytest.fixture

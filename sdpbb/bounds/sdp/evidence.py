@@ -11,22 +11,12 @@ from sdpbb.bounds.evidence import Cuts, Semidefinite
 from sdpbb.bounds.sdp.cuts.cut_set import DefiningBlocks
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, cut_sums, nonnegative_part
-from sdpbb.checker import cuts as checker_cuts
-from sdpbb.checker.cuts.capacities import PointCapacities, WeightCapacities
-from sdpbb.checker.cuts.capacity_cliques import PointCapacityCliques, WeightCapacityCliques
-from sdpbb.checker.cuts.family import BlockLists
-from sdpbb.checker.cuts.pentagons import Pentagons
+from sdpbb.checker.cuts import FAMILIES, family_number
 
 # Entries of N below this part of the largest are dropped.
 NEGLIGIBLE = 1e-12
 # Families whose matrices depend on what is known of a node, more than when a cut was found.
-_STRICTER = (
-    Pentagons,
-    PointCapacities,
-    WeightCapacities,
-    PointCapacityCliques,
-    WeightCapacityCliques,
-)
+_STRICTER = ("pentagons", "point_sets", "weight_sets", "point_cliques", "weight_cliques")
 
 
 def semidefinite_evidence(
@@ -69,30 +59,45 @@ def _stricter_by(
     It is that of the families which may be stricter in the certificate, with their multipliers, and
     is >= 0 off the cannot-links: sums of entries of Z.
     """
-    places = [checker_cuts.FAMILIES.index(family) for family in _STRICTER]
-    families = [cuts.families[place] for place in places]
+    places = [family_number(name) for name in _STRICTER]
     chosen = np.isin(dual.cuts.members.kind, places) & (dual.multipliers > 0.0)
     if not chosen.any():
         return 0.0
     t = dual.multipliers[chosen]
     order = np.argsort(dual.cuts.members.kind[chosen], kind="stable")
     total, absolute = cut_sums(dual.cuts.select(chosen), t, relaxation.m)
-    theirs = Cuts.of(relaxation.k, *families).sums(
-        t[order], relaxation.weights, relaxation.forbidden, relaxation.cluster_limits
-    )
-    less = total - theirs[0]
+    names = [key for place in places for key in FAMILIES[place].names if key in cuts.arrays]
+    theirs = Cuts.of(relaxation.k, {name: cuts.arrays[name] for name in names})
+    sums = theirs.sums(t[order], relaxation.checked_node)
+    less = total - sums.matrix
     less[np.abs(less) < NEGLIGIBLE * absolute] = 0.0
     return np.where(relaxation.forbidden, less, np.maximum(less, 0.0))
 
 
 def checked_cuts(members: DefiningBlocks, k: int) -> Cuts:
     """Return the cuts with these defining blocks, sorted by kind, as the checker has them."""
-    families = []
-    for place, family in enumerate(checker_cuts.FAMILIES):
+    arrays: dict[str, NDArray[np.integer]] = {}
+    for place, family in enumerate(FAMILIES):
         some = members.select(np.flatnonzero(members.kind == place))
-        lists = BlockLists(some.start, some.blocks, *_parts_once(some))
-        families.append(family.of_lists(lists, k))
-    return Cuts(tuple(families))
+        if not len(some.kind):
+            continue
+        part_start, parts = _parts_once(some)
+        columns = family.keys[0].columns_for(k)
+        rows = some.blocks if columns is None else some.blocks.reshape(-1, columns)
+        sets = part_start, parts[:, 1].astype(np.int32), parts[:, 2]
+        match len(family.keys), columns:
+            case 1, _:
+                found: tuple[NDArray[np.integer], ...] = (rows,)
+            case 2, _:
+                found = some.start, some.blocks
+            case 3, None:
+                found = sets
+            case 3, _:
+                found = rows, part_start, parts.astype(np.int32)
+            case _:
+                found = *sets, some.start, some.blocks
+        arrays |= dict(zip(family.names, found, strict=True))
+    return Cuts.of(k, arrays)
 
 
 def _parts_once(members: DefiningBlocks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.rounding_errors import rounding_of
-from sdpbb.checker.cuts.capacities import PointCapacities, SetMeasure, WeightCapacities
-from sdpbb.checker.cuts.family import CheckedCuts, ClusterLimits
+from sdpbb.checker.cuts.capacities import SetMeasure, set_measure
+from sdpbb.checker.cuts.inequalities import ClusterLimits, Node
 from sdpbb.checker.sizes import CheckedWeights, SizeLimits
 from sdpbb.checker.splits import most_filled
 from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
@@ -150,20 +150,22 @@ class Relaxation:
         """Limits on the weights of clusters, as the checker has them; None for none."""
         return self.weight_bounds if self.size_limits is None else self.size_limits
 
+    @cached_property
+    def checked_node(self) -> Node:
+        """What the checker knows of the node, soft pairs left out."""
+        return Node(self.k, self.weights, self.forbidden, self.cluster_limits)
+
     @property
-    def measures(self) -> dict[type[CheckedCuts], SetMeasure]:
+    def measures(self) -> dict[str, SetMeasure]:
         """Measures of blocks for each family of capacity cuts, of those that limits are on."""
-        limits = self.cluster_limits
-        families = (PointCapacities, WeightCapacities)
-        found = ((family, family.measure(limits, self.weights)) for family in families)
-        return {
-            family: measure
-            for family, measure in found
-            if measure is not None and not measure.limits.is_empty
+        found = {
+            family: set_measure(self.cluster_limits, self.weights, in_units)
+            for family, in_units in (("point_sets", False), ("weight_sets", True))
         }
+        return {family: measure for family, measure in found.items() if measure is not None}
 
     @cached_property
-    def set_limits(self) -> dict[type[CheckedCuts], tuple[SetMeasure, SplitTable]]:
+    def set_limits(self) -> dict[str, tuple[SetMeasure, SplitTable]]:
         """Measures, and tables of splits, for each family of capacity cuts that splits a set."""
         found = {
             family: (measure, SplitTable.of(measure)) for family, measure in self.measures.items()

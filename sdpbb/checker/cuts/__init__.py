@@ -1,56 +1,85 @@
-"""Valid inequalities of a certificate, a file for each family.
+"""Valid inequalities of a certificate: the families that a file may have, and the sums of its cuts.
 
 Their matrices are computed from the blocks that they are made of, so that they are valid by
-construction. A family of the engine (`sdpbb.bounds.sdp.cuts`) has its twin here.
+construction. Few rules prove all of them:
+
+| file | rule |
+| --- | --- |
+| `templates.py` | integer vectors; cliques; enumeration of the partitions of a few places |
+| `families.py` | the cuts that are templates: stars, cliques, complements, limits on weights |
+| `measures.py` | rows of a measure, traces and cliques of listed sizes |
+| `capacities.py` | sets that clusters within limits have to split |
+| `lifted.py` | the lift to three blocks: pentagons, terms of soft pairs |
+| `inequalities.py` | inequalities as terms, a node, and their sums |
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import sum_down
 from ..fields import ArrayKey
 from ..rejection import Rejected
-from ..soft import SoftPrices
-from .capacities import PointCapacities, WeightCapacities
-from .capacity_cliques import PointCapacityCliques, WeightCapacityCliques
-from .cliques import Cliques
-from .complements import Complements
-from .family import CheckedCuts, ClusterLimits, Marks, Reals, TermSums
-from .listed_cliques import LargestCliques, SmallestCliques
-from .pentagons import Pentagons
-from .point_rows import LeastPointRows, MostPointRows
-from .size_pairs import SizePairs
-from .sizes import LeastPoints, ListedSizes, MostPoints
-from .soft_pairs import SoftCannotLinkTerms, SoftMustLinkTerms
-from .stars import Stars
+from . import capacities, families, lifted, measures
+from .inequalities import CutSums, Family, Node, Reals, Rule
 
-FAMILIES: tuple[type[CheckedCuts], ...] = (
-    Stars,
-    Cliques,
-    Complements,
-    Pentagons,
-    SoftCannotLinkTerms,
-    SoftMustLinkTerms,
-    MostPoints,
-    LeastPoints,
-    ListedSizes,
-    MostPointRows,
-    LeastPointRows,
-    SizePairs,
-    LargestCliques,
-    SmallestCliques,
-    PointCapacities,
-    WeightCapacities,
-    PointCapacityCliques,
-    WeightCapacityCliques,
+
+def _on_rows(name: str, columns: Any, rule: Rule, is_optional: bool = True) -> Family:
+    return Family(name, (ArrayKey(name, ("<i4",), columns),), rule, is_optional)
+
+
+def _on_lists(
+    name: str, word: str, rule: Rule, *more: ArrayKey, is_optional: bool = True
+) -> Family:
+    return Family(name, (*_lists(word), *more), rule, is_optional)
+
+
+def _lists(word: str, entries: str = "blocks") -> tuple[ArrayKey, ...]:
+    return ArrayKey(f"{word}_start", ("<i8",)), ArrayKey(f"{word}_{entries}", ("<i4",))
+
+
+def _on_sets(word: str, rule: Rule, *more: ArrayKey) -> Family:
+    return _on_lists(f"{word}s", word, rule, ArrayKey(f"{word}_parts", ("<i8",)), *more)
+
+
+def _leaves(word: str) -> tuple[ArrayKey, ...]:
+    return ArrayKey(f"{word}_leaf_start", ("<i8",)), ArrayKey(f"{word}_leaves", ("<i4",))
+
+
+FAMILIES: tuple[Family, ...] = (
+    _on_lists("stars", "star", families.stars, is_optional=False),
+    _on_rows("cliques", lambda k: k + 1, families.cliques, is_optional=False),
+    _on_rows("complements", 3, families.complements, is_optional=False),
+    Family(
+        "pentagons",
+        (
+            ArrayKey("pentagons", ("<i4",), 5),
+            ArrayKey("estimate_start", ("<i8",)),
+            ArrayKey("estimates", ("<i4",), 3),
+        ),
+        lifted.pentagons,
+        is_optional=False,
+    ),
+    _on_rows("soft_cannot_links", 3, lifted.soft_cannot_links),
+    _on_rows("soft_must_links", 3, lifted.soft_must_links),
+    _on_rows("most_points", None, families.most_points),
+    _on_rows("least_points", None, families.least_points),
+    _on_lists("listed_sizes", "listed", measures.listed_sizes),
+    _on_rows("most_point_rows", None, measures.most_point_rows),
+    _on_rows("least_point_rows", None, measures.least_point_rows),
+    _on_rows("size_pairs", 2, families.size_pairs),
+    _on_lists("largest_cliques", "largest", measures.largest_cliques),
+    _on_lists("smallest_cliques", "smallest", measures.smallest_cliques),
+    _on_sets("point_set", capacities.point_sets),
+    _on_sets("weight_set", capacities.weight_sets),
+    _on_sets("point_clique", capacities.point_cliques, *_leaves("point_clique")),
+    _on_sets("weight_clique", capacities.weight_cliques, *_leaves("weight_clique")),
 )
 """The families, in the order of their multipliers. New ones are added at the end."""
 
@@ -60,101 +89,62 @@ _PRODUCTS = 2**27
 _ENTRIES_PER_PAIR, _MAX_ENTRIES = 64, 2**24
 
 
+def family_number(name: str) -> int:
+    """Return the place of a family among `FAMILIES`."""
+    return [family.name for family in FAMILIES].index(name)
+
+
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Cuts of a node: one entry for each of `FAMILIES`, in their order."""
+    """Cuts of a node.
 
-    families: tuple[CheckedCuts, ...]
+    arrays : by their names in a file, in its order; all that are not optional
+    """
 
-    @classmethod
-    def of(cls, k: int, *families: CheckedCuts) -> Cuts:
-        """Return these families, and no cuts of the others."""
-        given = {type(family): family for family in families}
-        return cls(tuple(given[kind] if kind in given else kind.none(k) for kind in FAMILIES))
+    arrays: dict[str, NDArray[Any]]
 
     @classmethod
-    def of_arrays(cls, k: int, arrays: Mapping[str, NDArray[Any]]) -> Cuts:
-        """Return the cuts whose arrays have the names of `KEYS`.
-
-        Families without any have no cuts.
-        """
-        found = [
-            kind(*(arrays[key.name] for key in kind.KEYS))
-            for kind in FAMILIES
-            if kind.KEYS[0].name in arrays
-        ]
-        return cls.of(k, *found)
+    def of(cls, k: int, arrays: Mapping[str, NDArray[Any]] | None = None) -> Cuts:
+        """Return the cuts of these arrays, some of those of a file for k clusters."""
+        given = {} if arrays is None else arrays
+        found: dict[str, NDArray[Any]] = {}
+        for family in FAMILIES:
+            if not family.is_optional or any(name in given for name in family.names):
+                none = family.empty(k)
+                found |= {name: given.get(name, none[name]) for name in family.names}
+        return cls(found)
 
     @property
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Arrays by their names, in the order of a file.
-
-        Those of optional families are among them if they have cuts.
-        """
+    def present(self) -> dict[Family, list[NDArray[Any]]]:
+        """Arrays of each family of which there are any."""
         return {
-            key.name: array
-            for family in self.families
-            if len(family) or not family.IS_OPTIONAL
-            for key, array in zip(family.KEYS, family.arrays, strict=True)
+            family: [self.arrays[name] for name in family.names]
+            for family in FAMILIES
+            if family.names[0] in self.arrays
         }
 
     def __len__(self) -> int:
-        return sum(map(len, self.families))
-
-    def check(
-        self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None = None
-    ) -> None:
-        """Raise `Rejected` unless every cut is a valid inequality.
-
-        It has to be valid for k clusters of blocks of these weights (m,) with these cannot-links
-        (m, m), and limits on the sizes or weights of clusters if there are any.
-        """
-        arrays = [array for family in self.families for array in family.arrays]
-        require_moderate(len(weights), [array.shape for array in arrays])
-        for family in self.families:
-            family.check(k, weights, adjacency, limits)
-        if sum(family.n_products for family in self.families) > _PRODUCTS:
-            raise Rejected(f"the cuts have more than {_PRODUCTS} pairs of blocks")
-
-    def capped(self, t: Reals, weights: Reals, soft: SoftPrices | None) -> Reals:
-        """Return multipliers, those of terms of soft pairs at most what these prices allow."""
-        parts = []
-        for family, part in self._parts(t):
-            caps = family.caps(soft, weights)
-            parts.append(part if caps is None else np.minimum(part, caps))
-        return np.concatenate(parts)
-
-    def right_hand_side(
-        self, t: Reals, weights: Reals, k: int, limits: ClusterLimits | None = None
-    ) -> float:
-        """Return at most the sum of multipliers times right-hand sides."""
-        sides = (
-            family.right_hand_sides(part, weights, k)
-            if limits is None
-            else family.sides_within(part, weights, k, limits)
-            for family, part in self._parts(t)
+        return sum(
+            family.count([array.shape for array in arrays])
+            for family, arrays in self.present.items()
         )
-        return sum_down(itertools.chain.from_iterable(sides))
 
-    def sums(
-        self, t: Reals, weights: Reals, adjacency: Marks, limits: ClusterLimits | None = None
-    ) -> tuple[Reals, Reals, Reals]:
-        """Return sum_c t_c B_c (m, m), the same of absolute values, and the numbers of terms.
+    def sums(self, t: Reals, node: Node) -> CutSums:
+        """Return the sums of the cuts with multipliers t >= 0, (number of cuts,).
 
-        Every term is rounded once at most, so an entry of s terms of the first is off by at most
-        gamma_(s + 1) times that of the second.
+        Raises
+        ------
+        Rejected
+            Unless every cut is a valid inequality for the clusterings of the node.
         """
-        sums = TermSums(len(weights), limits)
-        for family, part in self._parts(t):
-            family.add_to(sums, part, weights, adjacency)
-        return tuple(np.triu(A) + np.triu(A, 1).T for A in sums.matrices)  # type: ignore[return-value]
-
-    def _parts(self, t: Reals) -> Iterator[tuple[CheckedCuts, Reals]]:
-        """Yield each family, with its multipliers."""
-        first = 0
-        for family in self.families:
-            yield family, t[first : first + len(family)]
-            first += len(family)
+        require_moderate(node.m, [array.shape for array in self.arrays.values()])
+        found = [family.inequalities(node, arrays) for family, arrays in self.present.items()]
+        if sum(each.n_products for each in found) > _PRODUCTS:
+            raise Rejected(f"the cuts have more than {_PRODUCTS} pairs of blocks")
+        sums, ends = CutSums.zeros(node.m), np.cumsum([len(each.sides) for each in found])
+        for each, part in zip(found, np.split(t, ends[:-1]), strict=True):
+            sums.add(each, part)
+        return sums.symmetric()
 
 
 def cut_keys(present: Collection[str]) -> list[ArrayKey]:
@@ -164,9 +154,9 @@ def cut_keys(present: Collection[str]) -> list[ArrayKey]:
     """
     return [
         key
-        for kind in FAMILIES
-        if not kind.IS_OPTIONAL or any(key.name in present for key in kind.KEYS)
-        for key in kind.KEYS
+        for family in FAMILIES
+        if not family.is_optional or any(name in present for name in family.names)
+        for key in family.keys
     ]
 
 
@@ -176,12 +166,12 @@ def count_cuts(shapes: Mapping[str, tuple[int, ...]], m: int) -> int:
     `Rejected` where these would take much memory.
     """
     found = [
-        (kind, [shapes[key.name] for key in kind.KEYS])
-        for kind in FAMILIES
-        if kind.KEYS[0].name in shapes
+        (family, [shapes[name] for name in family.names])
+        for family in FAMILIES
+        if family.names[0] in shapes
     ]
     require_moderate(m, itertools.chain.from_iterable(these for _, these in found))
-    return sum(kind.count(these) for kind, these in found)
+    return sum(family.count(these) for family, these in found)
 
 
 def require_moderate(m: int, shapes: Iterable[tuple[int, ...]]) -> None:

@@ -13,29 +13,41 @@ t less a split of T.
 
 That is the rounded capacity inequality of vehicle routing in the cone of clustering matrices: where
 points weigh 1, Z 1 = 1, and the left-hand side plus t is the sum of Z_ij over i in T, j outside.
+
+*Capacity cliques.* Let g be at least the number of clusters that T can fill, in parts (`splits`),
+and w at least the weight of every cluster. For a list J of p > g blocks, the leaves,
+
+    w (p - g) sum of Z_jl over j < l in J - r sum of q_i Z_ij over i and j in J >= -g.
+
+r x_C / |C| is at most x_C / q(C), the share of C that T fills. If no two leaves share a cluster,
+the second sum counts each cluster once at most, and is not above g. If two do, the second sum is at
+most p, and the first at least w (p - g) / w. Leaves may occur more than once: then they share a
+cluster with themselves.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic import down
-from ..fields import ArrayKey
 from ..rejection import Rejected
 from ..sizes import SizeLimits
-from ..splits import least_splits
+from ..splits import least_splits, most_filled
 from ..weight_bounds import WeightBounds
-from .family import (
-    BlockLists,
+from .inequalities import (
+    TERMS_AT_ONCE,
     ClusterLimits,
-    CutsOnLists,
-    Marks,
+    Inequalities,
+    Node,
+    Numbers,
     Reals,
-    TermSums,
+    Terms,
+    owners,
     require_blocks,
     require_lists,
 )
@@ -62,140 +74,129 @@ class SetMeasure(NamedTuple):
         return np.nextafter(least_splits(self.limits, parts) - parts, -np.inf)
 
 
-def set_keys(name: str) -> tuple[ArrayKey, ...]:
-    """Return the keys of the sets of a family, in the order of the fields of `CutsOnSets`."""
-    return (
-        ArrayKey(f"{name}_start", ("<i8",)),
-        ArrayKey(f"{name}_blocks", ("<i4",)),
-        ArrayKey(f"{name}_parts", ("<i8",)),
-    )
+def set_measure(limits: ClusterLimits | None, weights: Reals, in_units: bool) -> SetMeasure | None:
+    """Return the measure of blocks of weights (m,): points or units; None if it is not limited."""
+    if not isinstance(limits, WeightBounds):
+        if limits is None or in_units:
+            return None
+        found = SetMeasure(weights.astype(np.int64), limits, 1.0, float(limits.most))
+    else:
+        own = limits.units if in_units else limits.sizes
+        if own is None:
+            return None
+        measure = (own.units if in_units else own.counts).astype(np.int64)  # type: ignore[union-attr]
+        rate = down(float((weights / measure).min()))
+        found = SetMeasure(measure, own.limits, rate, limits.most)
+    return None if found.limits.is_empty else found
 
 
-@dataclass(frozen=True, eq=False)
-class CutsOnSets(CutsOnLists):
-    """Cuts on sets of blocks, or of parts of them, that clusters of limited sizes hold parts of.
+class _Sets(NamedTuple):
+    """Sets of parts of blocks, that of cut c from start[c] on."""
 
-    The set of cut c has the blocks from start[c] on.
+    start: Numbers
+    blocks: Numbers
+    parts: Numbers
 
-    parts : (number of entries,) int64 q_i > 0 of each entry of `blocks`
-    """
-
-    parts: NDArray[np.int64]
-
-    @classmethod
-    def none(cls, k: int) -> Self:
-        return cls(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
-
-    @classmethod
-    def of_lists(cls, lists: BlockLists, k: int) -> Self:
-        _, blocks, parts = lists.parts.T
-        return cls(lists.part_start, blocks.astype(np.int32), parts)
-
-    @staticmethod
-    def measure(limits: ClusterLimits | None, weights: Reals) -> SetMeasure | None:
-        """Return what the cuts measure blocks of weights (m,) by; None without such limits."""
-        raise NotImplementedError
-
-    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
-        start, blocks, parts = self.start, self.blocks, self.parts
+    def checked(self, node: Node, in_units: bool) -> SetMeasure | None:
+        """Return their measure; None if there are no sets. `Rejected` if they are not valid."""
+        start, blocks, parts = self
         require_lists(start, blocks.shape, "capacity cuts")
         if parts.shape != blocks.shape:
             raise Rejected("capacity cuts do not have a part of each of their blocks")
-        require_blocks(blocks, len(weights))
-        if (np.diff(blocks) <= 0)[np.diff(self._owner) == 0].any():
+        require_blocks(blocks, node.m)
+        if (np.diff(blocks) <= 0)[np.diff(owners(start)) == 0].any():
             raise Rejected("the blocks of a capacity cut are not in ascending order")
-        if not len(self):
-            return
-        measure = self.measure(limits, weights)
-        if measure is None or measure.limits.is_empty:
+        if len(start) == 1:
+            return None
+        measure = set_measure(node.limits, node.weights, in_units)
+        if measure is None:
             raise Rejected("a capacity cut on what is not limited")
         if (parts < 1).any() or (parts > measure.of_blocks[blocks]).any():
             raise Rejected("a capacity cut on more of a block than there is")
-
-    def known_measure(self, limits: ClusterLimits | None, weights: Reals) -> SetMeasure:
-        """Return the measure of cuts that are checked."""
-        measure = self.measure(limits, weights)
-        assert measure is not None
         return measure
 
     @property
-    def set_measures(self) -> NDArray[np.int64]:
-        """Measure t of the set of each cut."""
+    def measures(self) -> NDArray[np.int64]:
+        """Measure t of each set."""
         sums = np.concatenate([[0], np.cumsum(self.parts)])
         return np.asarray(sums[self.start[1:]] - sums[self.start[:-1]], np.int64)
 
-    @property
-    def _owner(self) -> NDArray[np.intp]:
-        """Cut of each entry."""
-        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+def _capacities(
+    node: Node, start: Numbers, blocks: Numbers, parts: Numbers, in_units: bool
+) -> Inequalities:
+    sets, number = _Sets(start, blocks, parts), len(start) - 1
+    if number * node.m**2 > _PRODUCTS:
+        raise Rejected(f"capacity cuts have more than {_PRODUCTS} products of blocks")
+    measure = sets.checked(node, in_units)
+    if measure is None:
+        return Inequalities(np.empty(0))
+    q = np.zeros((number, node.m))
+    q[owners(start), blocks] = parts
+    return Inequalities(measure.sides(sets.measures), squares=(q, np.full(number, measure.rate)))
 
 
-class OfPoints:
-    """Cuts for limits on the points of clusters."""
-
-    @staticmethod
-    def measure(limits: ClusterLimits | None, weights: Reals) -> SetMeasure | None:
-        """Return the points of blocks of weights (m,)."""
-        if not isinstance(limits, WeightBounds):
-            whole = weights.astype(np.int64)
-            return None if limits is None else SetMeasure(whole, limits, 1.0, float(limits.most))
-        sizes = limits.sizes
-        return None if sizes is None else _measure_of(sizes.counts, sizes.limits, weights, limits)
+point_sets = partial(_capacities, in_units=False)
+"""Capacity cuts for limits on the points of clusters."""
+weight_sets = partial(_capacities, in_units=True)
+"""Capacity cuts for limits on the units of weight of clusters."""
 
 
-class OfUnits:
-    """Cuts for limits on the units of weight of clusters."""
+def _capacity_cliques(
+    node: Node,
+    start: Numbers,
+    blocks: Numbers,
+    parts: Numbers,
+    leaf_start: Numbers,
+    leaves: Numbers,
+    in_units: bool,
+) -> Inequalities:
+    sets = _Sets(start, blocks, parts)
+    measure = sets.checked(node, in_units)
+    require_lists(leaf_start, leaves.shape, "leaves", len(start) - 1)
+    require_blocks(leaves, node.m)
+    if measure is None:
+        return Inequalities(np.empty(0))
+    lengths = np.diff(leaf_start)
+    filled = most_filled(measure.limits, sets.measures)
+    if (lengths < 2).any():
+        raise Rejected("a capacity clique of less than two leaves")
+    if (lengths < filled).any():
+        raise Rejected("a capacity clique has no more leaves than clusters that are filled")
+    shared = measure.heaviest * (lengths - filled)
 
-    @staticmethod
-    def measure(limits: ClusterLimits | None, weights: Reals) -> SetMeasure | None:
-        """Return the units of blocks of weights (m,)."""
-        if not isinstance(limits, WeightBounds) or limits.units is None:
-            return None
-        return _measure_of(limits.units.units, limits.units.limits, weights, limits)
+    def terms() -> Iterator[Terms]:
+        for cut, first, second in _products(leaf_start, leaf_start):
+            pair = first < second
+            cut = cut[pair]
+            yield Terms(cut, leaves[first[pair]], leaves[second[pair]], shared[cut])
+        for cut, leaf, entry in _products(leaf_start, start):
+            values = -measure.rate * parts[entry].astype(np.float64)
+            yield Terms(cut, leaves[leaf], blocks[entry], values)
 
-
-def _measure_of(
-    of_blocks: NDArray[np.integer], limits: SizeLimits, weights: Reals, bounds: WeightBounds
-) -> SetMeasure:
-    """Return a measure of blocks of weights (m,)."""
-    measure = of_blocks.astype(np.int64)
-    return SetMeasure(measure, limits, down(float((weights / measure).min())), bounds.most)
-
-
-@dataclass(frozen=True, eq=False)
-class _Capacities(CutsOnSets):
-    """Capacity cuts."""
-
-    def check(self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None) -> None:
-        if len(self) * len(weights) ** 2 > _PRODUCTS:
-            raise Rejected(f"capacity cuts have more than {_PRODUCTS} products of blocks")
-        super().check(k, weights, adjacency, limits)
-
-    def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
-        if not len(self):
-            return
-        rate = self.known_measure(sums.limits, weights).rate
-        q = np.zeros((len(self), sums.m))
-        q[self._owner, self.blocks] = self.parts
-        # Each term is rounded four times at most, as sums of 3 terms are.
-        sums.add_matrices(-(q.T * (rate * t)) @ q, 3.0 * ((q > 0.0).T.astype(float) @ (q > 0.0)))
-
-    def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
-        if not len(self):
-            return []
-        sides = self.known_measure(limits, weights).sides(self.set_measures)
-        return [down(value * side) for value, side in zip(t.tolist(), sides.tolist(), strict=True)]
+    products = int((lengths * (lengths + np.diff(start))).sum())
+    # A term is rounded three times at most: that of a pair of leaves, w (p - g) t.
+    return Inequalities(-filled, terms(), roundings=3.0, n_products=products)
 
 
-@dataclass(frozen=True, eq=False)
-class PointCapacities(OfPoints, _Capacities):
-    """Capacity cuts for limits on the points of clusters."""
+point_cliques = partial(_capacity_cliques, in_units=False)
+"""Capacity cliques for limits on the points of clusters."""
+weight_cliques = partial(_capacity_cliques, in_units=True)
+"""Capacity cliques for limits on the units of weight of clusters."""
 
-    KEYS: ClassVar = set_keys("point_set")
 
+def _products(first: Numbers, second: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
+    """Yield all pairs of an entry of a list and one of another, for the two lists of each cut.
 
-@dataclass(frozen=True, eq=False)
-class WeightCapacities(OfUnits, _Capacities):
-    """Capacity cuts for limits on the units of weight of clusters."""
+    first, second : starts of the lists, (number of cuts + 1,)
 
-    KEYS: ClassVar = set_keys("weight_set")
+    Yields the cut of each pair, and the positions of both entries.
+    """
+    widths = np.diff(second)
+    ends = np.cumsum(np.diff(first) * widths)
+    total = int(ends[-1]) if len(ends) else 0
+    for begin in range(0, total, TERMS_AT_ONCE):
+        pair = np.arange(begin, min(begin + TERMS_AT_ONCE, total))
+        cut = np.searchsorted(ends, pair, side="right")
+        row, column = np.divmod(pair - ends[cut], widths[cut])
+        yield cut, first[cut + 1] + row, second[cut] + column

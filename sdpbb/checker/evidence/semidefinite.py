@@ -9,7 +9,7 @@ Z e = 1, and with D = diag(e), Y = D^1/2 Z D^1/2 is an orthogonal projector of r
 
     N        symmetric, >= 0 where i and j are not cannot-linked (Z_ij = 0 where they are),
     t >= 0   multipliers of valid inequalities <B_c, Z> >= b_c, or of ones that a clustering may
-             violate at a price which is part of its cost, up to that price (`cuts.soft_pairs`),
+             violate at a price which is part of its cost, up to that price (`cuts.lifted`),
     a        any vector: <e a' + a e', Z> = 2 a'1, as Z e = 1,
     T        for k = 2, any sum of w a_p' + a_p w' for vectors w with Z w = 0,
 
@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 
 from ..arithmetic import TINY, down, gamma, norm_up, sum_down, sum_up, up
 from ..cuts import Cuts, count_cuts, cut_keys
-from ..cuts.family import ClusterLimits
+from ..cuts.inequalities import ClusterLimits, Node
 from ..effort import FULL, Effort
 from ..fields import ArrayKey, NumberKey
 from ..geometry import Contracted
@@ -95,8 +95,7 @@ class Semidefinite(Evidence):
 
     @classmethod
     def of_values(cls, values: Mapping[str, Any], k: int) -> Semidefinite:
-        cuts = Cuts.of_arrays(k, values)
-        return cls(values["unit"], values["N"], cuts, values["multipliers"])
+        return cls(values["unit"], values["N"], Cuts.of(k, values), values["multipliers"])
 
     def values(self) -> dict[str, float | NDArray[Any]]:
         ends = {"multipliers": self.multipliers}
@@ -148,14 +147,12 @@ def dual_bound(
     N = _unpacked(evidence.N, adjacency)
     N[across] = 0.0
     N = _scaled(N, evidence.unit, exponent)
-    limits = _limits(contracted, rules)
-    evidence.cuts.check(k, e, adjacency, limits)
     t = _scaled(_checked_multipliers(evidence), evidence.unit, exponent)
     prices = None
     if contracted.soft is not None:
         prices = contracted.soft.prices(adjacency | across, exponent)
-    t = evidence.cuts.capped(t, e, prices)
-    cuts, absolute, count = evidence.cuts.sums(t, e, adjacency, limits)
+    node = Node(k, e, adjacency, _limits(contracted, rules), prices)
+    cuts, absolute, count, sides = evidence.cuts.sums(t, node)
     vectors = e[:, None] * c
     G = vectors @ vectors.T
     S = -(np.triu(G) + np.triu(G, 1).T) - N - cuts
@@ -186,7 +183,7 @@ def dual_bound(
     parts = [
         *squares.tolist(),
         -up(sum_up(squares.tolist()) * gamma(d + 4.0)),
-        evidence.cuts.right_hand_side(t, e, k, limits),
+        sum_down(sides),
         *(-2.0 * a).tolist(),
         sum_of_smallest(M, k),
         -loss,

@@ -15,7 +15,7 @@ rounded capacity inequality of vehicle routing in this cone.
 Capacity cliques (`capacity_cliques`) say which points of T are apart.
 
 Limits on weights, and on the points of clusters where points have weights, are in
-`sdpbb.checker.cuts.capacities` and `capacity_cliques`. Pairs, triangles and limits on single
+`sdpbb.checker.cuts.capacities`. Pairs, triangles and limits on single
 entries of Z do not see that a group of 111 near points cannot be a cluster of 106. Where limits
 bind, gaps of 5 and 60 percent come down to a percent by sets, and to a tenth or nothing by cliques
 (docs/relaxation.md).
@@ -32,7 +32,6 @@ from sdpbb.bounds.sdp.cuts.capacity_kernels import best_prefixes, improve_set
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.capacities import SetMeasure
-from sdpbb.checker.cuts.family import CheckedCuts
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation, SplitTable
@@ -120,7 +119,7 @@ def _differ(first: Set, second: Set, least: float) -> bool:
     return nearest >= max(1.0, least * min(int(first.sum()), int(second.sum())))
 
 
-def capacity_cut(family: type[CheckedCuts], measure: SetMeasure, T: Set) -> CutSet:
+def capacity_cut(family: str, measure: SetMeasure, T: Set) -> CutSet:
     """Return the cut of a set (m,) of whole blocks."""
     blocks = np.flatnonzero(T)
     parts = measure.of_blocks[blocks]

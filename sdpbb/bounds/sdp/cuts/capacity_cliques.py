@@ -10,7 +10,7 @@ where no two leaves share a cluster, the left-hand side counts each cluster once
 one Z_jl at least is not less than 1 / w. Two leaves of a group that is larger than a cluster, for
 one, cannot both be with most of it and not with each other.
 
-With measures other than points: `sdpbb.checker.cuts.capacity_cliques`.
+With measures other than points: `sdpbb.checker.cuts.capacities`.
 """
 
 from __future__ import annotations
@@ -25,18 +25,13 @@ from sdpbb.bounds.sdp.cuts.capacities import split_sets, spread_rows, spread_set
 from sdpbb.bounds.sdp.cuts.capacity_kernels import clique_terms, grown_cliques, violated_pairs
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
-from sdpbb.checker.cuts.capacities import PointCapacities, SetMeasure, WeightCapacities
-from sdpbb.checker.cuts.capacity_cliques import PointCapacityCliques, WeightCapacityCliques
-from sdpbb.checker.cuts.family import CheckedCuts
+from sdpbb.checker.cuts.capacities import SetMeasure
 from sdpbb.checker.splits import most_filled
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
 
-CLIQUES: dict[type[CheckedCuts], type[CheckedCuts]] = {
-    PointCapacities: PointCapacityCliques,
-    WeightCapacities: WeightCapacityCliques,
-}
+CLIQUES = {"point_sets": "point_cliques", "weight_sets": "weight_cliques"}
 """Capacity cliques on the sets of each family of capacity cuts."""
 
 # Sets whose cliques are looked for differ by this share of the smaller one. Those of one group that
@@ -148,7 +143,7 @@ class CapacityClique:
         norms = 0.5 * own * inverse.sum(1) + 0.25 * self.shared**2 * squares
         return np.asarray(lacking / np.sqrt(norms))
 
-    def cuts(self, family: type[CheckedCuts], leaves: NDArray[np.int64]) -> CutSet:
+    def cuts(self, family: str, leaves: NDArray[np.int64]) -> CutSet:
         """Return the cuts of leaves (number, p), each row in ascending order."""
         row, column, coefficient, start = clique_terms(
             leaves, self.blocks, self.rate * self.parts.astype(np.float64), self.shared
@@ -166,7 +161,7 @@ Found = tuple[CapacityClique, NDArray[np.int64], NDArray[np.float64]]
 
 def _farthest(
     found: list[Found],
-    family: type[CheckedCuts],
+    family: str,
     most: int,
     most_terms: int,
 ) -> CutSet:

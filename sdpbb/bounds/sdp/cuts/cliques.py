@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
-from sdpbb.checker.cuts.cliques import Cliques
 from sdpbb.runtime.cores import in_pieces
 
 if TYPE_CHECKING:
@@ -74,5 +73,5 @@ def clique_cuts(members: NDArray[np.int32], heaviest: float) -> CutSet:
     a, b = np.triu_indices(members.shape[1], 1)
     first, second = members[:, a], members[:, b]
     rhs = np.full(len(members), 1.0 / heaviest)
-    made_of = DefiningBlocks.uniform(Cliques, members)
+    made_of = DefiningBlocks.uniform("cliques", members)
     return CutSet.uniform(first, second, np.ones(len(a)), rhs, made_of)

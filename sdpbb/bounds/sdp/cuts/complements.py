@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
-from sdpbb.checker.cuts.complements import Complements
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -58,4 +57,4 @@ def complement_cuts(ijh: NDArray[np.int32]) -> CutSet:
     """Return the complement cuts of the rows (i, j, h) of ijh, (number, 3)."""
     first = np.repeat(ijh[:, :1], 3, axis=1)
     sign, rhs = np.array([-1.0, 1.0, 1.0]), np.zeros(len(ijh))
-    return CutSet.uniform(first, ijh, sign, rhs, DefiningBlocks.uniform(Complements, ijh))
+    return CutSet.uniform(first, ijh, sign, rhs, DefiningBlocks.uniform("complements", ijh))

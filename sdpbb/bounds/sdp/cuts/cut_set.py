@@ -9,9 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker import cuts as checker_cuts
-from sdpbb.checker.cuts.family import CheckedCuts
-from sdpbb.checker.cuts.stars import Stars
+from sdpbb.checker.cuts import family_number
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
@@ -84,7 +82,7 @@ class CutSet:
     @classmethod
     def empty(cls) -> CutSet:
         none = np.empty(0)
-        members = DefiningBlocks.uniform(Stars, np.empty((0, 2), np.int32))
+        members = DefiningBlocks.uniform("stars", np.empty((0, 2), np.int32))
         start, blocks = np.zeros(1, np.int64), none.astype(np.int32)
         return cls(start, blocks, blocks, none, none, members)
 
@@ -273,7 +271,7 @@ class DefiningBlocks:
     start : (number of cuts + 1,) int64
     blocks : those of cut c are blocks[start[c] : start[c + 1]], int32
     part_start, parts : the same of rows (place, block, measure of the part), int64; places are
-        those of the checker's `Pentagons`, and else 0
+        those of the checker's pentagons, and else 0
     """
 
     kind: NDArray[np.uint8]
@@ -283,7 +281,7 @@ class DefiningBlocks:
     parts: NDArray[np.int64]
 
     @classmethod
-    def uniform(cls, family: type[CheckedCuts], blocks: NDArray[np.integer]) -> DefiningBlocks:
+    def uniform(cls, family: str, blocks: NDArray[np.integer]) -> DefiningBlocks:
         """Return the blocks of cuts of one family of the checker.
 
         They are the rows of blocks, (number, width).
@@ -294,11 +292,11 @@ class DefiningBlocks:
 
     @classmethod
     def without_parts(
-        cls, family: type[CheckedCuts], start: NDArray[np.int64], blocks: NDArray[np.int32]
+        cls, family: str, start: NDArray[np.int64], blocks: NDArray[np.int32]
     ) -> DefiningBlocks:
         """Return the blocks of cuts of one family of the checker that has no parts."""
         none = np.zeros(len(start), np.int64)
-        kind = np.full(len(start) - 1, checker_cuts.FAMILIES.index(family), np.uint8)
+        kind = np.full(len(start) - 1, family_number(family), np.uint8)
         return cls(kind, start, blocks, none, np.empty((0, 3), np.int64))
 
     def with_parts(

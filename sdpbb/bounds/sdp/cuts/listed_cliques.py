@@ -25,12 +25,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
-from sdpbb.checker.cuts.listed_cliques import (
-    ExtremeSizes,
-    LargestCliques,
-    SmallestCliques,
-    extreme_sizes,
-)
+from sdpbb.checker.cuts.measures import ExtremeSizes, extreme_sizes
 from sdpbb.runtime.cores import in_pieces
 
 if TYPE_CHECKING:
@@ -110,5 +105,5 @@ def listed_clique_cuts(members: NDArray[np.int32], sizes: ExtremeSizes) -> CutSe
     coefficient = np.concatenate([np.full(len(p), float(sizes.on_pairs)), on_entries])
     # The checker's, rounded down, is the same up to a unit in the last place.
     rhs = np.full(len(members), sizes.side - 4.0 * _EPS * abs(sizes.side))
-    family = LargestCliques if sizes.size > sizes.next_size else SmallestCliques
+    family = "largest_cliques" if sizes.size > sizes.next_size else "smallest_cliques"
     return CutSet.uniform(first, second, coefficient, rhs, DefiningBlocks.uniform(family, members))

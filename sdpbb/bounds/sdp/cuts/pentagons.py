@@ -22,7 +22,7 @@ chords.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ from sdpbb.bounds.sdp.cuts.pentagon_kernels import (
     together_estimates,
     violated_pentagons,
 )
-from sdpbb.checker.cuts.pentagons import Pentagons, pentagon_terms
+from sdpbb.checker.cuts.lifted import pentagon_terms
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -108,6 +108,18 @@ def tied_groups(
     return firsts[:at_most], first_of
 
 
+class Pentagons(NamedTuple):
+    """Five-cycles (number, 5) of blocks with estimates, as the checker reads them.
+
+    start : (number + 1,) those of pentagon c are estimates[start[c] : start[c + 1]]
+    estimates : (number of estimates, 3) place, block, points
+    """
+
+    cycles: NDArray[np.int32]
+    start: NDArray[np.int64]
+    estimates: NDArray[np.int32]
+
+
 def sharpest_pentagons(
     Z: NDArray[np.float64], relaxation: Relaxation, cycles: NDArray[np.int64]
 ) -> Pentagons:
@@ -125,11 +137,12 @@ def pentagon_cuts(
 
     They are for blocks of these weights (m,) with these cannot-links (m, m).
     """
-    owner, first, second, coefficient = pentagon_terms(pentagons, weights, forbidden)
+    owner, first, second, coefficient = pentagon_terms(*pentagons, weights, forbidden)
     order = np.argsort(owner, kind="stable")
-    lengths = np.bincount(owner, minlength=len(pentagons))
+    number = len(pentagons.cycles)
+    lengths = np.bincount(owner, minlength=number)
     members = replace(
-        DefiningBlocks.uniform(Pentagons, pentagons.cycles),
+        DefiningBlocks.uniform("pentagons", pentagons.cycles),
         part_start=pentagons.start,
         parts=pentagons.estimates.astype(np.int64),
     )
@@ -138,7 +151,7 @@ def pentagon_cuts(
         row=np.minimum(first, second)[order].astype(np.int32),
         column=np.maximum(first, second)[order].astype(np.int32),
         coefficient=coefficient[order],
-        rhs=np.full(len(pentagons), -2.0),
+        rhs=np.full(number, -2.0),
         members=members,
     )
     # Terms that meet in one entry are added up, as when blocks are merged.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
-from sdpbb.checker.cuts.size_pairs import SizePairs, difference_down
+from sdpbb.checker.cuts.families import difference_down
 from sdpbb.runtime.cores import in_pieces
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _violated_pairs(
 def size_pair_cuts(ij: NDArray[np.intp], a: float, b: float) -> CutSet:
     """Return the cuts of the rows (i, j) of ij, (number, 2), for clusters that weigh a to b."""
     first, second = ij[:, [0, 1, 0]], ij[:, [0, 1, 1]]
-    members = DefiningBlocks.uniform(SizePairs, ij)
+    members = DefiningBlocks.uniform("size_pairs", ij)
     return CutSet.uniform(
         first, second, np.array([b, -a, -difference_down(b, a)]), np.zeros(len(ij)), members
     )

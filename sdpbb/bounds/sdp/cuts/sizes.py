@@ -33,9 +33,6 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
-from sdpbb.checker.cuts.family import CheckedCuts
-from sdpbb.checker.cuts.point_rows import LeastPointRows, MostPointRows
-from sdpbb.checker.cuts.sizes import LeastPoints, ListedSizes, MostPoints
 from sdpbb.checker.sizes import SizeLimits
 from sdpbb.checker.weight_bounds import WeightBounds
 
@@ -68,7 +65,9 @@ class SizeCuts(CutFamily):
             return CutSet.empty()
         small = np.flatnonzero(entries < low * (1.0 - TOLERANCE))
         large = np.flatnonzero(entries > high * (1.0 + TOLERANCE))
-        cuts = _one_term(MostPoints, small, 1.0, low) + _one_term(LeastPoints, large, -1.0, -high)
+        cuts = _one_term("most_points", small, 1.0, low) + _one_term(
+            "least_points", large, -1.0, -high
+        )
         if limits is None:
             return cuts + self._of_rows(Z, bounds)
         if limits.is_range:
@@ -83,8 +82,8 @@ class SizeCuts(CutFamily):
         entries, sums = np.diag(Z), Z @ counts
         cuts = CutSet.empty()
         for family, limit, lacking in (
-            (MostPointRows, limits.most, sums - limits.most * entries),
-            (LeastPointRows, limits.least, limits.least * entries - sums),
+            ("most_point_rows", limits.most, sums - limits.most * entries),
+            ("least_point_rows", limits.least, limits.least * entries - sums),
         ):
             worst = np.argsort(-lacking, kind="stable")[:ROWS]
             blocks = worst[lacking[worst] > ROW_TOLERANCE * entries[worst]]
@@ -117,9 +116,7 @@ class SizeCuts(CutFamily):
         return found
 
 
-def _one_term(
-    family: type[CheckedCuts], blocks: NDArray[np.intp], sign: float, side: float
-) -> CutSet:
+def _one_term(family: str, blocks: NDArray[np.intp], sign: float, side: float) -> CutSet:
     """Return sign Z_ii >= side for each block."""
     pairs = blocks[:, None]
     members = DefiningBlocks.uniform(family, pairs)
@@ -127,14 +124,14 @@ def _one_term(
 
 
 def _row_cuts(
-    family: type[CheckedCuts], blocks: NDArray[np.intp], counts: NDArray[np.float64], limit: int
+    family: str, blocks: NDArray[np.intp], counts: NDArray[np.float64], limit: int
 ) -> CutSet:
     """Return the cuts on the rows of some blocks.
 
     counts : (m,) points of all blocks
     """
     m, number = len(counts), len(blocks)
-    sign = 1.0 if family is MostPointRows else -1.0
+    sign = 1.0 if family == "most_point_rows" else -1.0
     coefficient = np.tile(-sign * counts, (number, 1))
     coefficient[np.arange(number), blocks] += sign * limit
     others = np.tile(np.arange(m), number)
@@ -153,7 +150,7 @@ def _listed_cut(blocks: NDArray[np.intp], counts: NDArray[np.intp], least: float
     """Return the cut of all points of some blocks, whose entries add up to `least` or more."""
     listed = np.repeat(blocks, counts).astype(np.int32)
     members = DefiningBlocks.without_parts(
-        ListedSizes, np.array([0, len(listed)], np.int64), listed
+        "listed_sizes", np.array([0, len(listed)], np.int64), listed
     )
     rows = blocks.astype(np.int32)
     return CutSet(

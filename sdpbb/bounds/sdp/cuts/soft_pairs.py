@@ -35,14 +35,13 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
-from sdpbb.checker import cuts as checker_cuts
-from sdpbb.checker.cuts.soft_pairs import SoftCannotLinkTerms, SoftMustLinkTerms
+from sdpbb.checker.cuts import family_number
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
 
-_CANNOT = checker_cuts.FAMILIES.index(SoftCannotLinkTerms)
-_MUST = checker_cuts.FAMILIES.index(SoftMustLinkTerms)
+_CANNOT = family_number("soft_cannot_links")
+_MUST = family_number("soft_must_links")
 
 
 # Maximum terms per block and round; the most expensive first.
@@ -91,14 +90,14 @@ def _cannot_link_terms(i: NDArray[np.intp], j: NDArray[np.intp], h: NDArray[np.i
         one[:, 1:2],
         np.array([-1.0]),
         np.zeros(len(one)),
-        DefiningBlocks.uniform(SoftCannotLinkTerms, one),
+        DefiningBlocks.uniform("soft_cannot_links", one),
     )
     triple = CutSet.uniform(
         three[:, [2, 0, 1]],
         three[:, [2, 2, 2]],
         np.array([1.0, -1.0, -1.0]),
         np.zeros(len(three)),
-        DefiningBlocks.uniform(SoftCannotLinkTerms, three),
+        DefiningBlocks.uniform("soft_cannot_links", three),
     )
     return single + triple
 
@@ -110,7 +109,7 @@ def _must_link_terms(i: NDArray[np.intp], j: NDArray[np.intp], h: NDArray[np.int
         np.column_stack([h, h]),
         np.array([1.0, -1.0]),
         np.zeros(len(h)),
-        DefiningBlocks.uniform(SoftMustLinkTerms, np.column_stack([i, j, h])),
+        DefiningBlocks.uniform("soft_must_links", np.column_stack([i, j, h])),
     )
 
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import SampledCuts, ranges_of_centres
 from sdpbb.bounds.sdp.cuts.star_kernels import violated_stars
-from sdpbb.checker.cuts.stars import Stars
 from sdpbb.runtime.cores import in_pieces
 
 if TYPE_CHECKING:
@@ -88,6 +87,6 @@ def star_cuts(
         first = np.concatenate([i[:, :1], T[:, a], i], axis=1)
         second = np.concatenate([i[:, :1], T[:, b], T], axis=1)
         sign = np.concatenate([np.ones(1 + len(a)), -np.ones(size)])
-        members = DefiningBlocks.uniform(Stars, np.concatenate([i[:, :1], T], axis=1))
+        members = DefiningBlocks.uniform("stars", np.concatenate([i[:, :1], T], axis=1))
         cuts = cuts + CutSet.uniform(first, second, sign, np.zeros(len(T)), members)
     return cuts

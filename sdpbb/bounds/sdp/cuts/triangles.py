@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import SampledCuts, ranges_of_centres
 from sdpbb.bounds.sdp.cuts.triangle_kernels import spread, triangles_of_arms, violated_triangles
-from sdpbb.checker.cuts.stars import Stars
 from sdpbb.runtime.cores import in_pieces
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def triangle_cuts(ijh: NDArray[np.int32]) -> CutSet:
     coefficient = np.broadcast_to([1.0, 1.0, -1.0, -1.0], first.shape)
     n_blocks = np.where(pair, 2, 3)
     members = DefiningBlocks.without_parts(
-        Stars,
+        "stars",
         np.concatenate([[0], np.cumsum(n_blocks)]).astype(np.int64),
         ijh[np.arange(3) < n_blocks[:, None]].astype(np.int32),
     )

@@ -1,0 +1,179 @@
+"""Cuts where the measure of clusters is limited: their points, or units of weight.
+
+*Rows of a measure.* With q_j of block j, the cluster C of block i measures q(C) = sum of q_j over
+its blocks, and sum of q_j Z_ij = q(C) Z_ii. Where every cluster measures a to b,
+
+    b Z_ii - sum of q_j Z_ij >= 0,    sum of q_j Z_ij - a Z_ii >= 0.
+
+*Traces of listed sizes.* Where the k sizes are listed, s_1 >= s_2 >= ..., take any list T of t
+different points. Of the n points, s_1 have 1 / s_1 for the entry of their block, s_2 others
+1 / s_2, and so on, so that those of T have the t least of these numbers at the least:
+
+    sum of Z_ii over the points of T, i being their block, >= L(t) = sum_c min(s_c, rest) / s_c,
+
+where the rest is what the larger clusters leave of t. A block i that is listed several times, no
+more often than it has points, stands for as many of its points.
+
+*Cliques of listed sizes.* Let e be the largest of the sizes, not all of them equal, q the number of
+clusters that have it, and s the next smaller one. For a list Q of q + 1 blocks, in which blocks may
+occur more than once,
+
+    (e - s) sum of Z_ij over i < j in Q + s sum of Z_ii over Q >= 1 + q s / e.
+
+Each block has s Z_ii >= s / e, and s Z_ii >= 1 if its cluster is none of the largest: where there
+is such a block, the right-hand side is reached without the others' pairs. Where there is none, two
+of the q + 1 share one of the q largest clusters, and the left-hand side is at least
+(e - s) / e + (q + 1) s / e, which is the same. Let e be the smallest size, q the number of clusters
+that have it, and s the next larger one. Then
+
+    (s - e) sum of Z_ij over i < j in Q - s sum of Z_ii over Q >= - 1 - q s / e.
+
+Each block has - s Z_ii >= - s / e, and - s Z_ii >= - 1 if its cluster is none of the smallest;
+where all are, two share one, and the left-hand side is at least (s - e) / e - (q + 1) s / e.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from ..arithmetic import down, sum_down, up
+from ..rejection import Rejected
+from ..sizes import SizeLimits
+from ..weight_bounds import BlockSizes, WeightBounds
+from .inequalities import (
+    TERMS_AT_ONCE,
+    Inequalities,
+    Node,
+    Numbers,
+    Terms,
+    owners,
+    require_blocks,
+    require_lists,
+)
+from .templates import Template
+
+
+def _rows(node: Node, blocks: Numbers, is_most: bool) -> Inequalities:
+    require_blocks(blocks, node.m)
+    if len(blocks) > 2 * node.m:
+        raise Rejected(f"{len(blocks)} cuts on rows of {node.m} blocks")
+    sizes = node.limits.sizes if isinstance(node.limits, WeightBounds) else None
+    if len(blocks) and sizes is None:
+        raise Rejected("a cut on the points of clusters, and these are not limited or weigh 1")
+    terms = () if sizes is None else _row_terms(node, blocks, sizes, is_most)
+    return Inequalities(np.zeros(len(blocks)), terms)
+
+
+def _row_terms(node: Node, blocks: Numbers, sizes: BlockSizes, is_most: bool) -> Iterator[Terms]:
+    limit = sizes.limits.most if is_most else sizes.limits.least
+    counts = sizes.counts.astype(np.float64)
+    at_once = max(1, TERMS_AT_ONCE // node.m)
+    for begin in range(0, len(blocks), at_once):
+        some = blocks[begin : begin + at_once]
+        row = np.arange(len(some))
+        coefficient = np.tile(-counts, (len(some), 1))
+        coefficient[row, some] += limit
+        yield Terms(
+            np.repeat(begin + row, node.m),
+            np.repeat(some, node.m),
+            np.tile(np.arange(node.m), len(some)),
+            coefficient.reshape(-1) * (1.0 if is_most else -1.0),
+        )
+
+
+most_point_rows = partial(_rows, is_most=True)
+"""b Z_ii - sum of n_j Z_ij >= 0, where points have weights: n_j counts those of block j."""
+least_point_rows = partial(_rows, is_most=False)
+"""sum of n_j Z_ij - a Z_ii >= 0, where points have weights."""
+
+
+def listed_sizes(node: Node, start: Numbers, blocks: Numbers) -> Inequalities:
+    """Traces of listed sizes: sum of Z_ii over t points >= L(t)."""
+    require_lists(start, blocks.shape, "listed sizes")
+    require_blocks(blocks, node.m)
+    owner, limits = owners(start), node.limits
+    stated = np.unique(owner * node.m + blocks, return_counts=True)
+    if (stated[1] > node.weights[stated[0] % node.m]).any():
+        raise Rejected("a cut on sizes has more points of a block than there are")
+    if len(start) == 1:
+        return Inequalities(np.empty(0))
+    if not isinstance(limits, SizeLimits) or limits.listed is None:
+        raise Rejected("a cut on listed sizes, and there are none")
+    sides = [least_entries(limits.listed, count) for count in np.diff(start).tolist()]
+    return Inequalities(np.array(sides), [Terms(owner, blocks, blocks, np.ones(len(blocks)))])
+
+
+def least_entries(listed: Sequence[int], count: int) -> float:
+    """Return L(count) of listed sizes, rounded down."""
+    parts, rest = [], count
+    for size in sorted(listed, reverse=True):
+        parts.append(down(min(size, rest) / size))
+        rest -= min(size, rest)
+    return sum_down(parts)
+
+
+def _extreme_cliques(node: Node, start: Numbers, blocks: Numbers, is_largest: bool) -> Inequalities:
+    require_lists(start, blocks.shape, "cliques of listed sizes")
+    require_blocks(blocks, node.m)
+    if len(start) == 1:
+        return Inequalities(np.empty(0))
+    listed = node.limits.listed if isinstance(node.limits, SizeLimits) else None
+    if listed is None or listed[0] == listed[-1]:
+        raise Rejected("a clique of listed sizes, and there are none that differ")
+    sizes = extreme_sizes(listed, is_largest)
+    width = sizes.count + 1
+    if (np.diff(start) != width).any():
+        raise Rejected(f"a clique of listed sizes that has not {width} blocks")
+    ones = np.ones(width, np.int64)
+    template = Template.symmetric(
+        sizes.on_pairs * np.outer(ones, ones), sizes.on_entries * ones.astype(float), sizes.side
+    )
+    return template.on(blocks.reshape(-1, width))
+
+
+largest_cliques = partial(_extreme_cliques, is_largest=True)
+"""Cuts on one block more than there are clusters of the largest size."""
+smallest_cliques = partial(_extreme_cliques, is_largest=False)
+"""Cuts on one block more than there are clusters of the smallest size."""
+
+
+@dataclass(frozen=True)
+class ExtremeSizes:
+    """The largest of listed sizes or the smallest, and what the cliques on them are made of.
+
+    size, count : e, and q, how many clusters have it
+    next_size : s
+    """
+
+    size: int
+    count: int
+    next_size: int
+
+    @property
+    def on_pairs(self) -> int:
+        """Coefficient of the entries of pairs."""
+        return abs(self.size - self.next_size)
+
+    @property
+    def on_entries(self) -> int:
+        """Coefficient of the entries of the diagonal."""
+        return self.next_size if self.size > self.next_size else -self.next_size
+
+    @property
+    def side(self) -> float:
+        """Right-hand side, rounded down."""
+        if self.size > self.next_size:
+            return down(1.0 + down(self.count * self.next_size / self.size))
+        return -up(1.0 + up(self.count * self.next_size / self.size))
+
+
+def extreme_sizes(listed: Sequence[int], is_largest: bool) -> ExtremeSizes:
+    """Return the largest of listed sizes, not all of them equal, or the smallest."""
+    outermost = max if is_largest else min
+    size = outermost(listed)
+    others = [other for other in listed if other != size]
+    return ExtremeSizes(size, len(listed) - len(others), outermost(others))
