@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sdpbb.problem.cluster_rules import checked_soft_pairs
 
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.cuts import FAMILIES, family_number
 from sdpbb.checker.cuts.capacities import set_measure
 from sdpbb.checker.cuts.inequalities import Family, Node
 from sdpbb.problem import Contraction, Instance
+from sdpbb.problem.checker_rules import checked_soft_pairs
 from sdpbb.problem.contraction import contract
 from tests.enumeration import clustering_matrix, feasible_clusterings, random_instance, weighted
 from tests.sizes.instances import sized_instance
