@@ -9,7 +9,7 @@ import numpy as np
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.cuts import FAMILIES, family_number
 from sdpbb.checker.cuts.capacities import set_measure
-from sdpbb.checker.cuts.inequalities import Family, Node
+from sdpbb.checker.cuts.inequalities import Family, NodeFacts
 from sdpbb.problem import Contraction, Instance
 from sdpbb.problem.checker_rules import checked_soft_pairs
 from sdpbb.problem.contraction import contract
@@ -21,9 +21,9 @@ from tests.soft.instances import random_soft_instance
 
 @dataclass(frozen=True, eq=False)
 class EnumeratedNode:
-    """Node with the matrices Z of all its clusterings, and what each pays for soft pairs."""
+    """NodeFacts with the matrices Z of all its clusterings, and what each pays for soft pairs."""
 
-    node: Node
+    node: NodeFacts
     matrices: list[np.ndarray]
     paid: list[float]
 
@@ -72,7 +72,9 @@ def node_of(instance: Instance) -> EnumeratedNode | None:
     return EnumeratedNode(node, matrices, paid)
 
 
-def drawn_arrays(rng: np.random.Generator, family: Family, node: Node) -> dict[str, np.ndarray]:
+def drawn_arrays(
+    rng: np.random.Generator, family: Family, node: NodeFacts
+) -> dict[str, np.ndarray]:
     """Arrays of a few cuts, most of them valid if the node has what the family needs.
 
     Blocks repeat in some.
@@ -84,7 +86,7 @@ def drawn_arrays(rng: np.random.Generator, family: Family, node: Node) -> dict[s
     }
 
 
-def _drawn(rng: np.random.Generator, family: Family, node: Node, new: int) -> list[np.ndarray]:
+def _drawn(rng: np.random.Generator, family: Family, node: NodeFacts, new: int) -> list[np.ndarray]:
     m, name = node.m, family.name
     if name == "complements":
         linked = np.argwhere(node.adjacency)
@@ -120,7 +122,7 @@ def _drawn(rng: np.random.Generator, family: Family, node: Node, new: int) -> li
     return [*arrays, *_lists([rng.integers(m, size=width) for _ in range(new)])]
 
 
-def _width(rng: np.random.Generator, name: str, node: Node) -> int:
+def _width(rng: np.random.Generator, name: str, node: NodeFacts) -> int:
     listed = getattr(node.limits, "listed", None)
     if name == "stars" or listed is None:
         return int(rng.integers(2, 6))

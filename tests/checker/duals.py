@@ -8,7 +8,7 @@ from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.checker.cuts import Cuts
-from sdpbb.checker.cuts.inequalities import Node
+from sdpbb.checker.cuts.inequalities import NodeFacts
 from sdpbb.checker.evidence import Semidefinite
 from sdpbb.problem import Contraction
 from tests.checker.drawn_cuts import drawn_arrays, family_named
@@ -26,7 +26,7 @@ def zero_evidence(m: int, k: int, unit: float = 1.0) -> Semidefinite:
 
 def random_cuts(rng: np.random.Generator, k: int, adjacency: np.ndarray, sizes: np.ndarray) -> Cuts:
     """Of all families that need no limits, with blocks that repeat."""
-    node, arrays = Node(k, sizes, adjacency), {}
+    node, arrays = NodeFacts(k, sizes, adjacency), {}
     for name in ("stars", "cliques", "complements", "pentagons"):
         is_possible = name != "complements" or (k == 2 and adjacency.any())
         if is_possible and rng.random() < 0.7:

@@ -10,14 +10,14 @@ from sdpbb.bounds.sdp.cuts.cliques import clique_cuts
 from sdpbb.bounds.sdp.cuts.complements import complement_cuts
 from sdpbb.bounds.sdp.cuts.stars import star_cuts
 from sdpbb.checker.cuts import FAMILIES, Cuts, inequalities, require_moderate, templates
-from sdpbb.checker.cuts.inequalities import Node
+from sdpbb.checker.cuts.inequalities import NodeFacts
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import SizeLimits
 from tests.checker.drawn_cuts import EnumeratedNode, drawn_arrays, enumerated_nodes
 
 INT8, INT4 = np.int64, np.int32
 NAMES = [family.name for family in FAMILIES]
-PLAIN = Node(2, np.ones(5), np.zeros((5, 5), bool))
+PLAIN = NodeFacts(2, np.ones(5), np.zeros((5, 5), bool))
 
 
 # Families of which no clustering attains the cuts that are drawn.
@@ -93,7 +93,7 @@ def test_sums_agree_with_the_cuts_of_the_solver():
         },
     )
     t = rng.exponential(size=30)
-    sums = ours.sums(t, Node(k, np.r_[np.ones(m - 1), n - m + 1.0], adjacency))
+    sums = ours.sums(t, NodeFacts(k, np.r_[np.ones(m - 1), n - m + 1.0], adjacency))
     for _ in range(5):
         Z = rng.normal(size=(m, m))
         Z = Z + Z.T
@@ -103,7 +103,7 @@ def test_sums_agree_with_the_cuts_of_the_solver():
     assert sum(sums.sides) == pytest.approx(float(t @ theirs.rhs))
 
 
-def of(node: Node = PLAIN, **arrays) -> Cuts:
+def of(node: NodeFacts = PLAIN, **arrays) -> Cuts:
     """Cuts of arrays, summed: `Rejected` if they are not valid."""
     cuts = Cuts.of(node.k, arrays)
     cuts.sums(np.ones(max(0, len(cuts))), node)
@@ -167,7 +167,7 @@ def test_what_is_no_cut_is_rejected(changes, why):
 )
 def test_what_is_no_cut_within_limits_is_rejected(changes, why):
     """Six points in clusters of 1, 2 and 3."""
-    node = Node(3, np.ones(6), np.zeros((6, 6), bool), SizeLimits(6, 3, 1, 3, (1, 2, 3)))
+    node = NodeFacts(3, np.ones(6), np.zeros((6, 6), bool), SizeLimits(6, 3, 1, 3, (1, 2, 3)))
     arrays = {key: np.array(value, INT8) for key, value in changes.items()}
     word = next(iter(changes)).rsplit("_", 1)[0].removesuffix("_leaf")
     if word.endswith(("_set", "_clique")):
@@ -206,7 +206,7 @@ ESTIMATES = [[0, 2, 2], [2, 2, 1], [15, 1, 2]]
 )
 def test_what_is_no_pentagon_is_rejected(changes, why):
     sizes = np.array([1.0, 2.0, 3.0, 1.0, 1.0])
-    node = Node(3, sizes, np.zeros((5, 5), bool))
+    node = NodeFacts(3, sizes, np.zeros((5, 5), bool))
     sound = {"pentagons": [[0, 1, 2, 3, 4]], "estimate_start": [0, 3], "estimates": ESTIMATES}
     arrays = {key: np.array(value, INT8) for key, value in {**sound, **changes}.items()}
     if "estimates" in changes:
@@ -214,7 +214,7 @@ def test_what_is_no_pentagon_is_rejected(changes, why):
     with pytest.raises(Rejected, match=why):
         of(node, **arrays)
     of(node, **{key: np.array(value, INT8) for key, value in sound.items()})
-    fractions = Node(3, 0.5 * sizes, np.zeros((5, 5), bool))
+    fractions = NodeFacts(3, 0.5 * sizes, np.zeros((5, 5), bool))
     with pytest.raises(Rejected, match="no whole numbers"):
         of(fractions, pentagons=np.zeros((1, 5), INT4), estimate_start=np.zeros(2, INT8))
 
@@ -222,9 +222,9 @@ def test_what_is_no_pentagon_is_rejected(changes, why):
 def test_complements_are_for_two_clusters():
     complements = np.array([[2, 0, 1]], INT4)
     adjacency = ~np.eye(3, dtype=bool)
-    of(Node(2, np.ones(3), adjacency), complements=complements)
+    of(NodeFacts(2, np.ones(3), adjacency), complements=complements)
     with pytest.raises(Rejected, match="not valid"):
-        of(Node(3, np.ones(3), adjacency), complements=complements)
+        of(NodeFacts(3, np.ones(3), adjacency), complements=complements)
 
 
 def test_stars_that_would_take_all_memory_are_refused():
@@ -237,7 +237,7 @@ def test_cuts_that_would_take_long_are_refused():
     start = np.arange(10) * 2**12
     with pytest.raises(Rejected, match="more than 134217728 pairs of blocks"):
         of(star_start=start, star_blocks=np.zeros(start[-1], INT4))
-    wide = Node(600, np.ones(601), np.zeros((601, 601), bool))
+    wide = NodeFacts(600, np.ones(601), np.zeros((601, 601), bool))
     with pytest.raises(Rejected, match="more than 134217728 pairs of blocks"):
         of(wide, cliques=np.zeros((400, 601), INT4))
 

@@ -5,7 +5,6 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from sdpbb.checker.cluster_packing import ClusterPacking
 from sdpbb.checker.effort import Effort
 from sdpbb.checker.evidence import Enumerated, Lagrangian
 from sdpbb.checker.geometry import Contracted
@@ -13,6 +12,7 @@ from sdpbb.checker.partitions import require_no_partition
 from sdpbb.checker.pricing import clusters_below, proven_least
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import SizeLimits
+from sdpbb.problem.packing.in_units import ClusterPacking
 
 NO_TRIPLES = np.empty((0, 3), np.int32), np.empty(0)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.checker.cuts.families import difference_down
-from sdpbb.checker.cuts.inequalities import Node
+from sdpbb.checker.cuts.inequalities import NodeFacts
 from sdpbb.checker.cuts.measures import extreme_sizes, least_entries
 from sdpbb.checker.cuts.templates import Template, partitions
 from sdpbb.checker.rejection import Rejected
@@ -66,7 +66,7 @@ def test_enumeration(seed):
     weights = rng.integers(1, 3, m).astype(float)
     least, most = int(rng.integers(1, 4)), int(rng.integers(3, 9))
     limits = SizeLimits(int(weights.sum()), k, least, most) if rng.random() < 0.7 else None
-    node = Node(k, weights, np.zeros((m, m), bool), limits)
+    node = NodeFacts(k, weights, np.zeros((m, m), bool), limits)
     kept = [
         Z
         for Z in matrices(weights, [k])
@@ -90,7 +90,7 @@ def test_enumeration_needs_its_conditions():
     complement = Template.of([(0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0)])
     apart = np.zeros((3, 3), bool)
     apart[1, 2] = apart[2, 1] = True
-    two, three = (Node(k, np.ones(5), np.zeros((5, 5), bool)) for k in (2, 3))
+    two, three = (NodeFacts(k, np.ones(5), np.zeros((5, 5), bool)) for k in (2, 3))
     complement.require_valid(apart, two)
     for linked, node in ((apart, three), (np.zeros((3, 3), bool), two)):
         with pytest.raises(Rejected, match="not valid"):
@@ -101,7 +101,7 @@ def test_enumeration_needs_its_conditions():
     with pytest.raises(Rejected, match="not valid"):
         sharper.require_valid(np.zeros((3, 3), bool), two)
     limits = SizeLimits(5, 2, 2, 3)
-    narrow = Node(2, np.ones(5), np.zeros((5, 5), bool), limits)
+    narrow = NodeFacts(2, np.ones(5), np.zeros((5, 5), bool), limits)
     pair = Template.of([(0, 0, 3.0), (1, 1, -2.0), (0, 1, -difference_down(3, 2))])
     pair.require_valid(np.zeros((2, 2), bool), narrow)
     with pytest.raises(Rejected, match="not valid"):

@@ -16,7 +16,7 @@ from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.cuts import FAMILIES, Cuts, family_number
-from sdpbb.checker.cuts.inequalities import Node
+from sdpbb.checker.cuts.inequalities import NodeFacts
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import SizeLimits
 from sdpbb.checker.splits import least_splits, most_filled
@@ -291,7 +291,7 @@ def test_as_many_cliques_as_long_roots_have_are_accepted():
     names = FAMILIES[family_number("point_cliques")].names
     cuts = Cuts.of(1000, dict(zip(names, arrays, strict=True)))
     limits = SizeLimits(m, 1000, 2, 2)
-    sums = cuts.sums(np.ones(number), Node(1000, np.ones(m), np.zeros((m, m), bool), limits))
+    sums = cuts.sums(np.ones(number), NodeFacts(1000, np.ones(m), np.zeros((m, m), bool), limits))
     # Of g = 1, w = 2: leaves 2 Z_jl, and four of the set.
     assert sums.matrix.sum() == number * (2.0 - 4.0)
     assert sums.absolute.sum() == number * (2.0 + 4.0)

@@ -1,6 +1,5 @@
 """Cuts where sizes are limited: valid for all clusterings, the same in the checker."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,8 +12,6 @@ from sdpbb.bounds.sdp.cuts.listed_cliques import ListedCliqueCuts
 from sdpbb.bounds.sdp.cuts.size_pairs import SizePairCuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.cuts.families import difference_down
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import SizeLimits
 from sdpbb.problem import Instance, contract
 from sdpbb.search.result import SolutionStatus
 from tests.enumeration import clustering_matrix, feasible_clusterings

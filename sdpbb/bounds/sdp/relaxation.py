@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.rounding_errors import rounding_of
 from sdpbb.checker.cuts.capacities import SetMeasure, set_measure
-from sdpbb.checker.cuts.inequalities import ClusterLimits, Node
+from sdpbb.checker.cuts.inequalities import ClusterLimits, NodeFacts
 from sdpbb.checker.sizes import CheckedWeights, SizeLimits
 from sdpbb.checker.splits import most_filled
 from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
@@ -151,9 +151,9 @@ class Relaxation:
         return self.weight_bounds if self.size_limits is None else self.size_limits
 
     @cached_property
-    def checked_node(self) -> Node:
-        """What the checker knows of the node, soft pairs left out."""
-        return Node(self.k, self.weights, self.forbidden, self.cluster_limits)
+    def checked_node(self) -> NodeFacts:
+        """Facts about the node for the checker's cuts, soft pairs left out."""
+        return NodeFacts(self.k, self.weights, self.forbidden, self.cluster_limits)
 
     @property
     def measures(self) -> dict[str, SetMeasure]:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ..fields import ArrayKey
 from ..rejection import Rejected
 from . import capacities, families, lifted, measures
-from .inequalities import CutSums, Family, Node, Reals, Rule
+from .inequalities import CutSums, Family, NodeFacts, Reals, Rule
 
 
 def _on_rows(name: str, columns: Any, rule: Rule, is_optional: bool = True) -> Family:
@@ -129,7 +129,7 @@ class Cuts:
             for family, arrays in self.present.items()
         )
 
-    def sums(self, t: Reals, node: Node) -> CutSums:
+    def sums(self, t: Reals, node: NodeFacts) -> CutSums:
         """Return the sums of the cuts with multipliers t >= 0, (number of cuts,).
 
         Raises

@@ -43,7 +43,7 @@ from .inequalities import (
     TERMS_AT_ONCE,
     ClusterLimits,
     Inequalities,
-    Node,
+    NodeFacts,
     Numbers,
     Reals,
     Terms,
@@ -97,7 +97,7 @@ class _Sets(NamedTuple):
     blocks: Numbers
     parts: Numbers
 
-    def checked(self, node: Node, in_units: bool) -> SetMeasure | None:
+    def checked(self, node: NodeFacts, in_units: bool) -> SetMeasure | None:
         """Return their measure; None if there are no sets. `Rejected` if they are not valid."""
         start, blocks, parts = self
         require_lists(start, blocks.shape, "capacity cuts")
@@ -123,7 +123,7 @@ class _Sets(NamedTuple):
 
 
 def _capacities(
-    node: Node, start: Numbers, blocks: Numbers, parts: Numbers, in_units: bool
+    node: NodeFacts, start: Numbers, blocks: Numbers, parts: Numbers, in_units: bool
 ) -> Inequalities:
     sets, number = _Sets(start, blocks, parts), len(start) - 1
     if number * node.m**2 > _PRODUCTS:
@@ -143,7 +143,7 @@ weight_sets = partial(_capacities, in_units=True)
 
 
 def _capacity_cliques(
-    node: Node,
+    node: NodeFacts,
     start: Numbers,
     blocks: Numbers,
     parts: Numbers,

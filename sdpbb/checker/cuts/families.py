@@ -18,13 +18,13 @@ import numpy as np
 
 from ..arithmetic import down, up
 from ..rejection import Rejected
-from .inequalities import Inequalities, Node, Numbers, Terms, require_blocks, require_lists
+from .inequalities import Inequalities, NodeFacts, Numbers, Terms, require_blocks, require_lists
 from .templates import Template
 
 _LONGEST = 2**12
 
 
-def stars(node: Node, start: Numbers, blocks: Numbers) -> Inequalities:
+def stars(node: NodeFacts, start: Numbers, blocks: Numbers) -> Inequalities:
     """Z_ii + sum of Z_jl - sum of Z_ij >= 0, i being the first block of a list."""
     require_lists(start, blocks.shape, "stars")
     lengths = np.diff(start)
@@ -46,14 +46,14 @@ def stars(node: Node, start: Numbers, blocks: Numbers) -> Inequalities:
     return Inequalities(np.zeros(len(lengths)), terms(), n_products=products)
 
 
-def cliques(node: Node, blocks: Numbers) -> Inequalities:
+def cliques(node: NodeFacts, blocks: Numbers) -> Inequalities:
     """Sum of Z_ij over i < j in a list of k + 1 blocks >= 1 / b, b the most that clusters weigh."""
     require_blocks(blocks, node.m)
     ones = np.ones((node.k + 1,) * 2, np.int64)
     return Template.symmetric(ones, np.zeros(node.k + 1), down(1.0 / node.heaviest)).on(blocks)
 
 
-def complements(node: Node, blocks: Numbers) -> Inequalities:
+def complements(node: NodeFacts, blocks: Numbers) -> Inequalities:
     """Z_ij + Z_ih - Z_ii >= 0 for rows i, j, h: one of j and h shares the cluster of i.
 
     That is so for k = 2 and cannot-linked j and h.
@@ -63,14 +63,14 @@ def complements(node: Node, blocks: Numbers) -> Inequalities:
     return template.enumerated_on(blocks, node)
 
 
-def most_points(node: Node, blocks: Numbers) -> Inequalities:
+def most_points(node: NodeFacts, blocks: Numbers) -> Inequalities:
     """Z_ii >= 1 / b where clusters weigh at most b."""
     require_blocks(blocks, node.m)
     side = down(1.0 / node.limits_for("cuts on most points").most) if len(blocks) else 0.0
     return Template.of([(0, 0, 1.0)], side).enumerated_on(blocks[:, None], node)
 
 
-def least_points(node: Node, blocks: Numbers) -> Inequalities:
+def least_points(node: NodeFacts, blocks: Numbers) -> Inequalities:
     """- Z_ii >= - 1 / a where clusters weigh at least a."""
     require_blocks(blocks, node.m)
     least = node.limits_for("cuts on least points").least if len(blocks) else 1
@@ -79,7 +79,7 @@ def least_points(node: Node, blocks: Numbers) -> Inequalities:
     return Template.of([(0, 0, -1.0)], -up(1.0 / least)).enumerated_on(blocks[:, None], node)
 
 
-def size_pairs(node: Node, blocks: Numbers) -> Inequalities:
+def size_pairs(node: NodeFacts, blocks: Numbers) -> Inequalities:
     """b Z_ii - a Z_jj - (b - a) Z_ij >= 0 for rows i, j, where clusters weigh a to b.
 
     A number in the place of b - a that is less does as well.

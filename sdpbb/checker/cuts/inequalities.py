@@ -31,7 +31,7 @@ TERMS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class NodeFacts:
     """Facts about a node that cuts rest on.
 
     k : number of clusters
@@ -54,7 +54,7 @@ class Node:
 
     @property
     def has_whole_weights(self) -> bool:
-        """Whether all weights are whole numbers."""
+        """True if all weights are whole numbers."""
         return bool((self.weights == np.rint(self.weights)).all())
 
     @property
@@ -191,7 +191,7 @@ class Family:
         length = shapes[0][0] if shapes[0] else 0
         return max(0, length - 1) if _has_starts(self.keys[0]) else length
 
-    def inequalities(self, node: Node, arrays: Sequence[NDArray[Any]]) -> Inequalities:
+    def inequalities(self, node: NodeFacts, arrays: Sequence[NDArray[Any]]) -> Inequalities:
         """Return the inequalities that the arrays stand for.
 
         Raises

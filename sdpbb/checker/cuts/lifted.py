@@ -42,7 +42,7 @@ from ..rejection import Rejected
 from .inequalities import (
     Inequalities,
     Marks,
-    Node,
+    NodeFacts,
     Numbers,
     Reals,
     Terms,
@@ -58,7 +58,7 @@ _CANNOT_BOTH = Template.of([(0, 1, -1.0)])
 _MUST = Template.of([(1, 2, 1.0), (0, 2, -1.0)])
 
 
-def pentagons(node: Node, cycles: Numbers, start: Numbers, estimates: Numbers) -> Inequalities:
+def pentagons(node: NodeFacts, cycles: Numbers, start: Numbers, estimates: Numbers) -> Inequalities:
     """Pentagon cuts, the blocks of each in a circle.
 
     start : (number + 1,) those of pentagon c are estimates[start[c] : start[c + 1]]
@@ -118,7 +118,7 @@ def pentagon_terms(
     )
 
 
-def soft_cannot_links(node: Node, blocks: Numbers) -> Inequalities:
+def soft_cannot_links(node: NodeFacts, blocks: Numbers) -> Inequalities:
     """Z_hh - Z_ih - Z_jh >= 0 for rows i, j, h, up to the price of a soft cannot-link ij."""
     _require_pairs(node, blocks)
     i, j, h = blocks.T
@@ -137,7 +137,7 @@ def soft_cannot_links(node: Node, blocks: Numbers) -> Inequalities:
     return Inequalities(np.zeros(len(blocks)), terms, caps=caps)
 
 
-def soft_must_links(node: Node, blocks: Numbers) -> Inequalities:
+def soft_must_links(node: NodeFacts, blocks: Numbers) -> Inequalities:
     """Z_jh - Z_ih >= 0 for rows i, j, h, up to half of the price of a soft must-link ij."""
     _require_pairs(node, blocks)
     i, j, h = blocks.T
@@ -148,7 +148,7 @@ def soft_must_links(node: Node, blocks: Numbers) -> Inequalities:
     return Inequalities(np.zeros(len(blocks)), _MUST.terms(blocks), caps=caps)
 
 
-def _require_pairs(node: Node, blocks: Numbers) -> None:
+def _require_pairs(node: NodeFacts, blocks: Numbers) -> None:
     require_blocks(blocks, node.m)
     if (blocks[:, 0] == blocks[:, 1]).any():
         raise Rejected("a term of a soft pair of one block")

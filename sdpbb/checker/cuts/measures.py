@@ -47,7 +47,7 @@ from ..weight_bounds import BlockSizes, WeightBounds
 from .inequalities import (
     TERMS_AT_ONCE,
     Inequalities,
-    Node,
+    NodeFacts,
     Numbers,
     Terms,
     owners,
@@ -57,7 +57,7 @@ from .inequalities import (
 from .templates import Template
 
 
-def _rows(node: Node, blocks: Numbers, is_most: bool) -> Inequalities:
+def _rows(node: NodeFacts, blocks: Numbers, is_most: bool) -> Inequalities:
     require_blocks(blocks, node.m)
     if len(blocks) > 2 * node.m:
         raise Rejected(f"{len(blocks)} cuts on rows of {node.m} blocks")
@@ -68,7 +68,9 @@ def _rows(node: Node, blocks: Numbers, is_most: bool) -> Inequalities:
     return Inequalities(np.zeros(len(blocks)), terms)
 
 
-def _row_terms(node: Node, blocks: Numbers, sizes: BlockSizes, is_most: bool) -> Iterator[Terms]:
+def _row_terms(
+    node: NodeFacts, blocks: Numbers, sizes: BlockSizes, is_most: bool
+) -> Iterator[Terms]:
     limit = sizes.limits.most if is_most else sizes.limits.least
     counts = sizes.counts.astype(np.float64)
     at_once = max(1, TERMS_AT_ONCE // node.m)
@@ -91,7 +93,7 @@ least_point_rows = partial(_rows, is_most=False)
 """sum of n_j Z_ij - a Z_ii >= 0, where points have weights."""
 
 
-def listed_sizes(node: Node, start: Numbers, blocks: Numbers) -> Inequalities:
+def listed_sizes(node: NodeFacts, start: Numbers, blocks: Numbers) -> Inequalities:
     """Traces of listed sizes: sum of Z_ii over t points >= L(t)."""
     require_lists(start, blocks.shape, "listed sizes")
     require_blocks(blocks, node.m)
@@ -116,7 +118,9 @@ def least_entries(listed: Sequence[int], count: int) -> float:
     return sum_down(parts)
 
 
-def _extreme_cliques(node: Node, start: Numbers, blocks: Numbers, is_largest: bool) -> Inequalities:
+def _extreme_cliques(
+    node: NodeFacts, start: Numbers, blocks: Numbers, is_largest: bool
+) -> Inequalities:
     require_lists(start, blocks.shape, "cliques of listed sizes")
     require_blocks(blocks, node.m)
     if len(start) == 1:

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..rejection import Rejected
-from .inequalities import TERMS_AT_ONCE, Inequalities, Marks, Node, Numbers, Reals, Terms
+from .inequalities import TERMS_AT_ONCE, Inequalities, Marks, NodeFacts, Numbers, Reals, Terms
 
 # Places of a template that is judged by enumeration, at most: 4,140 partitions.
 MOST_PLACES = 8
@@ -94,7 +94,7 @@ class Template:
         squares = len(rows) * rows.shape[1] ** 2
         return Inequalities(np.full(len(rows), self.side), self.terms(rows), n_products=squares)
 
-    def enumerated_on(self, rows: Numbers, node: Node) -> Inequalities:
+    def enumerated_on(self, rows: Numbers, node: NodeFacts) -> Inequalities:
         """Return the inequalities of rows of blocks of a node, in each of which it is valid.
 
         Raises
@@ -112,7 +112,7 @@ class Template:
             self.require_valid(linked, node)
         return self.on(rows)
 
-    def require_valid(self, apart: Marks, node: Node) -> None:
+    def require_valid(self, apart: Marks, node: NodeFacts) -> None:
         """Raise `Rejected` unless the template is valid where places are `apart`, (t, t)."""
         t = len(apart)
         if t > MOST_PLACES:

@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 
 from ..arithmetic import TINY, down, gamma, norm_up, sum_down, sum_up, up
 from ..cuts import Cuts, count_cuts, cut_keys
-from ..cuts.inequalities import ClusterLimits, Node
+from ..cuts.inequalities import ClusterLimits, NodeFacts
 from ..effort import FULL, Effort
 from ..fields import ArrayKey, NumberKey
 from ..geometry import Contracted
@@ -151,7 +151,7 @@ def dual_bound(
     prices = None
     if contracted.soft is not None:
         prices = contracted.soft.prices(adjacency | across, exponent)
-    node = Node(k, e, adjacency, _limits(contracted, rules), prices)
+    node = NodeFacts(k, e, adjacency, _limits(contracted, rules), prices)
     cuts, absolute, count, sides = evidence.cuts.sums(t, node)
     vectors = e[:, None] * c
     G = vectors @ vectors.T

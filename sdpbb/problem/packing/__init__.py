@@ -2,10 +2,12 @@
 
 from sdpbb.problem.packing.exact import Packing, packed_exactly, packed_in_units
 from sdpbb.problem.packing.greedy import packed_greedily, size_bounds
+from sdpbb.problem.packing.in_units import UndecidedPacking
 from sdpbb.problem.packing.rows import assignment_rows, clique_cover, size_rows
 
 __all__ = [
     "Packing",
+    "UndecidedPacking",
     "assignment_rows",
     "clique_cover",
     "packed_exactly",

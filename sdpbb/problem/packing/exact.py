@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.cluster_packing import ClusterPacking
-from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import SizeLimits
 from sdpbb.problem.contraction import Contraction
+from sdpbb.problem.packing.in_units import ClusterPacking, UndecidedPacking
 from sdpbb.problem.packing.rows import (
     FEW_UNITS,
     assignment_rows,
@@ -100,7 +99,7 @@ def packed_exactly(
     many = any(quantity.limits.n > FEW_UNITS for quantity in contraction.packed_quantities)
     if many and costs is None:
         time_left = with_stop(lambda: ended - time.perf_counter(), stop)
-        with suppress(Rejected, OutOfTime):
+        with suppress(UndecidedPacking, OutOfTime):
             found = packed_in_units(contraction, time_left)
             return Packing(found, found is None)
     for slack in (MARGIN, -MARGIN) if many else (0.0,):
@@ -138,11 +137,11 @@ def packed_in_units(
 ) -> NDArray[np.intp] | None:
     """Return labels (m,) that satisfy limits and cannot-links; None if no labels do.
 
-    In whole numbers, by the checker's search.
+    By a search in whole numbers.
 
     Raises
     ------
-    Rejected
+    UndecidedPacking
         If that is not decided within the work of the search: about a second.
     OutOfTime
         If the time is over before.

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.checker.rejection import Rejected
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Infeasibility, contract
 from sdpbb.problem.colouring.decide import Colouring, ColouringLimits, decide
@@ -19,7 +18,7 @@ from sdpbb.problem.colouring.exact import Colourability, Fits, colour_exactly
 from sdpbb.problem.colouring.graph import sparse_graph
 from sdpbb.problem.feasibility import find_feasible, use_every_colour
 from sdpbb.problem.graph import connected_components, distinct_edges
-from sdpbb.problem.packing import packed_in_units
+from sdpbb.problem.packing import UndecidedPacking, packed_in_units
 from sdpbb.problem.statements import Catalogue
 
 # Vertices coloured, anew ones included, until branching is given up: half a second.
@@ -135,7 +134,7 @@ class Oracle:
         if graph is None:
             return True
         if fits is not None:
-            with suppress(Rejected):
+            with suppress(UndecidedPacking):
                 return sized is not None and packed_in_units(sized) is None
             return False
         verdict, _ = colour_exactly(graph, self._catalogue.instance.k, FINAL_NODES)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sdpbb.bounds.sdp.cuts.cliques import clique_cuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.cuts.pentagon_kernels import together_estimates
-from sdpbb.bounds.sdp.cuts.pentagons import Pentagons, pentagon_cuts, sharpest_pentagons
+from sdpbb.bounds.sdp.cuts.pentagons import pentagon_cuts, sharpest_pentagons
 from sdpbb.bounds.sdp.cuts.stars import star_cuts
 from sdpbb.bounds.sdp.cuts.triangles import triangle_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation

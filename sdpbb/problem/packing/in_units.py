@@ -1,4 +1,4 @@
-"""Packing of blocks cluster by cluster: by all sets of blocks whose sums are within limits.
+"""Packing of blocks cluster by cluster, in whole numbers: by all sets of blocks within limits.
 
 Each cluster in turn takes the largest block that is left, with a set of others; these are found by
 their sums of one measure. With the blocks dealt out to two halves, all subsets of one are met by
@@ -11,15 +11,13 @@ of the ACM 21 (1974), for sums of subsets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .effort import AtStep, go_on
-from .rejection import Rejected
-from .sizes import SizeLimits
+from sdpbb.checker.sizes import SizeLimits
 
 # Blocks of a half; sums that are looked at, in all; what a search for sets takes besides, in sums;
 # sets that are handled at once.
@@ -28,6 +26,10 @@ _SEARCH, _AT_ONCE = 256, 2**14
 
 # Of each block by some measure, and the limits on clusters by it.
 Measure = tuple[NDArray[np.integer], SizeLimits]
+
+
+class UndecidedPacking(Exception):
+    """A search for a packing that its work does not suffice for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,8 @@ class _OpenPacking:
 class ClusterPacking:
     """Depth-first search for a packing, a cluster at each depth.
 
-    measures, adjacency : as of `packing.is_packable`
+    measures : one or more, whole numbers (m,) >= 1 of the blocks and the limits on their sums
+    adjacency : (m, m) symmetric, the cannot-links
     at_step : called between steps; what it raises ends the search
     """
 
@@ -57,7 +60,7 @@ class ClusterPacking:
         measures: Sequence[Measure],
         adjacency: NDArray[np.bool_],
         work: int = WORK,
-        at_step: AtStep = go_on,
+        at_step: Callable[[], None] = lambda: None,
     ) -> None:
         self._values = np.array([of_block for of_block, _ in measures], np.int64)
         self._bounds = tuple(zip(*(limits.bounds() for _, limits in measures), strict=True))
@@ -71,8 +74,8 @@ class ClusterPacking:
 
         Raises
         ------
-        Rejected
-            If that was not found out within the work of a search.
+        UndecidedPacking
+            If that is not decided within the work of a search.
         """
         order = np.argsort(-self._values[self._finest], kind="stable")
         stack = [iter([_OpenPacking(order, self._bounds, np.full(len(order), -1, np.intp))])]
@@ -130,7 +133,7 @@ class ClusterPacking:
         """Yield the sets (s, q) of positions of values (q,) whose sums are from low to high."""
         self._at_step()
         if len(values) > 2 * HALF:
-            raise Rejected("a packing of too many blocks to look at all sets of them")
+            raise UndecidedPacking("too many blocks to look at all sets of them")
         half = len(values) // 2
         one, other = _sums_of_subsets(values[:half]), _sums_of_subsets(values[half:])
         order = np.argsort(other, kind="stable")
@@ -140,7 +143,7 @@ class ClusterPacking:
         np.maximum(count, 0, out=count)
         self._work -= _SEARCH + len(one) + len(other) + int(count.sum())
         if self._work < 0:
-            raise Rejected("a packing that could not be decided within the work of a search")
+            raise UndecidedPacking("not decided within the work of a search")
         first = np.repeat(np.arange(len(one)), count)
         position = np.arange(len(first)) - np.repeat(np.cumsum(count) - count, count)
         second = order[position + np.repeat(begin, count)]
