@@ -11,7 +11,8 @@ from sdpbb.bounds.evidence import Cuts, Semidefinite
 from sdpbb.bounds.sdp.cuts.cut_set import DefiningBlocks
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, cut_sums, nonnegative_part
-from sdpbb.checker.cuts import FAMILIES, family_number
+from sdpbb.checker import cuts as checker_cuts
+from sdpbb.checker.cuts import family_number
 
 # Entries of N below this part of the largest are dropped.
 NEGLIGIBLE = 1e-12
@@ -66,7 +67,9 @@ def _stricter_by(
     t = dual.multipliers[chosen]
     order = np.argsort(dual.cuts.members.kind[chosen], kind="stable")
     total, absolute = cut_sums(dual.cuts.select(chosen), t, relaxation.m)
-    names = [key for place in places for key in FAMILIES[place].names if key in cuts.arrays]
+    names = [
+        key for place in places for key in checker_cuts.FAMILIES[place].names if key in cuts.arrays
+    ]
     theirs = Cuts.of(relaxation.k, {name: cuts.arrays[name] for name in names})
     sums = theirs.sums(t[order], relaxation.checked_node)
     less = total - sums.matrix
@@ -77,7 +80,7 @@ def _stricter_by(
 def checked_cuts(members: DefiningBlocks, k: int) -> Cuts:
     """Return the cuts with these defining blocks, sorted by kind, as the checker has them."""
     arrays: dict[str, NDArray[np.integer]] = {}
-    for place, family in enumerate(FAMILIES):
+    for place, family in enumerate(checker_cuts.FAMILIES):
         some = members.select(np.flatnonzero(members.kind == place))
         if not len(some.kind):
             continue
