@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.problem import Infeasibility, Instance, Partition
-from sdpbb.runtime.markup import card
+from sdpbb.runtime.document import Document, Facts, Tone, Verdict
+from sdpbb.runtime.results import Reported, values_of
+from sdpbb.runtime.values import counted, seconds_text
 
 
 class HeuristicStatus(Enum):
@@ -51,6 +53,16 @@ class Violations:
     def hard(self) -> int:
         return self.must_link + self.cannot_link
 
+    def __str__(self) -> str:
+        kinds = ("must-link", "cannot-link", "soft must-link", "soft cannot-link")
+        numbers = (self.must_link, self.cannot_link, self.soft_must_link, self.soft_cannot_link)
+        told = [counted(n, kind) for n, kind in zip(numbers, kinds, strict=True) if n]
+        if self.empty:
+            told.append(counted(self.empty, "empty cluster"))
+        if self.soft_weight:
+            told.append(f"soft weight {self.soft_weight:.6g}")
+        return ", ".join(told) or "no constraint"
+
     @staticmethod
     def of(instance: Instance, labels: NDArray[np.intp]) -> Violations:
         """Count the violations of labels (n,) of the points."""
@@ -70,7 +82,7 @@ class Violations:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeuristicResult:
+class HeuristicResult(Reported):
     """Result of `run` of any heuristic.
 
     Attributes
@@ -118,22 +130,40 @@ class HeuristicResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as `--json` writes them."""
-        violations = self.violations
-        return {
-            "method": self.method,
-            "seed": self.seed,
-            "status": self.status.name.lower(),
-            "stop": self.stop.value,
-            "sum_of_squares": self.sum_of_squares,
-            "penalised_objective": self.penalised_objective,
-            "violations": None if violations is None else asdict(violations),
-            "infeasibility": None if self.infeasibility is None else self.infeasibility.to_dict(),
-            "n_iterations": self.n_iterations,
-            "seconds": self.seconds,
-            "labels": None if self.labels is None else self.labels.tolist(),
-            "sizes": None if self.sizes is None else self.sizes.tolist(),
-            "centers": None if self.centers is None else self.centers.tolist(),
-        }
+        return (
+            values_of(self, "method", "seed")
+            | {"status": self.status.name.lower()}
+            | values_of(self, "stop", "sum_of_squares", "penalised_objective", "violations")
+            | values_of(self, "infeasibility", "n_iterations", "seconds")
+            | values_of(self, "labels", "sizes", "centers")
+        )
+
+    def document(self) -> Document:
+        """Return what was found, what it violates and what it took, for people."""
+        status, tone = self.status.value, Tone("A clustering was found", "good")
+        if self.infeasibility is not None:
+            status = f"proven infeasible: {self.infeasibility}"
+            tone = Tone("Proven infeasible", "bad")
+        elif self.violations is None:
+            tone = Tone("No clustering found", "fair")
+        elif not self.keeps_hard_constraints:
+            status = f"{status}; it does not satisfy the hard constraints"
+            tone = Tone("Hard constraints are violated", "fair")
+        facts = [("Method", self.method)]
+        if self.sum_of_squares is not None:
+            facts.append(("Sum of squares", f"{self.sum_of_squares:.12g}"))
+        if self.penalised_objective is not None:
+            facts.append(("Penalised objective", f"{self.penalised_objective:.12g}"))
+        if self.violations is not None:
+            facts.append(("Violated", str(self.violations)))
+        if self.labels is not None:
+            facts.append(("Clusters", str(Partition(self.labels))))
+        facts += [
+            ("Iterations", str(self.n_iterations)),
+            ("Time", seconds_text(self.seconds)),
+            ("Stopped", self.stop.value),
+        ]
+        return Document("Result of a heuristic", [Verdict("Status", tone, status), Facts(facts)])
 
     def __repr__(self) -> str:
         told = [self.method]
@@ -145,18 +175,6 @@ class HeuristicResult:
                 told.append("hard constraints violated")
             told.append(str(Partition(self.labels)))
         return f"<HeuristicResult: {', '.join(told)}>"
-
-    def _repr_html_(self) -> str:
-        """Return a table, as notebooks show it."""
-        facts = [("Method", self.method), ("Status", self.status.value)]
-        if self.labels is not None and self.sum_of_squares is not None:
-            facts.append(("Sum of squares", f"{self.sum_of_squares:.10g}"))
-            facts.append(("Clusters", str(Partition(self.labels))))
-        if self.violations is not None:
-            violated = [f"{n:g} {kind}" for kind, n in asdict(self.violations).items() if n]
-            facts.append(("Violated", ", ".join(violated).replace("_", " ") or "no constraint"))
-        facts += [("Stopped", self.stop.value), ("Time", f"{self.seconds:.2f} s")]
-        return card("Result of a heuristic", facts)
 
 
 def centres_of(instance: Instance, labels: NDArray[np.intp]) -> NDArray[np.float64]:

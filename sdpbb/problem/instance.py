@@ -34,7 +34,8 @@ from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.rules import ConstraintForms, check_rows
 from sdpbb.runtime.archive.stored import stored
-from sdpbb.runtime.markup import card
+from sdpbb.runtime.document import Document, Facts
+from sdpbb.runtime.results import Shown
 from sdpbb.runtime.values import counted
 
 # Names of features that a notebook shows.
@@ -43,7 +44,7 @@ SHOWN_NAMES = 8
 
 @stored
 @dataclass(frozen=True, eq=False)
-class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
+class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
     """Instance of constrained minimum sum-of-squares clustering.
 
         minimise    sum_{i=1}^n w_i || p_i - m_{l(i)} ||^2,   m_c the mean of { p_i : l(i) = c }
@@ -289,8 +290,8 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
             f"k={self.k}, {', '.join(self._stated())})"
         )
 
-    def _repr_html_(self) -> str:
-        """Return a table, as notebooks show it."""
+    def document(self) -> Document:
+        """Return the sizes of the instance and the numbers of its constraints, for people."""
         weights = "" if self.weights is None else " with weights"
         facts = [
             ("Points", f"{self.n_points}{weights}"),
@@ -302,7 +303,7 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms):
         if named:
             more = ", ..." if len(named) > SHOWN_NAMES else ""
             facts[1] = ("Features", f"{len(named)}: {', '.join(named[:SHOWN_NAMES])}{more}")
-        return card(f"Instance {self.name or 'unnamed'}", facts)
+        return Document("Instance", [Facts(facts)], self.name or "unnamed")
 
 
 def _set(instance: Instance, attribute: str, value: object) -> None:

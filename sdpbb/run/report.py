@@ -1,14 +1,14 @@
-"""Reports of a run: progress table, summary, JSON."""
+"""Reports of a run: progress table and summary."""
 
 from __future__ import annotations
 
 import math
 import sys
-from typing import Any, Protocol
+from typing import Protocol
 
 from sdpbb.runtime.files import shown_path
-from sdpbb.runtime.interruption import TERMINATED, exit_status
-from sdpbb.runtime.values import counted, json_text, percent_up, rounded_down
+from sdpbb.runtime.rendering import plain_text
+from sdpbb.runtime.values import counted, percent_up, rounded_down
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import (
     CertificateWritten,
@@ -24,7 +24,7 @@ from sdpbb.search.events import (
     SubsetsChosen,
     WorkerLost,
 )
-from sdpbb.search.result import Result, SolutionStatus, Termination
+from sdpbb.search.result import Result
 
 # Seconds between two lines that tell of no new clustering.
 INTERVAL = 0.5
@@ -46,22 +46,6 @@ SIZES_OF_SUBSETS = (
     "  sizes, weights: bounds of subsets use upper limits only, not lower limits or listed sizes"
 )
 SOFT_OF_SUBSETS = "  soft constraints: bounds of subsets use only those inside a subset"
-
-_STOPPED_BY = {
-    Termination.TIME_LIMIT: "the time limit",
-    Termination.NODE_LIMIT: "the node limit",
-    Termination.MEMORY_LIMIT: "the memory limit",
-    Termination.PRECISION: "limited numerical precision",
-    Termination.WORKERS_LOST: "crashed workers (nodes that crashed two were abandoned)",
-    Termination.INTERRUPTED: "an interrupt",
-}
-
-
-def stopped_by(termination: Termination) -> str:
-    """Return what has stopped a run, in words; of a command that SIGTERM has ended, that."""
-    if termination is Termination.INTERRUPTED and exit_status() == TERMINATED:
-        return "SIGTERM"
-    return _STOPPED_BY[termination]
 
 
 class TextStream(Protocol):
@@ -203,44 +187,7 @@ def _subsets_done(progress: Progress) -> str:
 
 def summary(result: Result) -> str:
     """Return the summary of a result: what is proven, and what it took, over several lines."""
-    statistics = result.statistics
-    lines = [("Status", _status(result))]
-    if result.objective is not None:
-        lines.append((result.cost_name.capitalize(), f"{result.objective:.12g}"))
-    if result.soft is not None:
-        lines.append(("Sum of squares", f"{result.soft.sum_of_squares:.12g}"))
-        lines.append(("Violated", str(result.soft)))
-    if result.lower_bound is not None:
-        lines.append(("Lower bound", rounded_down(result.lower_bound, 12)))
-    if result.gap is not None:
-        lines.append(("Gap", percent_up(result.gap)))
-    if result.partition is not None:
-        lines.append(("Clusters", str(result.partition)))
-    if statistics.n_subsets:
-        lost = statistics.n_lost_subsets
-        given_up = f", {lost} abandoned after two workers crashed" if lost else ""
-        lines.append(("Subsets", f"{statistics.n_subsets}{given_up}"))
-    lines += [
-        ("Nodes", str(statistics.n_nodes)),
-        ("Time", f"{statistics.wall_seconds:.2f} s"),
-    ]
-    if statistics.root_seconds is not None:
-        gap = "" if statistics.root_gap is None else f", gap {percent_up(statistics.root_gap)}"
-        lines.append(("Root", f"{statistics.root_seconds:.2f} s{gap}"))
-    lines += [("Note", note) for note in result.notes]
-    text = "\n".join(f"{name:<15} {text}" for name, text in lines)
-    return text if result.conflict is None else f"{text}\n\n{result.conflict}"
-
-
-class Reportable(Protocol):
-    """Interface of results of all kinds."""
-
-    def to_dict(self) -> dict[str, Any]: ...
-
-
-def result_json(result: Reportable) -> str:
-    """Return `to_dict()` of a result as one JSON object, one line per key."""
-    return json_text(result.to_dict())
+    return plain_text(result.document())
 
 
 def instance_line(started: Started) -> str:
@@ -291,27 +238,6 @@ def _resumption(resumed: Resumed | None) -> str:
         f"resumed from {shown_path(resumed.path)}: {counted(resumed.n_nodes, 'node')} done, "
         f"{resumed.n_open} open, {resumed.seconds:.1f} s\n"
     )
-
-
-def _status(result: Result) -> str:
-    bound = "" if result.lower_bound is None else rounded_down(result.lower_bound, 12)
-    proven = f"no clustering that satisfies the constraints has a {result.cost_name} below {bound}"
-    match result.status:
-        case SolutionStatus.OPTIMAL:
-            tolerance = result.parameters.get("gap")
-            within = "" if tolerance is None else f" within a relative gap of {tolerance:g}"
-            return f"proven optimal{within}: {proven}"
-        case SolutionStatus.INFEASIBLE:
-            proof = result.infeasibility
-            # Except for a search, a conflict says it better, below.
-            is_said_below = result.conflict is not None and not (proof and proof.n_nodes)
-            return "proven infeasible" if is_said_below else f"proven infeasible: {proof}"
-        case SolutionStatus.FEASIBLE:
-            stopped = stopped_by(result.termination)
-            return f"stopped by {stopped}; the clustering is not proven optimal. Proven: {proven}"
-        case SolutionStatus.UNKNOWN:
-            stopped = stopped_by(result.termination)
-            return f"stopped by {stopped}; found neither a clustering nor a proof that none exists"
 
 
 def _lower(bound: float) -> str:

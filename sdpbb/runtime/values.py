@@ -98,9 +98,22 @@ def plain_number(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
+def seconds_text(seconds: float) -> str:
+    """Return a time in the units that suit it."""
+    if seconds < 120:
+        return f"{seconds:.2f} s"
+    minutes = seconds / 60
+    return f"{minutes:.1f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+
+
 def counted(number: int, thing: str) -> str:
     """Return "1 node" or "2 nodes"."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def amount(number: int, thing: str) -> str:
+    """Return "1 node", "2 nodes" or "1,000 nodes"."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def shortened(text: str, length: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.problem import Infeasibility, Origin, Partition, SoftViolations
-from sdpbb.runtime.markup import Markup, card, grid
-from sdpbb.runtime.values import (
-    finite_or_none,
-    json_text,
-    pandas_module,
-    percent_up,
-    rounded_down,
-    shortened,
-)
+from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Text, Tone, Verdict
+from sdpbb.runtime.interruption import TERMINATED, exit_status
+from sdpbb.runtime.results import Reported, plain, values_of
+from sdpbb.runtime.values import pandas_module, percent_up, rounded_down, seconds_text, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +28,7 @@ PRECISION = 1e-12
 ROUNDING = 1e-9
 
 # Features and clusters whose means a notebook shows, and letters of a feature's name there.
-MOST_IN_CARD, LONGEST_NAME = 10, 40
+MAX_MEANS, LONGEST_NAME = 10, 40
 
 
 class SolutionStatus(Enum):
@@ -66,6 +61,23 @@ class Termination(Enum):
     INTERRUPTED = "interrupted"
 
 
+_STOPPED_BY = {
+    Termination.TIME_LIMIT: "the time limit",
+    Termination.NODE_LIMIT: "the node limit",
+    Termination.MEMORY_LIMIT: "the memory limit",
+    Termination.PRECISION: "limited numerical precision",
+    Termination.WORKERS_LOST: "crashed workers (nodes that crashed two were abandoned)",
+    Termination.INTERRUPTED: "an interrupt",
+}
+
+
+def stopped_by(termination: Termination) -> str:
+    """Return what has stopped a run, in words; of a command that SIGTERM has ended, that."""
+    if termination is Termination.INTERRUPTED and exit_status() == TERMINATED:
+        return "SIGTERM"
+    return _STOPPED_BY[termination]
+
+
 @dataclass(frozen=True)
 class Statistics:
     """Statistics of a run: time, nodes, iterations, figures of the root.
@@ -91,7 +103,7 @@ class Statistics:
 
 
 @dataclass(frozen=True, repr=False)
-class Result:
+class Result(Reported):
     """Result of a run.
 
     Attributes
@@ -192,32 +204,15 @@ class Result:
         `dropped`, the rows that were left out, are among them where there are any, and `soft` where
         the instance has soft constraints.
         """
-        statistics = asdict(self.statistics)
-        values = {
-            "status": self.status.value,
-            "termination": self.termination.value,
-            "objective": self.objective,
-            "lower_bound": self.lower_bound,
-            "gap": self.gap,
-            "k": self.k,
-            "labels": None if self.partition is None else self.partition.labels.tolist(),
-            "sizes": None if self.sizes is None else self.sizes.tolist(),
-            "centers": None if self.centers is None else self.centers.tolist(),
-            **names_of(self.origin),
-            **statistics,
-            "infeasibility": None if self.infeasibility is None else self.infeasibility.to_dict(),
-            "conflict": None if self.conflict is None else self.conflict.to_dict(),
-            "notes": list(self.notes),
-            "parameters": self.parameters,
-            "version": self.version,
-        }
-        if self.soft is not None:
-            values["soft"] = self.soft.to_dict()
-        return {key: finite_or_none(value) for key, value in values.items()}
-
-    def to_json(self) -> str:
-        """Return `to_dict()` as one JSON object, one line per key: what `--json` writes."""
-        return json_text(self.to_dict())
+        return (
+            values_of(self, "status", "termination", "objective", "lower_bound", "gap", "k")
+            | {"labels": None if self.partition is None else self.partition.labels.tolist()}
+            | values_of(self, "sizes", "centers")
+            | names_of(self.origin)
+            | values_of(self.statistics)
+            | values_of(self, "infeasibility", "conflict", "notes", "parameters", "version")
+            | ({} if self.soft is None else {"soft": self.soft.to_dict()})
+        )
 
     def to_row(self) -> dict[str, Any]:
         """Return a row of a table: what is proven, what it took and what was asked.
@@ -230,20 +225,17 @@ class Result:
             for name, value in self.parameters.items()
             if not isinstance(value, dict)
         }
-        values = {
-            "status": self.status.value,
-            "termination": self.termination.value,
-            "objective": self.objective,
-            "lower_bound": self.lower_bound,
-            "gap": self.gap,
-            "n_clusters": None if self.partition is None else self.partition.n_clusters,
-            **asdict(self.statistics),
-            "infeasibility": None if self.infeasibility is None else str(self.infeasibility),
-            "notes": "; ".join(self.notes),
-            **asked,
-            "version": self.version,
-        }
-        return {key: finite_or_none(value) for key, value in values.items()}
+        return (
+            values_of(self, "status", "termination", "objective", "lower_bound", "gap")
+            | {"n_clusters": None if self.partition is None else self.partition.n_clusters}
+            | values_of(self.statistics)
+            | {
+                "infeasibility": None if self.infeasibility is None else str(self.infeasibility),
+                "notes": "; ".join(self.notes),
+            }
+            | {name: plain(value) for name, value in asked.items()}
+            | {"version": self.version}
+        )
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the clusters of the points: a row for each, named as the user does.
@@ -279,34 +271,81 @@ class Result:
             f"{bound}, gap {percent_up(self.gap)} ({taken})"
         )
 
-    def _repr_html_(self) -> str:
-        """Return a table, as notebooks show it."""
-        stopped = self.termination.value.replace("_", " ")
-        facts: list[tuple[str, str | Markup]] = [("Status", f"{self.status.value} ({stopped})")]
+    def document(self) -> Document:
+        """Return what is proven, and what it took; of a few features, with the means of clusters.
+
+        `sdpbb.plots.pages` has more sections of the instance and the course of the run.
+        """
+        parts: list[Part] = [self._verdict(), Facts(self._facts())]
+        if self.conflict is not None:
+            parts.append(Text(str(self.conflict), "verbatim"))
+        if self.centers is not None and max(self.centers.shape) <= MAX_MEANS:
+            parts.append(self._means(self.centers))
+        return Document("Result of a run", parts)
+
+    def _verdict(self) -> Verdict:
+        bound = "" if self.lower_bound is None else rounded_down(self.lower_bound, 12)
+        proven = f"no feasible clustering has a {self.cost_name} below {bound}"
+        match self.status:
+            case SolutionStatus.OPTIMAL:
+                tone = Tone("Proven optimal", "good")
+                tolerance = self.parameters.get("gap")
+                within = "" if tolerance is None else f" within a relative gap of {tolerance:g}"
+                text = f"proven optimal{within}: {proven}"
+            case SolutionStatus.FEASIBLE:
+                tone = Tone("Not proven optimal", "fair")
+                stopped = stopped_by(self.termination)
+                text = (
+                    f"stopped by {stopped}; the clustering is not proven optimal. Proven: {proven}"
+                )
+            case SolutionStatus.UNKNOWN:
+                tone = Tone("Nothing found, nothing ruled out", "fair")
+                stopped = stopped_by(self.termination)
+                text = (
+                    f"stopped by {stopped}; found neither a clustering nor a proof that none exists"
+                )
+            case SolutionStatus.INFEASIBLE:
+                tone = Tone("Proven infeasible", "bad")
+                proof = self.infeasibility
+                # Except for a search, a conflict says it better, below.
+                is_below = self.conflict is not None and not (proof and proof.n_nodes)
+                text = "proven infeasible" if is_below else f"proven infeasible: {proof}"
+        return Verdict("Status", tone, text)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        statistics, facts = self.statistics, []
         if self.objective is not None:
-            facts.append((self.cost_name.capitalize(), f"{self.objective:.10g}"))
-        if self.partition is not None:
-            facts.append(("Clusters", str(self.partition)))
-        if self.centers is not None and max(self.centers.shape) <= MOST_IN_CARD:
-            facts.append(("Means", self._means(self.centers)))
+            facts.append((self.cost_name.capitalize(), f"{self.objective:.12g}"))
+        if self.soft is not None:
+            facts.append(("Sum of squares", f"{self.soft.sum_of_squares:.12g}"))
+            facts.append(("Violated", str(self.soft)))
         if self.lower_bound is not None:
-            facts.append(("Lower bound", rounded_down(self.lower_bound, 10)))
+            facts.append(("Lower bound", rounded_down(self.lower_bound, 12)))
         if self.gap is not None:
             facts.append(("Gap", percent_up(self.gap)))
-        facts.append(("Nodes", str(self.statistics.n_nodes)))
-        facts.append(("Time", f"{self.statistics.wall_seconds:.2f} s"))
-        facts += [("Note", note) for note in self.notes]
-        why = str(self.conflict or self.infeasibility or "")
-        return card("Result of a run", facts, why)
+        if self.partition is not None:
+            facts.append(("Clusters", str(self.partition)))
+        if statistics.n_subsets:
+            lost = statistics.n_lost_subsets
+            given_up = f", {lost} abandoned after two workers crashed" if lost else ""
+            facts.append(("Subsets", f"{statistics.n_subsets}{given_up}"))
+        facts.append(("Nodes", str(statistics.n_nodes)))
+        facts.append(("Time", seconds_text(statistics.wall_seconds)))
+        if statistics.root_seconds is not None:
+            gap = "" if statistics.root_gap is None else f", gap {percent_up(statistics.root_gap)}"
+            facts.append(("Root", f"{seconds_text(statistics.root_seconds)}{gap}"))
+        return [*facts, *(("Note", note) for note in self.notes)]
 
-    def _means(self, centers: NDArray[np.float64]) -> Markup:
+    def _means(self, centers: NDArray[np.float64]) -> Section:
         """Return the table of the means of clusters by feature."""
         k, d = centers.shape
         names = self.origin.feature_names or tuple(f"feature {j}" for j in range(1, d + 1))
-        rows = [["", *(f"cluster {c}" for c in range(k))]]
-        for name, column in zip(names, centers.T, strict=True):
-            rows.append([shortened(name, LONGEST_NAME), *(f"{value:.5g}" for value in column)])
-        return grid(rows)
+        rows = [
+            [shortened(name, LONGEST_NAME), *(f"{value:.5g}" for value in column)]
+            for name, column in zip(names, centers.T, strict=True)
+        ]
+        columns = ["", *(f"cluster {c}" for c in range(k))]
+        return Section("Means of the clusters", [Table(columns, rows)], folded=True)
 
     def __repr__(self) -> str:
         told = [self.status.value]

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import OF_EVERY_RUN, engine_options, read_parameters
 from sdpbb.app.cli.exits import ExitCode, interrupted, meanings, one_line_errors
 from sdpbb.app.cli.help import command
-from sdpbb.app.cli.outputs import JsonOutput
+from sdpbb.app.cli.outputs import Outputs
 from sdpbb.app.cli.streams import ForgivingStream
 from sdpbb.questions.batch.batch import BatchParameters
 from sdpbb.runtime.declaration import own_declarations
@@ -79,34 +78,10 @@ class BatchOptions(options.StatedOptions):
 
 
 @options.grouped
-class BatchOutputs(JsonOutput):
+class BatchOutputs(Outputs):
     """The result as JSON, and as a page."""
 
-    html: Annotated[
-        str | None,
-        options.option(
-            "--report",
-            metavar="OUT",
-            help="Write an HTML report on the batch: proofs over time, and each instance. Needs "
-            "matplotlib (the extra 'plot').",
-        ),
-    ] = None
-
-    def check_kinds(self) -> None:
-        if self.html is not None:
-            from sdpbb.plots.style import require_matplotlib
-
-            require_matplotlib()
-
-    def pages(self, result: BatchResult) -> list[tuple[str, Callable[[], str]]]:
-        """Return the page asked for, and a function that makes its text."""
-        if self.html is None:
-            return []
-        from sdpbb.plots.pages.batch import batch_report
-
-        rows = [row.to_dict() for row in result.rows]
-        made = partial(batch_report, rows, result.n_jobs, result.wall_seconds, installed_version())
-        return [(self.html, made)]
+    labels: options.Absent = None
 
 
 def batch(
@@ -149,7 +124,7 @@ def _run(
     interrupt = threading.Event()
     with finish_on_signal(interrupt), _observer(outputs, quiet) as observer:
         result = run_batch(jobs, folder, parameters, observer, interrupt)
-        outputs.write(result, None, quiet, outputs.pages(result))
+        outputs.write(result, None, quiet, document=result.document)
     return batch_exit_code(result)
 
 

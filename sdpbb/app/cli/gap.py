@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
     from sdpbb.problem import Instance
     from sdpbb.questions.gaps.report import GapReport
     from sdpbb.run.parameters import SolverParameters
-    from sdpbb.search.traces.trace import Trace
+    from sdpbb.runtime.document import Document
 
 # How good the labels are is said in words and figures, not by the exit status.
 EXITS = meanings(
@@ -52,34 +49,6 @@ class GapInputs(InstanceOptions):
 @options.grouped
 class GapOutputs(CertifiedOutputs):
     """Output files; the labels may be those that are given."""
-
-    html: Annotated[
-        str | None,
-        options.option(
-            "--report",
-            metavar="OUT",
-            help="Write an HTML report on LABELS, with pictures. Needs matplotlib (the extra "
-            "'plot').",
-        ),
-    ] = None
-
-    def check_kinds(self) -> None:
-        super().check_kinds()
-        if self.html is not None:
-            from sdpbb.plots.style import require_matplotlib
-
-            require_matplotlib()
-
-    def pages(
-        self, instance: Instance, report: GapReport, trace: Trace | None
-    ) -> list[tuple[str, Callable[[], str]]]:
-        """Return the page that is asked for, and the function that makes its text."""
-        if self.html is None:
-            return []
-        from sdpbb.questions.gaps.page import gap_page
-
-        command = shlex.join(["sdpbb", *sys.argv[1:]])
-        return [(self.html, lambda: gap_page(instance, report, trace, command))]
 
     labels: Annotated[
         str | None,
@@ -169,8 +138,13 @@ def _run(
         current.tell(f"\n{report}")
         best = report.result.partition
         labels = None if best is None else best.labels
-        pages = outputs.pages(instance, report, trace)
-        outputs.write(report, labels, quiet, pages, instance.origin)
+
+        def page() -> Document:
+            from sdpbb.questions.gaps.page import gap_document
+
+            return gap_document(instance, report, trace)
+
+        outputs.write(report, labels, quiet, origin=instance.origin, document=page)
     if failure is not None:
         raise failure
     if outputs.certificate is not None and not report.is_comparable and not quiet:

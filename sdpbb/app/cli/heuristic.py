@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from heuristics.registry import METHODS, check_method, check_parameters, method_parameters, summary
-from heuristics.result import HeuristicResult, HeuristicStatus, Violations
+from heuristics.result import HeuristicResult
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, interrupted, meanings, of_option, one_line_errors
 from sdpbb.app.cli.help import command
@@ -19,8 +18,11 @@ from sdpbb.app.cli.inputs import InstanceOptions, constraint_counts, labels_of
 from sdpbb.app.cli.outputs import Outputs
 from sdpbb.app.cli.running import import_engine, running
 from sdpbb.errors import ParameterError
-from sdpbb.problem import Instance, Partition
+from sdpbb.problem import Instance
+from sdpbb.runtime.document import Document, Facts
 from sdpbb.runtime.files import shown_path
+from sdpbb.runtime.rendering import plain_text
+from sdpbb.runtime.results import Reported, values_of
 from sdpbb.runtime.values import counted
 from sdpbb.runtime.version import installed_version
 
@@ -198,8 +200,10 @@ def _run(
             | {**parameters},
             installed_version(),
         )
-        current.tell(report.summary())
-        outputs.write(report, result.labels, quiet, origin=instance.origin)
+        current.tell(plain_text(report.document()))
+        outputs.write(
+            report, result.labels, quiet, origin=instance.origin, document=report.document
+        )
     return heuristic_exit_code(result)
 
 
@@ -210,7 +214,7 @@ def _heartbeat(tell: Callable[[str], None]) -> Iterator[None]:
 
     def tell_now_and_then() -> None:
         while not over.wait(SILENCE):
-            tell(f"{'Working':<20} {time.perf_counter() - started:.0f} s")
+            tell(f"{'Working':<15} {time.perf_counter() - started:.0f} s")
 
     thread = threading.Thread(target=tell_now_and_then, daemon=True)
     thread.start()
@@ -257,7 +261,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True)
-class HeuristicReport:
+class HeuristicReport(Reported):
     """A result with what belongs to it.
 
     measures : by name; None for what is not defined for the clustering
@@ -272,34 +276,14 @@ class HeuristicReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; numbers that are not finite become None."""
-        parameters = {name: _finite_or_none(value) for name, value in self.parameters.items()}
-        return {
-            "instance": self.instance.name,
-            **self.result.to_dict(),
-            "measures": dict(self.measures),
-            "parameters": parameters,
-            "version": self.version,
-        }
+        own = values_of(self, "measures", "parameters", "version")
+        return {"instance": self.instance.name} | self.result.to_dict() | own
 
-    def summary(self) -> str:
-        """Return what was found, what it violates and what it took, over several lines."""
-        result = self.result
-        lines = [("Status", _status(self.instance, result))]
-        if result.sum_of_squares is not None:
-            lines.append(("Sum of squares", f"{result.sum_of_squares:.12g}"))
-        if result.penalised_objective is not None:
-            lines.append(("Penalised objective", f"{result.penalised_objective:.12g}"))
-        if result.violations is not None:
-            lines.append(("Violated", _violated(self.instance, result.violations)))
-        if result.labels is not None:
-            lines.append(("Clusters", str(Partition(result.labels))))
-        lines += [
-            ("Iterations", str(result.n_iterations)),
-            ("Time", f"{result.seconds:.2f} s"),
-            ("Stopped", result.stop.value),
-        ]
-        lines += [(_NAMES[name], _measure(name, value)) for name, value in self.measures.items()]
-        return "\n".join(f"{name:<20} {text}" for name, text in lines)
+    def document(self) -> Document:
+        """The document of the result, with the measures."""
+        found = self.result.document()
+        measures = [(_NAMES[name], _measure(name, value)) for name, value in self.measures.items()]
+        return replace(found, parts=[*found.parts, Facts(measures)], name=self.instance.name)
 
 
 def header(method: str, instance: Instance, version: str) -> str:
@@ -316,43 +300,7 @@ def header(method: str, instance: Instance, version: str) -> str:
     )
 
 
-def _status(instance: Instance, result: HeuristicResult) -> str:
-    status = result.status.value
-    match result.status:
-        case HeuristicStatus.INFEASIBLE:
-            return f"proven infeasible: {result.infeasibility}"
-        case HeuristicStatus.NOT_FOUND:
-            return status
-        case HeuristicStatus.FOUND:
-            if not (len(instance.must_link) or len(instance.cannot_link)):
-                return status
-            kept = "satisfies" if result.keeps_hard_constraints else "does not satisfy"
-            return f"{status}; it {kept} the hard constraints"
-
-
-def _violated(instance: Instance, violations: Violations) -> str:
-    numbers = {
-        "must-link": violations.must_link,
-        "cannot-link": violations.cannot_link,
-        "soft must-link": violations.soft_must_link,
-        "soft cannot-link": violations.soft_cannot_link,
-    }
-    counts = constraint_counts(instance)
-    violated = [
-        f"{number} of {counted(counts[kind], kind)}" for kind, number in numbers.items() if number
-    ]
-    if violations.empty:
-        violated.append(f"{violations.empty} of {counted(instance.k, 'cluster')} empty")
-    if violations.soft_weight:
-        violated.append(f"soft weight {violations.soft_weight:.6g}")
-    return ", ".join(violated) or "no constraint"
-
-
 def _measure(name: str, value: float | None) -> str:
     if value is None:
         return "not defined for this clustering"
     return f"{value:.4f}{' (normalised)' if name.startswith('normalised') else ''}"
-
-
-def _finite_or_none(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -292,5 +292,13 @@ Labels = Annotated[
         "'-' as for --json.",
     ),
 ]
+Report = Annotated[
+    str | None,
+    option(
+        "--report",
+        metavar="OUT",
+        help="Write an HTML page with tables and pictures. Needs matplotlib (the extra 'plot').",
+    ),
+]
 Quiet = Annotated[bool, flag("--quiet", "-q", help="Print errors and warnings only.")]
 Debug = Annotated[bool, flag("--debug", help="Show where an internal error happened.")]

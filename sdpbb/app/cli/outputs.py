@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, fail
 from sdpbb.app.cli.streams import ForgivingStream, discard, say
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.runtime.files import new_file_problem, output_problem, shown_path, write_atomically
+from sdpbb.runtime.values import json_text
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from sdpbb.problem import Origin
-    from sdpbb.run.report import Reportable
+    from sdpbb.runtime.document import Document
 
 # What stands for standard output where a file to write is asked for.
 STDOUT = "-"
+
+
+class Valued(Protocol):
+    """Interface of what is written as JSON."""
+
+    def to_dict(self) -> dict[str, Any]: ...
 
 
 @options.grouped
@@ -32,6 +40,7 @@ class Outputs:
 
     json: options.Json = None
     labels: options.Labels = None
+    html: options.Report = None
 
     @property
     def paths(self) -> list[str]:
@@ -71,6 +80,10 @@ class Outputs:
 
     def check_kinds(self) -> None:
         """Raise an error if one of the kinds of files asked for cannot be made."""
+        if self.html is not None:
+            from sdpbb.plots.style import require_matplotlib
+
+            require_matplotlib()
 
     def log(self, interrupt: threading.Event) -> ForgivingStream:
         """Return the stream for the log of a run.
@@ -90,25 +103,27 @@ class Outputs:
 
     def write(
         self,
-        result: Reportable,
+        result: Valued,
         labels: NDArray[np.intp] | None,
         quiet: bool,
         others: Sequence[tuple[str, Callable[[], str | bytes]]] = (),
         origin: Origin | None = None,
+        document: Callable[[], Document] | None = None,
     ) -> None:
         """Write what there is, and end with one line if something cannot be.
 
         labels : (n,), or None, of which a line is told unless quiet
         others : further files, and what makes their content once the first ones are written
         origin : what the user calls the points, for labels in a CSV file
+        document : makes the document of which a page is written
         """
-        from sdpbb.run.report import result_json
-
         contents: list[tuple[str, Callable[[], str | bytes]]] = []
         if self.json is not None:
-            contents.append((self.json, lambda: result_json(result)))
+            contents.append((self.json, lambda: json_text(result.to_dict())))
         if self.labels is not None and labels is not None:
             contents.append((self.labels, lambda: _labels(str(self.labels), labels, origin)))
+        if self.html is not None and document is not None:
+            contents.append((self.html, lambda: _page(document())))
         problems = []
         for path, content in [*contents, *others]:
             try:
@@ -127,6 +142,7 @@ class JsonOutput(Outputs):
     """The result as JSON alone."""
 
     labels: options.Absent = None
+    html: options.Absent = None
 
 
 @options.grouped
@@ -136,6 +152,7 @@ class CertifiedOutputs(Outputs):
     certificate: options.Certificate = None
 
     def check_kinds(self) -> None:
+        super().check_kinds()
         if self.certificate == STDOUT:
             raise ParameterError(f"--certificate {STDOUT}: expected the name of a file")
 
@@ -166,6 +183,12 @@ def _labels(path: str, labels: NDArray[np.intp], origin: Origin | None) -> str |
         return labels_text(labels)
     origin = Origin() if origin is None else origin
     return labels_file(labels, row_ids(origin, len(labels)), origin)
+
+
+def _page(document: Document) -> str:
+    from sdpbb.plots.pages.page import page
+
+    return page(document, command=shlex.join(["sdpbb", *sys.argv[1:]]))
 
 
 def _write(path: str, content: str | bytes) -> None:

@@ -6,6 +6,7 @@ import math
 import re
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
@@ -188,7 +189,7 @@ def _run(asked: _Asked, outputs: PriceOutputs, top: int, quiet: bool) -> ExitCod
         )
         current.tell(f"\n{report.table(top)}")
         others = [] if outputs.csv is None else [(outputs.csv, report.to_csv)]
-        outputs.write(report, None, quiet, others)
+        outputs.write(report, None, quiet, others, document=partial(report.document, top))
     return _exit_code(report)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, TextIO, cast
 
 from sdpbb.app.cli import options
@@ -20,23 +19,15 @@ from sdpbb.runtime.version import installed_version
 
 if TYPE_CHECKING:
     from sdpbb.problem import Instance
+    from sdpbb.runtime.document import Document
     from sdpbb.search.events import Event, Observer
     from sdpbb.search.result import Result
-    from sdpbb.search.traces.trace import Trace
 
 TraceOut = Annotated[
     str | None,
     options.option(
         metavar="OUT",
         help="Write bounds over time and the tree as JSON, for 'sdpbb plot'. '-' as for --json.",
-    ),
-]
-ReportOut = Annotated[
-    str | None,
-    options.option(
-        "--report",
-        metavar="OUT",
-        help="Write an HTML report on the run, with pictures. Needs matplotlib (the extra 'plot').",
     ),
 ]
 
@@ -88,31 +79,9 @@ def running(outputs: Outputs, quiet: bool) -> Iterator[Running]:
 
 @options.grouped
 class RunOutputs(CertifiedOutputs):
-    """Output files of a run of the engine: result, certificate, trace and HTML page."""
+    """Output files of a run of the engine: result, certificate, page and trace."""
 
     trace: TraceOut = None
-    html: ReportOut = None
-
-    def check_kinds(self) -> None:
-        super().check_kinds()
-        if self.html is not None:
-            from sdpbb.plots import require_matplotlib
-
-            require_matplotlib()
-
-    def of_run(
-        self, instance: Instance | None, result: Result, trace: Trace | None
-    ) -> list[tuple[str, Callable[[], str]]]:
-        """Return the files of a run, and functions that make their text."""
-        texts: list[tuple[str, Callable[[], str]]] = []
-        if self.trace is not None and trace is not None:
-            texts.append((self.trace, trace.to_json))
-        if self.html is not None and instance is not None:
-            from sdpbb.plots.pages import html_report
-
-            command = shlex.join(["sdpbb", *sys.argv[1:]])
-            texts.append((self.html, lambda: html_report(instance, result, trace, command)))
-        return texts
 
 
 def report(
@@ -134,14 +103,21 @@ def report(
         trace = Trace()
     failures: list[SystemExit] = []
 
+    def page(result: Result) -> Document:
+        from sdpbb.plots.pages.run import run_document
+
+        return result.document() if instance is None else run_document(instance, result, trace)
+
     def write(event: Event) -> None:
         """Write what there is before the certificate, which may take a while or fail."""
         if isinstance(event, Finished):
             result = event.result
             labels = None if result.partition is None else result.partition.labels
-            others = outputs.of_run(instance, result, trace)
+            others = []
+            if outputs.trace is not None and trace is not None:
+                others.append((outputs.trace, trace.to_json))
             try:
-                outputs.write(result, labels, quiet, others, result.origin)
+                outputs.write(result, labels, quiet, others, result.origin, partial(page, result))
             except SystemExit as failure:
                 failures.append(failure)
 

@@ -110,7 +110,7 @@ def suggest(
 def _write(report: QueryReport, outputs: SuggestOutputs, quiet: bool) -> None:
     texts = ((outputs.csv, report.to_csv), (outputs.out, report.form))
     others = [(path, text) for path, text in texts if path is not None]
-    outputs.write(report, None, quiet, others)
+    outputs.write(report, None, quiet, others, document=report.document)
 
 
 app = command(suggest, EXITS)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import shlex
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -23,7 +21,6 @@ from sdpbb.app.cli.outputs import STDOUT, Outputs
 from sdpbb.app.cli.running import import_engine, running
 from sdpbb.errors import ParameterError
 from sdpbb.runtime.files import shown_path
-from sdpbb.runtime.version import installed_version
 
 if TYPE_CHECKING:
     from sdpbb.questions.sweeps.report import SweepEntry, SweepReport
@@ -79,21 +76,8 @@ class SweepOutputs(Outputs):
         ),
     ] = None
 
-    html: Annotated[
-        str | None,
-        options.option(
-            "--report",
-            metavar="OUT",
-            help="Write an HTML report on the sweep, with the picture. Needs matplotlib (the "
-            "extra 'plot').",
-        ),
-    ] = None
-
     def check_kinds(self) -> None:
-        if self.html is not None:
-            from sdpbb.plots.style import require_matplotlib
-
-            require_matplotlib()
+        super().check_kinds()
         if self.picture is None:
             return
         from sdpbb.plots.style import format_problem, require_matplotlib
@@ -215,19 +199,13 @@ def _write(report: SweepReport, name: str, outputs: SweepOutputs, quiet: bool) -
         from sdpbb.problem.files.labels import encoded
 
         others.append((outputs.labels, lambda: encoded(report.labels_csv(), report.origin)))
-    if outputs.html is not None:
-        from sdpbb.plots.pages.sweep import sweep_report
-        from sdpbb.questions.sweeps.report import NOTE
-
-        command = shlex.join(["sdpbb", *sys.argv[1:]])
-        rows, left, version = report.to_rows(), report.left, installed_version()
-        page = partial(sweep_report, rows, name, NOTE, version, command, left)
-        others.append((outputs.html, page))
     if outputs.picture is not None:
         from sdpbb.plots import plot_sweep, save
 
         save(plot_sweep(report.to_rows()), outputs.picture)
-    SweepOutputs(json=outputs.json).write(report, None, quiet, others)
+    named = partial(replace, report.document(), name=name)
+    chosen = replace(outputs, labels=None, csv=None, picture=None)
+    chosen.write(report, None, quiet, others, document=named)
 
 
 def _exit_code(report: SweepReport) -> ExitCode:

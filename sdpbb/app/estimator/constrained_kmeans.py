@@ -44,12 +44,11 @@ from sdpbb.problem.frames import (
 from sdpbb.problem.table import check_columns
 from sdpbb.run.notebook import progress_table
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.report import stopped_by
 from sdpbb.run.solver import solve
 from sdpbb.runtime.interruption import Interrupted
 from sdpbb.runtime.values import percent_up
 from sdpbb.search.events import ignore
-from sdpbb.search.result import Result, SolutionStatus
+from sdpbb.search.result import Result, SolutionStatus, stopped_by
 
 
 class ExactConstrainedKMeans(

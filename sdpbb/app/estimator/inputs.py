@@ -22,9 +22,8 @@ from sdpbb.problem.frames import (
 )
 from sdpbb.problem.known_classes import KnownClasses, is_unknown
 from sdpbb.problem.sources import PAIRS
-from sdpbb.run.report import stopped_by
 from sdpbb.runtime.reading import Reading
-from sdpbb.search.result import Result
+from sdpbb.search.result import Result, stopped_by
 
 # Constraints that the message on an infeasible instance names.
 SHOWN_MEMBERS = 8

@@ -1,4 +1,4 @@
-"""Sections of the page on points: clusters, means, members, tight constraints; or the conflict.
+"""Sections on the points: clusters, means, members, tight constraints; or the conflict.
 
 A must-link is tight if one of its points alone, a cannot-link if one of its points in the cluster
 of the other, would lower the sum of squares while all other points stay where they are. This is a
@@ -7,7 +7,6 @@ look at single moves, and no price (`sdpbb price`), which is proven.
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,13 +17,12 @@ from numpy.typing import NDArray
 from heuristics.measures import silhouettes
 from sdpbb.plots import plot_clusters
 from sdpbb.plots.clusters import group_of, look_of
-from sdpbb.plots.pages.drawings import COLOURS, inline_svg, zooming_figure
-from sdpbb.plots.pages.sections import ReportedRun, amount
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.coordinates import members_of, sum_of_squares
 from sdpbb.problem.formats import labels_file
-from sdpbb.runtime.markup import Markup, details, element, figure, markup, paragraph, section, table
-from sdpbb.runtime.values import shortened
+from sdpbb.runtime.document import Cell, Download, Mark, Part, Picture, Section, Table, Text
+from sdpbb.runtime.values import amount, shortened
+from sdpbb.search.result import Result
 
 # Features and clusters of the table of means, and features from which on it is folded away; members
 # that are named of each cluster; points whose labels are in the page as a file.
@@ -32,8 +30,8 @@ MOST_FEATURES, MOST_COLUMNS, MOST_UNFOLDED, MOST_MEMBERS, MOST_IN_FILE = 100, 40
 LONGEST = 60
 
 
-def means_table(instance: Instance, partition: Partition) -> Markup:
-    """Return the table of the means of clusters by feature, in the user's units."""
+def means_table(instance: Instance, partition: Partition) -> Section:
+    """Return the means of clusters by feature, in the user's units."""
     origin = instance.origin
     means = origin.in_user_units(partition.means(instance.points, instance.weights))
     d, k = instance.n_features, partition.n_clusters
@@ -43,47 +41,30 @@ def means_table(instance: Instance, partition: Partition) -> Markup:
         for j in range(min(d, MOST_FEATURES))
     ]
     heading = ["Feature", *(f"Cluster {c}" for c in range(min(k, MOST_COLUMNS)))]
-    left_out = []
-    if d > MOST_FEATURES:
-        left_out.append(f"{d - MOST_FEATURES:,} more features")
-    if k > MOST_COLUMNS:
-        left_out.append(f"{k - MOST_COLUMNS:,} more clusters")
-    shown = table("Means of the clusters", heading, rows)
-    if left_out:
-        note = paragraph(f"{' and '.join(left_out)} are left out.", class_="note")
-        shown = Markup.joined([shown, note])
-    return shown if d <= MOST_UNFOLDED else details(f"Means of the clusters, {d:,} features", shown)
+    shown = Table(heading, rows, more=max(0, d - MOST_FEATURES))
+    left_out = f"{max(0, k - MOST_COLUMNS):,} more clusters are left out."
+    parts: list[Part] = [shown, *([Text(left_out, "note")] if k > MOST_COLUMNS else [])]
+    return Section("Means of the clusters", parts, d > MOST_UNFOLDED)
 
 
-def member_lists(instance: Instance, partition: Partition) -> Markup:
+def member_lists(instance: Instance, partition: Partition) -> Section:
     """Return the members of each cluster by name, and a link that saves all labels as a file."""
-    lists = []
+    parts: list[Part] = []
     for cluster in range(min(partition.n_clusters, MOST_COLUMNS)):
         members = np.flatnonzero(partition.labels == cluster).tolist()
         named = [shortened(instance.origin.row(i), LONGEST) for i in members[:MOST_MEMBERS]]
         more = len(members) - len(named)
         text = ", ".join(named) + (f", and {more:,} more" if more > 0 else "")
-        count = f"{len(members):,} point{'' if len(members) == 1 else 's'}"
-        lists.append(details(f"Cluster {cluster}: {count}", paragraph(text, class_="members")))
-    parts = [element("h3", "Members"), *lists]
+        heading = f"Cluster {cluster}: {amount(len(members), 'point')}"
+        parts.append(Section(heading, [Text(text)], folded=True))
     if partition.n_clusters > MOST_COLUMNS:
         more = partition.n_clusters - MOST_COLUMNS
-        parts.append(paragraph(f"{more:,} more clusters are left out.", class_="note"))
+        parts.append(Text(f"{more:,} more clusters are left out.", "note"))
     if instance.n_points <= MOST_IN_FILE:
-        parts.append(paragraph(_download(instance, partition)))
-    return element("div", Markup.joined(parts))
-
-
-def _download(instance: Instance, partition: Partition) -> Markup:
-    """Return a link whose address is the file of labels itself."""
-    names = instance.origin.rows(range(instance.n_points))
-    content = labels_file(partition.labels, names, instance.origin)
-    return element(
-        "a",
-        "Save the clusters of all points as CSV",
-        href=f"data:text/csv;base64,{base64.b64encode(content).decode('ascii')}",
-        download="labels.csv",
-    )
+        names = instance.origin.rows(range(instance.n_points))
+        content = labels_file(partition.labels, names, instance.origin)
+        parts.append(Download("Save the clusters of all points as CSV", "labels.csv", content))
+    return Section("Members", parts)
 
 
 def named_points(instance: Instance, partition: Partition) -> dict[int, Sequence[str]]:
@@ -95,24 +76,6 @@ def named_points(instance: Instance, partition: Partition) -> dict[int, Sequence
         ]
         for cluster in range(partition.n_clusters)
     }
-
-
-def swatch(colour: str, marker: str) -> Markup:
-    """Return the mark of a cluster as in the picture: its colour and its shape."""
-    path = _SHAPES.get(marker, _SHAPES["o"])
-    drawn = f'<path d="{path}" fill="{markup(colour).html}"/>'
-    return Markup(f'<svg class="swatch" viewBox="-6 -6 12 12" aria-hidden="true">{drawn}</svg>')
-
-
-_SHAPES = {
-    "o": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0",
-    "s": "M-4.5 -4.5h9v9h-9z",
-    "^": "M0 -5L5 4.5H-5z",
-    "D": "M0 -5.5L5.5 0L0 5.5L-5.5 0z",
-    "v": "M0 5L5 -4.5H-5z",
-    "p": "M0 -5.2L5 -1.6L3.1 4.3H-3.1L-5 -1.6z",
-    "h": "M0 -5.5L4.8 -2.7V2.7L0 5.5L-4.8 2.7V-2.7z",
-}
 
 
 # Points times clusters up to which single moves are looked at.
@@ -196,35 +159,32 @@ _SILHOUETTE = (
 )
 
 
-def conflict(run: ReportedRun) -> Markup:
-    """Return the section that says why there is no clustering."""
-    found = run.result.conflict
-    if found is None:
-        parts = [paragraph(f"The proof: {run.result.infeasibility}.")]
-    else:
-        parts = [
-            paragraph("These constraints cannot hold together:"),
-            element("pre", str(found)),
-        ]
-    pairs = [] if found is None else [member.rows for member in found.members if member.rows]
-    axes = plot_clusters(run.instance, conflicting=[(rows[0], rows[1]) for rows in pairs])
-    drawn = inline_svg(axes, "points", "The points on a plane, with lines for the constraints.")
-    red = "; those that cannot hold together are red" if pairs else ""
-    caption = f"The points and their constraints{red}. {_projection(run.instance)}"
-    return section("Why there is no clustering", *parts, figure(drawn, caption))
+def conflict(instance: Instance, result: Result) -> Section:
+    """Return the section with a picture of the constraints that cannot be satisfied together."""
+    members = () if result.conflict is None else result.conflict.members
+    pairs = [(member.rows[0], member.rows[1]) for member in members if member.rows]
+    red = "; contradictory ones are red" if pairs else ""
+    picture = Picture(
+        "points",
+        "The points on a plane, with lines for the constraints.",
+        f"The points and their constraints{red}. {_projection(instance)}",
+        lambda: plot_clusters(instance, conflicting=pairs),
+    )
+    return Section("Why there is no clustering", [picture])
 
 
-def clustering(run: ReportedRun, partition: Partition, heading: str = "The clustering") -> Markup:
-    """Return the section of the clusters, as a picture and a table."""
-    instance = run.instance
+def clustering(
+    instance: Instance, partition: Partition, heading: str = "The clustering"
+) -> Section:
+    """Return the section of the clusters: tables, a picture, members and tight constraints."""
     n_violated = sum(len(violated) for violated in partition.violations(instance))
     n_constraints = len(instance.must_link) + len(instance.cannot_link)
     kept = []
     if n_violated:
         violated = f"{n_violated:,} of {n_constraints:,} are violated"
-        kept = [paragraph(f"Of the constraints on pairs, {violated}.")]
+        kept = [Text(f"Of the constraints on pairs, {violated}.")]
     elif n_constraints:
-        kept = [paragraph(f"All constraints on pairs are kept ({n_constraints:,}).")]
+        kept = [Text(f"All constraints on pairs are satisfied ({n_constraints:,}).")]
     lines = ", with lines for the constraints" if n_constraints else ""
     description = (
         f"{amount(instance.n_points, 'point')} in {amount(partition.n_clusters, 'cluster')} on "
@@ -234,48 +194,50 @@ def clustering(run: ReportedRun, partition: Partition, heading: str = "The clust
     if instance.n_points <= MOST_TITLED:
         named = named_points(instance, partition)
         titles = {group_of(cluster): texts for cluster, texts in named.items()}
-    drawn = zooming_figure(
-        inline_svg(plot_clusters(instance, partition), "clusters", description, titles),
-        f"{'Must-links are full lines, cannot-links dashed ones. ' if n_constraints else ''}"
-        f"{_projection(instance)}",
+    lines = "Must-links are full lines, cannot-links dashed ones. " if n_constraints else ""
+    picture = Picture(
+        "clusters",
+        description,
+        f"{lines}{_projection(instance)}",
+        lambda: plot_clusters(instance, partition),
+        titles,
+        zooms=True,
     )
-    return section(
-        heading,
+    parts: list[Part] = [
         *kept,
         means_table(instance, partition),
         *_cluster_table(instance, partition),
-        drawn,
+        picture,
         member_lists(instance, partition),
         *_tight(instance, partition),
-    )
+    ]
+    return Section(heading, parts)
 
 
-def _tight(instance: Instance, partition: Partition) -> list[Markup]:
-    """Return the table of the constraints that keep a point from a cluster where it costs less."""
+def _tight(instance: Instance, partition: Partition) -> list[Part]:
+    """Return the section of the constraints that keep a point from a cheaper cluster."""
     found = tight_constraints(instance, partition)
     if found is None or not len(instance.must_link) + len(instance.cannot_link):
         return []
-    heading = element("h3", "Constraints that were tight")
+    heading = "Constraints that were tight"
     if not found:
         none = "None: no point alone would cost less elsewhere, if one of its constraints were not."
-        return [heading, paragraph(none)]
-    origin = instance.origin
-    rows: list[list[str | Markup]] = []
+        return [Section(heading, [Text(none)])]
+    origin, rows = instance.origin, []
     for each in found[:MOST_TIGHT]:
         names = [shortened(origin.row(row), LONGEST) for row in each.rows]
         text = f"{_KINDS[each.kind]} {names[0]}, {names[1]}"
         place = origin.place(each.kind, *each.rows)
         moved = f"{shortened(origin.row(each.moved), LONGEST)} to cluster {each.cluster}"
         rows.append([text, place, moved, f"{each.saving:.4g}"])
-    more = len(found) - len(rows)
-    note = (
-        "They keep a point from a cluster where it alone would cost less: by how much the sum of "
-        "squares would fall if this point moved and no other. What a constraint costs in truth, "
-        "'sdpbb price' proves."
-        f"{f' {more:,} more are left out.' if more else ''}"
-    )
     columns = ["Constraint", "Stated at", "Would move", "Saving"]
-    return [heading, table("Tight constraints", columns, rows), paragraph(note, class_="note")]
+    note = (
+        "They keep a point from a cluster in which it alone would cost less. The saving is the "
+        "decrease of the sum of squares if this point moved and no other. 'sdpbb price' proves "
+        "the price of a constraint."
+    )
+    table = Table(columns, rows, "Tight constraints", len(found) - len(rows))
+    return [Section(heading, [table, Text(note, "note")])]
 
 
 _KINDS = {"must_link": "must-link", "cannot_link": "cannot-link"}
@@ -290,44 +252,38 @@ def _projection(instance: Instance) -> str:
     )
 
 
-def _cluster_table(instance: Instance, partition: Partition) -> tuple[Markup, Markup]:
+def _cluster_table(instance: Instance, partition: Partition) -> tuple[Table, Text]:
     costs = _within(instance, partition)
     total = costs.sum()
     each = None
     if instance.n_points <= MOST_SILHOUETTES:
         each = silhouettes(instance.points, partition.labels)
-    rows: list[list[str | Markup]] = []
+    rows: list[list[Cell]] = []
     for cluster in range(min(partition.n_clusters, MOST_CLUSTERS)):
-        of = partition.labels == cluster
-        size = int(of.sum())
-        mass = float(size if instance.weights is None else instance.weights[of].sum())
+        members = partition.labels == cluster
+        size = int(members.sum())
+        mass = float(size if instance.weights is None else instance.weights[members].sum())
         share = costs[cluster] / total if total > 0 else 0.0
         rows.append(
             [
-                _named(cluster, partition.n_clusters),
+                Mark(str(cluster), *look_of(cluster, partition.n_clusters)),
                 f"{size:,}",
                 f"{100 * size / instance.n_points:.1f}%",
                 f"{costs[cluster]:.6g}",
                 f"{100 * share:.1f}%",
                 f"{math.sqrt(costs[cluster] / mass):.4g}",
-                *([] if each is None else [f"{each[of].mean():.3f}"]),
+                *([] if each is None else [f"{each[members].mean():.3f}"]),
             ]
         )
     heading = ["Cluster", "Points", "Share", "Within sum of squares", "Share", "RMS distance"]
     heading += [] if each is None else ["Silhouette"]
-    more = partition.n_clusters - len(rows)
     note = (
         "Clusters are numbered by their first point, as in the labels. The RMS distance is the "
         "root of the mean squared distance of a cluster's points to its mean."
         f"{_SILHOUETTE.format(each.mean()) if each is not None else ''}"
-        f"{f' {more:,} more are left out.' if more else ''}"
     )
-    return table("The clusters", heading, rows), paragraph(note, class_="note")
-
-
-def _named(cluster: int, n_clusters: int) -> Markup:
-    colour, marker = look_of(cluster, n_clusters)
-    return Markup(swatch(COLOURS.get(colour, colour), marker).html + markup(str(cluster)).html)
+    more = partition.n_clusters - len(rows)
+    return Table(heading, rows, "The clusters", more), Text(note, "note")
 
 
 def _within(instance: Instance, partition: Partition) -> np.ndarray:

@@ -20,6 +20,7 @@ from sdpbb.plots.style import (
     WINE,
     rendered,
 )
+from sdpbb.runtime.document import Mark, Picture
 from sdpbb.runtime.markup import Markup, element, markup
 
 if TYPE_CHECKING:
@@ -153,11 +154,23 @@ for (const figure of document.querySelectorAll("figure.zooms")) {
 """
 
 
-def zooming_figure(drawing: Markup, caption: str) -> Markup:
-    """Return a figure whose drawing can be zoomed by buttons, and with the wheel and Ctrl.
+def drawn(thing: Picture | Mark) -> Markup:
+    """Return the figure of a picture, or the mark of a cluster as it is in the picture."""
+    return _swatch(thing) if isinstance(thing, Mark) else _figure(thing)
+
+
+def _figure(picture: Picture) -> Markup:
+    """Return a figure. One that zooms does so by buttons, and with the wheel and Ctrl.
 
     Without scripts it is as other figures, and has no buttons.
     """
+    drawing = inline_svg(picture.draw(), picture.name, picture.description, picture.titles)
+    parts = [
+        element("div", drawing, class_="scroll"),
+        element("figcaption", picture.caption),
+    ]
+    if not picture.zooms:
+        return element("figure", Markup.joined(parts))
     buttons = Markup.joined(
         element("button", sign, type="button", value=value, title=name, aria_label=name)
         for value, name, sign in BUTTONS
@@ -165,8 +178,25 @@ def zooming_figure(drawing: Markup, caption: str) -> Markup:
     how = "Ctrl and the wheel zoom, dragging moves; a point tells its name under the pointer."
     parts = [
         element("div", buttons, class_="buttons", role="group", aria_label="Zoom"),
-        element("div", drawing, class_="scroll"),
-        element("figcaption", caption),
+        *parts,
         element("p", how, class_="note how"),
     ]
     return element("figure", Markup.joined(parts), class_="zooms")
+
+
+def _swatch(mark: Mark) -> Markup:
+    path = _SHAPES.get(mark.marker, _SHAPES["o"])
+    colour = markup(COLOURS.get(mark.colour, mark.colour)).html
+    shape = f'<path d="{path}" fill="{colour}"/>'
+    return Markup(f'<svg class="swatch" viewBox="-6 -6 12 12" aria-hidden="true">{shape}</svg>')
+
+
+_SHAPES = {
+    "o": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0",
+    "s": "M-4.5 -4.5h9v9h-9z",
+    "^": "M0 -5L5 4.5H-5z",
+    "D": "M0 -5.5L5.5 0L0 5.5L-5.5 0z",
+    "v": "M0 5L5 -4.5H-5z",
+    "p": "M0 -5.2L5 -1.6L3.1 4.3H-3.1L-5 -1.6z",
+    "h": "M0 -5.5L4.8 -2.7V2.7L0 5.5L-4.8 2.7V-2.7z",
+}

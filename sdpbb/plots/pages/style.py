@@ -37,17 +37,17 @@ p { margin: .5rem 0; max-width: 46rem; }
   border-left: .35rem solid var(--tone); border-radius: .2rem;
 }
 .verdict strong { color: var(--tone); font-size: 1.15rem; }
-.optimal { --tone: var(--good); }
-.feasible, .unknown { --tone: var(--fair); }
-.infeasible { --tone: var(--bad); }
+.good { --tone: var(--good); }
+.fair { --tone: var(--fair); }
+.bad { --tone: var(--bad); }
 .tiles {
-  display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr));
+  display: grid; grid-template-columns: repeat(auto-fit, minmax(10.5rem, 1fr));
   gap: .8rem; margin: 1.2rem 0; padding: 0;
 }
 .tiles div { background: var(--panel); border-radius: .2rem; padding: .6rem .9rem; }
 .tiles dt { color: var(--soft); font-size: .85rem; }
 .tiles dd {
-  margin: 0; font-size: 1.2rem; font-variant-numeric: tabular-nums; overflow-wrap: anywhere;
+  margin: 0; font-size: 1.15rem; font-variant-numeric: tabular-nums; overflow-wrap: anywhere;
 }
 /* A shadow at a side on which there is more to scroll to. */
 .scroll {
@@ -70,11 +70,11 @@ th { font-weight: 600; }
 .facts td { overflow-wrap: anywhere; }
 .numbers td, .numbers thead th:not(:first-child) { text-align: right; }
 .numbers tbody th { max-width: 14rem; overflow-wrap: break-word; }
-.numbers .text, .numbers thead th.text:not(:first-child) { text-align: left; min-width: 10rem; }
-.numbers td:not(.text) { white-space: nowrap; }
+.numbers .long { min-width: 10rem; }
+.numbers td:not(.long) { white-space: nowrap; }
 .swatch { width: .85em; height: .85em; margin-right: .5em; vertical-align: -.08em; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; }
-.members { overflow-wrap: anywhere; max-width: none; }
+details p { overflow-wrap: anywhere; max-width: none; }
 a { color: var(--blue); }
 a:focus-visible, button:focus-visible, summary:focus-visible, .scroll:focus-visible {
   outline: 2px solid var(--blue); outline-offset: 2px;

@@ -9,11 +9,34 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sdpbb.questions.batch.row import STOPPED, Row, RowStatus
-from sdpbb.runtime.markup import card
-from sdpbb.runtime.values import counted, pandas_module
+from sdpbb.runtime.document import Document, Facts, Part, Picture, Section, Table, Tone, Verdict
+from sdpbb.runtime.results import Reported, plain, values_of
+from sdpbb.runtime.values import (
+    counted,
+    pandas_module,
+    percent_up,
+    rounded_down,
+    seconds_text,
+    shortened,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+
+# Rows of a table; letters of a name and of a message in it.
+MOST_ROWS, LONGEST, LONGEST_MESSAGE = 2_000, 60, 120
+
+MEANINGS = {
+    RowStatus.OPTIMAL: "proven optimal within the gap",
+    RowStatus.INFEASIBLE: "proven that no clustering satisfies the constraints",
+    RowStatus.FEASIBLE: "stopped with a clustering, not proven optimal",
+    RowStatus.UNKNOWN: "stopped without a clustering",
+    RowStatus.BAD_INPUT: "files or parameters are wrong",
+    RowStatus.FAILED: "a solver or this package failed, or memory ran out",
+    RowStatus.CRASHED: "its worker process crashed, twice",
+    RowStatus.TIMED_OUT: "killed, as it did not stop after its time limit",
+}
 
 SECONDS_SHIFT = 1.0
 """Shift of the geometric mean of seconds: keeps instances of milliseconds from dominating it."""
@@ -42,12 +65,11 @@ class Means:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; None for nan."""
-        seconds, nodes = (None if math.isnan(x) else x for x in (self.seconds, self.nodes))
-        return {"instances": self.n_rows, "seconds": seconds, "nodes": nodes}
+        return {"instances": self.n_rows} | values_of(self, "seconds", "nodes")
 
 
 @dataclass(frozen=True, repr=False)
-class BatchResult:
+class BatchResult(Reported):
     """Result of a batch.
 
     Attributes
@@ -102,15 +124,79 @@ class BatchResult:
         return {
             "instances": self.n_jobs,
             "missing": self.n_missing,
-            "interrupted": self.interrupted,
-            "wall_seconds": self.wall_seconds,
+            **values_of(self, "interrupted", "wall_seconds"),
             "counts": {status.value: count for status, count in self.counts.items()},
             "means_of_answers": self.means_of_answers().to_dict(),
             "means_of_runs": self.means_of_runs().to_dict(),
             "seconds_shift": SECONDS_SHIFT,
             "nodes_shift": NODES_SHIFT,
-            "rows": [row.to_dict() for row in self.rows],
+            "rows": plain(self.rows),
         }
+
+    def document(self) -> Document:
+        """Return counts by status, means, and the instances without an answer, then all others."""
+        solved = [row for row in self.rows if row.succeeded]
+        tone = Tone(f"{len(solved):,} of {self.n_jobs:,} instances are proven", "fair")
+        if self.failed:
+            tone = tone._replace(kind="bad")
+        elif self.succeeded:
+            tone = Tone("Every instance is proven", "good")
+        facts = [
+            ("Instances", f"{self.n_jobs:,}"),
+            ("Proven", f"{len(solved):,}"),
+            *([("Stopped", f"{len(self.stopped):,}")] if self.stopped else []),
+            *([("Failed", f"{len(self.failed):,}")] if self.failed else []),
+            *([("Not done", f"{self.n_missing:,}")] if self.n_missing else []),
+            ("Time", seconds_text(self.wall_seconds)),
+        ]
+        parts: list[Part] = [Verdict("Status", tone, ""), Facts(facts), *self._counts()]
+        if any(row.wall_seconds is not None for row in solved):
+            description = f"Share of the {self.n_jobs} instances that were solved over time."
+            caption = "Solved is what is proven: the optimum, or that there is no clustering."
+            parts.append(Picture("profile", description, caption, self._profile))
+        if self.failed:
+            lines = [
+                [
+                    shortened(row.name, LONGEST),
+                    row.status.replace("_", " "),
+                    shortened(row.message, LONGEST_MESSAGE),
+                    f"tried {row.attempts} times" if row.attempts > 1 else "",
+                ]
+                for row in self.failed[:MOST_ROWS]
+            ]
+            columns = ("Instance", "Status", "Message", "Attempts")
+            more = len(self.failed) - len(lines)
+            parts.append(Section("Failed", [Table(columns, lines, more=more)]))
+        if self.stopped:
+            parts.append(Section("Stopped", [_table(self.stopped)]))
+        if solved:
+            parts.append(Section("Proven", [_table(solved)], folded=True))
+        return Document("Batch of instances", parts, counted(self.n_jobs, "instance"))
+
+    def _counts(self) -> list[Table]:
+        """Return the tables of statuses and of means."""
+        rows = [[s.value, f"{count:,}", MEANINGS[s]] for s, count in self.counts.items()]
+        if self.n_missing:
+            rows.append(["not done", f"{self.n_missing:,}", "--resume continues with them"])
+        tables = [Table(("status", "instances", "meaning"), rows, "Statuses")]
+        answers, runs = self.means_of_answers(), self.means_of_runs()
+        means = [("optimal or infeasible", answers)] if answers.n_rows else []
+        if runs.n_rows > answers.n_rows:
+            means.append(("these and the stopped ones", runs))
+        shifts = f"shifts {SECONDS_SHIFT:g} s, {NODES_SHIFT:g} nodes"
+        columns = (f"shifted geometric means ({shifts})", "instances", "seconds", "nodes")
+        lines = [
+            [name, f"{mean.n_rows:,}", f"{mean.seconds:.3f}", f"{mean.nodes:.2f}"]
+            for name, mean in means
+        ]
+        return [*tables, *([Table(columns, lines, "Means")] if lines else [])]
+
+    def _profile(self) -> Axes:
+        from sdpbb.plots import SolvedRuns, plot_profile
+
+        solved = (row.wall_seconds for row in self.rows if row.succeeded)
+        times = tuple(seconds for seconds in solved if seconds is not None)
+        return plot_profile([SolvedRuns("this batch", times, self.n_jobs)])
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a data frame with a row for each job that has been done, without labels.
@@ -128,11 +214,28 @@ class BatchResult:
         done = f"{len(self.rows)} of {counted(self.n_jobs, 'instance')}"
         return f"<BatchResult: {', '.join([done, *counts])}, {self.wall_seconds:.1f} s>"
 
-    def _repr_html_(self) -> str:
-        """Return a table, as notebooks show it."""
-        facts = [("Instances", f"{len(self.rows)} of {self.n_jobs} done")]
-        facts += [(status.value, str(count)) for status, count in self.counts.items()]
-        return card("Result of a batch", [*facts, ("Time", f"{self.wall_seconds:.1f} s")])
+
+def _table(rows: list[Row]) -> Table:
+    """Return the table of instances with their figures."""
+    columns = ("Instance", "Points", "k", "Status", "Cost", "Lower bound", "Gap", "Time", "Message")
+    lines = [
+        [
+            shortened(row.name, LONGEST),
+            *("" if number is None else f"{number:,}" for number in (row.n_points, row.k)),
+            row.status.value if row.succeeded else f"{row.status.value}, {_stopped_by(row)}",
+            "" if row.objective is None else f"{row.objective:.12g}",
+            "" if row.lower_bound is None else rounded_down(row.lower_bound, 12),
+            "" if row.gap is None else percent_up(row.gap),
+            "" if row.wall_seconds is None else seconds_text(row.wall_seconds),
+            shortened(row.message, LONGEST_MESSAGE),
+        ]
+        for row in rows[:MOST_ROWS]
+    ]
+    return Table(columns, lines, more=len(rows) - len(lines))
+
+
+def _stopped_by(row: Row) -> str:
+    return (row.termination or "").replace("_", " ")
 
 
 def shifted_geometric_mean(values: list[float] | list[int], shift: float) -> float:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from sdpbb.questions.batch.job import Job
+from sdpbb.runtime.results import values_of
 from sdpbb.search.result import Termination
 
 
@@ -113,7 +114,7 @@ class Row:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        return asdict(self)
+        return values_of(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Row:

@@ -7,32 +7,15 @@ import numpy as np
 from heuristics.measures import adjusted_rand_index
 from sdpbb.plots.pages.clusters import LONGEST, clustering, conflict, member_lists
 from sdpbb.plots.pages.page import page
-from sdpbb.plots.pages.sections import (
-    ReportedRun,
-    proof,
-    question,
-    reproduction,
-    seconds_text,
-    tiles,
-)
-from sdpbb.plots.style import require_matplotlib
+from sdpbb.plots.pages.run import proof, question, reproduction
 from sdpbb.problem import Instance, Partition
-from sdpbb.questions.gaps.report import GapReport, LabelVerdict, verdict_in_words
-from sdpbb.runtime.markup import Markup, element, paragraph, section, table
-from sdpbb.runtime.values import percent_up, rounded_down, shortened
+from sdpbb.questions.gaps.report import GapReport
+from sdpbb.runtime.document import Document, Part, Section, Table, Text
+from sdpbb.runtime.values import rounded_down, shortened
 from sdpbb.search.traces.trace import Trace
 
 # Violated constraints, and clusters of either clustering, that are listed; names of a constraint.
 MOST_VIOLATIONS, MOST_CLUSTERS, MOST_NAMES = 100, 30, 8
-
-_VERDICTS = {
-    LabelVerdict.OPTIMAL: ("Proven optimal", "optimal"),
-    LabelVerdict.NOT_OPTIMAL: ("Not optimal", "feasible"),
-    LabelVerdict.UNDECIDED: ("Not proven optimal", "feasible"),
-    LabelVerdict.NOT_COMPARABLE: ("Not comparable", "infeasible"),
-    LabelVerdict.INFEASIBLE: ("No clustering satisfies the constraints", "infeasible"),
-}
-"""Verdicts in a few words, and the tone of the page for each."""
 
 
 def gap_page(
@@ -54,51 +37,26 @@ def gap_page(
     BackendUnavailable
         Without matplotlib.
     """
-    require_matplotlib()
-    run = ReportedRun(instance, report.result, trace, command)
-    parts = [_opening(run, report), question(run)]
-    if report.result.infeasibility is not None:
-        parts.append(conflict(run))
+    return page(gap_document(instance, report, trace), report.result.version, command)
+
+
+def gap_document(instance: Instance, report: GapReport, trace: Trace | None = None) -> Document:
+    """Return the document of a report with sections on the instance, the labels and the run."""
+    brief, result = report.document(), report.result
+    parts = [*brief.parts, question(instance, result)]
+    if result.infeasibility is not None:
+        parts.append(conflict(instance, result))
     else:
         parts.append(_interval(instance, report))
     parts += _violated(report)
-    parts.append(clustering(run, report.partition, "The clustering of the labels"))
-    if report.result.partition is not None:
-        parts.append(_best(instance, report.partition, report.result.partition))
-    parts += [proof(run), reproduction(run)]
-    title = f"{instance.name or 'unnamed'}: gap of labels"
-    return page(title, parts, report.result.version)
+    parts.append(clustering(instance, report.partition, "The clustering of the labels"))
+    if result.partition is not None:
+        parts.append(_best(instance, report.partition, result.partition))
+    parts += [*proof(result, trace), reproduction(result)]
+    return Document(brief.title, parts, instance.name)
 
 
-def _opening(run: ReportedRun, report: GapReport) -> Markup:
-    """Return the section of the name, the verdict and the figures."""
-    words, tone = _VERDICTS[report.verdict]
-    box = Markup.joined([paragraph(element("strong", words)), paragraph(verdict_in_words(report))])
-    return Markup.joined(
-        [
-            paragraph("Gap of labels from the best clustering", class_="kicker"),
-            element("h1", run.instance.name or "Unnamed instance"),
-            element("div", box, class_=f"verdict {tone}"),
-            _tiles(run.instance, report),
-        ]
-    )
-
-
-def _tiles(instance: Instance, report: GapReport) -> Markup:
-    result = report.result
-    values = [(f"{result.cost_name.capitalize()} of the labels", f"{report.objective:.10g}")]
-    if report.lower_bound is not None:
-        values.append(("Proven lower bound", rounded_down(report.lower_bound, 10)))
-    if report.gap is not None:
-        values.append(("Gap", percent_up(report.gap)))
-    if report.soft is not None:
-        values.append(("Violated soft constraints", f"{report.soft.penalty:.10g}"))
-    if instance.has_constraints:
-        values.append(("Violated constraints", f"{len(report.violations):,}"))
-    return tiles([*values, ("Time", seconds_text(result.statistics.wall_seconds))])
-
-
-def _interval(instance: Instance, report: GapReport) -> Markup:
+def _interval(instance: Instance, report: GapReport) -> Section:
     """Return the section of the interval that the least cost lies in, beside that of the labels."""
     result, name = report.result, report.result.cost_name
     assert report.lower_bound is not None
@@ -123,10 +81,10 @@ def _interval(instance: Instance, report: GapReport) -> Markup:
         for what, cost, value in costs
     ]
     heading = ["", name.capitalize(), "Share of the labels' cost"]
-    return section("What is proven", paragraph(text), table("Costs", heading, rows))
+    return Section("What is proven", [Text(text), Table(heading, rows, "Costs")])
 
 
-def _violated(report: GapReport) -> list[Markup]:
+def _violated(report: GapReport) -> list[Section]:
     """Return the section of the constraints that the labels violate, if there are any."""
     if not report.violations:
         return []
@@ -137,19 +95,19 @@ def _violated(report: GapReport) -> list[Markup]:
         if each.constraint:
             listed = f"{each.cluster_in_words}: {listed}"
         rows.append([shortened(each.constraint or each.kind, 2 * LONGEST), listed, each.place])
-    shown = table("Violated constraints", ["Constraint", "Rows", "Stated at"], rows)
     more = len(report.violations) - len(rows)
-    parts = [shown]
+    columns = ["Constraint", "Rows", "Stated at"]
+    parts: list[Part] = [Table(columns, rows, "Violated constraints", more)]
     if more > 0:
-        parts.append(paragraph(f"{more:,} more are left out; --json has all.", class_="note"))
-    return [section("Constraints that the labels violate", *parts)]
+        parts.append(Text("The file of --json has all.", "note"))
+    return [Section("Constraints that the labels violate", parts)]
 
 
-def _best(instance: Instance, given: Partition, best: Partition) -> Markup:
+def _best(instance: Instance, given: Partition, best: Partition) -> Section:
     """Return the section on the best clustering found: where it differs from the labels."""
     heading = "The best clustering found"
     if given == best:
-        return section(heading, paragraph("It is the labels themselves."))
+        return Section(heading, [Text("It is the labels themselves.")])
     index = adjusted_rand_index(given.labels, best.labels)
     text = (
         "Rows are the clusters of the labels, columns the clusters of the best clustering. "
@@ -163,8 +121,7 @@ def _best(instance: Instance, given: Partition, best: Partition) -> Markup:
         [f"Cluster {c}", *(f"{n:,}" if n else "" for n in counts[c, :MOST_CLUSTERS])]
         for c in range(min(given.n_clusters, MOST_CLUSTERS))
     ]
-    parts = [paragraph(text), table("Points of both", ["", *columns], rows)]
+    parts: list[Part] = [Text(text), Table(["", *columns], rows, "Points of both")]
     if max(counts.shape) > MOST_CLUSTERS:
-        note = f"Clusters from {MOST_CLUSTERS} on are left out."
-        parts.append(paragraph(note, class_="note"))
-    return section(heading, *parts, member_lists(instance, best))
+        parts.append(Text(f"Clusters from {MOST_CLUSTERS} on are left out.", "note"))
+    return Section(heading, [*parts, member_lists(instance, best)])

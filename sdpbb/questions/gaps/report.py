@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from sdpbb.problem import Partition, SoftViolations
 from sdpbb.problem.violations import Violation
-from sdpbb.run.report import stopped_by
-from sdpbb.runtime.markup import card
+from sdpbb.runtime.document import Document, Facts, Part, Text, Tone, Verdict
+from sdpbb.runtime.rendering import plain_text
+from sdpbb.runtime.results import Reported, plain, values_of
 from sdpbb.runtime.values import (
     cost_text,
     costs_apart,
     counted,
-    finite_or_none,
-    json_text,
     percent_up,
     rounded_down,
+    seconds_text,
     share_down,
     share_up,
 )
-from sdpbb.search.result import PRECISION, Result, SolutionStatus, clusters_in_pandas
+from sdpbb.search.result import PRECISION, Result, SolutionStatus, clusters_in_pandas, stopped_by
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,8 +47,17 @@ class LabelVerdict(Enum):
     """No clustering keeps the constraints."""
 
 
+_TONES = {
+    LabelVerdict.OPTIMAL: Tone("Proven optimal", "good"),
+    LabelVerdict.NOT_OPTIMAL: Tone("Not optimal", "fair"),
+    LabelVerdict.UNDECIDED: Tone("Not proven optimal", "fair"),
+    LabelVerdict.NOT_COMPARABLE: Tone("Not comparable", "bad"),
+    LabelVerdict.INFEASIBLE: Tone("No clustering satisfies the constraints", "bad"),
+}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class GapReport:
+class GapReport(Reported):
     """Report on the gap between labels and the best clustering into k clusters.
 
     The best one keeps the constraints.
@@ -128,15 +137,8 @@ class GapReport:
         `best` is the run with its labels (`Result.to_dict`).
         """
         soft = {} if self.soft is None else {"soft": self.soft.to_dict()}
-        return self._figures() | {
-            "violations": [violation.to_dict() for violation in self.violations],
-            **soft,
-            "best": self.result.to_dict(),
-        }
-
-    def to_json(self) -> str:
-        """Return `to_dict()` as one JSON object, one line per key: what `--json` writes."""
-        return json_text(self.to_dict())
+        violated = {"violations": plain(self.violations)}
+        return self._figures() | violated | soft | {"best": self.result.to_dict()}
 
     def to_row(self) -> dict[str, Any]:
         """Return a row of a table, as plain values; those of the run have the prefix `best_`."""
@@ -158,48 +160,44 @@ class GapReport:
         return clusters_in_pandas({"given": self.partition} | best, self.result.origin)
 
     def _figures(self) -> dict[str, Any]:
-        figures = {
-            "verdict": self.verdict.value,
-            "proven_optimal": self.proven_optimal,
-            "comparable": self.is_comparable,
-            "k": self.k,
-            "n_clusters": self.n_clusters,
-            "objective": self.objective,
-            "lower_bound": self.lower_bound,
-            "gap": self.gap,
-            "difference": self.difference,
-            "saving": self.saving,
-        }
-        return {name: finite_or_none(value) for name, value in figures.items()}
+        return (
+            values_of(self, "verdict", "proven_optimal")
+            | {"comparable": self.is_comparable}
+            | values_of(self, "k", "n_clusters", "objective", "lower_bound")
+            | values_of(self, "gap", "difference", "saving")
+        )
+
+    def document(self) -> Document:
+        """Return the verdict and the figures behind it.
+
+        `sdpbb.questions.gaps.page` has more sections of the instance and the labels.
+        """
+        verdict = Verdict("Verdict", _TONES[self.verdict], verdict_in_words(self))
+        parts: list[Part] = [verdict, Facts(self._facts())]
+        if self.result.conflict is not None:
+            parts.append(Text(str(self.result.conflict), "verbatim"))
+        return Document("Gap of labels", parts)
 
     def _facts(self) -> list[tuple[str, str]]:
-        """Return the verdict and the figures behind it, by name."""
-        cost = self.result.cost_name.capitalize(), f"{self.objective:.12g}"
-        lines = [("Verdict", verdict_in_words(self)), cost]
+        """Return the figures behind the verdict, by name."""
+        facts = [(self.result.cost_name.capitalize(), f"{self.objective:.12g}")]
         if self.soft is not None:
-            lines.append(("Soft violated", str(self.soft)))
-        lines += [("Violated", text) for text in _shown_violations(self.violations)]
+            facts.append(("Soft violated", str(self.soft)))
+        facts += [("Violated", text) for text in _shown_violations(self.violations)]
         if self.lower_bound is not None:
-            lines.append(("Lower bound", rounded_down(self.lower_bound, 12)))
+            facts.append(("Lower bound", rounded_down(self.lower_bound, 12)))
         if self.gap is not None:
-            lines.append(("Gap", percent_up(self.gap)))
+            facts.append(("Gap", percent_up(self.gap)))
         elif self.difference is not None:
-            lines.append(("Difference", f"{self.difference:.6g}: cost minus lower bound"))
+            facts.append(("Difference", f"{self.difference:.6g}: cost minus lower bound"))
         if self.result.objective is not None:
-            lines.append(("Best clustering", _best(self)))
-        lines.append(("Nodes", str(self.result.statistics.n_nodes)))
-        lines.append(("Time", f"{self.result.statistics.wall_seconds:.2f} s"))
-        return lines
+            facts.append(("Best clustering", _best(self)))
+        facts.append(("Nodes", str(self.result.statistics.n_nodes)))
+        facts.append(("Time", seconds_text(self.result.statistics.wall_seconds)))
+        return facts
 
     def __str__(self) -> str:
-        """Return the verdict and the figures behind it, over several lines."""
-        text = "\n".join(f"{name:<15} {text}" for name, text in self._facts())
-        conflict = self.result.conflict
-        return text if conflict is None else f"{text}\n\n{conflict}"
-
-    def _repr_html_(self) -> str:
-        """Return a table, as notebooks show it."""
-        return card("Gap of labels", self._facts(), str(self.result.conflict or ""))
+        return plain_text(self.document())
 
     def __repr__(self) -> str:
         told = [self.verdict.value.replace("_", " ")]

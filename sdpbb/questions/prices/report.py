@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sdpbb.problem.statements import Statement
-from sdpbb.runtime.markup import card
-from sdpbb.runtime.values import (
-    counted,
-    csv_text,
-    finite_or_none,
-    json_text,
-    pandas_module,
-    percent_up,
-    rounded_down,
-)
+from sdpbb.runtime.document import Document, Facts, Part, Table, Text, Tone, Verdict
+from sdpbb.runtime.rendering import plain_text
+from sdpbb.runtime.results import Reported, Tabular, values_of
+from sdpbb.runtime.values import counted, percent_up, rounded_down, seconds_text
 from sdpbb.search.result import Result, SolutionStatus
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Rows that `str` shows.
 SHOWN = 20
 # Significant digits of prices in the table.
 DIGITS = 6
 
+TITLE = "Prices of constraints"
 LEGEND = (
     "The cost of a constraint is the decrease of the optimum without it. Proven: at least, at "
-    "most.",
-    "Found: the difference of the best clusterings found with it and without it.",
+    "most.\nFound: the difference of the best clusterings found with it and without it."
 )
 
 COLUMNS = (
@@ -106,22 +96,9 @@ class Price:
     def to_row(self) -> dict[str, Any]:
         """Return a row of a table, by `COLUMNS`; rows of points are named as the user does."""
         statement = self.statement
-        values = (
-            statement.place,
-            statement.kind.name.lower(),
-            *statement.names,
-            statement.weight,
-            self.violated,
-            self.lower,
-            self.upper,
-            self.difference,
-            self.objective_without,
-            self.lower_bound_without,
-            self.proven,
-            self.proof.value,
-            self.seconds,
-        )
-        return dict(zip(COLUMNS, values, strict=True))
+        first = (statement.place, statement.kind.name.lower(), *statement.names, statement.weight)
+        others = (self.violated, self.lower, self.upper, *values_of(self, *COLUMNS[8:]).values())
+        return dict(zip(COLUMNS, (*first, *others), strict=True))
 
     def __str__(self) -> str:
         if self.proof in FREE:
@@ -134,7 +111,7 @@ class Price:
 
 
 @dataclass(frozen=True, repr=False)
-class PriceReport:
+class PriceReport(Reported, Tabular):
     """Report on the prices of constraints.
 
     Attributes
@@ -162,6 +139,8 @@ class PriceReport:
         is_solved = self.result.status is SolutionStatus.OPTIMAL
         return is_solved and not self.unpriced and all(price.proven for price in self.prices)
 
+    columns = COLUMNS
+
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a flat row for each price."""
         return [price.to_row() for price in self.prices]
@@ -169,36 +148,63 @@ class PriceReport:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         result = self.result
-        return {
-            "status": result.status.value,
-            "termination": result.termination.value,
-            "objective": result.objective,
-            "lower_bound": result.lower_bound,
-            "gap": finite_or_none(result.gap),
-            "labels": None if result.partition is None else result.partition.labels.tolist(),
-            "is_complete": self.is_complete,
-            "interrupted": self.interrupted,
-            "prices": self.to_rows(),
-            "unpriced": [statement.to_dict() for statement in self.unpriced],
-            "problems": list(self.problems),
-            "conflict": None if result.conflict is None else result.conflict.to_dict(),
-            "seconds": self.seconds,
-            "parameters": result.to_dict()["parameters"],
-            "version": result.version,
-        }
+        return (
+            values_of(result, "status", "termination", "objective", "lower_bound", "gap")
+            | {"labels": None if result.partition is None else result.partition.labels.tolist()}
+            | values_of(self, "is_complete", "interrupted")
+            | {"prices": self.to_rows()}
+            | values_of(self, "unpriced", "problems")
+            | values_of(result, "conflict")
+            | {"seconds": self.seconds}
+            | values_of(result, "parameters", "version")
+        )
 
-    def to_json(self) -> str:
-        """Return `to_dict()` as one JSON object, one line per key."""
-        return json_text(self.to_dict())
+    def document(self, top: int = SHOWN) -> Document:
+        """Return a summary, and the most expensive constraints.
 
-    def to_csv(self) -> str:
-        """Return the rows with a heading, separated by commas."""
-        return csv_text(COLUMNS, self.to_rows())
+        top : number of prices in the table; those that are 0 for sure are not in it
+        """
+        result = self.result
+        if result.conflict is not None:
+            text = "No clustering satisfies the constraints, so constraints have no price."
+            verdict = Verdict("Status", Tone("Proven infeasible", "bad"), text)
+            return Document(TITLE, [verdict, Text(str(result.conflict), "verbatim")])
+        if result.objective is None:
+            text = f"No clustering was found, so constraints have no price: {result}"
+            return Document(TITLE, [Verdict("Status", Tone("No clustering found", "fair"), text)])
+        tone = Tone("Some prices are not known within the gap", "fair")
+        if self.is_complete:
+            tone = Tone("Every price is known within the gap", "good")
+        parts: list[Part] = [Verdict("Status", tone, ""), Facts(self._facts())]
+        dear = [price for price in self.prices if price.upper > 0]
+        if dear[:top]:
+            columns = ["stated at", "constraint", "costs at least", "at most", "found"]
+            rows = [_row(price) for price in dear[:top]]
+            more = len(dear) - len(rows)
+            parts += [Text(LEGEND, "list"), Table(columns, rows, "Prices", more)]
+        return Document(TITLE, parts)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        result = self.result
+        optimal = result.status is SolutionStatus.OPTIMAL
+        certain = f"{'' if optimal else 'not '}proven optimal, gap {percent_up(result.gap)}"
+        facts = [
+            (result.cost_name.capitalize(), f"{result.objective:.12g}, {certain}"),
+            ("Priced", counted(len(self.prices), "constraint")),
+        ]
+        counts = Counter(price.proof for price in self.prices)
+        for proof, reason in FREE.items():
+            if counts[proof]:
+                facts.append(("Cost nothing", f"{counts[proof]}, as {reason}"))
+        if n_left := len(self.unpriced) - len(self.problems):
+            reason = "the run was interrupted" if self.interrupted else "the time was over"
+            facts.append(("Not priced", f"{counted(n_left, 'constraint')}, as {reason}"))
+        facts += [("Failed", problem) for problem in self.problems]
+        return [*facts, ("Time", seconds_text(self.seconds))]
 
     def table(self, top: int = SHOWN) -> str:
-        """Return a summary, and the dearest so many of the prices that may not be zero."""
-        dear = [price for price in self.prices if price.upper > 0]
-        return "\n".join([*_summary(self), *_table(dear[:top], len(dear))])
+        """Return the document as plain text, with at most `top` prices."""
+        return plain_text(self.document(top))
 
     def __str__(self) -> str:
         return self.table()
@@ -209,20 +215,6 @@ class PriceReport:
             dearest = f", dearest {self.prices[0]}"
         left = f", {len(self.unpriced)} not priced" if self.unpriced else ""
         return f"<PriceReport: {counted(len(self.prices), 'constraint')} priced{left}{dearest}>"
-
-    def _repr_html_(self) -> str:
-        """Return what `str` does, as notebooks show it."""
-        return card("Prices of constraints", [], str(self))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return `to_rows()` as a data frame: a row for each price, the dearest first.
-
-        Raises
-        ------
-        BackendUnavailable
-            Without pandas.
-        """
-        return pandas_module("to_rows(), dictionaries").DataFrame(self.to_rows(), columns=COLUMNS)
 
 
 def _at_least(value: float) -> str:
@@ -239,51 +231,11 @@ def _interval(least: str, most: str) -> str:
     return least if least == most else f"at least {least}, at most {most}"
 
 
-def _summary(report: PriceReport) -> list[str]:
-    result = report.result
-    if result.conflict is not None:
-        nothing = "No clustering satisfies the constraints, so constraints have no price."
-        return [nothing, "", str(result.conflict)]
-    if result.objective is None:
-        return [f"No clustering was found, so constraints have no price: {result}"]
-    counts = Counter(price.proof for price in report.prices)
-    lines = [
-        (result.cost_name.capitalize(), f"{result.objective:.12g}, {_how_certain(result)}"),
-        ("Priced", counted(len(report.prices), "constraint")),
-    ]
-    for proof, reason in FREE.items():
-        if counts[proof]:
-            lines.append(("Cost nothing", f"{counts[proof]}, as {reason}"))
-    if n_left := len(report.unpriced) - len(report.problems):
-        not_priced = counted(n_left, "constraint")
-        reason = "the run was interrupted" if report.interrupted else "the time was over"
-        lines.append(("Not priced", f"{not_priced}, as {reason}"))
-    lines += [("Failed", problem) for problem in report.problems]
-    lines.append(("Time", f"{report.seconds:.2f} s"))
-    return [f"{name:<15} {text}" for name, text in lines]
-
-
-def _how_certain(result: Result) -> str:
-    optimal = result.status is SolutionStatus.OPTIMAL
-    return f"{'proven optimal' if optimal else 'not proven optimal'}, gap {percent_up(result.gap)}"
-
-
-def _table(prices: Sequence[Price], total: int) -> list[str]:
-    if not prices:
-        return []
-    width = max(len(price.statement.place) for price in prices)
-    heading = f"{'costs at least':>14} {'at most':>12} {'found':>12}  constraint"
-    lines = ["", *LEGEND, heading]
-    for price in prices:
-        least, most = _at_least(price.lower), _at_most(price.upper)
-        statement = price.statement
-        remark = ("  (violated)" if price.violated else "") + (
-            "" if price.proven else "  (not solved to the end)"
-        )
-        lines.append(
-            f"{least:>14} {most:>12} {price.difference:>12.{DIGITS}g}  "
-            f"{statement.place:<{width}}  {statement.text}{remark}"
-        )
-    if total > len(prices):
-        lines.append(f"... and {total - len(prices)} more")
-    return lines
+def _row(price: Price) -> list[str]:
+    """Return the cells of a price in the table."""
+    statement = price.statement
+    remark = (" (violated)" if price.violated else "") + (
+        "" if price.proven else " (not solved to the end)"
+    )
+    figures = [_at_least(price.lower), _at_most(price.upper), f"{price.difference:.{DIGITS}g}"]
+    return [statement.place, f"{statement.text}{remark}", *figures]

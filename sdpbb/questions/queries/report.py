@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +13,11 @@ from sdpbb.problem.files.constraints_lines import UNANSWERED
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.problem.violations import objection
 from sdpbb.questions.queries.strategy import QueryKind
-from sdpbb.runtime.markup import card
-from sdpbb.runtime.values import counted, csv_text, json_text, pandas_module, shortened
+from sdpbb.runtime.document import Document, Facts, Part, Table, Text
+from sdpbb.runtime.rendering import plain_text
+from sdpbb.runtime.results import Reported, Shown, Tabular, plain, values_of
+from sdpbb.runtime.values import counted, shortened
 from sdpbb.runtime.version import installed_version
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS = (
     *("row_i", "row_j", "cluster_i", "cluster_j"),
@@ -30,7 +28,7 @@ LONGEST = 40
 
 
 @dataclass(frozen=True)
-class Query:
+class Query(Shown):
     """Question whether two points belong together.
 
     Attributes
@@ -55,11 +53,8 @@ class Query:
 
     def to_row(self) -> dict[str, Any]:
         """Return a row of a table, by `COLUMNS`; rows of points are named as the user does."""
-        values = (
-            *(*self.names, *self.clusters, self.kind.value),
-            *(self.score, self.likely_together, self.reason),
-        )
-        return dict(zip(COLUMNS, values, strict=True))
+        places = dict(zip(COLUMNS, (*self.names, *plain(self.clusters)), strict=False))
+        return places | values_of(self, *COLUMNS[4:])
 
     def __str__(self) -> str:
         first, second = map(name_in_file, self.names)
@@ -69,19 +64,19 @@ class Query:
         names = " ".join(shortened(name, LONGEST) for name in self.names)
         return f"<Query: {names}, {self.kind.value}, score {self.score:.2f}>"
 
-    def _repr_html_(self) -> str:
-        """Return what is asked and why, as notebooks show it."""
+    def document(self) -> Document:
+        """Return what is asked and why, for people."""
         facts = [
             ("Together or apart?", " \u2013 ".join(self.names)),
             ("Clusters", f"{self.clusters[0]} and {self.clusters[1]}"),
             ("Score", f"{self.score:.2f}"),
             ("Reason", self.reason),
         ]
-        return card("Query", facts)
+        return Document("Query", [Facts(facts)])
 
 
 @dataclass(frozen=True, eq=False)
-class QueryReport:
+class QueryReport(Reported, Tabular):
     """Queries about a clustering.
 
     Attributes
@@ -136,40 +131,20 @@ class QueryReport:
             "others; run again with the answers for more"
         )
 
+    columns = COLUMNS
+
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a flat row for each query."""
         return [query.to_row() for query in self.queries]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        return {
-            "n_asked_for": self.n_asked_for,
-            "queries": self.to_rows(),
-            "note": self.note,
-            "cost": self.cost,
-            "labels": self.labels.tolist(),
-            "memberships": self.memberships,
-            "seed": self.seed,
-            "version": installed_version(),
-        }
-
-    def to_json(self) -> str:
-        """Return `to_dict()` as one JSON object, one line per key."""
-        return json_text(self.to_dict())
-
-    def to_csv(self) -> str:
-        """Return the rows with a heading, separated by commas."""
-        return csv_text(COLUMNS, self.to_rows())
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return `to_rows()` as a data frame: a row for each query, in their order.
-
-        Raises
-        ------
-        BackendUnavailable
-            Without pandas.
-        """
-        return pandas_module("to_rows(), dictionaries").DataFrame(self.to_rows(), columns=COLUMNS)
+        return (
+            values_of(self, "n_asked_for")
+            | {"queries": self.to_rows()}
+            | values_of(self, "note", "cost", "labels", "memberships", "seed")
+            | {"version": installed_version()}
+        )
 
     def form(self) -> str:
         """Return a file of constraints to fill in: a line for each query, with its reason.
@@ -190,7 +165,8 @@ class QueryReport:
             lines.append(f"{UNANSWERED} {first} {second}  # {reason}")
         return "\n".join(lines) + "\n"
 
-    def __str__(self) -> str:
+    def document(self) -> Document:
+        """Return the pairs to ask about, with the reasons."""
         instance = self.instance
         soft = instance.soft_must_link, instance.soft_cannot_link
         n_pairs = len(instance.must_link) + len(instance.cannot_link) + len(soft[0]) + len(soft[1])
@@ -199,38 +175,23 @@ class QueryReport:
             f"{instance.name or 'unnamed'}: {counted(instance.n_points, 'point')}, "
             f"k = {instance.k}, {known} known"
         )
-        lines = [about, *_table(self.queries)]
+        parts: list[Part] = [Text(about)]
+        if self.queries:
+            columns = ["together or apart?", "clusters", "score", "reason"]
+            parts.append(Table(columns, [_row(query) for query in self.queries]))
         if self.note:
-            lines += ["", self.note]
-        return "\n".join(lines)
+            parts.append(Text(self.note))
+        return Document("Pairs to ask about", parts, instance.name)
+
+    def __str__(self) -> str:
+        return plain_text(self.document())
 
     def __repr__(self) -> str:
         name = shortened(self.instance.name or "unnamed", LONGEST)
         return f"<QueryReport: {counted(len(self.queries), 'pair')} to ask about, {name}>"
 
-    def _repr_html_(self) -> str:
-        """Return what `str` does, as notebooks show it."""
-        return card("Pairs to ask about", [], str(self))
 
-
-def _table(queries: Sequence[Query]) -> list[str]:
-    if not queries:
-        return []
-    heading = ("together or apart?", "clusters", "score", "reason")
-    cells = [
-        (
-            " ".join(map(name_in_file, query.names)),
-            f"{query.clusters[0]} {query.clusters[1]}",
-            f"{query.score:.2f}",
-            query.reason,
-        )
-        for query in queries
-    ]
-    widths = [max(len(row[column]) for row in (heading, *cells)) for column in range(3)]
-    return [
-        "",
-        *(
-            f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}"
-            for row in (heading, *cells)
-        ),
-    ]
+def _row(query: Query) -> list[str]:
+    """Return the cells of a query in the table."""
+    names = " ".join(map(name_in_file, query.names))
+    return [names, f"{query.clusters[0]} {query.clusters[1]}", f"{query.score:.2f}", query.reason]

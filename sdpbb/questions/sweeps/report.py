@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sdpbb.problem import Origin, Partition
-from sdpbb.runtime.markup import card
-from sdpbb.runtime.values import (
-    csv_text,
-    finite_or_none,
-    json_text,
-    pandas_module,
-    percent_up,
-    rounded_down,
-)
+from sdpbb.runtime.document import Document, Facts, Part, Picture, Table, Text, Tone, Verdict
+from sdpbb.runtime.rendering import plain_text
+from sdpbb.runtime.results import Reported, Shown, Tabular, plain, values_of
+from sdpbb.runtime.values import percent_up, rounded_down, seconds_text
 from sdpbb.search.result import Result, SolutionStatus, relative_gap
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from matplotlib.axes import Axes
 
 COLUMNS = (
     *("k", "status", "objective", "lower_bound", "gap", "decrease", "decrease_lower"),
@@ -34,6 +28,10 @@ NOTE = (
     "Each cost is proven optimal for its k, up to its gap. This does not prove which k is right: "
     "costs usually fall with every cluster added, even if the data have no clusters."
 )
+CAPTION = (
+    "Bars are the intervals that are proven to hold the least cost; they are hardly seen where "
+    "bound and cost meet."
+)
 LEGEND = (
     "decrease, ARI to prev: compared with the previous k of the table. ARI is the adjusted Rand "
     "index: 1 for the same clusters, about 0 for unrelated ones."
@@ -41,7 +39,7 @@ LEGEND = (
 
 
 @dataclass(frozen=True)
-class SweepEntry:
+class SweepEntry(Shown):
     """Outcome of one number of clusters: its clustering and what is proven of it.
 
     Attributes
@@ -95,8 +93,8 @@ class SweepEntry:
             figures = f", cost {self.objective:.6g}, gap {percent_up(self.gap)}"
         return f"<SweepEntry: k = {self.k}, {self.status}{figures}>"
 
-    def _repr_html_(self) -> str:
-        """Return a table, as notebooks show it."""
+    def document(self) -> Document:
+        """Return what is proven for this k, for people."""
         facts = [("Status", self.status)]
         if self.objective is not None:
             assert self.result is not None
@@ -113,7 +111,7 @@ class SweepEntry:
             facts.append(("Adjusted Rand index to the previous k", f"{self.agreement:.3f}"))
         if self.message:
             facts.append(("Message", self.message))
-        return card(f"k = {self.k}", facts)
+        return Document(f"k = {self.k}", [Facts(facts)])
 
     @property
     def partition(self) -> Partition | None:
@@ -143,7 +141,7 @@ class SweepEntry:
 
 
 @dataclass(frozen=True)
-class SweepReport:
+class SweepReport(Reported, Tabular):
     """Report on a sweep: an entry for each k that was run, in ascending order.
 
     Attributes
@@ -197,21 +195,20 @@ class SweepReport:
         most = before.objective - entry.lower_bound
         return before.objective - entry.objective, least, most
 
+    columns = COLUMNS
+
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a flat row for each k, by `COLUMNS`; sizes as "61 50 39"."""
         rows = []
         for entry in self.entries:
-            decrease = self.decrease(entry.k) or (None, None, None)
+            decrease = map(plain, self.decrease(entry.k) or (None, None, None))
             result = entry.result
-            values = (
-                *(entry.k, entry.status, entry.objective, entry.lower_bound, entry.gap),
-                *(*decrease, entry.silhouette, entry.agreement),
-                " ".join(map(str, entry.sizes)),
-                None if result is None else result.statistics.n_nodes,
-                None if result is None else result.statistics.wall_seconds,
-                entry.message,
-            )
-            rows.append(dict(zip(COLUMNS, map(finite_or_none, values), strict=True)))
+            values = values_of(entry, *COLUMNS[:5]) | dict(zip(COLUMNS[5:8], decrease, strict=True))
+            values |= values_of(entry, "silhouette", "agreement")
+            values["sizes"] = " ".join(map(str, entry.sizes))
+            for name in ("n_nodes", "wall_seconds"):
+                values[name] = None if result is None else getattr(result.statistics, name)
+            rows.append(values | {"message": entry.message})
         return rows
 
     def to_dict(self) -> dict[str, Any]:
@@ -220,32 +217,8 @@ class SweepReport:
         for row, entry in zip(rows, self.entries, strict=True):
             partition = entry.partition
             row["labels"] = None if partition is None else partition.labels.tolist()
-        names = self.origin.row_names
-        return {
-            "sweep": rows,
-            "left": list(self.left),
-            "interrupted": self.interrupted,
-            "seconds": self.seconds,
-            "row_names": None if names is None else list(names),
-        }
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return `to_rows()` as a data frame: a row for each k.
-
-        Raises
-        ------
-        BackendUnavailable
-            Without pandas.
-        """
-        return pandas_module("to_rows(), dictionaries").DataFrame(self.to_rows(), columns=COLUMNS)
-
-    def to_json(self) -> str:
-        """Return `to_dict()` as one JSON object, one line per key."""
-        return json_text(self.to_dict())
-
-    def to_csv(self) -> str:
-        """Return the rows with a heading, separated by commas."""
-        return csv_text(COLUMNS, self.to_rows())
+        others = values_of(self, "left", "interrupted", "seconds")
+        return {"sweep": rows} | others | {"row_names": plain(self.origin.row_names)}
 
     def labels_csv(self) -> str:
         """Return the labels of all k: a row for each point, with its name, a column for each k.
@@ -260,13 +233,33 @@ class SweepReport:
             writer.writerow([self.origin.row(row), *map(int, labels)])
         return text.getvalue()
 
-    def table(self) -> str:
-        """Return a line for each k, and what the figures say."""
-        lines = [_HEADING, *(_line(entry, self.decrease(entry.k)) for entry in self.entries)]
+    def document(self) -> Document:
+        """Return a row for each k with what is proven, and what the figures say."""
+        n, n_proven = len(self.entries) + len(self.left), sum(map(is_settled, self.entries))
+        tone = Tone(f"{n_proven} of {n} k are proven", "fair")
+        if n_proven == n:
+            tone = Tone("Every k is proven", "good")
+        facts = [("Proven", f"{n_proven} of {n} k"), ("Time", seconds_text(self.seconds))]
+        costs = [f"{e.objective:.6g} at k = {e.k}" for e in self.entries if e.objective is not None]
+        parts: list[Part] = [Verdict("Status", tone, NOTE), Facts(facts)]
+        if costs:
+            description = f"Costs by number of clusters: {', '.join(costs)}."
+            parts.append(Picture("sweep", description, CAPTION, self._picture))
+        rows = [_row(entry, self.decrease(entry.k)) for entry in self.entries]
+        parts += [Table(_HEADING, rows, "Each number of clusters"), Text(LEGEND, "note")]
         if self.left:
             why = "the sweep was interrupted" if self.interrupted else "the time was over"
-            lines.append(f"Not run, as {why}: k = {', '.join(map(str, self.left))}")
-        return "\n".join([*lines, "", LEGEND, NOTE])
+            parts.append(Text(f"Not run, as {why}: k = {', '.join(map(str, self.left))}"))
+        return Document("Numbers of clusters", parts)
+
+    def _picture(self) -> Axes:
+        from sdpbb.plots import plot_sweep
+
+        return plot_sweep(self.to_rows())
+
+    def table(self) -> str:
+        """Return a line for each k, and what the figures say."""
+        return plain_text(self.document())
 
     def __str__(self) -> str:
         return self.table()
@@ -275,10 +268,6 @@ class SweepReport:
         done = ", ".join(str(entry.k) for entry in self.entries)
         settled = sum(map(is_settled, self.entries))
         return f"<SweepReport: k = {done}; {settled} of {len(self.entries)} proven>"
-
-    def _repr_html_(self) -> str:
-        """Return what `str` does, as notebooks show it."""
-        return card("Numbers of clusters", [], str(self))
 
 
 def is_settled(entry: SweepEntry) -> bool:
@@ -291,25 +280,23 @@ def is_settled(entry: SweepEntry) -> bool:
 
 
 _HEADING = (
-    f"{'k':>4} {'cost':>14} {'proven at least':>16} {'gap':>9} {'decrease':>12} "
-    f"{'silhouette':>10} {'ARI to prev':>11}  sizes"
+    *("k", "status", "cost", "proven at least", "gap", "decrease"),
+    *("silhouette", "ARI to prev", "sizes", "remark"),
 )
 
 
-def _line(entry: SweepEntry, decrease: Sequence[float] | None) -> str:
-    if entry.objective is None:
-        return f"{entry.k:>4} {entry.message or entry.status}"
-    assert entry.lower_bound is not None
-    lower = rounded_down(entry.lower_bound, DIGITS)
-    fallen = "" if decrease is None else f"{decrease[0]:.6g}"
-    silhouette = "" if entry.silhouette is None else f"{entry.silhouette:.3f}"
-    agreement = "" if entry.agreement is None else f"{entry.agreement:.3f}"
-    sizes = _sizes(entry)
-    remark = f"  ({entry.message})" if entry.message else ""
-    return (
-        f"{entry.k:>4} {entry.objective:>14.{DIGITS}g} {lower:>16} {percent_up(entry.gap):>9} "
-        f"{fallen:>12} {silhouette:>10} {agreement:>11}  {sizes}{remark}"
-    )
+def _row(entry: SweepEntry, decrease: tuple[float, float, float] | None) -> list[str]:
+    """Return the cells of a k in the table."""
+    cells = [str(entry.k), entry.status, *[""] * 4]
+    if entry.objective is not None:
+        assert entry.lower_bound is not None
+        bound = rounded_down(entry.lower_bound, DIGITS)
+        cells[2:5] = [f"{entry.objective:.{DIGITS}g}", bound, percent_up(entry.gap)]
+    if decrease is not None:
+        cells[5] = f"{decrease[0]:.6g}"
+    measures = (entry.silhouette, entry.agreement)
+    cells += ["" if value is None else f"{value:.3f}" for value in measures]
+    return [*cells, _sizes(entry), entry.message]
 
 
 def _sizes(entry: SweepEntry) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sdpbb.problem import Instance
-from sdpbb.problem.statements import Conflict, Statement, table
+from sdpbb.problem.statements import Conflict, Statement
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.run.explanation.implications import ForcedPair
+from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Text, Tone, Verdict
 from sdpbb.runtime.files import shown_path
-from sdpbb.runtime.markup import card
-from sdpbb.runtime.values import counted, json_text
+from sdpbb.runtime.rendering import plain_text
+from sdpbb.runtime.results import Reported, values_of
+from sdpbb.runtime.values import counted
 
 # Lines of each kind that the text shows; all of them are in the values.
 SHOWN = 10
@@ -52,7 +54,7 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class ConstraintReport:
+class ConstraintReport(Reported):
     """Report on the constraints of an instance: feasibility, conflict, implications, warnings.
 
     Attributes
@@ -87,35 +89,80 @@ class ConstraintReport:
         instance = self.instance
         maxima = instance.stated_maxima
         maxima += [] if instance.max_size is None else [instance.max_size]
-        return {
-            "instance": instance.name,
-            "n_points": instance.n_points,
-            "n_features": instance.n_features,
-            "k": instance.k,
-            "n_must_link": len(instance.must_link),
-            "n_cannot_link": len(instance.cannot_link),
-            "n_on_clusters": len(instance.cluster_constraints),
-            "min_size": instance.min_size,
-            "max_size": min(maxima, default=None),
-            "sizes": None if instance.sizes is None else list(instance.sizes),
-            "min_weight": instance.min_weight,
-            "max_weight": instance.max_weight,
-            "is_feasible": self.is_feasible,
-            "conflict": None if self.conflict is None else self.conflict.to_dict(),
-            "groups": None if self.groups is None else asdict(self.groups),
-            "forced": [pair.to_dict() for pair in self.forced],
-            "redundant": [statement.to_dict() for statement in self.redundant],
-            "is_complete": self.is_complete,
-            "warnings": list(self.warnings),
-        }
+        return (
+            {"instance": instance.name}
+            | values_of(instance, "n_points", "n_features", "k")
+            | {
+                "n_must_link": len(instance.must_link),
+                "n_cannot_link": len(instance.cannot_link),
+                "n_on_clusters": len(instance.cluster_constraints),
+            }
+            | values_of(instance, "min_size")
+            | {"max_size": min(maxima, default=None)}
+            | values_of(instance, "sizes", "min_weight", "max_weight")
+            | values_of(self, "is_feasible", "conflict", "groups", "forced", "redundant")
+            | values_of(self, "is_complete", "warnings")
+        )
 
-    def to_json(self) -> str:
-        """Return `to_dict()` as one JSON object, one line per key."""
-        return json_text(self.to_dict())
+    def document(self) -> Document:
+        """Return the facts on the constraints, then the conflict or what they imply."""
+        instance = self.instance
+        constraints = [
+            counted(len(instance.must_link), "must-link"),
+            counted(len(instance.cannot_link), "cannot-link"),
+        ]
+        if instance.other_constraints:
+            on_clusters = counted(len(instance.other_constraints), "constraint")
+            constraints.append(f"{on_clusters} on clusters")
+        sizes = f"{counted(instance.n_points, 'point')}, {counted(instance.n_features, 'feature')}"
+        facts = [
+            ("Data", f"{shown_path(instance.name) or 'unnamed'}: {sizes}, k = {instance.k}"),
+            ("Constraints", ", ".join([*constraints, *instance.stated_limits])),
+        ]
+        parts: list[Part] = [Facts(facts), self._verdict()]
+        if self.groups is not None:
+            parts.append(Facts(_facts(self.groups)))
+        if self.conflict is not None:
+            parts.append(Text(str(self.conflict), "verbatim"))
+        if self.forced:
+            heading = counted(len(self.forced), "pair")
+            parts.append(
+                Section(f"{heading} of points forced together without must-links", [*self._pairs()])
+            )
+        if self.redundant:
+            heading = counted(len(self.redundant), "constraint")
+            parts.append(Section(f"{heading} that the others imply", [_table(self.redundant)]))
+        if not self.is_complete:
+            parts.append(Text("The time was too short to find all implied constraints."))
+        if self.warnings:
+            shown, more = self.warnings[:SHOWN], max(0, len(self.warnings) - SHOWN)
+            lines = [*shown, *([f"... and {more} more"] if more else [])]
+            parts.append(Section("Please check", [Text("\n".join(lines), "list")]))
+        return Document("Check of constraints", parts, instance.name)
+
+    def _verdict(self) -> Verdict:
+        k = self.instance.k
+        if self.is_feasible is None:
+            tone = Tone("Not known", "fair")
+            text = "unknown: found neither a clustering that satisfies them nor a proof of conflict"
+        elif self.is_feasible:
+            tone = Tone("Feasible", "good")
+            text = f"feasible: a clustering into k = {k} clusters satisfies them"
+        else:
+            tone = Tone("Infeasible", "bad")
+            text = f"infeasible: no clustering into k = {k} clusters satisfies them"
+        return Verdict("Status", tone, text)
+
+    def _pairs(self) -> Iterator[Part]:
+        """Yield the forced pairs, each with the constraints that force it."""
+        for pair in self.forced[:SHOWN]:
+            names = " and ".join(map(name_in_file, pair.names))
+            yield Section(f"{names}, by", [_table(pair.reasons)]) if pair.reasons else Text(names)
+        if len(self.forced) > SHOWN:
+            yield Text(f"... and {len(self.forced) - SHOWN} more")
 
     def __str__(self) -> str:
-        summary = "\n".join(f"{name:<15} {text}" for name, text in _summary(self))
-        return "\n\n".join([summary, *_sections(self)])
+        return plain_text(self.document())
 
     def __repr__(self) -> str:
         known = {True: "feasible", False: "infeasible", None: "feasibility unknown"}
@@ -125,44 +172,6 @@ class ConstraintReport:
         told.append(f"{len(self.redundant)} implied by others")
         told.append(counted(len(self.warnings), "warning"))
         return f"<ConstraintReport: {', '.join(told)}>"
-
-    def _repr_html_(self) -> str:
-        """Return a table, as notebooks show it."""
-        return card("Check of constraints", _summary(self), "\n\n".join(_sections(self)))
-
-
-def _summary(report: ConstraintReport) -> list[tuple[str, str]]:
-    """Return the facts by name."""
-    instance = report.instance
-    constraints = [
-        counted(len(instance.must_link), "must-link"),
-        counted(len(instance.cannot_link), "cannot-link"),
-    ]
-    if instance.other_constraints:
-        on_clusters = counted(len(instance.other_constraints), "constraint")
-        constraints.append(f"{on_clusters} on clusters")
-    constraints += instance.stated_limits
-    lines = [
-        (
-            "Data",
-            f"{shown_path(instance.name) or 'unnamed'}: {counted(instance.n_points, 'point')}, "
-            f"{counted(instance.n_features, 'feature')}, k = {instance.k}",
-        ),
-        ("Constraints", ", ".join(constraints)),
-        ("Status", _status(report)),
-    ]
-    if report.groups is not None:
-        lines += _facts(report.groups)
-    return lines
-
-
-def _status(report: ConstraintReport) -> str:
-    k = report.instance.k
-    if report.is_feasible is None:
-        return "unknown: found neither a clustering that satisfies them nor a proof of conflict"
-    if report.is_feasible:
-        return f"feasible: a clustering into k = {k} clusters satisfies them"
-    return f"infeasible: no clustering into k = {k} clusters satisfies them"
 
 
 def _facts(groups: Groups) -> list[tuple[str, str]]:
@@ -192,39 +201,7 @@ def _components(groups: Groups) -> str:
     return f"{groups.n_components}, the largest of {groups.largest_component} points"
 
 
-def _sections(report: ConstraintReport) -> list[str]:
-    """Return the lists of the report, each under a heading."""
-    sections = []
-    if report.conflict is not None:
-        sections.append(str(report.conflict))
-    if report.forced:
-        sections.append("\n".join(_forced(report.forced)))
-    if report.redundant:
-        heading = f"{counted(len(report.redundant), 'constraint')} that the others imply:"
-        sections.append("\n".join([heading, *_first(table(report.redundant))]))
-    if not report.is_complete:
-        sections.append("The time was too short to find all implied constraints.")
-    if report.warnings:
-        sections.append("\n".join(["Please check:", *_first(_indented(report.warnings))]))
-    return sections
-
-
-def _forced(forced: Sequence[ForcedPair]) -> list[str]:
-    lines = [f"{counted(len(forced), 'pair')} of points forced together without must-links:"]
-    for pair in forced[:SHOWN]:
-        i, j = map(name_in_file, pair.names)
-        lines.append(f"  {i} and {j}{', by' if pair.reasons else ''}")
-        lines += table(pair.reasons, indent="    ")
-    return lines + _more(len(forced))
-
-
-def _first(lines: list[str]) -> list[str]:
-    return lines[:SHOWN] + _more(len(lines))
-
-
-def _more(number: int) -> list[str]:
-    return [f"  ... and {number - SHOWN} more"] if number > SHOWN else []
-
-
-def _indented(texts: Sequence[str]) -> list[str]:
-    return [f"  {text}" for text in texts]
+def _table(statements: Sequence[Statement]) -> Table:
+    """Return a table of constraints: where each is stated, and what it says."""
+    rows = [[statement.place, statement.text] for statement in statements[:SHOWN]]
+    return Table((), rows, more=len(statements) - len(rows))

@@ -1,0 +1,367 @@
+"""Results of all kinds are documents: plain text, notebooks, pages, JSON and rows."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.problem import Origin
+from sdpbb.questions.batch.outcome import BatchResult
+from sdpbb.questions.batch.row import RowStatus
+from sdpbb.questions.sweeps.report import SweepEntry, SweepReport
+from sdpbb.run.explanation.check import constraint_report
+from sdpbb.runtime.document import Document, Facts, Mark, Section, Table, Text, Tone, Verdict
+from sdpbb.runtime.rendering import notebook_html, plain_text
+from sdpbb.runtime.results import plain, values_of
+from sdpbb.search.result import Result
+from tests import browser
+from tests.batch import rows
+from tests.examples import examples
+from tests.pages import Page, checked, n_drawings
+from tests.test_result import FEASIBLE, INFEASIBLE, OPTIMAL, UNKNOWN
+
+BAD = "a<b>&\"c'<script>alert(1)</script>"
+POINTS = np.array([[0.0], [0.1], [5.0], [5.1], [9.0]])
+ORIGIN = Origin(row_names=(BAD, "b" * 300, "c", "d", "e"), feature_names=(BAD,))
+SOFT = sdpbb.Instance(
+    POINTS,
+    3,
+    must_link=[(0, 1)],
+    cannot_link=[(0, 2)],
+    soft_must_link=[(0, 4, 0.5)],
+    name=BAD,
+    origin=ORIGIN,
+)
+INSTANCE = replace(SOFT, soft_must_link=())
+CONTRADICTION = sdpbb.Instance(POINTS, 2, [(0, 1), (1, 2)], [(0, 2)], name=BAD, origin=ORIGIN)
+FORCED = sdpbb.Instance(POINTS, 2, [(3, 4), (3, 4)], [(0, 2), (1, 2)], origin=ORIGIN)
+FAILED = rows.failed(RowStatus.CRASHED, name=BAD, message=f"{BAD} " * 40, attempts=2)
+MADE = {
+    "instance": lambda: INSTANCE,
+    "solve": lambda: sdpbb.solve(INSTANCE),
+    "solve soft": lambda: sdpbb.solve(SOFT),
+    "solve infeasible": lambda: sdpbb.solve(CONTRADICTION),
+    "optimal": lambda: Result(**OPTIMAL),
+    "feasible": lambda: replace(Result(**FEASIBLE), notes=(BAD,)),
+    "unknown": lambda: Result(**UNKNOWN),
+    "infeasible": lambda: Result(**INFEASIBLE),
+    "gap": lambda: sdpbb.optimality_gap(SOFT, [0, 0, 1, 1, 2]),
+    "gap of violating labels": lambda: sdpbb.optimality_gap(SOFT, [0, 1, 0, 1, 2]),
+    "gap infeasible": lambda: sdpbb.optimality_gap(CONTRADICTION, [0, 0, 1, 1, 1]),
+    "price": lambda: sdpbb.constraint_prices(SOFT),
+    "price infeasible": lambda: sdpbb.constraint_prices(CONTRADICTION),
+    "check": lambda: constraint_report(INSTANCE, 10.0),
+    "check forced": lambda: constraint_report(FORCED, 10.0),
+    "check infeasible": lambda: constraint_report(CONTRADICTION, 10.0),
+    "heuristic": lambda: sdpbb.heuristic("pccc").run(INSTANCE),
+    "heuristic infeasible": lambda: sdpbb.heuristic("pccc").run(CONTRADICTION),
+    "sweep": lambda: replace(sdpbb.sweep(INSTANCE, [2, 3, 5]), left=(7,)),
+    "sweep failed": lambda: SweepReport((made("entry failed"),), (), True, 1.0, Origin()),
+    "entry": lambda: made("sweep").entries[1],
+    "entry failed": lambda: SweepEntry(2, None, None, message=f"{BAD} failed"),
+    "suggest": lambda: sdpbb.suggest_queries(INSTANCE),
+    "query": lambda: made("suggest").queries[0],
+    "batch": lambda: BatchResult((rows.row(), rows.limited(name=BAD), FAILED), 4, 1.0),
+    "batch of nothing": lambda: BatchResult((), 3, 1.0),
+}
+JSON_KEYS = {
+    "solve": "status termination objective lower_bound gap k labels sizes centers names features "
+    "wall_seconds n_nodes n_blocks n_iterations n_fixed n_lost root_lower_bound root_gap "
+    "root_seconds n_subsets n_lost_subsets infeasibility conflict notes parameters version",
+    "optimal": "status termination objective lower_bound gap k labels sizes centers "
+    "wall_seconds n_nodes n_blocks n_iterations n_fixed n_lost root_lower_bound root_gap "
+    "root_seconds n_subsets n_lost_subsets infeasibility conflict notes parameters version",
+    "gap": "verdict proven_optimal comparable k n_clusters objective lower_bound gap difference "
+    "saving violations soft best",
+    "price": "status termination objective lower_bound gap labels is_complete interrupted prices "
+    "unpriced problems conflict seconds parameters version",
+    "check": "instance n_points n_features k n_must_link n_cannot_link n_on_clusters min_size "
+    "max_size sizes min_weight max_weight is_feasible conflict groups forced redundant is_complete "
+    "warnings",
+    "heuristic": "method seed status stop sum_of_squares penalised_objective violations "
+    "infeasibility n_iterations seconds labels sizes centers",
+    "sweep": "sweep left interrupted seconds row_names",
+    "suggest": "n_asked_for queries note cost labels memberships seed version",
+    "batch": "instances missing interrupted wall_seconds counts means_of_answers means_of_runs "
+    "seconds_shift nodes_shift rows",
+}
+INNER_KEYS = {
+    ("solve soft", "soft"): "sum_of_squares penalty violated_must_link violated_cannot_link "
+    "n_must_link n_cannot_link",
+    ("infeasible", "infeasibility"): "kind points text",
+    ("solve infeasible", "conflict"): "kind heading is_minimal is_exact members",
+    ("solve infeasible", "conflict", "members", 0): "kind rows place argument position text",
+    ("gap of violating labels", "violations", 0): "kind position points rows place constraint "
+    "weight",
+    ("check", "groups"): "n_groups n_large n_in_large largest n_blocks together apart "
+    "stated_together stated_apart n_components largest_component k_at_least k_at_most",
+    ("check forced", "forced", 0): "rows reasons",
+    ("heuristic", "violations"): "must_link cannot_link soft_must_link soft_cannot_link "
+    "soft_weight empty",
+    ("batch", "means_of_runs"): "instances seconds nodes",
+}
+COLUMNS = {
+    "price": "place kind row_i row_j weight violated price_lower price_upper difference "
+    "objective_without lower_bound_without proven proof seconds",
+    "sweep": "k status objective lower_bound gap decrease decrease_lower decrease_upper silhouette "
+    "agreement sizes n_nodes wall_seconds message",
+    "suggest": "row_i row_j cluster_i cluster_j kind score likely_together reason",
+}
+REPRESENTATIONS = {
+    "gap": "<GapReport: optimal, cost ",
+    "batch of nothing": "<BatchResult: 0 of 3 instances, 1.0 s>",
+    "heuristic": "<HeuristicResult: pccc, sum of squares ",
+    "check": "<ConstraintReport: feasible, 0 implied by others, 0 warnings>",
+    "price": "<PriceReport: 3 constraints priced",
+    "sweep": "<SweepReport: k = 2, 3, 5; 3 of 3 proven>",
+    "entry": "<SweepEntry: k = 3, optimal, cost 0.0",
+    "entry failed": "<SweepEntry: k = 2, failed>",
+    "suggest": "<QueryReport: ",
+    "query": "<Query: ",
+}
+
+
+@cache
+def made(kind):
+    return MADE[kind]()
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_representations_are_a_short_line(kind):
+    text = repr(made(kind))
+    assert "\n" not in text
+    assert len(text) < 200
+    assert "array(" not in text
+    assert text.startswith(REPRESENTATIONS.get(kind, "<"[: kind != "instance"]))
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_plain_text_has_no_spaces_at_the_ends_of_lines(kind):
+    text = plain_text(made(kind).document())
+    assert text == "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+    assert text
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_notebooks_show_a_document_in_their_own_colours(kind):
+    text = made(kind)._repr_html_()
+    page = Page(text)
+    assert not {"script", "style", "svg", "h1", "img"} & {*page.tags}
+    assert not any("color" in (value or "") for _, value in page.attributes)
+    assert {value for name, value in page.attributes if name == "style"} <= {"text-align:left"}
+    assert len(text) < 10_000
+    first = plain_text(made(kind).document()).splitlines()[0]
+    assert " ".join(first.split()[1:]).lower() in page.text.lower()
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_pages_need_nothing_else_and_can_be_read_without_pictures(kind):
+    pytest.importorskip("matplotlib")
+    from sdpbb.plots.pages.page import page
+
+    document = replace(made(kind).document(), name=BAD)
+    html = page(document, BAD, BAD)
+    found = checked(html)
+    assert found.texts.count(BAD) >= 2  # the heading and the command
+    assert f"Written by sdpbb {BAD}." in found.texts
+    assert f"{BAD}: {document.title}" in found.texts
+    assert n_drawings(html) == (kind in ("sweep", "batch"))
+    assert html == page(document, BAD, BAD)
+
+
+@pytest.mark.parametrize("kind", JSON_KEYS)
+def test_json_has_a_line_for_each_key(kind):
+    values = made(kind).to_dict()
+    assert list(values) == JSON_KEYS[kind].split()
+    text = made(kind).to_json()
+    assert json.loads(text) == json.loads(json.dumps(values, allow_nan=False))
+    assert len(text.splitlines()) == len(values) + 2
+
+
+@pytest.mark.parametrize("path", INNER_KEYS)
+def test_keys_of_inner_values(path):
+    kind, *keys = path
+    values = made(kind).to_dict()
+    for key in keys:
+        values = values[key]
+    assert list(values) == INNER_KEYS[path].split()
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_rows_are_those_of_csv_and_pandas(kind):
+    report = made(kind)
+    values = report.to_rows()
+    assert {tuple(row) for row in values} == {tuple(COLUMNS[kind].split())}
+    read = list(csv.DictReader(io.StringIO(report.to_csv())))
+    assert read == [{k: "" if v is None else str(v) for k, v in row.items()} for row in values]
+    pytest.importorskip("pandas")
+    assert report.to_pandas().columns.tolist() == COLUMNS[kind].split()
+    assert len(report.to_pandas()) == len(values)
+
+
+def test_a_trace_and_a_partition():
+    trace = sdpbb.Trace()
+    assert repr(trace) == "<Trace: unnamed, no end yet, 0 points, 0 nodes>"
+    result = sdpbb.solve(POINTS[:4], 2, observer=trace, name="four")
+    assert repr(trace).startswith("<Trace: four, optimal, ")
+    assert repr(result.partition) == "<Partition: 2 clusters of 2, 2 points>"
+
+
+def test_a_notebook_shows_the_means_of_a_few_features():
+    origin = Origin(feature_names=(BAD,))
+    result = sdpbb.solve(sdpbb.Instance([[0.0], [0.5], [5.0], [5.5]], 2, origin=origin))
+    text = Page(result._repr_html_()).text
+    assert f"Means of the clusters cluster 0 cluster 1 {BAD} 0.25 5.25" in text
+    assert "Means" not in plain_text(result.document())
+    assert "Means" not in sdpbb.solve(np.eye(12), 2)._repr_html_()
+
+
+def test_values_of_all_kinds_are_plain():
+    values = plain(
+        {
+            "number": np.float64("nan"),
+            "count": np.intp(3),
+            "list": [np.inf, (1, RowStatus.OPTIMAL)],
+            "array": np.eye(2),
+            "fields": Text("a"),
+            "own": made("optimal").infeasibility,
+        }
+    )
+    assert values == {
+        "number": None,
+        "count": 3,
+        "list": [None, [1, "optimal"]],
+        "array": [[1.0, 0.0], [0.0, 1.0]],
+        "fields": {"text": "a", "style": "paragraph"},
+        "own": None,
+    }
+    assert values_of(Text("a"), "style") == {"style": "paragraph"}
+
+
+# Any text, such as users write in names; and parts that hold some.
+ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+TABLES = st.integers(1, 4).flatmap(
+    lambda n: st.builds(
+        Table,
+        st.lists(ANY, min_size=n, max_size=n) | st.just(()),
+        st.lists(
+            st.lists(
+                ANY | st.builds(Mark, ANY, st.just("#000000"), st.just("o")), min_size=n, max_size=n
+            ),
+            max_size=4,
+        ),
+        ANY,
+        st.integers(0, 3),
+    )
+)
+PARTS = st.recursive(
+    st.builds(Verdict, ANY, st.builds(Tone, ANY, st.sampled_from(["good", "fair", "bad"])), ANY)
+    | st.builds(Facts, st.lists(st.tuples(ANY, ANY), max_size=4))
+    | TABLES
+    | st.builds(Text, ANY, st.sampled_from(["paragraph", "note", "verbatim", "list"])),
+    lambda part: st.builds(Section, ANY, st.lists(part, max_size=3), st.booleans()),
+    max_leaves=8,
+)
+
+
+@given(st.builds(Document, ANY, st.lists(PARTS, max_size=4), ANY))
+@examples(60)
+def test_any_text_is_harmless_in_any_part(document):
+    assert plain_text(document).replace("\n", "").isprintable()
+    assert "script" not in Page(notebook_html(document)).tags
+
+
+def test_columns_of_numbers_stand_at_the_right():
+    table = Table(
+        ["name", "cost", "gap", "note", "empty"],
+        [["one", "1.5", "1.0e-05%", "", ""], ["eleven", "1,200", "-", "a b", ""]],
+        more=3,
+    )
+    assert plain_text(Document("", [table])).splitlines() == [
+        "name     cost       gap  note",
+        "one       1.5  1.0e-05%",
+        "eleven  1,200         -  a b",
+        "... and 3 more",
+    ]
+
+
+def test_sections_are_indented_and_folded_ones_are_left_out():
+    inner = Section("Inner", [Text("two\nlines")])
+    parts = [
+        Verdict("Status", Tone("Proven", "good"), "it is proven"),
+        Facts([("A rather long name", "1")]),
+        Section("Outer", [Text("text"), inner]),
+        Section("Folded", [Text("more")], folded=True),
+    ]
+    document = Document("Title", parts)
+    assert plain_text(document).splitlines() == [
+        "Status             it is proven",
+        "A rather long name 1",
+        "",
+        "Outer:",
+        "  text",
+        "",
+        "  Inner:",
+        "    two",
+        "    lines",
+    ]
+    page = Page(notebook_html(document))
+    assert page.texts.index("Title") < page.texts.index("Proven") < page.texts.index("Folded")
+    assert "It is proven." in page.texts
+    assert page.tags.count("details") == 1
+
+
+# What is beyond the edges of the screen and in no box that scrolls, and pictures that do not scale.
+CUT = """(() => {
+  const wide = document.documentElement.clientWidth, cut = [];
+  for (const one of document.querySelectorAll("main, main *:not(svg *)")) {
+    const box = one.getBoundingClientRect();
+    const beyond = box.left < -0.5 || box.right > wide + 0.5;
+    if (beyond && (one.tagName === "svg" || !one.closest(".scroll table"))) cut.push(one.tagName);
+  }
+  return cut;
+})()"""
+SIZES = (
+    "[document.documentElement.scrollWidth, window.innerWidth, "
+    "window.performance.getEntriesByType('resource').length]"
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [360, 1280])
+def test_pages_fit_screens_of_all_widths(tmp_path, width):
+    """In a browser: nothing is cut, nothing is loaded, and the picture can be zoomed."""
+    pytest.importorskip("matplotlib")
+    browser.require_browser()
+    from sdpbb.plots.pages import html_report
+    from sdpbb.plots.pages.page import page
+    from sdpbb.questions.gaps.page import gap_page
+
+    pages = {kind: page(made(kind).document()) for kind in ("sweep", "batch", "price", "check")}
+    pages["solve"] = html_report(INSTANCE, made("solve"))
+    pages["gap"] = gap_page(SOFT, made("gap"))
+    for name, html in pages.items():
+        unfolded = html.replace("<details>", "<details open>")
+        assert browser.evaluated(unfolded, width, CUT) == []
+        wide, screen, loaded = browser.evaluated(html, width, SIZES)
+        assert wide <= screen == width
+        assert loaded == 0
+        picture = browser.screenshot(html, width, 800, tmp_path / f"{name}.png")
+        assert picture.startswith(b"\x89PNG")
+        assert len(picture) > 10_000
+    zoomed = browser.evaluated(
+        pages["solve"],
+        width,
+        "(() => { const figure = document.querySelector('figure.zooms');"
+        "const svg = figure.querySelector('svg[role=img]'), before = svg.viewBox.baseVal.width;"
+        "figure.querySelector('button[value=in]').click();"
+        "return [before, svg.viewBox.baseVal.width]; })()",
+    )
+    assert zoomed[1] == pytest.approx(zoomed[0] / 1.5)
