@@ -39,7 +39,7 @@ class SolverParameters(Parameters):
 
     gap: float = parameter(
         1e-4,
-        "Stop when the relative gap (upper - lower) / upper is at most this.",
+        "Stop at a relative gap (upper - lower) / upper of at most this.",
         reason='Values below 1e-12 count as 1e-12. The run ends as "feasible" if costs are too '
         "small, relative to distances, for double precision.",
         ge=0,
@@ -47,21 +47,21 @@ class SolverParameters(Parameters):
     )
     time_limit: float = parameter(
         math.inf,
-        "Stop after this many seconds in total, including the time before a resume.",
+        "Stop after this many seconds, also before a resume.",
         gt=0,
         infinite=True,
         unit="seconds",
     )
     node_limit: int | None = parameter(
         None,
-        "Stop after bounding this many nodes in total, including nodes before a resume.",
+        "Stop after this many nodes, also before a resume.",
         reason="A signed 64-bit number, as integers of TOML are.",
         ge=1,
         largest=2**63 - 1,
     )
     memory_limit: float = parameter(
         math.inf,
-        "Stop when all processes of the run on this machine use more than this many MiB.",
+        "Stop if all processes here use more MiB than this.",
         gt=0,
         infinite=True,
         unit="MiB",
@@ -75,27 +75,26 @@ class SolverParameters(Parameters):
     )
     workers: int = parameter(
         1,
-        "Number of cores: threads for bounding a node, and processes for nodes of the tree.",
+        "Number of cores: threads for bounding a node, processes for nodes of the tree.",
         reason="Runs with one worker, and runs that do not branch, are repeatable. Processes "
         "start only for runs that branch after a few seconds.",
         ge=1,
     )
     dask: str | None = parameter(
         None,
-        "Address of the scheduler of a Dask cluster, whose workers evaluate nodes instead of "
-        "local processes. Needs workers = 1.",
+        "Dask cluster that evaluates nodes. Needs workers = 1.",
         unit="an address such as tcp://host:8786",
     )
     mpi: bool = parameter(
         False,
-        "Whether the processes that mpiexec has started evaluate nodes instead of local "
-        "processes: mpiexec -n N python -m mpi4py.futures -m sdpbb ... Needs workers = 1.",
+        "Evaluate nodes in processes of mpiexec -n N python -m mpi4py.futures -m sdpbb ...",
+        reason="Needs workers = 1.",
     )
     bounding: Bounding = parameter(
         "hybrid",
-        "Method of lower bounds: sdp (semidefinite relaxation), colgen (column generation, for "
-        "many small clusters), hybrid (both; starts with subsets if there are many blocks), or "
-        "decomposition (always starts with subsets).",
+        "Lower bounds: sdp (semidefinite relaxation), colgen (column generation, for many small "
+        "clusters), hybrid (both; starts with subsets if there are many blocks), or "
+        "decomposition (always subsets first).",
     )
     certify: bool = parameter(
         False,

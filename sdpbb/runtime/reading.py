@@ -77,32 +77,30 @@ class Reading(Parameters):
 
     constraints_format: ConstraintsFileFormat | None = parameter(
         None,
-        "Format of the constraints: lines 'ML i j'; lines 'i j 1' and 'i j -1'; JSON with lists "
-        "ml, cl, sml, scl; a matrix of 1, -1 and 0; or CSV (Excel, ...) with a heading i,j,value "
-        "or type,i,j[,weight]. Detected if not given.",
+        "Lines 'ML i j'; lines 'i j 1' and 'i j -1'; JSON with lists ml, cl, sml, scl; a matrix of "
+        "1, -1, 0; or CSV (Excel, ...) with a heading i,j,value or type,i,j[,weight]. Detected if "
+        "not given.",
     )
     one_based: bool = parameter(False, "Rows in the constraints count from 1, not 0.")
     index_column: str | None = parameter(
         None,
-        "Column of the data with the names of the rows, for messages and constraints.",
+        "Column with the names of the rows.",
         unit=_TEXT,
     )
     drop: tuple[str, ...] = parameter(
         (),
-        "Ignore this column of the data, such as a class. Without a heading, columns are called "
-        "1, 2, ...",
+        "Ignore this column, such as a class. Without a heading, columns are called 1, 2, ...",
         unit="a list of names",
     )
     weight_column: str | None = parameter(
         None,
-        "Column of the data with positive weights of the points: minimise the weighted sum of "
-        "squares.",
+        "Column with the positive weights of the points.",
         unit=_TEXT,
     )
     separator: str | None = parameter(
         None,
-        "Field separator of CSV: a character, or comma, semicolon, tab, bar or blank. Detected if "
-        "not given.",
+        "Separator of CSV: a character, or comma, semicolon, tab, bar or blank. Detected if not "
+        "given.",
         unit=_ONE_CHARACTER,
     )
     decimal: Literal[".", ","] | None = parameter(
@@ -110,39 +108,38 @@ class Reading(Parameters):
     )
     encoding: str | None = parameter(
         None,
-        "Encoding of text files without a byte order mark, such as cp1252 (Excel), latin-1 or "
-        "utf-16; utf-8 if not given.",
+        "Encoding of text without a byte order mark, such as cp1252 (Excel) or utf-16; utf-8 if "
+        "not given.",
         unit=_TEXT,
     )
     table: str | None = parameter(
         None,
-        "Sheet of an Excel file, or array of an .npz file; the first sheet with cells, or the only "
-        "table, if not given.",
+        "Sheet of Excel, or array of .npz; if not given, the first sheet with cells, or the only "
+        "array.",
         unit=_TEXT,
     )
     missing: Literal["drop-rows", "mean", "median"] | None = parameter(
         None,
-        "Missing values: drop the rows, or fill in the mean or median of the column. They are an "
-        "error if this is not given.",
+        "Missing values: drop the rows, or fill in the mean or median of the column. An error if "
+        "not given.",
         reason="Constraints on rows that are dropped are refused.",
         unit="'drop-rows', 'mean', 'median'",
     )
     standardize: bool = parameter(
         False,
-        "Scale columns to mean zero and variance one. Costs are in scaled units, centers in the "
+        "Scale columns to mean zero and variance one. Costs are in scaled units, centers in "
         "units of the data.",
         reason="Distances (GAMMA, DELTA) and weights of soft constraints are in scaled units, too.",
     )
     known_classes: str | None = parameter(
         None,
-        "Known classes of the rows, in a file or, if there is no such file, a column of the data; "
-        "-1 or empty where unknown. Rows of the same class share a cluster, rows of different "
-        "classes do not.",
+        "Known classes, a file or a column; -1 or empty: unknown. Rows share a cluster exactly if "
+        "they share a class.",
         unit=_TEXT,
     )
     as_points: bool = parameter(
         False,
-        "Cluster the rows of the data even if they look like a matrix of distances.",
+        "Cluster rows that look like a matrix of distances.",
         reason="A square symmetric table with a zero diagonal is refused otherwise.",
     )
 

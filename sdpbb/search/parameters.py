@@ -16,9 +16,6 @@ class SearchParameters(Parameters):
 
     milp_solver: IntegerSolver = parameter(
         "auto",
-        'Solver of integer programmes; "auto" is Gurobi for some of them if it is installed and '
-        "licensed, otherwise HiGHS.",
+        "Solver of integer programmes; auto: Gurobi for some if licensed, otherwise HiGHS.",
     )
-    fixing: bool = parameter(
-        True, "Add as cannot-links the pairs that are apart in every better clustering."
-    )
+    fixing: bool = parameter(True, "Add cannot-links that every better clustering satisfies.")

@@ -23,7 +23,8 @@ from cyclopts import (
 )
 
 from sdpbb.app.cli.exits import DEBUG, ExitCode, epilog, fail, meanings
-from sdpbb.app.cli.help import OPTIONS, Layout
+from sdpbb.app.cli.help import Layout
+from sdpbb.app.cli.options import OPTIONS
 from sdpbb.app.cli.streams import discard
 from sdpbb.errors import ParameterError
 from sdpbb.runtime.version import installed_version
@@ -44,7 +45,7 @@ COMMANDS = (
     "plot",
     "doctor",
 )
-"""Modules of the commands, in the order of the help text: each has an `app` of its own name."""
+"""Commands in the order of the help text, each in a module of its name."""
 
 EXITS = meanings(
     {
@@ -79,7 +80,7 @@ def application(loaded: Container[str] = COMMANDS, summaries: bool = True) -> Ap
     )
     for position, name in enumerate(COMMANDS):
         if name in loaded:
-            app.command(import_module(f"sdpbb.app.cli.{name}").app)
+            app.command(getattr(import_module(f"sdpbb.app.cli.{name}"), name))
         else:
             app.command(App(name, help=_summary(name) if summaries else ""))
         app[name].sort_key = position

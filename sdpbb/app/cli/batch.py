@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import OF_EVERY_RUN, engine_options, read_parameters
-from sdpbb.app.cli.exits import ExitCode, interrupted, meanings, one_line_errors
+from sdpbb.app.cli.exits import ExitCode, interrupted, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.outputs import Outputs
 from sdpbb.app.cli.streams import ForgivingStream
@@ -84,6 +84,7 @@ class BatchOutputs(Outputs):
     labels: options.Absent = None
 
 
+@command(EXITS)
 def batch(
     manifest: Manifest,
     /,
@@ -94,7 +95,6 @@ def batch(
     parameters_file: ParametersFile = None,
     outputs: BatchOutputs = BatchOutputs(),
     quiet: options.Quiet = False,
-    debug: options.Debug = False,
 ) -> ExitCode:
     """Solve every instance of MANIFEST, each in isolation.
 
@@ -103,16 +103,15 @@ def batch(
     --gap, the limits, --seed, --bounding and --sdp-solver apply to every instance, and take
     precedence over MANIFEST.
     """
-    with one_line_errors(debug):
-        from sdpbb.questions.batch import read_manifest
-        from sdpbb.questions.batch.batch import FILES
+    from sdpbb.questions.batch import read_manifest
+    from sdpbb.questions.batch.batch import FILES
 
-        parameters = BatchParameters(**{"workers": options.usable_cores(), **own.stated()})
-        results = [os.path.join(out, name) for name in FILES]
-        outputs.check([manifest, parameters_file, *results])
-        base = None if parameters_file is None else read_parameters(parameters_file)[0]
-        jobs = read_manifest(manifest, engine.stated(), base)
-        return _run(jobs, out, parameters, outputs, quiet)
+    parameters = BatchParameters(**{"workers": options.usable_cores(), **own.stated()})
+    results = [os.path.join(out, name) for name in FILES]
+    outputs.check([manifest, parameters_file, *results])
+    base = None if parameters_file is None else read_parameters(parameters_file)[0]
+    jobs = read_manifest(manifest, engine.stated(), base)
+    return _run(jobs, out, parameters, outputs, quiet)
 
 
 def _run(
@@ -154,6 +153,3 @@ def batch_exit_code(result: BatchResult) -> ExitCode:
     if result.failed:
         return ExitCode.UNANSWERED
     return ExitCode.LIMIT if result.stopped else ExitCode.OPTIMAL
-
-
-app = command(batch, EXITS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
+from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import CertifiedOutputs
@@ -44,6 +44,7 @@ class CheckOutputs(CertifiedOutputs):
     ] = None
 
 
+@command(EXITS)
 def check(
     data: options.Data,
     /,
@@ -54,23 +55,21 @@ def check(
     ] = 60.0,
     outputs: CheckOutputs = CheckOutputs(),
     quiet: options.Quiet = False,
-    debug: options.Debug = False,
 ) -> ExitCode:
     """Check whether the constraints are consistent, and what they imply, without optimising.
 
     If they are contradictory, name a few constraints that already contradict each other. At least
     one of these is wrong.
     """
-    with one_line_errors(debug):
-        outputs.check([data, inputs.constraints])
-        instance = inputs.read(data, quiet)
+    outputs.check([data, inputs.constraints])
+    instance = inputs.read(data, quiet)
 
-        report, problem = _report(instance, time_limit, outputs.certificate)
-        if not quiet:
-            outputs.tell(str(report))
-        outputs.write(report, None, quiet, document=report.document)
-        if problem is not None:
-            say(problem)
+    report, problem = _report(instance, time_limit, outputs.certificate)
+    if not quiet:
+        outputs.tell(str(report))
+    outputs.write(report, None, quiet, document=report.document)
+    if problem is not None:
+        say(problem)
     return _exit_code(report)
 
 
@@ -103,6 +102,3 @@ def _exit_code(report: ConstraintReport) -> ExitCode:
     if report.is_feasible is None:
         return ExitCode.LIMIT_WITHOUT_CLUSTERING
     return ExitCode.FOUND if report.is_feasible else ExitCode.INFEASIBLE
-
-
-app = command(check, EXITS)

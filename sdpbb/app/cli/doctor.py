@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
+from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.outputs import JsonOutput, Outputs
 
@@ -49,6 +49,7 @@ class InstallationReport:
         }
 
 
+@command(EXITS)
 def doctor(
     *,
     test: Annotated[
@@ -56,7 +57,6 @@ def doctor(
         options.flag("--test", negative="--no-test", help="Run the self-test.", default="test"),
     ] = True,
     outputs: JsonOutput = JsonOutput(),
-    debug: options.Debug = False,
 ) -> ExitCode:
     """Report what this installation has and lacks, and test its proofs.
 
@@ -64,17 +64,16 @@ def doctor(
     with known answers, by each bound, and verifies a certificate. Please add the output to bug
     reports.
     """
-    with one_line_errors(debug):
-        outputs.check([])
-        from sdpbb.app.doctor import installation_facts
+    outputs.check([])
+    from sdpbb.app.doctor import installation_facts
 
-        facts = installation_facts()
-        log = Outputs(json=outputs.json)
-        _tell_facts(log, facts)
-        checks = _tested(log) if test else []
-        report = InstallationReport(facts, checks)
-        log.tell("\n" + "\n".join(report.problems or ["Nothing is wrong."]))
-        outputs.write(report, None, quiet=True)
+    facts = installation_facts()
+    log = Outputs(json=outputs.json)
+    _tell_facts(log, facts)
+    checks = _tested(log) if test else []
+    report = InstallationReport(facts, checks)
+    log.tell("\n" + "\n".join(report.problems or ["Nothing is wrong."]))
+    outputs.write(report, None, quiet=True)
     return ExitCode.UNANSWERED if report.problems else ExitCode.FOUND
 
 
@@ -104,6 +103,3 @@ def _tested(log: Outputs) -> list[SelfCheck]:
             checks.append(check)
             log.tell(f" {'!' if check.problem else ' '} {check.name}  ({check.seconds:.1f} s)")
     return checks
-
-
-app = command(doctor, EXITS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import EngineOptions, solver_parameters
-from sdpbb.app.cli.exits import ExitCode, exit_code, meanings, one_line_errors
+from sdpbb.app.cli.exits import ExitCode, exit_code, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import CertifiedOutputs
@@ -56,10 +56,12 @@ class GapOutputs(CertifiedOutputs):
             metavar="OUT",
             help="Write the labels of the best clustering found (LABELS itself, if none is "
             "better): 'id,cluster' to a .csv, otherwise one per line. '-' as for --json.",
+            group=options.OUTPUT,
         ),
     ] = None
 
 
+@command(EXITS)
 def gap(
     data: options.Data,
     given: Annotated[
@@ -77,7 +79,6 @@ def gap(
     engine: EngineOptions = EngineOptions(),
     outputs: GapOutputs = GapOutputs(),
     quiet: options.Quiet = False,
-    debug: options.Debug = False,
 ) -> ExitCode:
     """Prove how far the clustering LABELS of the points in DATA is from the best one.
 
@@ -85,12 +86,11 @@ def gap(
     the best clustering that satisfies the constraints; a certificate is about these. The exit
     status is 0 for every proven gap, whether LABELS is optimal or not.
     """
-    with one_line_errors(debug):
-        # The engine is imported last: what is wrong with the input is told without the wait.
-        parameters = solver_parameters(**engine.stated())
-        outputs.check([data, inputs.constraints, given, engine.file])
-        instance, numbers = _read(data, inputs, given, column, quiet)
-        return _run(instance, numbers, parameters, outputs, quiet)
+    # The engine is imported last: what is wrong with the input is told without the wait.
+    parameters = solver_parameters(**engine.stated())
+    outputs.check([data, inputs.constraints, given, engine.file])
+    instance, numbers = _read(data, inputs, given, column, quiet)
+    return _run(instance, numbers, parameters, outputs, quiet)
 
 
 def _read(
@@ -158,6 +158,3 @@ def _subject(report: GapReport) -> str:
     found = report.result.partition is not None
     about = "about the best clustering found" if found else "not about a clustering"
     return f"the certificate is {about}, as {why}{'' if report.violations else ' clusters'}"
-
-
-app = command(gap, EXITS)

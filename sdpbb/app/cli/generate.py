@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
+from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import constraint_counts, reading_files
 from sdpbb.app.cli.outputs import Outputs
@@ -34,6 +34,7 @@ EXITS = meanings(
 )
 
 
+@command(EXITS)
 def generate(
     labels: Annotated[
         str,
@@ -115,36 +116,32 @@ def generate(
         options.option(metavar="OUT", help="Write a summary of the drawing as JSON."),
     ] = None,
     quiet: options.Quiet = False,
-    debug: options.Debug = False,
 ) -> ExitCode:
     """Draw constraints that agree with the true labels LABELS, by a published procedure.
 
     Choose one of --pairs, --percentage, or --must-links and --cannot-links. The same seed draws the
     same constraints. Rows count from 0.
     """
-    with one_line_errors(debug):
-        from sdpbb.constraint_sets.drawing import Drawing
-        from sdpbb.problem.files.labels import read_classes
-        from sdpbb.problem.formats import constraints_text
-        from sdpbb.problem.known_classes import KnownClasses
+    from sdpbb.constraint_sets.drawing import Drawing
+    from sdpbb.problem.files.labels import read_classes
+    from sdpbb.problem.formats import constraints_text
+    from sdpbb.problem.known_classes import KnownClasses
 
-        drawing = Drawing(
-            pairs, percentage, must_links, cannot_links, noise, confidence, soft, seed
-        )
-        _check_format(output_format, drawing)
-        outputs = Outputs(json, out)
-        outputs.check([labels])
-        with reading_files(quiet):
-            given = read_classes(labels, column=column, encoding=encoding)
-        classes = KnownClasses.of(given, len(given), f"{shown_path(labels)}: labels")
-        constraints = drawing.of(classes)
-        drawn = _Drawn(drawing, constraints, labels, len(classes), classes.n_known)
-        text = constraints_text(
-            constraints, output_format, len(classes), drawn.header if header else ()
-        )
-        Outputs(json).write(drawn, None, quiet, [(out, lambda: text)])
-        if not quiet:
-            outputs.tell(str(drawn))
+    drawing = Drawing(pairs, percentage, must_links, cannot_links, noise, confidence, soft, seed)
+    _check_format(output_format, drawing)
+    outputs = Outputs(json, out)
+    outputs.check([labels])
+    with reading_files(quiet):
+        given = read_classes(labels, column=column, encoding=encoding)
+    classes = KnownClasses.of(given, len(given), f"{shown_path(labels)}: labels")
+    constraints = drawing.of(classes)
+    drawn = _Drawn(drawing, constraints, labels, len(classes), classes.n_known)
+    text = constraints_text(
+        constraints, output_format, len(classes), drawn.header if header else ()
+    )
+    Outputs(json).write(drawn, None, quiet, [(out, lambda: text)])
+    if not quiet:
+        outputs.tell(str(drawn))
     return ExitCode.FOUND
 
 
@@ -201,6 +198,3 @@ def _check_format(output_format: ConstraintsFileFormat, drawing: Drawing) -> Non
         raise ParameterError(
             f"--format {output_format}: cannot hold soft constraints; expected {with_soft}"
         )
-
-
-app = command(generate, EXITS)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
-from cyclopts import App, Group
+from cyclopts import App
 
-from sdpbb.app.cli.exits import ExitCode, epilog
+from sdpbb.app.cli.exits import ExitCode, epilog, one_line_errors
+from sdpbb.app.cli.options import OPTIONS, Debug
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
     from rich.console import Console, ConsoleOptions, RenderableType
 
-OPTIONS = Group("Options", sort_key=0)
-
 # Columns of the names of options; longer names have a line of their own.
-NAMES = 26
+NAMES = 22
 
 
 class Layout:
@@ -54,19 +54,43 @@ class Layout:
         _write(console, lines)
 
 
-def command(function: Callable[..., Any], exits: Mapping[ExitCode, str]) -> App:
-    """Return the application of one command, called as its function.
+def command(
+    exits: Mapping[ExitCode, str],
+) -> Callable[[Callable[..., ExitCode | None]], App]:
+    """Return a decorator that makes a command of a function.
+
+    The command has the function's name, docstring and parameters, and the option --debug. Errors
+    are one line on standard error.
 
     exits : meanings of its exit statuses
     """
-    return App(
-        function.__name__,
-        default_command=function,
-        help=_paragraphs(function),
-        help_epilogue=epilog(exits),
-        version_flags=[],
-        group_parameters=OPTIONS,
-    )
+
+    def decorate(function: Callable[..., ExitCode | None]) -> App:
+        @functools.wraps(function)
+        def run(*arguments: Any, debug: bool = False, **named: Any) -> ExitCode | None:
+            with one_line_errors(debug):
+                return function(*arguments, **named)
+
+        types = get_type_hints(function, include_extras=True) | {"debug": Debug}
+        own = inspect.signature(function)
+        debug = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False)
+        parameters = [
+            parameter.replace(annotation=types[parameter.name])
+            for parameter in (*own.parameters.values(), debug)
+        ]
+        run.__annotations__ = types
+        run.__dict__["__signature__"] = own.replace(parameters=parameters)
+        del run.__dict__["__wrapped__"]
+        return App(
+            function.__name__,
+            default_command=run,
+            help=_paragraphs(function),
+            help_epilogue=epilog(exits),
+            version_flags=[],
+            group_parameters=OPTIONS,
+        )
+
+    return decorate
 
 
 def _lines(console: Console, content: RenderableType) -> list[str]:

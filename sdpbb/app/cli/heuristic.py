@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from heuristics.registry import METHODS, check_method, check_parameters, method_parameters, summary
 from heuristics.result import HeuristicResult
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import ExitCode, interrupted, meanings, of_option, one_line_errors
+from sdpbb.app.cli.exits import ExitCode, interrupted, meanings, of_option
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, constraint_counts, labels_of
 from sdpbb.app.cli.outputs import Outputs
@@ -70,6 +70,7 @@ class WeightedInputs(InstanceOptions):
     ] = None
 
 
+@command(EXITS)
 def heuristic(
     method: Annotated[str, options.argument("NAME", help="The method; see --list.")],
     data: options.Data,
@@ -107,23 +108,21 @@ def heuristic(
     ] = False,
     outputs: Outputs = Outputs(),
     quiet: options.Quiet = False,
-    debug: options.Debug = False,
 ) -> ExitCode:
     """Search for a clustering of the points in DATA, without a proof.
 
     --list shows the published methods: which satisfy hard constraints, and which support soft ones.
     docs/heuristics.md describes their parameters.
     """
-    with one_line_errors(debug):
-        check_method(method)
-        if seed < 0:
-            raise ParameterError(f"seed = {seed}: expected an integer >= 0")
-        outputs.check([data, inputs.constraints, truth])
-        instance = inputs.read(data, quiet)
-        asked = Measures(labels_of(instance, truth, column, inputs), silhouette)
-        # The compiler is imported last: what is wrong with the input is told without the wait.
-        parameters = _parameters(method, option or [], time_limit)
-        return _run(method, parameters, instance, seed, asked, outputs, quiet)
+    check_method(method)
+    if seed < 0:
+        raise ParameterError(f"seed = {seed}: expected an integer >= 0")
+    outputs.check([data, inputs.constraints, truth])
+    instance = inputs.read(data, quiet)
+    asked = Measures(labels_of(instance, truth, column, inputs), silhouette)
+    # The compiler is imported last: what is wrong with the input is told without the wait.
+    parameters = _parameters(method, option or [], time_limit)
+    return _run(method, parameters, instance, seed, asked, outputs, quiet)
 
 
 @dataclass(frozen=True)
@@ -249,8 +248,7 @@ def heuristic_exit_code(result: HeuristicResult) -> ExitCode:
             return ExitCode.LIMIT_WITHOUT_CLUSTERING
 
 
-app = command(heuristic, EXITS)
-app.command(list_methods, name="--list")
+heuristic.command(list_methods, name="--list")
 
 
 _NAMES = {

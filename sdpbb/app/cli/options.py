@@ -19,7 +19,7 @@ from typing import (
     get_type_hints,
 )
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from sdpbb.errors import ParameterError
 from sdpbb.runtime.declaration import Declaration, Parameters, declarations, own_declarations
@@ -44,6 +44,19 @@ METAVARS = {
 }
 """Placeholders for the values of options; N for others."""
 
+OPTIONS = Group("Options", sort_key=0)
+READING = Group("Reading the data", sort_key=1)
+LIMITS = Group("Limits", sort_key=2)
+ENGINE = Group("Engine", sort_key=3)
+OUTPUT = Group("Files to write", sort_key=4)
+GROUPS = {
+    **dict.fromkeys(own_declarations(Reading), READING),
+    **dict.fromkeys(("time_limit", "time_limit_each", "node_limit", "memory_limit"), LIMITS),
+    **dict.fromkeys(("seed", "bounding", "sdp_solver", "milp_solver", "fixing"), ENGINE),
+    **dict.fromkeys(("dask", "mpi"), ENGINE),
+}
+"""Groups of options in help texts, by parameter; all others are common options."""
+
 Absent = Annotated[str | None, Parameter(parse=False)]
 """Type of an option that a subclass takes away."""
 
@@ -56,16 +69,22 @@ def argument(name: str, *, help: str) -> Parameter:
 
 
 def option(
-    *names: str, metavar: str | None = None, help: str, default: str | None = None
+    *names: str,
+    metavar: str | None = None,
+    help: str,
+    default: str | None = None,
+    group: Group = OPTIONS,
 ) -> Parameter:
     """Return the annotation of an option with a value.
 
     names : without any, that of the function's parameter
     default : for the help text, where None stands for it
+    group : in the help text
     """
     return Parameter(
         name=names or None,
         metavar=metavar,
+        group=group,
         help=help,
         show_default=None if default is None else (lambda _: default),
         converter=_read_value,
@@ -78,11 +97,12 @@ def clusters(default: str) -> Parameter:
     return option("-k", metavar="K", help="Number of clusters.", default=default)
 
 
-def repeated(*names: str, metavar: str, help: str) -> Parameter:
+def repeated(*names: str, metavar: str, help: str, group: Group = OPTIONS) -> Parameter:
     """Return the annotation of an option that is given once for each of its values."""
     return Parameter(
         name=names or None,
         metavar=metavar,
+        group=group,
         help=help,
         negative=(),
         allow_leading_hyphen=True,
@@ -90,7 +110,11 @@ def repeated(*names: str, metavar: str, help: str) -> Parameter:
 
 
 def flag(
-    *names: str, negative: str | None = None, help: str, default: str | None = None
+    *names: str,
+    negative: str | None = None,
+    help: str,
+    default: str | None = None,
+    group: Group = OPTIONS,
 ) -> Parameter:
     """Return the annotation of an option without a value, which may be repeated.
 
@@ -99,6 +123,7 @@ def flag(
     return Parameter(
         name=names or None,
         negative=negative or (),
+        group=group,
         help=help,
         show_default=False if default is None else (lambda _: default),
         allow_repeating=True,
@@ -175,7 +200,7 @@ def _declared(
     name: str, declaration: Declaration, with_default: bool, with_negative: bool = True
 ) -> Parameter:
     """Return the annotation of the option of a parameter."""
-    default: str | None = None
+    group, default = GROUPS.get(name, OPTIONS), None
     if name == "workers":
         default = "number of cores"
     elif declaration.default not in (None, math.inf):
@@ -185,11 +210,12 @@ def _declared(
         default = word if declaration.default else f"no-{word}"
         shown = default if with_default else None
         negative = f"--no-{word}" if with_negative else None
-        return flag(negative=negative, help=declaration.help, default=shown)
+        return flag(negative=negative, help=declaration.help, default=shown, group=group)
     metavar = METAVARS.get(name, "N")
     if tuple[str, ...] in declaration.kinds:
-        return repeated(metavar=metavar, help=f"{declaration.help} May be repeated.")
-    return option(metavar=metavar, help=declaration.help, default=default if with_default else None)
+        return repeated(metavar=metavar, help=f"{declaration.help} May be repeated.", group=group)
+    shown = default if with_default else None
+    return option(metavar=metavar, help=declaration.help, default=shown, group=group)
 
 
 def _read_value(kind: Any, tokens: Sequence[Token]) -> Any:
@@ -220,9 +246,8 @@ Data = Annotated[
     str,
     argument(
         "DATA",
-        help="Points: text with a first line 'n d k' or 'n d' and n rows of d numbers; CSV; "
-        "Excel (.xlsx); Parquet; Feather; or a NumPy array (.npy, .npz). Text may be gzipped "
-        "(.gz).",
+        help="Points: text ('n d k' or 'n d', then n rows), CSV, Excel (.xlsx), Parquet, Feather, "
+        "NumPy (.npy, .npz); text may be gzipped.",
     ),
 ]
 Encoding = Annotated[
@@ -243,53 +268,54 @@ Constraints = Annotated[
     str | None,
     option(
         metavar="FILE",
-        help="Lines 'ML i j' and 'CL i j' with row numbers from 0, 'GAMMA x' (maximum diameter), "
-        "'DELTA x' (minimum separation); 'SML i j w' and 'SCL i j w', soft constraints that cost "
-        "w if violated. On single clusters: 'MINSIZE n', 'MAXSIZE n', 'SIZES n n ...', "
-        "'MINWEIGHT w', 'MAXWEIGHT w', 'OVERLAP l i j ...', 'DIFFERENCE l i j ...', 'SOFTCL l i "
-        "j i j ...'.",
+        help="Lines 'ML i j', 'CL i j' (rows from 0); soft: 'SML i j w', 'SCL i j w'; 'GAMMA x' "
+        "(maximum diameter), 'DELTA x' (minimum separation); of clusters: MINSIZE, MAXSIZE, SIZES, "
+        "MINWEIGHT, MAXWEIGHT, OVERLAP, DIFFERENCE, SOFTCL.",
     ),
 ]
 
-Seed = Annotated[int, option(metavar="N", help="Seed of the random choices.")]
+Seed = Annotated[int, option(metavar="N", help="Seed of the random choices.", group=ENGINE)]
 ParametersFile = Annotated[
     str | None,
     option(
         "--parameters",
         metavar="FILE",
-        help="TOML file with parameters of the engine, as 'sdpbb parameters --toml' prints them. "
-        "Other options take precedence.",
+        help="TOML file with parameters of the engine, as of 'sdpbb parameters --toml'. Options "
+        "take precedence.",
+        group=ENGINE,
     ),
 ]
 Checkpoint = Annotated[
     str | None,
     option(
         metavar="FILE",
-        help="Save the state of the run to a new FILE every few seconds, for 'sdpbb resume'.",
+        help="Save the state every few seconds, for 'sdpbb resume'.",
+        group=OUTPUT,
     ),
 ]
 Certificate = Annotated[
     str | None,
     option(
         metavar="OUT",
-        help="Write a proof of the result, which 'sdpbb verify' checks without the engine.",
+        help="A proof that 'sdpbb verify' checks without the engine.",
+        group=OUTPUT,
     ),
 ]
 Json = Annotated[
     str | None,
     option(
         metavar="OUT",
-        help="Write the result as JSON. '-' is standard output; the log then goes to standard "
-        "error.",
+        help="The result as JSON. '-': standard output, with the log on standard error.",
+        group=OUTPUT,
     ),
 ]
 Labels = Annotated[
     str | None,
     option(
         metavar="OUT",
-        help="Write the labels of the clustering. A .csv has the names of the points and their "
-        "clusters, with the separator and encoding of DATA. Other files have one label per line. "
-        "'-' as for --json.",
+        help="A label per line; a .csv has the names of points, in the format of DATA. '-' as for "
+        "--json.",
+        group=OUTPUT,
     ),
 ]
 Report = Annotated[
@@ -297,7 +323,8 @@ Report = Annotated[
     option(
         "--report",
         metavar="OUT",
-        help="Write an HTML page with tables and pictures. Needs matplotlib (the extra 'plot').",
+        help="A page of HTML with pictures. Needs the extra 'plot'.",
+        group=OUTPUT,
     ),
 ]
 Quiet = Annotated[bool, flag("--quiet", "-q", help="Print errors and warnings only.")]

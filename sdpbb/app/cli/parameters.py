@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
+from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.outputs import Outputs
 from sdpbb.errors import ParameterError
@@ -26,6 +26,7 @@ EXITS = meanings(
 )
 
 
+@command(EXITS)
 def parameters(
     prefix: Annotated[
         str,
@@ -40,20 +41,18 @@ def parameters(
     toml: Annotated[
         bool, options.flag("--toml", help="Print all parameters as TOML, for --parameters FILE.")
     ] = False,
-    debug: options.Debug = False,
 ) -> ExitCode:
     """Print all parameters of the engine: value, default, domain, meaning and reason."""
-    with one_line_errors(debug):
-        from sdpbb.app.cli.engine import read_parameters
-        from sdpbb.run.parameters import SolverParameters
+    from sdpbb.app.cli.engine import read_parameters
+    from sdpbb.run.parameters import SolverParameters
 
-        values = SolverParameters() if file is None else read_parameters(file)[0]
-        if toml and prefix:
-            raise ParameterError(f"--toml prints all parameters; expected no PREFIX ({prefix})")
-        text = values.to_toml() if toml else "\n".join(_lines(values, prefix))
-        if not text:
-            raise ParameterError(f"PREFIX {prefix!r}: no parameter starts with it")
-        Outputs().tell(text.rstrip())
+    values = SolverParameters() if file is None else read_parameters(file)[0]
+    if toml and prefix:
+        raise ParameterError(f"--toml prints all parameters; expected no PREFIX ({prefix})")
+    text = values.to_toml() if toml else "\n".join(_lines(values, prefix))
+    if not text:
+        raise ParameterError(f"PREFIX {prefix!r}: no parameter starts with it")
+    Outputs().tell(text.rstrip())
     return ExitCode.FOUND
 
 
@@ -71,6 +70,3 @@ def _lines(parameters: SolverParameters, prefix: str) -> Iterator[str]:
         ):
             yield from textwrap.wrap(text, 92, initial_indent="    ", subsequent_indent="    ")
         yield ""
-
-
-app = command(parameters, EXITS)

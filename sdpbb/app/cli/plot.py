@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, epilog, fail, meanings, one_line_errors
+from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, epilog, fail, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, labels_of
 from sdpbb.app.cli.streams import say
@@ -19,7 +19,7 @@ from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.runtime.files import output_problem, shown_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from matplotlib.axes import Axes
 
@@ -58,11 +58,10 @@ class DrawnInputs(InstanceOptions):
     k: Annotated[int, Parameter(parse=False)] = 1
 
 
-def bounds(
-    trace: TraceFile, /, *, out: Out, title: Title = None, debug: options.Debug = False
-) -> None:
+@command(EXITS)
+def bounds(trace: TraceFile, /, *, out: Out, title: Title = None) -> None:
     """Draw the best cost and the proven lower bound of a run over time."""
-    with _picture(out, debug):
+    with _picture(out):
         from sdpbb.plots import plot_bounds
         from sdpbb.search.traces.file import read_trace
 
@@ -71,11 +70,10 @@ def bounds(
         _save(ax, out, title)
 
 
-def tree(
-    trace: TraceFile, /, *, out: Out, title: Title = None, debug: options.Debug = False
-) -> None:
+@command(EXITS)
+def tree(trace: TraceFile, /, *, out: Out, title: Title = None) -> None:
     """Draw the branch-and-bound tree of a run, nodes coloured by their end."""
-    with _picture(out, debug):
+    with _picture(out):
         from sdpbb.plots import plot_tree
         from sdpbb.search.traces.file import read_trace
 
@@ -84,6 +82,7 @@ def tree(
         _save(ax, out, title)
 
 
+@command(EXITS)
 def clusters(
     data: options.Data,
     /,
@@ -93,19 +92,19 @@ def clusters(
     column: options.LabelsColumn = None,
     inputs: DrawnInputs = DrawnInputs(),
     title: Title = None,
-    debug: options.Debug = False,
 ) -> None:
     """Draw the points in two principal components with their clusters and their constraints.
 
     Points with two features are drawn as they are. Violated constraints are red.
     """
-    with _picture(out, debug):
+    with _picture(out):
         from sdpbb.plots import plot_clusters
 
         instance = inputs.read(data)
         _save(plot_clusters(instance, labels_of(instance, labels, column, inputs)), out, title)
 
 
+@command(EXITS)
 def matrix(
     data: options.Data,
     /,
@@ -125,14 +124,13 @@ def matrix(
         float | None, options.option(metavar="S", help="Improve the relaxation for S seconds.")
     ] = None,
     title: Title = None,
-    debug: options.Debug = False,
 ) -> None:
     """Solve the semidefinite relaxation at the root and draw its matrix Z, sorted by cluster.
 
     Squares of full colour are clusters that the relaxation is sure of; what is paler is left to
     branching. Constraints may be on pairs only: limits on sizes or weights are refused.
     """
-    with _picture(out, debug):
+    with _picture(out):
         from sdpbb.plots import plot_matrix
 
         if time_limit is not None and not time_limit > 0:
@@ -155,6 +153,7 @@ def matrix(
         _save(plot_matrix(solved.affinity, solved.labels), out, title)
 
 
+@command(EXITS)
 def profile(
     results: Annotated[
         list[str],
@@ -176,10 +175,9 @@ def profile(
         ),
     ] = None,
     title: Title = None,
-    debug: options.Debug = False,
 ) -> None:
     """Draw how many instances of a batch were solved within which time."""
-    with _picture(out, debug):
+    with _picture(out):
         from sdpbb.plots import plot_profile
         from sdpbb.plots.results_table import read_solved_runs
 
@@ -187,6 +185,7 @@ def profile(
         _save(plot_profile(read_solved_runs(tables, by)), out, title)
 
 
+@command(EXITS)
 def sweep(
     results: Annotated[
         str,
@@ -198,10 +197,9 @@ def sweep(
     *,
     out: Out,
     title: Title = None,
-    debug: options.Debug = False,
 ) -> None:
     """Draw the costs of a sweep over k, with proven intervals and measures."""
-    with _picture(out, debug):
+    with _picture(out):
         from sdpbb.plots import plot_sweep
         from sdpbb.plots.sweep import read_sweep
 
@@ -215,30 +213,23 @@ def sweep(
         _save(ax, out, title)
 
 
-app = App(
-    "plot",
-    help=__doc__,
-    help_epilogue=epilog(EXITS),
-    version_flags=[],
-)
-KINDS: tuple[Callable[..., None], ...] = (bounds, tree, clusters, matrix, profile, sweep)
-for position, kind in enumerate(KINDS):
-    app.command(command(kind, EXITS))
-    app[kind.__name__].sort_key = position
+plot = App("plot", help=__doc__, help_epilogue=epilog(EXITS), version_flags=[])
+for position, kind in enumerate((bounds, tree, clusters, matrix, profile, sweep)):
+    kind.sort_key = position
+    plot.command(kind)
 
 
 @contextmanager
-def _picture(out: str, debug: bool) -> Iterator[None]:
-    """Errors as one line; those of the file to write before anything is read or computed."""
-    with one_line_errors(debug):
-        from sdpbb.plots.style import format_problem, require_matplotlib
+def _picture(out: str) -> Iterator[None]:
+    """Refuse a file that cannot be written before anything is read or computed."""
+    from sdpbb.plots.style import format_problem, require_matplotlib
 
-        if problem := format_problem(out):
-            raise ParameterError(f"--out {problem}")
-        if problem := output_problem(out):
-            raise InstanceError(problem)
-        require_matplotlib()
-        yield
+    if problem := format_problem(out):
+        raise ParameterError(f"--out {problem}")
+    if problem := output_problem(out):
+        raise InstanceError(problem)
+    require_matplotlib()
+    yield
 
 
 @contextmanager

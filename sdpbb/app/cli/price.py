@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import EngineFile, engine_options, solver_parameters
-from sdpbb.app.cli.exits import ExitCode, exit_code, interrupted, meanings, one_line_errors
+from sdpbb.app.cli.exits import ExitCode, exit_code, interrupted, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import Outputs
@@ -54,10 +54,13 @@ class PriceOutputs(Outputs):
     labels: options.Absent = None
     csv: Annotated[
         str | None,
-        options.option(metavar="OUT", help="Write the prices as CSV; '-' as for --json."),
+        options.option(
+            metavar="OUT", help="Write the prices as CSV; '-' as for --json.", group=options.OUTPUT
+        ),
     ] = None
 
 
+@command(EXITS)
 def price(
     data: options.Data,
     /,
@@ -80,7 +83,10 @@ def price(
     ] = TOP,
     engine: PriceOptions = PriceOptions(),
     time_limit_each: Annotated[
-        float | None, options.option(metavar="S", help="Spend at most S seconds on a constraint.")
+        float | None,
+        options.option(
+            metavar="S", help="Spend at most S seconds on a constraint.", group=options.LIMITS
+        ),
     ] = None,
     workers: Annotated[
         int | None,
@@ -92,7 +98,6 @@ def price(
     ] = None,
     outputs: PriceOutputs = PriceOutputs(),
     quiet: options.Quiet = False,
-    debug: options.Debug = False,
 ) -> ExitCode:
     """Compute what each must-link and cannot-link, hard or soft, costs.
 
@@ -101,21 +106,20 @@ def price(
     each constraint that the others do not imply. A soft constraint costs its weight if the optimal
     clustering violates it, otherwise at most that.
     """
-    with one_line_errors(debug):
-        if top < 0:
-            raise ParameterError(f"top = {top}: expected an integer >= 0")
-        parameters = solver_parameters(**engine.stated(), workers=workers)
-        outputs.check([data, inputs.constraints, engine.file])
-        instance = inputs.read(data, quiet)
-        n_hard = len(instance.must_link) + len(instance.cannot_link)
-        if n_hard == 0 and not instance.has_soft_constraints:
-            raise InstanceError(
-                f"{shown_path(inputs.constraints or data)}: no must-links or cannot-links, hard "
-                "or soft; only they have a price (give --constraints)"
-            )
-        chosen = None if only is None else _chosen(instance, only)
-        each = math.inf if time_limit_each is None else time_limit_each
-        return _run(_Asked(instance, chosen, parameters, each), outputs, top, quiet)
+    if top < 0:
+        raise ParameterError(f"top = {top}: expected an integer >= 0")
+    parameters = solver_parameters(**engine.stated(), workers=workers)
+    outputs.check([data, inputs.constraints, engine.file])
+    instance = inputs.read(data, quiet)
+    n_hard = len(instance.must_link) + len(instance.cannot_link)
+    if n_hard == 0 and not instance.has_soft_constraints:
+        raise InstanceError(
+            f"{shown_path(inputs.constraints or data)}: no must-links or cannot-links, hard "
+            "or soft; only they have a price (give --constraints)"
+        )
+    chosen = None if only is None else _chosen(instance, only)
+    each = math.inf if time_limit_each is None else time_limit_each
+    return _run(_Asked(instance, chosen, parameters, each), outputs, top, quiet)
 
 
 @dataclass(frozen=True)
@@ -201,6 +205,3 @@ def _exit_code(report: PriceReport) -> ExitCode:
     if report.problems:
         return ExitCode.UNANSWERED
     return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT
-
-
-app = command(price, EXITS)

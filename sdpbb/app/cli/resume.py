@@ -6,7 +6,7 @@ from typing import Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import engine_options
-from sdpbb.app.cli.exits import EXIT_CODES, ExitCode, one_line_errors
+from sdpbb.app.cli.exits import EXIT_CODES, ExitCode
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.running import RunOutputs, import_engine, report
 
@@ -26,6 +26,7 @@ class ResumedOptions(options.StatedOptions):
     """Parameters of a run that may differ when it is resumed."""
 
 
+@command(EXITS)
 def resume(
     file: Annotated[
         str,
@@ -45,38 +46,33 @@ def resume(
     checkpoint: options.Checkpoint = None,
     outputs: RunOutputs = RunOutputs(),
     quiet: options.Quiet = False,
-    debug: options.Debug = False,
 ) -> ExitCode:
     """Resume a run from its checkpoint FILE, and keep saving to it.
 
     Options that are not given stay as they were. A run that stopped at a limit needs a higher one
     to continue. A finished run prints its result again.
     """
-    with one_line_errors(debug):
-        from sdpbb.runtime.archive.file import check_header
+    from sdpbb.runtime.archive.file import check_header
 
-        check_header(file)  # the quick part of the reading
-        outputs.check([], checkpoint, resumed=file)
+    check_header(file)  # the quick part of the reading
+    outputs.check([], checkpoint, resumed=file)
 
-        import_engine()
-        from sdpbb.run import solver
-        from sdpbb.run.checkpoint import read_checkpoint
+    import_engine()
+    from sdpbb.run import solver
+    from sdpbb.run.checkpoint import read_checkpoint
 
-        instance = None if outputs.html is None else read_checkpoint(file).instance
-        return report(
-            lambda observer, interrupt: solver.resume(
-                file,
-                observer,
-                interrupt,
-                checkpoint,
-                outputs.certificate,
-                more_time=more_time,
-                **engine.stated(),
-            ),
-            outputs,
-            quiet,
-            instance,
-        )
-
-
-app = command(resume, EXITS)
+    instance = None if outputs.html is None else read_checkpoint(file).instance
+    return report(
+        lambda observer, interrupt: solver.resume(
+            file,
+            observer,
+            interrupt,
+            checkpoint,
+            outputs.certificate,
+            more_time=more_time,
+            **engine.stated(),
+        ),
+        outputs,
+        quiet,
+        instance,
+    )

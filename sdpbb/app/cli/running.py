@@ -27,7 +27,8 @@ TraceOut = Annotated[
     str | None,
     options.option(
         metavar="OUT",
-        help="Write bounds over time and the tree as JSON, for 'sdpbb plot'. '-' as for --json.",
+        help="Bounds over time and the tree as JSON, for 'sdpbb plot'.",
+        group=options.OUTPUT,
     ),
 ]
 

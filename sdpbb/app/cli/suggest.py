@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, fail, meanings, one_line_errors
+from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, fail, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, labels_of
 from sdpbb.app.cli.outputs import Outputs
@@ -36,14 +36,18 @@ class SuggestOutputs(Outputs):
             metavar="FILE",
             help="Write a file of constraints to fill in: lines '?? i j' with the reason; "
             "replace ?? by ML or CL. '-' as for --json.",
+            group=options.OUTPUT,
         ),
     ] = None
     csv: Annotated[
         str | None,
-        options.option(metavar="OUT", help="Write the table as CSV; '-' as for --json."),
+        options.option(
+            metavar="OUT", help="Write the table as CSV; '-' as for --json.", group=options.OUTPUT
+        ),
     ] = None
 
 
+@command(EXITS)
 def suggest(
     data: options.Data,
     /,
@@ -75,35 +79,33 @@ def suggest(
     ] = None,
     outputs: SuggestOutputs = SuggestOutputs(),
     quiet: Annotated[bool, options.flag("--quiet", help="Print errors and warnings only.")] = False,
-    debug: options.Debug = False,
 ) -> ExitCode:
     """Suggest the pairs to ask an expert about next: those whose answers help most.
 
     Answers are must-links (ML) and cannot-links (CL) for the next run. Pairs whose answers follow
     from the constraints, or from other suggested pairs, are left out.
     """
-    with one_line_errors(debug):
-        outputs.check([data, inputs.constraints, clustering])
-        instance = inputs.read(data, quiet)
-        labels = labels_of(instance, clustering, column, inputs)
-        import_engine()
-        from sdpbb.questions.queries.standing import NoClusteringToAskAbout
-        from sdpbb.questions.queries.suggest import suggest_queries
+    outputs.check([data, inputs.constraints, clustering])
+    instance = inputs.read(data, quiet)
+    labels = labels_of(instance, clustering, column, inputs)
+    import_engine()
+    from sdpbb.questions.queries.standing import NoClusteringToAskAbout
+    from sdpbb.questions.queries.suggest import suggest_queries
 
-        try:
-            report = suggest_queries(
-                instance,
-                q,
-                memberships=memberships,
-                clustering=labels,
-                seed=seed,
-                time_limit=math.inf if time_limit is None else time_limit,
-            )
-        except NoClusteringToAskAbout as error:
-            fail(ExitCode.INFEASIBLE, str(error))
-        if not quiet:
-            outputs.tell(str(report))
-        _write(report, outputs, quiet)
+    try:
+        report = suggest_queries(
+            instance,
+            q,
+            memberships=memberships,
+            clustering=labels,
+            seed=seed,
+            time_limit=math.inf if time_limit is None else time_limit,
+        )
+    except NoClusteringToAskAbout as error:
+        fail(ExitCode.INFEASIBLE, str(error))
+    if not quiet:
+        outputs.tell(str(report))
+    _write(report, outputs, quiet)
     return ExitCode.FOUND
 
 
@@ -111,6 +113,3 @@ def _write(report: QueryReport, outputs: SuggestOutputs, quiet: bool) -> None:
     texts = ((outputs.csv, report.to_csv), (outputs.out, report.form))
     others = [(path, text) for path, text in texts if path is not None]
     outputs.write(report, None, quiet, others, document=report.document)
-
-
-app = command(suggest, EXITS)

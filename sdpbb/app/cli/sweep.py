@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import OF_EVERY_RUN, EngineFile, engine_options, solver_parameters
-from sdpbb.app.cli.exits import ExitCode, interrupted, meanings, one_line_errors
+from sdpbb.app.cli.exits import ExitCode, interrupted, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import STDOUT, Outputs
@@ -61,11 +61,14 @@ class SweepOutputs(Outputs):
             metavar="OUT",
             help="Write the labels of every k as CSV: a row for each point, a column for each k. "
             "'-' as for --json.",
+            group=options.OUTPUT,
         ),
     ] = None
     csv: Annotated[
         str | None,
-        options.option(metavar="OUT", help="Write the table as CSV; '-' as for --json."),
+        options.option(
+            metavar="OUT", help="Write the table as CSV; '-' as for --json.", group=options.OUTPUT
+        ),
     ] = None
     picture: Annotated[
         str | None,
@@ -73,6 +76,7 @@ class SweepOutputs(Outputs):
             metavar="OUT",
             help="Draw costs with proven intervals, silhouettes, and the agreement with the "
             "previous k, to a .png, .svg or .pdf. Needs matplotlib (the extra 'plot').",
+            group=options.OUTPUT,
         ),
     ] = None
 
@@ -89,6 +93,7 @@ class SweepOutputs(Outputs):
         require_matplotlib()
 
 
+@command(EXITS)
 def sweep(
     data: options.Data,
     /,
@@ -100,7 +105,8 @@ def sweep(
     inputs: SweptInputs = SweptInputs(),
     engine: SweepEngine = SweepEngine(),
     time_limit_each: Annotated[
-        float | None, options.option(metavar="S", help="Spend at most S seconds on a k.")
+        float | None,
+        options.option(metavar="S", help="Spend at most S seconds on a k.", group=options.LIMITS),
     ] = None,
     workers: Annotated[
         int | None,
@@ -114,6 +120,7 @@ def sweep(
             metavar="DIR",
             help="Folder for tables (sweep.csv, sweep.json, labels.csv) and a checkpoint of each "
             "k.",
+            group=options.OUTPUT,
         ),
     ] = None,
     resume: Annotated[
@@ -128,7 +135,6 @@ def sweep(
     ] = False,
     outputs: SweepOutputs = SweepOutputs(),
     quiet: options.Quiet = False,
-    debug: options.Debug = False,
 ) -> ExitCode:
     """Find and prove the best clustering of the points in DATA for several k.
 
@@ -136,37 +142,36 @@ def sweep(
     lower bound, the decrease, the silhouette, and the adjusted Rand index (ARI) to the clustering
     of the previous k.
     """
-    with one_line_errors(debug):
-        wanted = numbers_of_clusters(ks)
-        parameters = solver_parameters(**engine.stated(), workers=workers)
-        outputs.check([data, inputs.constraints, engine.file])
-        points = inputs.points(data, quiet)
-        largest = replace(inputs, k=min(max(wanted), len(points.points)))
-        instance = largest.instance(data, points, quiet)
-        each = math.inf if time_limit_each is None else time_limit_each
-        import_engine()
-        from sdpbb.questions.sweeps.sweep import sweep as run
+    wanted = numbers_of_clusters(ks)
+    parameters = solver_parameters(**engine.stated(), workers=workers)
+    outputs.check([data, inputs.constraints, engine.file])
+    points = inputs.points(data, quiet)
+    largest = replace(inputs, k=min(max(wanted), len(points.points)))
+    instance = largest.instance(data, points, quiet)
+    each = math.inf if time_limit_each is None else time_limit_each
+    import_engine()
+    from sdpbb.questions.sweeps.sweep import sweep as run
 
-        def on_entry(entry: SweepEntry, left: int) -> None:
-            current.tell(f"k = {entry.k}: {entry.message or entry.result}; {left} to go")
+    def on_entry(entry: SweepEntry, left: int) -> None:
+        current.tell(f"k = {entry.k}: {entry.message or entry.result}; {left} to go")
 
-        with running(outputs, quiet) as current:
-            report = run(
-                instance,
-                wanted,
-                parameters,
-                time_limit_each=each,
-                folder=out,
-                resume=resume,
-                certificates=certificates,
-                on_entry=on_entry,
-                interrupt=current.interrupt,
-            )
-            current.tell(f"\n{report}")
-            _write(report, instance.name, outputs, quiet)
-            if out is not None:
-                current.tell(f"Written to {shown_path(os.path.join(out, ''))}")
-        return _exit_code(report)
+    with running(outputs, quiet) as current:
+        report = run(
+            instance,
+            wanted,
+            parameters,
+            time_limit_each=each,
+            folder=out,
+            resume=resume,
+            certificates=certificates,
+            on_entry=on_entry,
+            interrupt=current.interrupt,
+        )
+        current.tell(f"\n{report}")
+        _write(report, instance.name, outputs, quiet)
+        if out is not None:
+            current.tell(f"Written to {shown_path(os.path.join(out, ''))}")
+    return _exit_code(report)
 
 
 def numbers_of_clusters(text: str) -> list[int]:
@@ -214,6 +219,3 @@ def _exit_code(report: SweepReport) -> ExitCode:
     if any(entry.result is None for entry in report.entries):
         return ExitCode.UNANSWERED
     return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT
-
-
-app = command(sweep, EXITS)

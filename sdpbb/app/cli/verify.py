@@ -8,7 +8,7 @@ from io import BufferedReader
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import ExitCode, meanings, one_line_errors
+from sdpbb.app.cli.exits import ExitCode, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, labels_of
 from sdpbb.app.cli.outputs import JsonOutput
@@ -89,6 +89,7 @@ class _Rejection:
         return {"verified": False, "reason": self.reason}
 
 
+@command(EXITS)
 def verify(
     file: Annotated[
         str,
@@ -104,34 +105,32 @@ def verify(
     workers: Workers = 1,
     outputs: JsonOutput = JsonOutput(),
     quiet: options.Quiet = False,
-    debug: options.Debug = False,
 ) -> ExitCode:
     """Check a certificate that 'sdpbb solve --certificate' wrote.
 
     The claim of the certificate about the instance is proven again, without the solver.
     """
-    with one_line_errors(debug):
-        outputs.check([file, data, inputs.constraints, labels])
-        if gap is not None and not 0.0 <= gap < 1.0:
-            raise ParameterError(f"gap = {gap}: expected a number in [0, 1)")
-        if workers < 1:
-            raise ParameterError(f"workers = {workers}: expected 1 or more")
+    outputs.check([file, data, inputs.constraints, labels])
+    if gap is not None and not 0.0 <= gap < 1.0:
+        raise ParameterError(f"gap = {gap}: expected a number in [0, 1)")
+    if workers < 1:
+        raise ParameterError(f"workers = {workers}: expected 1 or more")
 
-        from sdpbb.checker.rejection import Rejected
+    from sdpbb.checker.rejection import Rejected
 
-        try:
-            with _opened(file) as content:
-                verdict = _verdict(content, data, inputs, labels, column, workers, quiet)
-        except Rejected as error:
-            outputs.write(_Rejection(str(error)), None, quiet)
-            hint = _hint(str(error), inputs)
-            say(f"{shown_path(file)}: rejected: {error}{hint}")
-            sys.exit(ExitCode.REJECTED)
-        if gap is not None:
-            verdict = verdict.judged(gap)
-        if not quiet:
-            outputs.tell(str(verdict))
-        outputs.write(verdict, None, quiet)
+    try:
+        with _opened(file) as content:
+            verdict = _verdict(content, data, inputs, labels, column, workers, quiet)
+    except Rejected as error:
+        outputs.write(_Rejection(str(error)), None, quiet)
+        hint = _hint(str(error), inputs)
+        say(f"{shown_path(file)}: rejected: {error}{hint}")
+        sys.exit(ExitCode.REJECTED)
+    if gap is not None:
+        verdict = verdict.judged(gap)
+    if not quiet:
+        outputs.tell(str(verdict))
+    outputs.write(verdict, None, quiet)
     return _exit_code(verdict)
 
 
@@ -230,6 +229,3 @@ def _exit_code(verdict: CertificateVerdict) -> ExitCode:
         "infeasible": ExitCode.INFEASIBLE,
         "unknown": ExitCode.LIMIT_WITHOUT_CLUSTERING,
     }[verdict.status]
-
-
-app = command(verify, EXITS)

@@ -21,8 +21,8 @@ class SdpParameters(Parameters):
     solver: str = parameter(
         "admm",
         "SDP solver: admm, which is built in, or a conic solver that CVXPY finds (clarabel, scs, "
-        "mosek, ...) as a slow cross-check for up to 150 blocks. Bounds are proven in the same "
-        "way.",
+        "mosek, ...) as a slow cross-check for up to 150 blocks.",
+        reason="Bounds are proven in the same way.",
         unit="admm, or a conic solver that CVXPY finds",
     )
     max_iterations: int = parameter(3000, "Maximum iterations of a node.", ge=1)
