@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from sdpbb.problem.cluster_constraints import is_allowed
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.partition import Partition
 from sdpbb.problem.textfile import name_in_file
+from sdpbb.runtime.results import values_of
 from sdpbb.runtime.values import counted, plain_number
 
 
@@ -47,7 +48,7 @@ class Violation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        return asdict(self) | {"points": list(self.points), "rows": list(self.rows)}
+        return values_of(self)
 
     def __str__(self) -> str:
         place = f" ({self.place})" if self.place else ""

@@ -132,15 +132,6 @@ def _is_large(share: float) -> bool:
     return abs(share) >= 1e-6 or share == 0
 
 
-def finite_or_none(value: Any) -> Any:
-    """Return None for a number that is not finite, also inside of dictionaries: JSON has none."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: finite_or_none(item) for key, item in value.items()}
-    return value
-
-
 def json_text(values: Mapping[str, Any]) -> str:
     """Return one JSON object, one line per key."""
     items = (
