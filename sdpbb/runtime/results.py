@@ -1,4 +1,4 @@
-"""What results of all kinds have: a document for people, plain values and rows for programs."""
+"""Bases of results: a document for people, plain values and rows for programs."""
 
 from __future__ import annotations
 
