@@ -75,17 +75,17 @@ class SweepEntry(Shown):
 
     def to_line(self) -> dict[str, Any]:
         """Return plain values on the run of this k alone: the line of `results.jsonl`."""
-        result = self.result
-        return {
-            "k": self.k,
-            "status": self.status,
-            "objective": self.objective,
-            "lower_bound": self.lower_bound,
-            "gap": finite_or_none(self.gap),
-            "n_nodes": None if result is None else result.statistics.n_nodes,
-            "wall_seconds": None if result is None else result.statistics.wall_seconds,
-            "message": self.message,
-        }
+        return values_of(self, *COLUMNS[:5], "n_nodes", "wall_seconds", "message")
+
+    @property
+    def n_nodes(self) -> int | None:
+        """Number of nodes of the run; None without a result."""
+        return None if self.result is None else self.result.statistics.n_nodes
+
+    @property
+    def wall_seconds(self) -> float | None:
+        """Seconds of the run; None without a result."""
+        return None if self.result is None else self.result.statistics.wall_seconds
 
     def __repr__(self) -> str:
         figures = ""
@@ -202,13 +202,13 @@ class SweepReport(Reported, Tabular):
         rows = []
         for entry in self.entries:
             decrease = map(plain, self.decrease(entry.k) or (None, None, None))
-            result = entry.result
-            values = values_of(entry, *COLUMNS[:5]) | dict(zip(COLUMNS[5:8], decrease, strict=True))
-            values |= values_of(entry, "silhouette", "agreement")
-            values["sizes"] = " ".join(map(str, entry.sizes))
-            for name in ("n_nodes", "wall_seconds"):
-                values[name] = None if result is None else getattr(result.statistics, name)
-            rows.append(values | {"message": entry.message})
+            rows.append(
+                values_of(entry, *COLUMNS[:5])
+                | dict(zip(COLUMNS[5:8], decrease, strict=True))
+                | values_of(entry, "silhouette", "agreement")
+                | {"sizes": " ".join(map(str, entry.sizes))}
+                | values_of(entry, "n_nodes", "wall_seconds", "message")
+            )
         return rows
 
     def to_dict(self) -> dict[str, Any]:
