@@ -23,7 +23,7 @@ class Tone(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is proven, at the head of a document.
+    """Headline of a document: what is proven.
 
     name : of the line in plain text, such as "Status"
     tone : the headline of a page
