@@ -116,15 +116,14 @@ def test_a_method_at_work_is_told_now_and_then(run, fake, data, monkeypatch):
     monkeypatch.setattr("sdpbb.app.cli.heuristic.SILENCE", 0.02)
     monkeypatch.setattr(fake, "search", search)
     _, out, _ = run("fake", data)
-    assert "\nWorking              0 s\n" in out
+    assert "\nWorking         0 s\n" in out
     _, out, _ = run("fake", data, "--quiet")
     assert "Working" not in out
 
 
 def test_empty_clusters_are_told(run, fake, data):
     _, out, _ = run("fake", data, "-k", 3)
-    assert "Status               a clustering was found\n" in out
-    assert "Violated             1 of 3 clusters empty\n" in out
+    assert "Violated        1 empty cluster\n" in out
 
 
 def test_measures_of_nothing(run, fake, data, tmp_path):
@@ -212,7 +211,7 @@ def test_every_method_from_files_to_files(run, tmp_path, name):
     assert written["sum_of_squares"] == Partition(labels).sum_of_squares(instance.points)
     violated = [len(pairs) for pairs in Partition(labels).violations(instance)]
     assert violated == [written["violations"][kind] for kind in ("must_link", "cannot_link")]
-    kept = "it satisfies the hard" in out
+    kept = "it does not satisfy the hard constraints" not in out
     assert kept == (sum(violated) == 0)
     assert kept or name in ("kmeans", "bh-kmeans")
 
@@ -220,7 +219,7 @@ def test_every_method_from_files_to_files(run, tmp_path, name):
 def test_ipc_kmeans_from_the_relaxation(run):
     status, out, _ = run("ipc-kmeans", IRIS, "--constraints", IRIS_CONSTRAINTS, "-o", "start=sdp")
     assert status == 0
-    assert "Sum of squares       83.2052914492\n" in out  # the optimum: see README.md
+    assert "83.2052914492\n" in out  # the optimum: see README.md
 
 
 # What follows needs a process of its own: signals, what has been imported.

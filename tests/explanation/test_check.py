@@ -148,7 +148,7 @@ def test_a_summary_names_what_there_is():
         "Clusters        every feasible k is from 2 to 6\n"
         "\n"
         "1 pair of points forced together without must-links:\n"
-        "  0 and 4, by\n"
+        "  0 and 4, by:\n"
         "    must_link[0]    ML 0 1\n"
         "    must_link[1]    ML 1 2\n"
         "    cannot_link[0]  CL 2 3\n"

@@ -356,7 +356,7 @@ def test_a_violated_soft_constraint_costs_its_weight_and_no_other_costs_more():
     assert (idle.proof, idle.upper, idle.violated) == (PriceProof.IDLE, 0.0, False)
     row = next(row for row in report.to_rows() if row["violated"])
     assert (row["kind"], row["weight"], row["proof"]) == ("soft_must_link", 1.0, "violated")
-    assert "SML 5 15 1  (violated)" in str(report)
+    assert "SML 5 15 1 (violated)" in str(report)
     assert str(light).startswith("soft_must_link[0]  SML 5 15 1: costs ")
 
 

@@ -147,7 +147,7 @@ def test_tables():
     assert values["sweep"][1]["labels"] == report[3].labels.tolist()
     assert report.to_csv().splitlines()[0] == ",".join(COLUMNS)
     assert report.labels_csv().splitlines()[:2] == ["id,k=3", "0,0"]
-    assert "1 infeasible" in str(report)
+    assert "1  infeasible" in str(report)
     assert "ARI to prev" in str(report)
     assert "compared with the previous k of the table" in str(report)
     assert repr(report) == "<SweepReport: k = 1, 3, 18; 3 of 3 proven>"
