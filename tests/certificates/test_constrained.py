@@ -58,13 +58,6 @@ def verdict_of(data: bytes, instance: sdpbb.Instance):
     return verdict_on(Certificate.read(data), instance)
 
 
-def said_to_be_about(path, instance: sdpbb.Instance) -> bytes:
-    """A certificate with the digest of the constraints on clusters of another instance."""
-    document, arrays = container.unpack(path.read_bytes())
-    rules = digests.of_rules(checker_rules(instance))
-    return container.pack({**document, "rules": rules}, list(arrays))
-
-
 def small_instance(*constraints, **more) -> sdpbb.Instance:
     points = np.random.default_rng(4).normal(size=(9, 2))
     return sdpbb.Instance(points, 3, cluster_constraints=constraints, **more)

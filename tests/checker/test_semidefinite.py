@@ -196,9 +196,6 @@ def test_points_that_coincide():
     assert replace(zero_evidence(4, 2), N=N).bound(contracted, 2, none) == 0.0
 
 
-F8 = np.float64
-
-
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
