@@ -17,7 +17,6 @@ from heuristics.recombination import recombine
 from heuristics.registry import check_method
 from heuristics.registry import method as method_of_name
 from heuristics.result import HeuristicResult, Stop
-from heuristics.sizes.search import SizedSearch
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.problem.equal_points import join_equal_points
@@ -188,8 +187,6 @@ class _SharedByRestarts:
 
     def __call__(self, seed: int, clock: RunClock) -> _Outcome:
         rng = np.random.default_rng(seed)
-        if self.contraction.has_limits:
-            return self._within_sizes(seed, rng, clock)
         search = MultiStart(self.parameters)
         descent = Descent(self.contraction, self.parameters, self.feasible, clock.time_left)
         if self.method is None:
@@ -199,14 +196,6 @@ class _SharedByRestarts:
             start = search.improve(self.contraction, labels, descent)
             found = search.relocate(self.contraction, start, rng, descent)
         return _Outcome(found.labels, found.cost, descent.n_iterations)
-
-    def _within_sizes(self, seed: int, rng: np.random.Generator, clock: RunClock) -> _Outcome:
-        known = self.feasible
-        if self.method is not None:
-            known = self._labels(self.method.run(self.instance, seed, lambda: clock.is_over))
-        search = SizedSearch(self.contraction, self.parameters, known, clock.time_left)
-        search.run(rng, begins_anew=self.method is None)
-        return _Outcome(search.labels, search.cost, search.n_steps)
 
     def _labels(self, result: HeuristicResult) -> NDArray[np.intp]:
         """Return the labels (m,) of the blocks: the result's if it keeps the constraints."""

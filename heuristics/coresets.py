@@ -13,7 +13,12 @@ DRAWS, DRAWS_PER_CLUSTER = 2_000, 100
 
 
 def is_large(contraction: Contraction) -> bool:
-    """Return whether there are many blocks, far more than those of a coreset."""
+    """Return whether there are many blocks, far more than in a coreset, and no limits.
+
+    A coreset has blocks of other sizes, so that limits say nothing of its clusters.
+    """
+    if contraction.has_limits:
+        return False
     return contraction.n_blocks >= max(LARGE_BLOCKS, 2 * _n_draws(contraction.k))
 
 

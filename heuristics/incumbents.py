@@ -1,7 +1,4 @@
-"""Heuristic of the exact solver: `MultiStart`, as hard as a schedule says, in any contraction.
-
-Where sizes or weights of clusters are limited it is `SizedSearch`.
-"""
+"""Heuristic of the exact solver: `MultiStart`, as hard as a schedule says, in any contraction."""
 
 from __future__ import annotations
 
@@ -12,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment import Assignment, AssignmentParameters
-from heuristics.descent import Descent
+from heuristics.descent import Descent, HeuristicSolution
 from heuristics.local_search import SWAP_BLOCKS, LocalSearch
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
-from heuristics.sizes.search import SizedSearch
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import TimeLeft
 
@@ -81,37 +77,23 @@ class PreparedSearch:
         stop: Callable[[], bool],
         found: Callable[[NDArray[np.intp], str], None],
     ) -> None:
-        schedule = self._search.schedule
+        schedule, contraction = self._search.schedule, self._contraction
         parameters = schedule.before if affinity is None else schedule.during
-        if self._contraction.has_limits:
-            sized = SizedSearch(
-                self._contraction,
-                self._within_limits(parameters, affinity is None),
-                self._known,
-                self._time_left,
-            )
-            sized.run(rng, affinity, stop, found)
-            self._known = sized.labels
-            # The other search has assignments with soft pairs of any number of blocks, but knows of
-            # no sizes, which are looked at later.
-            if not self._contraction.soft:
-                return
-        if self._descent is None:
-            self._descent = Descent(self._contraction, parameters, self._known, self._time_left)
-        if affinity is None and self._search.knows_good:
-            better = MultiStart(parameters).improve(
-                self._contraction, self._known, self._descent, stop
-            )
+
+        def offer(better: HeuristicSolution) -> None:
+            self._known = better.labels
             found(better.labels, better.source)
+
+        if contraction.has_limits:
+            # Each search begins from the best clustering, and has the time of its own programmes.
+            parameters, self._descent = self._within_limits(parameters, affinity is None), None
+        if self._descent is None:
+            self._descent = Descent(contraction, parameters, self._known, self._time_left)
+        search = MultiStart(parameters)
+        if affinity is None and self._search.knows_good and not contraction.has_limits:
+            offer(search.improve(contraction, self._known, self._descent, stop))
             return
-        MultiStart(parameters).run(
-            self._contraction,
-            rng,
-            affinity,
-            self._descent,
-            stop,
-            lambda better: found(better.labels, better.source),
-        )
+        search.run(contraction, rng, affinity, self._descent, stop, offer)
 
     def _within_limits(
         self, parameters: MultiStartParameters, is_before: bool

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heuristics.descent import Descent
 from heuristics.kmeans import KMeansClustering, best_of_starts
-from heuristics.kmeans_steps import KMeansLabels, alternate_kmeans, explained
+from heuristics.kmeans_steps import KMeansLabels, alternate_kmeans
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.parameters import MultiStartParameters
 from heuristics.result import Stop
@@ -111,7 +111,13 @@ class IPCKMeans(Heuristic):
         if contraction.has_limits:
             sized = SizedAssignment(contraction, math.inf, is_exact=True)
             return lambda centres: (
-                self._in_order(contraction, sized, centres, order, clock.time_left)
+                alternate_kmeans(
+                    contraction,
+                    sized.steps(order, clock.time_left),
+                    centres,
+                    self.max_iterations,
+                    time_left=clock.time_left,
+                )
                 for order in sized.orders(centres, rng)
             )
         parameters = MultiStartParameters(
@@ -121,36 +127,6 @@ class IPCKMeans(Heuristic):
         )
         descent = Descent(contraction, parameters, known, clock.time_left)
         return lambda centres: [descent.kmeans(centres)]
-
-    def _in_order(
-        self,
-        contraction: Contraction,
-        sized: SizedAssignment,
-        centres: NDArray[np.float64],
-        order: NDArray[np.intp],
-        time_left: TimeLeft,
-    ) -> KMeansLabels:
-        """Return what k-means within limits ends with from centres (k, r).
-
-        The sum of squares never increases: labels that a greedy step makes dearer are not taken.
-
-        order : (k,) the place of each cluster's size among the listed ones
-        """
-        prices = np.zeros(len(order))
-        last: NDArray[np.intp] | None = None
-
-        def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
-            nonlocal last
-            labels = sized(at, time_left, order, prices)
-            if labels is None or not contraction.keeps_sizes(labels):
-                raise OutOfTime
-            if last is None or explained(contraction, labels) >= explained(contraction, last):
-                last = labels
-            return last
-
-        return alternate_kmeans(
-            contraction, assign, centres, self.max_iterations, time_left=time_left
-        )
 
     def _initial_centres(
         self, contraction: Contraction, rng: np.random.Generator, time_left: TimeLeft

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.problem import Contraction
-from sdpbb.problem.graph import by_first_occurrence
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, chunks, no_limit
@@ -124,7 +123,7 @@ def alternate_kmeans(
         If no time is left before there are labels.
     """
     has_converged, n_iterations = False, 0
-    met = set() if labels is None else {digest(by_first_occurrence(labels))}
+    met = set() if labels is None else {digest(labels)}
     while n_iterations < max_iterations:
         try:
             updated = assign(centres)
@@ -132,11 +131,11 @@ def alternate_kmeans(
             if labels is None:
                 raise
             break
-        labels = updated
         n_iterations += 1
-        clustering = digest(by_first_occurrence(labels))
-        has_converged = clustering in met
-        met.add(clustering)
+        has_converged = updated is labels or (clustering := digest(updated)) in met
+        if not has_converged:
+            met.add(clustering)
+        labels = updated
         is_last = has_converged or (is_enough is not None and is_enough(labels))
         if is_last or time_left() <= 0.0:
             break
@@ -145,6 +144,20 @@ def alternate_kmeans(
     return KMeansLabels(labels, has_converged, n_iterations)
 
 
-def digest(labels: NDArray[np.intp]) -> bytes:
-    """Return 16 bytes that stand for labels (m,): those of many steps are remembered."""
-    return blake2b(np.ascontiguousarray(labels).data, digest_size=16).digest()
+def digest(labels: NDArray[np.integer]) -> bytes:
+    """Return 16 bytes that stand for a clustering, labels (m,) in any numbering."""
+    numbered = np.empty(len(labels), np.int64)
+    _number(np.asarray(labels, np.int64), numbered)
+    return blake2b(numbered.data, digest_size=16).digest()
+
+
+@njit(cache=True, nogil=True)
+def _number(labels: Integers, numbered: Integers) -> None:
+    """Number clusters by their first members."""
+    number = np.full(labels.max() + 1, -1, np.int64)
+    n_found = 0
+    for i in range(len(labels)):
+        if number[labels[i]] < 0:
+            number[labels[i]] = n_found
+            n_found += 1
+        numbered[i] = number[labels[i]]

@@ -7,6 +7,9 @@ What a start ends with is searched over swaps of centres (`heuristics.centre_swa
 with the best so far, region by region. At last the best clustering is improved at length, by swaps
 of centres and by relocations.
 
+Within limits on sizes or weights, a search begins with a descent from the known clustering, and
+centres are not swapped.
+
 Where there are many blocks, initial centres and centres put elsewhere are found in a coreset, a few
 thousand weighted blocks, and a descent over all blocks starts from the best of these.
 """
@@ -29,6 +32,9 @@ from heuristics.starts import initial_centres, kmeans_plus_plus, with_one_elsewh
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, with_stop
 
+# Starts in a row that may find nothing better if each takes integer programmes: of 8 points, 15
+# of them took ten times as long as the bound of a node.
+IDLE_STARTS = 2
 # Of the effort of the search over swaps of centres, what all starts together have before the best.
 BEFORE_THE_BEST = 0.4
 IN_CORESET = MultiStartParameters(n_starts=5, n_relocations=0, swap_effort=0.02, local_search=False)
@@ -112,9 +118,10 @@ class MultiStart:
             search.start(affinity)
             search.improve()
         except OutOfTime:
-            if best.known is None:
-                best.offer(descent.known())
-        return best.solution
+            pass
+        if best.known is None and contraction.keeps_sizes((known := descent.known()).labels):
+            best.offer(known)
+        return known if best.known is None else best.solution
 
     def improve(
         self,
@@ -189,17 +196,35 @@ class _Search:
         """
         n_starts, best = self.parameters.n_starts, self.best
         source = "k-means++" if affinity is None else "sdp"
+        if self.contraction.has_limits:  # assignment steps may find nothing
+            self._start_from_known(source)
         swaps = n_starts > 1 and not is_large(self.contraction)
+        n_idle = 0
         for centres in self._initial_centres(affinity):
-            found = self.descent.from_centres(centres, source, self.stop, best.offer, best.cost)
+            before = best.cost
+            found = self.descent.from_centres(
+                centres, source, self.stop, best.offer, before, self.rng
+            )
             check_time(self.time_left)
             if swaps:
                 self.swap_centres(found, BEFORE_THE_BEST / n_starts)
+            n_idle = 0 if best.cost < before else n_idle + 1
+            if n_idle == IDLE_STARTS and not self.descent.is_quick:
+                return
+
+    def _start_from_known(self, source: str) -> None:
+        """Descend from the known clustering, if it is within limits."""
+        known = self.descent.known().labels
+        if self.contraction.keeps_sizes(known):
+            self.best.offer(HeuristicSolution(known, self.contraction.cost(known), source))
+            self.descent.from_labels(known, source, self.stop, self.best.offer)
 
     def _initial_centres(
         self, affinity: NDArray[np.float64] | None
     ) -> Iterator[NDArray[np.float64]]:
         n_starts, time_left = self.parameters.n_starts, self.time_left
+        if not self.descent.can_assign:
+            return
         if affinity is not None or not is_large(self.contraction):
             yield from initial_centres(self.contraction, n_starts, self.rng, affinity, time_left)
             return
@@ -217,6 +242,8 @@ class _Search:
         OutOfTime
             The best clustering is then the best so far, as in all methods.
         """
+        if self.best.known is None or not self.descent.can_assign:
+            return
         if not is_large(self.contraction):
             self.swap_centres(self.best.solution, 1.0)
             self._relocate()
@@ -233,8 +260,8 @@ class _Search:
         share : of the effort of the parameters
         """
         effort, best = share * self.parameters.swap_effort, self.best
-        # They know of no soft pairs.
-        if effort == 0.0 or self.contraction.soft:
+        # They know of no soft pairs and no limits.
+        if effort == 0.0 or self.contraction.soft or self.contraction.has_limits:
             return
         labels = self.descent.swap_centres(solution.labels, self.rng, effort, self.stop)
         if best.solution is not solution:
@@ -245,12 +272,19 @@ class _Search:
             self.descent.from_labels(labels, solution.source, self.stop, best.offer, cost)
 
     def _relocate(self) -> None:
-        """Descend from the best clustering with one centre put elsewhere, again and again."""
-        time_left = self.time_left
-        for _ in range(self.parameters.n_relocations):
-            check_time(time_left)
-            labels = self.best.solution.labels
-            self._descend(with_one_elsewhere(self.contraction, labels, self.rng))
+        """Descend from the best clustering with one centre put elsewhere, again and again.
+
+        Within limits, until so many in a row have come to nothing better.
+        """
+        most = n_left = self.parameters.n_relocations
+        while n_left > 0:
+            check_time(self.time_left)
+            before = self.best.cost
+            self._descend(with_one_elsewhere(self.contraction, self.best.solution.labels, self.rng))
+            is_better = self.best.cost < before
+            n_left = most if is_better and self.contraction.has_limits else n_left - 1
+            if most - n_left == IDLE_STARTS and not self.descent.is_quick:
+                return
 
     def _relocate_in_coresets(self) -> None:
         """Descend from centres of the best clustering, some put elsewhere in a coreset."""
@@ -271,7 +305,8 @@ class _Search:
     def _descend(self, centres: NDArray[np.float64]) -> None:
         """Descend from centres (k, r), with the best cost as the goal."""
         best = self.best
-        self.descent.from_centres(centres, best.solution.source, self.stop, best.offer, best.cost)
+        source = best.solution.source
+        self.descent.from_centres(centres, source, self.stop, best.offer, best.cost, self.rng)
 
 
 def _centres_in_coreset(

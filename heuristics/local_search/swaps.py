@@ -71,13 +71,36 @@ def swap_pairs(
 
     Return whether there was any.
     """
+    # To take arrays out of tuples for each block takes longer than what is done with them.
+    labels, weights, soft = clusters.labels, blocks.weights, blocks.soft
+    weight, square, gram, inner = clusters.weight, clusters.square, tables.gram, tables.inner
+    prices, most, reach = tables.prices, tables.most, tables.reach
+    lightest, heaviest, k = tables.lightest, tables.heaviest, len(clusters.weight)
     any_swapped = False
-    is_open = np.empty(len(clusters.weight), np.bool_)
-    for i in range(first, min(len(clusters.labels), last)):
-        j = _best_partner(i, blocks, clusters, tables, threshold, is_open)
+    is_open = np.empty(k, np.bool_)
+    for i in range(first, min(len(labels), last)):
+        most_apart = 0.0  # the most that 2 w_ij is
+        for position in range(soft.starts[i], soft.starts[i + 1]):
+            most_apart = max(most_apart, 2.0 * soft.weight[position])
+        a, e, any_open = labels[i], weights[i], False
+        own = _squared(gram[i, i], inner[i, a], e, weight[a], square[a])
+        for b in range(k):
+            is_open[b] = False
+            if b == a:
+                continue
+            there = _squared(gram[i, i], inner[i, b], e, weight[b], square[b])
+            from_a, from_b = np.sqrt(e * own) + reach[b, a], np.sqrt(e * there) + reach[b, b]
+            saved = own - there + most[b, a] + prices[i, a] - prices[i, b] + most_apart
+            saved += from_a * from_a / (weight[a] - e + lightest[b])
+            saved += from_b * from_b / (weight[b] + e - heaviest[b])
+            is_open[b] = saved > threshold
+            any_open = any_open or is_open[b]
+        if not any_open:
+            continue
+        j = _best_partner(i, blocks, clusters, tables, threshold, is_open, most_apart)
         if j < 0:
             continue
-        a, b = clusters.labels[i], clusters.labels[j]
+        b = labels[j]
         _move(i, b, blocks, clusters, tables)
         _move(j, a, blocks, clusters, tables)
         _bound(a, b, blocks, clusters, tables)
@@ -93,17 +116,15 @@ def _best_partner(
     tables: SwapTables,
     threshold: float,
     is_open: Booleans,
+    most_apart: float,
 ) -> int:
-    """Return the block whose swap with i saves most; -1 if none saves more than the threshold."""
+    """Return the block of open clusters whose swap with i saves most; -1 for none.
+
+    It saves more than the threshold. `most_apart` is the most that 2 w_ij is.
+    """
     labels, weights, soft = clusters.labels, blocks.weights, blocks.soft
     weight, square = clusters.weight, clusters.square
     gram, inner, linked, prices = tables.gram, tables.inner, tables.linked, tables.prices
-    # The most that 2 w_ij is.
-    most_apart = 0.0
-    for position in range(soft.starts[i], soft.starts[i + 1]):
-        most_apart = max(most_apart, 2.0 * soft.weight[position])
-    if not _find_open(i, most_apart, blocks, clusters, tables, threshold, is_open):
-        return NONE
     a, best, partner = labels[i], -threshold, NONE
     for j in range(len(labels)):
         b = labels[j]
@@ -169,39 +190,6 @@ def _bound(a: int, b: int, blocks: BlockData, clusters: ClusterState, tables: Sw
 def _squared(own: float, inner: float, f: float, weight: float, square: float) -> float:
     """Return f D_jd of block j, of weight f, and a cluster, from entries of the tables."""
     return max(0.0, own / f - 2.0 * inner / weight + f * square / (weight * weight))
-
-
-@njit(cache=True, nogil=True)
-def _find_open(
-    i: int,
-    most_apart: float,
-    blocks: BlockData,
-    clusters: ClusterState,
-    tables: SwapTables,
-    threshold: float,
-    is_open: Booleans,
-) -> bool:
-    """Write which clusters may have a block whose swap with i saves more than the threshold.
-
-    Return whether any has.
-    """
-    a, e, mass, square = clusters.labels[i], blocks.weights[i], clusters.weight, clusters.square
-    prices, inner, itself = tables.prices[i], tables.inner[i], tables.gram[i, i]
-    most, reach = tables.most, tables.reach
-    own = _squared(itself, inner[a], e, mass[a], square[a])
-    any_open = False
-    for b in range(len(mass)):
-        is_open[b] = False
-        if b == a:
-            continue
-        there = _squared(itself, inner[b], e, mass[b], square[b])
-        from_a, from_b = np.sqrt(e * own) + reach[b, a], np.sqrt(e * there) + reach[b, b]
-        saved = own - there + most[b, a] + prices[a] - prices[b] + most_apart
-        saved += from_a * from_a / (mass[a] - e + tables.lightest[b])
-        saved += from_b * from_b / (mass[b] + e - tables.heaviest[b])
-        is_open[b] = saved > threshold
-        any_open = any_open or is_open[b]
-    return any_open
 
 
 @njit(cache=True, nogil=True)

@@ -1,4 +1,4 @@
-"""Search for good clusterings whose sizes, or weights, are limited.
+"""Assignment steps if sizes or weights of clusters are limited.
 
 | file | what |
 | --- | --- |
@@ -7,5 +7,4 @@
 | `repair_kernels.py` | compiled: cheapest clusters of many blocks, repaired to keep limits |
 | `assignment.py` | the assignment step: by flows, an integer programme over blocks, or a repair |
 | `pairwise.py` | `SizedPairwiseAssignment`: the step with pairs, soft ones among them |
-| `search.py` | `SizedSearch`: k-means and local search in turn, from several starts |
 """

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.kmeans_steps import nearest_labels
+from heuristics.kmeans_steps import explained, nearest_labels
 from heuristics.sizes.flow_kernels import sized_labels
 from heuristics.sizes.repair_kernels import repaired_labels
 from sdpbb.problem import Contraction
@@ -16,8 +16,10 @@ from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.arrays import Reals
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.jit import njit
-from sdpbb.runtime.time_left import TimeLeft, at_most, check_time
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most, check_time
 
+# Changes of labels that save less than this part of the total are rounding.
+LEAST_SAVING = 1e-12
 # Blocks times clusters of integer programmes; and where a repair does, too, and many starts count.
 MOST_VARIABLES, FEW_VARIABLES = 50_000, 5_000
 
@@ -82,6 +84,25 @@ class SizedAssignment:
         by_rank = np.empty(k, np.intp)
         by_rank[np.argsort(sizes, kind="stable")] = np.arange(k)
         return [by_rank, rng.permutation(k)]
+
+    def order_of(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the place of each cluster's size among the listed ones, (k,)."""
+        places = np.arange(self._contraction.k)
+        if self._limits.listed is None:
+            return places
+        sizes = np.bincount(labels, self._amounts[0].linear, len(places))
+        order = np.empty(len(places), np.intp)
+        order[np.argsort(sizes, kind="stable")] = places
+        return order
+
+    def steps(
+        self, order: NDArray[np.intp], time_left: TimeLeft, labels: NDArray[np.intp] | None = None
+    ) -> SizedSteps:
+        """Return the assignment steps of one k-means.
+
+        labels : of which the first centres are the means, if there are any
+        """
+        return SizedSteps(self, self._contraction, order, time_left, labels)
 
     def __call__(
         self,
@@ -172,6 +193,45 @@ class SizedAssignment:
         amounts = np.column_stack([quantity.linear for quantity in self._amounts])
         labels = np.empty(len(costs), np.int64)
         return labels if repaired_labels(costs, amounts, least, most, labels) else None
+
+
+class SizedSteps:
+    """Assignment steps of one k-means within limits; the sum of squares never increases.
+
+    Attributes
+    ----------
+    explained : part of the total that the last labels do not cost
+    """
+
+    def __init__(
+        self,
+        assign: SizedAssignment,
+        contraction: Contraction,
+        order: NDArray[np.intp],
+        time_left: TimeLeft,
+        labels: NDArray[np.intp] | None,
+    ) -> None:
+        self._assign, self._contraction = assign, contraction
+        self._order, self._prices = order, np.zeros(len(order))
+        self._time_left, self._last = time_left, labels
+        self.explained = -np.inf if labels is None else explained(contraction, labels)
+
+    def __call__(self, centres: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return labels (m,) for centres (k, r); the last ones if new ones do not save anything.
+
+        Raises
+        ------
+        OutOfTime
+            If no labels within the limits are found.
+        """
+        contraction = self._contraction
+        found = self._assign(centres, self._time_left, self._order, self._prices)
+        if found is None or not (self._assign.is_flow or contraction.keeps_sizes(found)):
+            raise OutOfTime
+        reached = explained(contraction, found)
+        if self._last is None or reached > self.explained + LEAST_SAVING * contraction.total:
+            self._last, self.explained = found, reached
+        return self._last
 
 
 def _costs(contraction: Contraction, centres: NDArray[np.float64]) -> NDArray[np.float64]:

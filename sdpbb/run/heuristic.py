@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from heuristics.descent import Descent
 from heuristics.first_clustering import first_clustering
 from heuristics.method import Heuristic
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import HeuristicSchedule
 from heuristics.registry import method as registered
 from heuristics.result import HeuristicResult
-from heuristics.sizes.search import SizedSearch
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
@@ -198,14 +198,12 @@ class _Step:
 def _cost_of_some(contraction: Contraction, time_left: TimeLeft) -> float:
     """Return the cost of a good clustering, within limits where there are some; inf for none."""
     effort, rng = HeuristicSchedule().before, np.random.default_rng(0)
-    if not contraction.has_limits:
-        return MultiStart(effort).run(contraction, rng, stop=lambda: time_left() <= 0.0).cost
-    first = first_clustering(contraction, time_left)
-    if not isinstance(first, np.ndarray):
+    known = first_clustering(contraction, time_left)
+    if not isinstance(known, np.ndarray):
         return math.inf
-    search = SizedSearch(contraction, effort, first, time_left)
-    search.run(rng)
-    return search.cost
+    descent = Descent(contraction, effort, known, time_left)
+    found = MultiStart(effort).run(contraction, rng, descent=descent)
+    return found.cost if contraction.keeps_sizes(found.labels) else math.inf
 
 
 def _step(contraction: Contraction, state: Any, cost: float, seconds: float) -> _Step:

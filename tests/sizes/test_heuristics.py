@@ -7,9 +7,9 @@ from heuristics.bckm import BCKM
 from heuristics.best_of import BestOf
 from heuristics.cop_kmeans import COPKMeans
 from heuristics.incumbents import IncumbentSearch
+from heuristics.multi_start import MultiStart
 from heuristics.parameters import MultiStartParameters
 from heuristics.result import HeuristicStatus
-from heuristics.sizes.search import SizedSearch
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance, Partition, contract
 from sdpbb.problem.feasibility import find_feasible
@@ -83,18 +83,18 @@ def searches_of(monkeypatch, n, k, is_root):
     """Return relocations of the search before the bound and of the next, and the costs found."""
     instance = Instance(np.random.default_rng(0).normal(size=(n, 2)), k, max_size=-(-n // k))
     contraction, efforts, costs = contract(instance), [], []
-    run = SizedSearch.run
+    run = MultiStart.run
 
-    def run_and_note(search, *given):
-        efforts.append(search._parameters.n_relocations)
-        search._parameters = MultiStartParameters(n_starts=2, n_relocations=1)
-        costs.append([search.cost])
-        run(search, *given)
+    def run_and_note(search, contraction, rng, affinity, descent, *given):
+        efforts.append(search.parameters.n_relocations)
+        costs.append([descent.known().cost])
+        few = MultiStart(MultiStartParameters(n_starts=2, n_relocations=1))
+        return run(few, contraction, rng, affinity, descent, *given)
 
     def found(labels, source):
         costs[-1].append(contraction.cost(labels))
 
-    monkeypatch.setattr(SizedSearch, "run", run_and_note)
+    monkeypatch.setattr(MultiStart, "run", run_and_note)
     known = find_feasible(contraction)
     prepared = IncumbentSearch().prepare(contraction, known, no_limit, is_root=is_root)
     affinity = np.full((n, n), 1.0 / n)
