@@ -43,7 +43,7 @@ def semidefinite_evidence(
     N = entries[np.triu_indices(relaxation.m)] * factor
     # What the method's rounding has left where blocks share clusters: a sixth of all entries.
     N[np.abs(N) < NEGLIGIBLE * np.abs(N).max(initial=0.0)] = 0.0
-    with np.errstate(over="ignore"):  # what is infinite proves nothing, and is found out
+    with np.errstate(over="ignore"):  # what is infinite proves nothing, and is detected
         return Semidefinite(
             unit=unit,
             N=N.astype(precision),

@@ -147,7 +147,7 @@ class Relaxation:
 
     @cached_property
     def cluster_limits(self) -> ClusterLimits | None:
-        """Limits on the weights of clusters, as the checker has them; None for none."""
+        """Limits on the weights of clusters, as the checker has them; None: no limits."""
         return self.weight_bounds if self.size_limits is None else self.size_limits
 
     @cached_property

@@ -82,7 +82,7 @@ def least_points(node: NodeFacts, blocks: Numbers) -> Inequalities:
 def size_pairs(node: NodeFacts, blocks: Numbers) -> Inequalities:
     """b Z_ii - a Z_jj - (b - a) Z_ij >= 0 for rows i, j, where clusters weigh a to b.
 
-    A number in the place of b - a that is less does as well.
+    Any smaller number instead of b - a does as well.
     """
     require_blocks(blocks, node.m)
     if not len(blocks):
