@@ -48,7 +48,7 @@ def solver_parameters(file: str | None = None, **options: object) -> SolverParam
 
     Parameters
     ----------
-    file : in TOML; None for none
+    file : in TOML; None: no file
     options : by name; None for those that are not given. They take precedence over the file
 
     Raises

@@ -74,7 +74,7 @@ def meanings(
 ) -> Mapping[ExitCode, str]:
     """Return the meanings of a command's exit statuses.
 
-    They are `EXIT_CODES` with others in the place of theirs, less those that the command does not
+    They are `EXIT_CODES` with others instead of theirs, less those that the command does not
     have.
     """
     all_meanings = {**EXIT_CODES, **others}

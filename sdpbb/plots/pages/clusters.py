@@ -68,7 +68,7 @@ def member_lists(instance: Instance, partition: Partition) -> Section:
 
 
 def named_points(instance: Instance, partition: Partition) -> dict[int, Sequence[str]]:
-    """Return what is told of the points of each cluster in a picture, in their order."""
+    """Return the texts of the points of each cluster in a picture, in their order."""
     return {
         cluster: [
             f"{instance.origin.row(i)} (cluster {cluster})"
