@@ -19,7 +19,7 @@ from sdpbb.errors import ArchiveError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance
 from sdpbb.run.checkpoint import (
     CheckpointWriter,
-    SavedRun,
+    RunState,
     read_checkpoint,
     write_checkpoint,
 )
@@ -89,7 +89,7 @@ def test_a_new_process_knows_all_that_a_checkpoint_may_hold(tmp_path):
         "import sys; from sdpbb.run.checkpoint import read_checkpoint\n"
         "read_checkpoint(sys.argv[1]); print(*sys.modules)"
     )
-    write_checkpoint(tmp_path / "run", SavedRun(TINY, HASTY))
+    write_checkpoint(tmp_path / "run", RunState(TINY, HASTY))
     loaded = subprocess.run(
         [sys.executable, "-c", script, tmp_path / "run"], capture_output=True, check=True
     )
@@ -164,7 +164,7 @@ def holds(node, labels):
 
 def test_a_run_without_a_tree(tmp_path):
     proof = Infeasibility(InfeasibilityKind.ODD_CYCLE, (0, 1, 2))
-    write_checkpoint(tmp_path / "run", SavedRun(TINY, HASTY, 2.5, proof))
+    write_checkpoint(tmp_path / "run", RunState(TINY, HASTY, 2.5, proof))
     read = read_checkpoint(tmp_path / "run")
     assert (read.seconds, read.infeasibility, read.search) == (2.5, proof, None)
     assert read.instance.name == "tiny"
@@ -204,7 +204,7 @@ def events():
 
 @pytest.fixture
 def save(clock, events):
-    file = CheckpointWriter("run", SavedRun(TINY, HASTY), lambda: clock.now, events.append)
+    file = CheckpointWriter("run", RunState(TINY, HASTY), lambda: clock.now, events.append)
     search = Search(Tree(Node(), Tolerances(0.0)))
 
     def save(seconds=0.0, finished=False):
@@ -282,11 +282,11 @@ def test_what_a_killed_run_has_left_is_removed(good, monkeypatch):
         patch.setattr("pathlib.Path.unlink", lambda path: None)
         for path in (good, folder / "other"):
             with pytest.raises(KeyboardInterrupt):
-                write_checkpoint(path, SavedRun(TINY, HASTY))
+                write_checkpoint(path, RunState(TINY, HASTY))
     assert len(list(folder.iterdir())) == 3
-    CheckpointWriter(good, SavedRun(TINY, HASTY), float, print)
+    CheckpointWriter(good, RunState(TINY, HASTY), float, print)
     assert len(list(folder.iterdir())) == 2
-    CheckpointWriter(folder / "other", SavedRun(TINY, HASTY), float, print)
+    CheckpointWriter(folder / "other", RunState(TINY, HASTY), float, print)
     assert list(folder.iterdir()) == [good]
 
 
@@ -295,7 +295,7 @@ def test_what_a_killed_run_has_left_is_removed(good, monkeypatch):
 
 @pytest.fixture
 def good(tmp_path):
-    write_checkpoint(tmp_path / "run", SavedRun(TINY, HASTY))
+    write_checkpoint(tmp_path / "run", RunState(TINY, HASTY))
     return tmp_path / "run"
 
 
@@ -330,14 +330,14 @@ def test_what_is_no_checkpoint_is_told(good, tmp_path):
 def test_other_versions_are_refused(good, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("sdpbb.runtime.archive.file.installed_version", lambda: "0.0.9")
-        write_checkpoint(good, SavedRun(TINY, HASTY))
+        write_checkpoint(good, RunState(TINY, HASTY))
     assert reason(good) == (
         f"written by sdpbb 0.0.9; this is {__version__} (sdpbb 0.0.9 can resume it)"
     )
 
 
 def test_values_of_the_wrong_types_are_refused(good):
-    broken = SavedRun(TINY, HASTY)
+    broken = RunState(TINY, HASTY)
     object.__setattr__(broken, "instance", ProvenBound(0.0))
     write_archive(good, broken)
-    assert "holds an invalid SavedRun" in reason(good)
+    assert "holds an invalid RunState" in reason(good)

@@ -18,7 +18,7 @@ from sdpbb.problem import (
     MinimumDifference,
     SoftCannotLinks,
 )
-from sdpbb.run.checkpoint import SavedRun, read_checkpoint, write_checkpoint
+from sdpbb.run.checkpoint import RunState, read_checkpoint, write_checkpoint
 from sdpbb.run.checks import check_compatibility
 
 POINTS = np.random.default_rng(0).normal(size=(8, 2))
@@ -104,7 +104,7 @@ def test_a_checkpoint_holds_what_comes_with_the_package(tmp_path, constraint):
 def test_built_in_constraints_survive_a_checkpoint(tmp_path):
     instance = instance_with(*BUILT_IN)
     path = tmp_path / "run"
-    write_checkpoint(path, SavedRun(instance, sdpbb.SolverParameters(bounding="colgen")))
+    write_checkpoint(path, RunState(instance, sdpbb.SolverParameters(bounding="colgen")))
     read = read_checkpoint(path).instance
     assert read.cluster_constraints == BUILT_IN
     assert len(read.rules.quantities) == len(instance.rules.quantities)

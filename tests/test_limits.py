@@ -326,7 +326,7 @@ def test_no_more_workers_begin_than_fit_the_memory(monkeypatch):
 
     monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
     monkeypatch.setattr(
-        "sdpbb.run.bound_raising.memory_plan",
+        "sdpbb.run.prover.memory_plan",
         lambda parameters, *_, is_resumed, is_local: MemoryPlan(
             replace(parameters, workers=2), 1.0, 1.0
         ),

@@ -18,7 +18,7 @@ from sdpbb.app.cli import ExitCode
 from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
-from sdpbb.run.checkpoint import SavedRun, read_checkpoint, write_checkpoint
+from sdpbb.run.checkpoint import RunState, read_checkpoint, write_checkpoint
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import _with_changes, resume, solve
@@ -108,7 +108,7 @@ def test_what_had_no_clustering_yet_is_begun_again(path):
 
 @pytest.mark.long
 def test_time_counts_on(path):
-    write_checkpoint(path, SavedRun(SMALL, replace(HASTY, time_limit=90.0), seconds=100.0))
+    write_checkpoint(path, RunState(SMALL, replace(HASTY, time_limit=90.0), seconds=100.0))
     result = resume(path)
     assert result.termination is Termination.TIME_LIMIT
     assert 100.0 <= result.statistics.wall_seconds < 105.0
@@ -209,7 +209,7 @@ USED = (
 
 
 def test_a_resumed_run_that_its_time_limit_ends_says_what_was_used_before(path):
-    write_checkpoint(path, SavedRun(SMALL, replace(HASTY, time_limit=20.0), seconds=20.2))
+    write_checkpoint(path, RunState(SMALL, replace(HASTY, time_limit=20.0), seconds=20.2))
     result = resume(path)
     assert (result.termination, result.notes) == (Termination.TIME_LIMIT, (USED,))
     assert resume(path, node_limit=1, time_limit=math.inf).notes == ()
@@ -222,7 +222,7 @@ def test_a_run_that_was_not_resumed_says_nothing_of_time_used_before(path):
 
 
 def test_more_time_counts_from_the_checkpoint_on(path):
-    write_checkpoint(path, SavedRun(SMALL, replace(HASTY, time_limit=20.0), seconds=20.2))
+    write_checkpoint(path, RunState(SMALL, replace(HASTY, time_limit=20.0), seconds=20.2))
     result = resume(path, more_time=400.0)
     assert result.status is SolutionStatus.OPTIMAL
     assert result.parameters["time_limit"] == pytest.approx(420.2)
@@ -241,7 +241,7 @@ def test_more_time_counts_from_the_checkpoint_on(path):
     ],
 )
 def test_more_time_that_is_refused(path, options, message):
-    write_checkpoint(path, SavedRun(SMALL, HASTY, seconds=20.2))
+    write_checkpoint(path, RunState(SMALL, HASTY, seconds=20.2))
     before = path.read_bytes()
     with pytest.raises(ParameterError) as raised:
         resume(path, **options)
@@ -277,7 +277,7 @@ def test_options_of_resume_reach_the_engine(run, path, tmp_path, monkeypatch):
         raise ParameterError("time_limit = 0.0: expected seconds > 0")
 
     monkeypatch.setattr("sdpbb.run.solver.resume", engine)
-    write_checkpoint(path, SavedRun(SMALL, HASTY))
+    write_checkpoint(path, RunState(SMALL, HASTY))
     limits = ["--time-limit", 5, "--node-limit", 6, "--memory-limit", 7]
     others = ["--workers", 2, "--dask", "x", "--checkpoint", tmp_path / "new"]
     message = "error: --time-limit 0.0: expected seconds > 0\n"
@@ -291,7 +291,7 @@ def test_options_of_resume_reach_the_engine(run, path, tmp_path, monkeypatch):
 
 
 def make_truncated(path):
-    write_checkpoint(path, SavedRun(SMALL, HASTY))
+    write_checkpoint(path, RunState(SMALL, HASTY))
     content = path.read_bytes()
     path.write_bytes(content[:-100])
     n = len(content)
@@ -299,7 +299,7 @@ def make_truncated(path):
 
 
 def make_damaged(path):
-    write_checkpoint(path, SavedRun(SMALL, HASTY))
+    write_checkpoint(path, RunState(SMALL, HASTY))
     content = bytearray(path.read_bytes())
     content[-100] ^= 1
     path.write_bytes(content)
@@ -309,7 +309,7 @@ def make_damaged(path):
 def make_of_another_version(path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sdpbb.runtime.archive.file.installed_version", lambda: "9.9.9")
-        write_checkpoint(path, SavedRun(SMALL, HASTY))
+        write_checkpoint(path, RunState(SMALL, HASTY))
     return f"written by sdpbb 9.9.9; this is {sdpbb.__version__} (sdpbb 9.9.9 can resume it)"
 
 
@@ -369,7 +369,7 @@ def kill_and_resume(instance, folder, workers, n_kills, rng, life):
     script.write_text(SCRIPT)
     # What the command has no options for is in the checkpoint.
     if not path.exists():
-        write_checkpoint(path, SavedRun(instance, replace(LONG, workers=workers)))
+        write_checkpoint(path, RunState(instance, replace(LONG, workers=workers)))
     states = []
     while True:
         with tempfile.TemporaryFile() as errors:

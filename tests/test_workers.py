@@ -22,7 +22,7 @@ import pytest
 from sdpbb import read_instance
 from sdpbb.app.cli import ExitCode
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.run.checkpoint import SavedRun, write_checkpoint
+from sdpbb.run.checkpoint import RunState, write_checkpoint
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import solve
@@ -277,7 +277,7 @@ def command(tmp_path):
     """The command with two workers on a long run; whatever is left of it ends with the test."""
     (tmp_path / "script.py").write_text(SCRIPT)
     # What the command has no options for is in the checkpoint.
-    checkpoint = SavedRun(LARGE, replace(LONG, gap=0.0, workers=2))
+    checkpoint = RunState(LARGE, replace(LONG, gap=0.0, workers=2))
     write_checkpoint(tmp_path / "run", checkpoint)
     process = subprocess.Popen(
         [sys.executable, "script.py", "resume", "run", "--json", "out.json"],

@@ -1,11 +1,11 @@
-"""Checkpoint files: the saved state of a run, from which `sdpbb.resume` goes on."""
+"""State of a run, and its checkpoint files, from which `sdpbb.resume` resumes."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 
 from sdpbb.bounds.registry import BOUNDING_METHODS
@@ -32,13 +32,13 @@ INTERVAL, SHARE = 5.0, 0.05
 
 
 @stored
-@dataclass(frozen=True, eq=False)
-class SavedRun:
-    """State of a run, as a checkpoint file holds it.
+@dataclass(eq=False)
+class RunState:
+    """State of a run: it works on it, and a checkpoint file holds it.
 
     instance, parameters : of the run
-    seconds : spent on it so far
-    infeasibility : the proof that there is no clustering, if that was known before the search
+    seconds : spent on it until it was last written
+    infeasibility : the proof that there is no clustering, if contraction or colouring found it
     search : None before it has begun
     proof : of all that the search has proven, if the run is certified
     subsets : of a root that is bounded by the sum of their bounds, and what is proven of them
@@ -67,7 +67,7 @@ class SavedRun:
                 raise TypeError(f"{name} is a {type(getattr(self, name)).__name__}")
 
 
-def write_checkpoint(path: FilePath, run: SavedRun) -> None:
+def write_checkpoint(path: FilePath, state: RunState) -> None:
     """Write the state of a run, wholly or not at all.
 
     Raises
@@ -77,10 +77,10 @@ def write_checkpoint(path: FilePath, run: SavedRun) -> None:
     """
     from sdpbb.runtime.archive.file import write_archive  # many runs have no checkpoint
 
-    write_archive(path, run)
+    write_archive(path, state)
 
 
-def read_checkpoint(path: FilePath) -> SavedRun:
+def read_checkpoint(path: FilePath) -> RunState:
     """Return the state in a checkpoint.
 
     Raises
@@ -93,7 +93,7 @@ def read_checkpoint(path: FilePath) -> SavedRun:
     for module in STATE_MODULES:
         import_module(module)
     found = read_archive(path)
-    if not isinstance(found, SavedRun):
+    if not isinstance(found, RunState):
         raise ArchiveError(
             f"{shown_path(path)}: does not hold the state of a run; expected a checkpoint"
         )
@@ -106,16 +106,12 @@ class CheckpointWriter(Watch):
     It is written every INTERVAL, but seldom enough to take no more than SHARE of the time, and at
     the end. A disk that is full or a folder that has gone does not end the run: the observer is
     told, and it is tried again. Without a path, nothing is done.
-
-    Attributes
-    ----------
-    saved : what is written, with the state of the search as it is then
     """
 
     def __init__(
         self,
         path: FilePath | None,
-        saved: SavedRun,
+        state: RunState,
         seconds: Callable[[], float],
         observer: Observer,
     ) -> None:
@@ -123,12 +119,12 @@ class CheckpointWriter(Watch):
         Parameters
         ----------
         path : of the file, or None
-        saved : its proof and its subsets change while the search goes on
+        state : what is written, as it is then
         seconds : of the run, now
         observer : told of failures
         """
-        self.saved = saved
         self._path = path
+        self._state = state
         self._seconds = seconds
         self._observer = observer
         self._due = time.perf_counter()
@@ -137,38 +133,21 @@ class CheckpointWriter(Watch):
         if path is not None:
             remove_leftovers(path)
 
-    def keep_parameters(self, parameters: SolverParameters) -> None:
-        """Write these from now on."""
-        self.saved = replace(self.saved, parameters=parameters)
-
-    def keep_subsets(self, subsets: SubsetBounds) -> None:
-        """Write these from now on."""
-        self.saved = replace(self.saved, subsets=subsets)
-
     def round_ended(self, search: Search) -> None:
         if time.perf_counter() >= self._due:
-            self.write(search, finished=False)
+            self.write(finished=False)
 
     def ended(self, search: Search) -> None:
-        self.write(search)
+        self.write()
 
-    def write(
-        self,
-        search: Search | None = None,
-        infeasibility: Infeasibility | None = None,
-        finished: bool = True,
-    ) -> None:
-        """Write the state now.
-
-        search : None for a run that has ended before it began to search
-        infeasibility : the proof that there is no clustering, if that is why it has ended
-        """
+    def write(self, finished: bool = True) -> None:
+        """Write the state now; finished : whether the run has ended."""
         if self._path is None:
             return
-        started, seconds = time.perf_counter(), self._seconds()
-        run = replace(self.saved, seconds=seconds, infeasibility=infeasibility, search=search)
+        started = time.perf_counter()
+        self._state.seconds = self._seconds()
         try:
-            write_checkpoint(self._path, run)
+            write_checkpoint(self._path, self._state)
         except (OSError, MemoryError) as error:
             reason = getattr(error, "strerror", None) or str(error) or "out of memory"
             if finished or not self._is_failing:
@@ -177,6 +156,6 @@ class CheckpointWriter(Watch):
             self._is_failing = True
         else:
             self._is_failing = False
-            self._written = seconds
+            self._written = self._state.seconds
         ended = time.perf_counter()
         self._due = ended + max(INTERVAL, (1.0 / SHARE - 1.0) * (ended - started))

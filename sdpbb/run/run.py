@@ -1,8 +1,8 @@
 """One run of the solver: a first clustering, a search whose bound is raised, and the result.
 
-A run is a search tree (`sdpbb.search.tree`) that begins with a first clustering, and whose bound is
-raised (`bound_raising`) until it is closed or a limit is reached. A `CheckpointWriter` saves the
-state, a `ProofRecorder` keeps the proof; `conclusion` makes the result.
+A run prepares its workers and limits; contracts the instance; begins a search tree with a first
+clustering, and raises its bound (`prover`) until it is closed or a limit is reached; and concludes.
+Its state (`RunState`) is what a checkpoint holds: a resumed run works on the one that it has read.
 """
 
 from __future__ import annotations
@@ -10,23 +10,20 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from heuristics.first_clustering import first_clustering
 from sdpbb.errors import BackendFailure
-from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
+from sdpbb.problem import Contraction, Infeasibility, Partition, contract
 from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.run import conclusion
-from sdpbb.run.bound_raising import BoundRaising
 from sdpbb.run.certificates.recorder import ProofRecorder
-from sdpbb.run.checkpoint import CheckpointWriter, SavedRun
+from sdpbb.run.checkpoint import CheckpointWriter, RunState
 from sdpbb.run.kernels import WarmUp, compile_first, compile_method
 from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.prover import Prover
 from sdpbb.run.report import memory_shortage
 from sdpbb.runtime.backends.milp import using_integer_solver
 from sdpbb.runtime.executors.clusters import workers_beyond
@@ -40,7 +37,6 @@ from sdpbb.runtime.time_left import RUN_CLOCK
 from sdpbb.search.events import (
     Compiling,
     Finished,
-    MemoryShort,
     Observer,
     Resumed,
     Started,
@@ -61,23 +57,22 @@ MEMORY_SECONDS = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """All that a run needs, and the state to resume from.
+    """All that a run needs.
 
+    state : with the instance and the parameters; that of a checkpoint is resumed
     observer, interrupt : receives events; ends the run when it is set
-    checkpoint, order : the files that it writes, None for none
+    checkpoint, order : the files that it writes; None: no file
     start : a clustering to begin with, if there is one
-    saved, resumed : the state to resume from, and the event that tells of it
+    resumed : the event that reports a resumed run; None of a new run
     executor : evaluates nodes instead of processes of this machine; None: as the parameters say
     """
 
-    instance: Instance
-    parameters: SolverParameters
+    state: RunState
     observer: Observer
     interrupt: threading.Event
     checkpoint: FilePath | None = None
     order: CertificateOrder | None = None
     start: Partition | None = None
-    saved: SavedRun | None = None
     resumed: Resumed | None = None
     executor: Executor | None = None
 
@@ -92,7 +87,7 @@ def run(request: Request) -> Result:
     CertificateError
         With the result, if its certificate cannot be written.
     """
-    parameters, observer = request.parameters, request.observer
+    parameters, observer = request.state.parameters, request.observer
     # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
     # 150; parallelism belongs across nodes.
     with threadpool_limits(1):
@@ -104,10 +99,10 @@ def run(request: Request) -> Result:
         ):
             with RUN_CLOCK.stopped():
                 compile_first(parameters.bounding)
-            current = _Run(request, _workforce(parameters, given))
-            result = current.result()
+            prover = _prepared(request, _workforce(parameters, given))
+            result = _solved(request, prover)
         observer(Finished(result))
-        current.write_certificate(result)
+        _write_certificate(request, prover, result)
     return result
 
 
@@ -124,155 +119,123 @@ def _workforce(parameters: SolverParameters, given: GivenExecutor | None) -> Wor
     return Workforce(make_executor, parameters.workers, is_given=given is not None)
 
 
-class _Run:
-    """Run under way: its limits, its proof, and the state that it saves."""
+def _prepared(request: Request, workforce: Workforce) -> Prover:
+    """Return what works on the state, within the limits, which count the seconds of before."""
+    state = request.state
+    limits = Limits(
+        time_limit=state.parameters.time_limit,
+        node_limit=state.parameters.node_limit,
+        memory_limit=state.parameters.memory_limit,
+        memory=Sampled(resident_mebibytes, MEMORY_SECONDS),
+        interrupt=request.interrupt,
+        started=RUN_CLOCK() - state.seconds,
+    )
+    recorder = ProofRecorder(state.proof)
+    if state.parameters.certify:
+        state.proof = recorder.proof
+    return Prover(
+        state=state,
+        joined=join_equal_points(state.instance),
+        observer=request.observer,
+        limits=limits,
+        workforce=workforce,
+        recorder=recorder,
+        writer=CheckpointWriter(
+            request.checkpoint, state, lambda: limits.seconds, request.observer
+        ),
+        is_resumed=state.search is not None,
+    )
 
-    def __init__(self, request: Request, workforce: Workforce) -> None:
-        parameters, saved = request.parameters, request.saved
-        self._request = request
-        self._workforce = workforce
-        self._observer = request.observer
-        self._limits = Limits(
-            time_limit=parameters.time_limit,
-            node_limit=parameters.node_limit,
-            memory_limit=parameters.memory_limit,
-            memory=Sampled(resident_mebibytes, MEMORY_SECONDS),
-            interrupt=request.interrupt,
-            started=RUN_CLOCK() - (0.0 if saved is None else saved.seconds),
-        )
-        self._recorder = ProofRecorder(None if saved is None else saved.proof)
-        self._writer = CheckpointWriter(
-            request.checkpoint,
-            SavedRun(
-                request.instance,
-                parameters,
-                proof=self._recorder.proof if parameters.certify else None,
-                subsets=None if saved is None else saved.subsets,
-            ),
-            lambda: self._limits.seconds,
-            request.observer,
-        )
 
-    @cached_property
-    def _joined(self) -> Instance:
-        """Instance whose equal points are joined, for the search."""
-        return join_equal_points(self._request.instance)
-
-    def result(self) -> Result:
-        """Contract, find a first clustering, raise the bound as far as it goes."""
-        instance, parameters = self._request.instance, self._request.parameters
-        contraction = contract(self._joined)
-        n_blocks, n_pairs = 0, 0
-        if isinstance(contraction, Contraction):
-            n_blocks, n_pairs = contraction.n_blocks, len(contraction.cannot_link)
-        n_equal = len(self._joined.must_link) - len(instance.must_link)
-        self._observer(Started.of(instance, n_blocks, n_pairs, n_equal, self._request.resumed))
-        search = self._initial_search(contraction)
-        if isinstance(search, Infeasibility):
-            self._recorder.record_infeasible()
-            self._writer.write(infeasibility=search)
-            seconds = self._limits.seconds
-            return conclusion.infeasible(search, instance, parameters, seconds, n_blocks)
-        if search is None:
-            self._writer.write()
-            limit = self._limits.urgent() or Termination.TIME_LIMIT
-            return conclusion.unknown(
-                limit,
-                0.0,
-                instance,
-                parameters,
-                self._limits.seconds,
-                n_blocks,
-                notes=self._time_used_before(limit),
-            )
+def _solved(request: Request, prover: Prover) -> Result:
+    """Contract, begin a search with a first clustering, raise its bound as far as it goes."""
+    state, limits, before = prover.state, prover.limits, prover.state.seconds
+    instance, joined = state.instance, prover.joined
+    contraction = contract(joined)
+    n_blocks, n_pairs = 0, 0
+    if isinstance(contraction, Contraction):
+        n_blocks, n_pairs = contraction.n_blocks, len(contraction.cannot_link)
+    n_equal = len(joined.must_link) - len(instance.must_link)
+    prover.observer(Started.of(instance, n_blocks, n_pairs, n_equal, request.resumed))
+    if isinstance(contraction, Infeasibility):
+        state.infeasibility, state.search = contraction, None
+    elif state.search is None and state.infeasibility is None:
+        _begin_search(state, contraction, request.start, limits)
+    if state.infeasibility is not None:
+        prover.recorder.record_infeasible()
+    reached = None
+    if state.search is None:
+        prover.writer.write()
+    else:
         assert isinstance(contraction, Contraction)
-        raising = self._raising()
         try:
-            with self._workforce:
-                reached = raising.raise_bound(search, contraction)
+            with prover.workforce:
+                reached = prover.raise_bound(contraction)
         except BackendFailure:
             # A task or an executor failed. The tree is consistent, so it is saved.
-            self._writer.write(search)
+            prover.writer.write()
             raise
-        seconds, used = self._limits.seconds, raising.parameters
-        notes = (*self._notes(search, raising.shortage), *self._time_used_before(reached))
-        return conclusion.of_search(search, reached, instance, used, seconds, n_blocks, notes)
+    if state.search is None and state.infeasibility is None:
+        reached = limits.urgent() or Termination.TIME_LIMIT
+    notes = (*_deviations(prover), *_time_used_before(before, state.parameters, reached))
+    return conclusion.of_run(state, reached, limits.seconds, n_blocks, notes)
 
-    def _raising(self) -> BoundRaising:
-        saved = self._request.saved
-        return BoundRaising(
-            instance=self._request.instance,
-            joined=self._joined,
-            parameters=self._request.parameters,
-            observer=self._observer,
-            limits=self._limits,
-            workforce=self._workforce,
-            recorder=self._recorder,
-            writer=self._writer,
-            is_resumed=saved is not None and saved.search is not None,
-        )
 
-    def _notes(self, search: Search, shortage: MemoryShort | None) -> tuple[str, ...]:
-        """Return a line for each thing that was done otherwise than asked."""
-        subsets = self._writer.saved.subsets
-        notes: tuple[str, ...] = ()
-        if subsets is not None and search.statistics.n_subsets:
-            from sdpbb.run.decomposition.left_out import left_out  # seldom needed
+def _begin_search(
+    state: RunState, contraction: Contraction, start: Partition | None, limits: Limits
+) -> None:
+    """Begin the search of a run from a first clustering, or a colouring without one.
 
-            notes = left_out(self._request.instance, subsets)
-        return notes if shortage is None else (*notes, memory_shortage(shortage))
-
-    def _time_used_before(self, reached: Termination | None) -> tuple[str, ...]:
-        """Return the note on a resumed run that its time limit has ended."""
-        saved, limit = self._request.saved, self._request.parameters.time_limit
-        if saved is None or not saved.seconds or reached is not Termination.TIME_LIMIT:
-            return ()
-        return (
-            f"{saved.seconds:.1f} s of {limit:g} s were used before: --time-limit counts the whole "
-            "run; --more-time S adds some (more_time=S in Python)",
-        )
-
-    def write_certificate(self, result: Result) -> None:
-        """Write the certificate of the result, if it is asked for."""
-        order, subsets = self._request.order, self._writer.saved.subsets
-        if order is None or not order.applies_to(result):
-            return
-        from sdpbb.run.certificates.writer import write_certificate
-
-        proofs = None if subsets is None else subsets.best_proofs()
-        gap, proof = self._request.parameters.gap, self._recorder.proof
-        self._observer(write_certificate(order, self._request.instance, gap, result, proof, proofs))
-
-    def _initial_search(
-        self, contraction: Contraction | Infeasibility
-    ) -> Search | Infeasibility | None:
-        """Return the saved search, or a new one from a first feasible colouring.
-
-        The colouring keeps the constraints on pairs. Return the proof if there is none, and None if
-        the time is over first.
-        """
-        if isinstance(contraction, Infeasibility):
-            return contraction
-        saved, start = self._request.saved, self._request.start
-        if saved is not None and (saved.search or saved.infeasibility):
-            return saved.search or saved.infeasibility
-        if start is not None:
-            return self._search_from(start.labels, "start", contraction)
-        found = first_clustering(contraction, self._limits.time_left)
+    The colouring satisfies the constraints on pairs. Set the proof if there is none, and nothing if
+    the time is over first.
+    """
+    if start is not None:
+        labels, source = start.labels, "start"
+    else:
+        found = first_clustering(contraction, limits.time_left)
+        if isinstance(found, Infeasibility):
+            state.infeasibility = found
         if found is None or isinstance(found, Infeasibility):
-            return found
-        return self._search_from(contraction.lift(found), "colouring", contraction)
+            return
+        labels, source = contraction.lift(found), "colouring"
+    root = Node(block_of=contraction.block_of, known_labels=labels)
+    tree = Tree(root, Tolerances(state.parameters.gap))
+    # It is the first incumbent if it satisfies the constraints on clusters, too.
+    if contraction.keeps(labels[contraction.representatives]):
+        tree.offer(labels, Partition(labels).cost(state.instance), source)
+    state.search = Search(tree)
 
-    def _search_from(
-        self, labels: NDArray[np.intp], source: str, contraction: Contraction
-    ) -> Search:
-        """Return a search whose root knows labels (n,) that keep the constraints on pairs.
 
-        They are its first incumbent if they keep those on clusters, too.
-        """
-        root = Node(block_of=contraction.block_of, known_labels=labels)
-        tree = Tree(root, Tolerances(self._request.parameters.gap))
-        if contraction.keeps(labels[contraction.representatives]):
-            cost = Partition(labels).cost(self._request.instance)
-            tree.offer(labels, cost, source)
-        return Search(tree)
+def _deviations(prover: Prover) -> tuple[str, ...]:
+    """Return notes on deviations from the request."""
+    state, shortage = prover.state, prover.shortage
+    notes: tuple[str, ...] = ()
+    if state.subsets is not None and state.search and state.search.statistics.n_subsets:
+        from sdpbb.run.decomposition.left_out import left_out  # seldom needed
+
+        notes = left_out(state.instance, state.subsets)
+    return notes if shortage is None else (*notes, memory_shortage(shortage))
+
+
+def _time_used_before(
+    seconds: float, parameters: SolverParameters, reached: Termination | None
+) -> tuple[str, ...]:
+    """Return the note on a resumed run that its time limit has ended."""
+    if not seconds or reached is not Termination.TIME_LIMIT:
+        return ()
+    return (
+        f"{seconds:.1f} s of {parameters.time_limit:g} s were used before: --time-limit counts the "
+        "whole run; --more-time S adds some (more_time=S in Python)",
+    )
+
+
+def _write_certificate(request: Request, prover: Prover, result: Result) -> None:
+    """Write the certificate of the result, if it is asked for."""
+    order, state = request.order, prover.state
+    if order is None or not order.applies_to(result):
+        return
+    from sdpbb.run.certificates.writer import write_certificate
+
+    proofs = None if state.subsets is None else state.subsets.best_proofs()
+    gap, proof = state.parameters.gap, prover.recorder.proof
+    prover.observer(write_certificate(order, state.instance, gap, result, proof, proofs))

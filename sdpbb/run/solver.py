@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from numpy.typing import ArrayLike
 
 from sdpbb.problem import Instance
-from sdpbb.run.checkpoint import read_checkpoint
+from sdpbb.run.checkpoint import RunState, read_checkpoint
 from sdpbb.run.checks import (
     check_begun_with_certificate,
     check_certifiable,
@@ -168,8 +168,7 @@ def solve_and_certify(
             interrupt,
             lambda stop: run(
                 Request(
-                    instance,
-                    parameters,
+                    RunState(instance, parameters),
                     all_of(log, observer),
                     stop,
                     checkpoint,
@@ -257,13 +256,11 @@ def resume(
             interrupt,
             lambda stop: run(
                 Request(
-                    saved.instance,
-                    parameters,
+                    replace(saved, parameters=parameters),
                     all_of(log, watcher),
                     stop,
                     written_to,
                     order,
-                    saved=saved,
                     resumed=resumed,
                     executor=executor,
                 )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.problem import Infeasibility, Origin, Partition, SoftViolations
+from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Text, Tone, Verdict
 from sdpbb.runtime.interruption import TERMINATED, exit_status
 from sdpbb.runtime.results import Reported, plain, values_of
@@ -78,19 +79,21 @@ def stopped_by(termination: Termination) -> str:
     return _STOPPED_BY[termination]
 
 
+@stored
 @dataclass(frozen=True)
 class Statistics:
     """Statistics of a run: time, nodes, iterations, figures of the root.
 
     n_nodes counts the nodes whose evaluation was finished; root_lower_bound, root_gap and
-    root_seconds are those of the first, when it was left (None if it never was). n_fixed counts the
-    pairs that were fixed, n_lost the nodes given up because they ended two workers, n_subsets the
-    subsets that were bounded for a decomposition of the root, n_lost_subsets those of them that
-    were given up because they ended two workers.
+    root_seconds are those of the first, when it was left (None if it never was; the bound is None
+    if the root holds no clustering, the gap if none was known by then). n_fixed counts the pairs
+    that were fixed, n_lost the nodes given up because they ended two workers, n_subsets the subsets
+    that were bounded for a decomposition of the root, n_lost_subsets those of them that were given
+    up because they ended two workers.
     """
 
-    wall_seconds: float
-    n_nodes: int
+    wall_seconds: float = 0.0
+    n_nodes: int = 0
     n_blocks: int = 0
     n_iterations: int = 0
     n_fixed: int = 0

@@ -26,7 +26,7 @@ from sdpbb.problem.formats import (
     write_points,
 )
 from sdpbb.questions.batch.job import Job
-from sdpbb.run.checkpoint import SavedRun, read_checkpoint, write_checkpoint
+from sdpbb.run.checkpoint import RunState, read_checkpoint, write_checkpoint
 from sdpbb.run.solver import solve
 from sdpbb.run.verification import verify_certificate
 from tests.enumeration import optimum, random_instance
@@ -150,7 +150,7 @@ def asked_of(folder: Path) -> list[object]:
 
 def begun(folder: Path) -> None:
     parameters = replace(HASTY, workers=2, certify=True)
-    write_checkpoint(folder / "run", SavedRun(SMALLER, parameters))
+    write_checkpoint(folder / "run", RunState(SMALLER, parameters))
 
 
 def assert_whole(folder: Path, truth: float) -> None:

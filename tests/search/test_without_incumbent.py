@@ -112,7 +112,7 @@ class SeeingRun(BlindRun):
 
 
 def use(monkeypatch, bounding):
-    for room in ("memory_plan", "bound_raising"):
+    for room in ("memory_plan", "prover"):
         monkeypatch.setattr(f"sdpbb.run.{room}.bounding_method", lambda name, *arguments: bounding)
 
 
@@ -173,7 +173,7 @@ def test_an_exhausted_tree_is_a_proof(monkeypatch, bounding):
         limits.append(branch_and_bound(*arguments))
         return limits[-1]
 
-    monkeypatch.setattr("sdpbb.run.bound_raising.branch_and_bound", search)
+    monkeypatch.setattr("sdpbb.run.prover.branch_and_bound", search)
     events = []
     result = solve(IMPOSSIBLE, COLGEN, events.append)
     assert limits == [None]

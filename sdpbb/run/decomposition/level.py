@@ -12,7 +12,7 @@ from sdpbb.run.decomposition.bounds import SubsetBounds
 from sdpbb.runtime.executors.scheduler import Task
 from sdpbb.search.evaluations import LONGEST_SLICE
 from sdpbb.search.limits import Budget, Limits
-from sdpbb.search.tree import SearchStatistics
+from sdpbb.search.tree import Search
 from sdpbb.search.workforce import Workforce
 
 # Seconds of a subset before it can be given up for taking longer than others.
@@ -49,7 +49,7 @@ class LevelBounding:
         make: Callable[[int], tuple[SubsetTask, SubsetProgress] | None],
         workforce: Workforce,
         limits: Limits,
-        statistics: SearchStatistics,
+        search: Search,
         most_times: float,
         most_tasks: int,
         is_cancelled: Callable[[], bool],
@@ -60,6 +60,7 @@ class LevelBounding:
         bounds : are raised
         subsets : to bound, in this order
         make : returns a subset to bound, and its progress; None where it has no bound
+        search : counts them
         most_times : a subset is given up that takes so many times as long as others
         most_tasks : at the same time, which the memory holds
         is_cancelled : asked between steps of subsets that this process bounds
@@ -70,7 +71,7 @@ class LevelBounding:
         self._make = make
         self._workforce = workforce
         self._limits = limits
-        self._statistics = statistics
+        self._search = search
         self._most_times, self._most_tasks = most_times, most_tasks
         self._is_cancelled = is_cancelled
         self._ready: deque[_Running] = deque()
@@ -114,7 +115,7 @@ class LevelBounding:
         """
         running = self._running.pop(task.key)
         if task.is_lost:
-            self._statistics.n_lost_subsets += 1
+            self._search.count(n_lost_subsets=1)
             self._finish(running)
         else:
             self._take(running, task.value)
@@ -124,7 +125,7 @@ class LevelBounding:
         """Take a slice of a subset, which is done with or has another one."""
         running.progress = progress
         running.seconds += self._limits.seconds - running.began
-        self._statistics.n_iterations += progress.n_iterations
+        self._search.count(n_iterations=progress.n_iterations)
         self._bounds.raise_to(running.task.subset, progress.lower, progress.proof)
         if progress.lower == math.inf:
             self.is_infeasible = True
@@ -136,7 +137,7 @@ class LevelBounding:
     def _finish(self, running: _Running) -> None:
         """Be done with a subset."""
         subset = running.task.subset
-        self._statistics.n_subsets += 1
+        self._search.count(n_subsets=1)
         self._bounds.is_done[subset] = True
         self._bounds.seconds[subset] = running.seconds
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from sdpbb.bounds.method import BoundingMethod
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.run.certificates.recorder import SubsetProof
+from sdpbb.run.checkpoint import RunState
 from sdpbb.run.decomposition.bounding import Accuracy, SubsetProgress, SubsetTask, subset_task
 from sdpbb.run.decomposition.bounds import SubsetBounds, restricted_costs
 from sdpbb.run.decomposition.dealing import subset_tree
@@ -56,23 +56,19 @@ class Decomposition:
     """Decomposition of a root, with all that the bounding of its subsets needs.
 
     root : is raised
-    instance : as the user states it. Its points are dealt out before equal ones are joined, as they
-        are in that of the root: what is heavy is then shared among subsets
+    run : state of the run, whose subsets are set. The points of its instance are dealt out before
+        equal ones are joined, as they are in that of the root: what is heavy is then shared among
+        subsets
     bounding : of the subsets
     workforce : of the run
     free_mebibytes : memory for all subsets that are bounded at the same time
-    keep : is given the state that is to be saved, once there is one
-    state : to go on from, or None
     """
 
     root: Root
-    instance: Instance
+    run: RunState
     bounding: BoundingMethod[Any]
-    parameters: DecompositionParameters
     workforce: Workforce
     free_mebibytes: float
-    keep: Callable[[SubsetBounds], None]
-    state: SubsetBounds | None
 
     def prepare(self) -> None:
         """Contract what is dealt out, and start the workers, which takes seconds.
@@ -83,41 +79,46 @@ class Decomposition:
             If no certificate can hold what would be proven.
         """
         context = self.root.context
-        is_joined = context.instance is not self.instance
-        dealt = contract(self.instance) if is_joined else self.root.contraction
+        is_joined = context.instance is not self.run.instance
+        dealt = contract(self.run.instance) if is_joined else self.root.contraction
         assert isinstance(dealt, Contraction)  # as that of the root is one
-        self._dealt, self._restriction = dealt, Restriction(self.instance, dealt)
+        self._dealt, self._restriction = dealt, Restriction(self.run.instance, dealt)
         self._memory = SubsetMemory(dealt.n_blocks, self.free_mebibytes, context.keeps_evidence)
-        if self.state is None and self._depth > 0:
+        if self.run.subsets is None and self._depth > 0:
             self._memory.check_certificate(self._smallest)
         if self._depth > 0 and self.workforce.has_several_workers:
             self.workforce.start_workers(self.workforce.n_at_once)
 
-    def run(self) -> Termination | None:
+    def bound(self) -> Termination | None:
         """Raise the root's bound until it is closed, a limit is reached or nothing is left to do.
 
         Return the limit. The best clustering that is known says how blocks are dealt out.
         """
         root = self.root
-        if self.state is None and not self._begin():
+        if self.run.subsets is None:
+            self.run.subsets = self._dealt_out()
+        state = self.run.subsets
+        if state is None:
             return None
-        assert self.state is not None
-        self.keep(self.state)
-        if np.isinf(self.state.proven).any():  # known when the run was left
+        if np.isinf(state.proven).any():  # known when the run was left
             root.refute()
-        while root.is_open and self.state.level > 0:
-            limit = self._bound_level(self.state)
+        while root.is_open and state.level > 0:
+            limit = self._bound_level(state)
             if limit is not None:
                 return limit
             if root.is_open:
-                self._go_up(self.state)
+                self._go_up(state)
         nothing_fits = root.is_open and root.context.is_without_bound
         return Termination.MEMORY_LIMIT if nothing_fits else None
 
     @property
     def _smallest(self) -> int:
         """Number of blocks of the smallest subsets, about."""
-        return max(self.parameters.smallest, self.parameters.per_cluster * self.instance.k)
+        return max(self._sizes.smallest, self._sizes.per_cluster * self.run.instance.k)
+
+    @property
+    def _sizes(self) -> DecompositionParameters:
+        return self.run.parameters.decomposition
 
     @property
     def _depth(self) -> int:
@@ -129,17 +130,16 @@ class Decomposition:
         """Labels of the blocks that are dealt out, of the best clustering known."""
         return self.root.labels[self._dealt.representatives]
 
-    def _begin(self) -> bool:
-        """Deal the blocks out; return whether there are subsets."""
+    def _dealt_out(self) -> SubsetBounds | None:
+        """Deal the blocks out; return the subsets, with nothing proven; None if there are none."""
         most, depth = self._smallest, self._depth
         has_ended = not self.root.is_open or self.root.limits.urgent() is not None
         if has_ended or depth == 0 or not self._memory.holds_evidence(most):
-            return False
+            return None
         most_linked = max(1, int(LINKED * most))
         tree = subset_tree(self._dealt, self._labels, depth, most_linked)
         proofs: dict[str, SubsetProof] | None = {} if self.root.context.keeps_evidence else None
-        self.state = SubsetBounds(tree, depth, proofs=proofs)
-        return True
+        return SubsetBounds(tree, depth, proofs=proofs)
 
     def _bound_level(self, state: SubsetBounds) -> Termination | None:
         """Bound the subsets of the present level; return the limit that was reached."""
@@ -157,7 +157,7 @@ class Decomposition:
             make,
             self.workforce,
             root.limits,
-            root.search.statistics,
+            root.search,
             SECONDS_FACTOR,
             self._at_once(state),
             root.is_cancelled,
@@ -252,7 +252,7 @@ class Decomposition:
         labels : (n,) of the best clustering, if there is one
         """
         blocks = tree.blocks(subset)
-        if len(blocks) < self.instance.k:
+        if len(blocks) < self.run.instance.k:
             return None
         rows = self._restriction.rows(blocks)
         instance, proof = self._subset_instance(blocks, rows)
@@ -295,14 +295,14 @@ class Decomposition:
         if level == 0:
             return not self.root.context.is_without_bound
         most = int(state.tree.n_blocks(level).max())
-        if most > self.parameters.largest or not self._memory.holds_evidence(most):
+        if most > self._sizes.largest or not self._memory.holds_evidence(most):
             return False
         return self._most_tasks(state, level) > 0
 
     def _most_tasks(self, state: SubsetBounds, level: int) -> int:
         """Return how many subsets of a level this machine's memory holds at the same time."""
         blocks = state.tree.blocks((1 << level) + int(np.argmax(state.tree.n_blocks(level))))
-        if len(blocks) < self.instance.k:
+        if len(blocks) < self.run.instance.k:
             return UNLIMITED
         largest = self._subset_instance(blocks, self._restriction.rows(blocks))[0]
         return self._memory.most_tasks(self.bounding, largest)
