@@ -24,12 +24,14 @@ import numba
 import numpy as np
 
 from heuristics.incumbents import exercise, exercise_rare
+from heuristics.sizes.assignment import SizedAssignment
 from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
 from sdpbb.bounds.sdp.admm_kernels import dual_sweeps
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.runtime.cache_folder import KERNELS
 from sdpbb.runtime.executors.processes import LocalProcesses
+from sdpbb.runtime.time_left import no_limit
 
 # Parts of the engine beside those of the bounding methods: kernels that almost all runs call, and
 # those that few do.
@@ -118,8 +120,12 @@ def exercise_part(part: str) -> None:
     elif part == LIMITS:
         limited = _small(min_size=4, max_size=7)
         exercise(limited)
+        alike = _small(min_size=4, max_size=7, n_pairs=0)
+        exercise(alike)
+        SizedAssignment(alike, 0.0)(alike.means[:3], no_limit, np.arange(3), np.zeros(3))
         for method in ("sdp", "colgen"):
             bounding_class(method).exercise(limited)
+            bounding_class(method).exercise_rare(limited)
     elif part == PLACES:
         from sdpbb.bounds.lagrangian.places.run import (
             exercise as exercise_places,  # few runs call them
@@ -132,9 +138,11 @@ def exercise_part(part: str) -> None:
         bounding_class(method).exercise(_small())
 
 
-def _small(min_size: int | None = None, max_size: int | None = None) -> Contraction:
+def _small(
+    min_size: int | None = None, max_size: int | None = None, n_pairs: int = 3
+) -> Contraction:
     points = np.random.default_rng(0).normal(size=(16, 3))
-    pairs = np.array([[0, 1], [2, 3], [3, 4]])
+    pairs = np.array([[0, 1], [2, 3], [3, 4]])[:n_pairs]
     instance = Instance(points, 3, cannot_link=pairs, min_size=min_size, max_size=max_size)
     contraction = contract(instance)
     assert isinstance(contraction, Contraction)

@@ -106,8 +106,8 @@ def test_few_points(tmp_path_factory, bounds, seed, certify):
 def test_lines(bounds, seed):
     rng = np.random.default_rng([seed, 2])
     instance, gap = random_line(rng, 10, 80), float(rng.choice([1e-4, 0.1]))
-    # Where points are equal, prices alone leave a gap, which no tree closes by places soon. Runs
-    # have places alone here because the threshold is lowered to two blocks.
+    # Some draws take many nodes: runs have places alone here, from two blocks on, where other
+    # bounds would follow otherwise.
     parameters, changed = LOWERED[bounds]
     with constants(changed):
         result = solve(instance, replace(parameters, gap=gap, node_limit=MOST_NODES))

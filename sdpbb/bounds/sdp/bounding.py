@@ -12,6 +12,8 @@ from sdpbb.bounds.bound import matrices_mebibytes
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp.admm_run import AdmmRun, AdmmRunState
 from sdpbb.bounds.sdp.conic_run import ConicRun
+from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityClique, CapacityCliqueCuts
+from sdpbb.bounds.sdp.cuts.capacity_kernels import grown_cliques
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -63,6 +65,12 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         PentagonCuts().separate(run.affinity(), run.relaxation)
         TriangleCuts().most_violated(run.affinity(), run.relaxation, is_exact=False)
         run.fixings(contraction.total)
+        Z = run.affinity()
+        CapacityCliqueCuts().separate(Z, run.relaxation)
+        for family, (measure, _) in run.relaxation.set_limits.items():
+            clique = CapacityClique.of(measure, np.arange(len(Z)) % 2 == 0)
+            clique.cuts(family, np.array([[0, 1]]))
+            grown_cliques(Z, clique.rows(Z), clique.filled, clique.shared, np.arange(3), 3)
 
     def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
         """Yield dual values in single precision, then in double precision.
