@@ -73,7 +73,9 @@ def test_a_local_optimum_keeps_all_constraints_and_no_exchange_improves_it(insta
 
 
 @pytest.mark.parametrize("with_soft_pairs", [False, True])
-@pytest.mark.parametrize("limits", [{}, {"min_size": 11, "max_size": 13}])
+@pytest.mark.parametrize(
+    "limits", [{}, {"min_size": 11, "max_size": 13}, {"sizes": [10, 11, 12, 13, 14]}]
+)
 @pytest.mark.parametrize("seed", range(5))
 def test_no_exchange_of_many_blocks_improves_a_local_optimum(seed, limits, with_soft_pairs):
     """Most clusters and most blocks are passed over by their bounds."""
@@ -81,7 +83,7 @@ def test_no_exchange_of_many_blocks_improves_a_local_optimum(seed, limits, with_
     n, k = 60, 5
     weights = None if seed == 0 else rng.uniform(0.2, 4.0, n)
     pairs = rng.permutation(n)[:40].reshape(-1, 2)
-    labels = np.repeat(np.arange(k), n // k)
+    labels = np.repeat(np.arange(k), limits.get("sizes", n // k))
     cannot_link = [(i, j) for i, j in pairs.tolist() if labels[i] != labels[j]]
     points = rng.normal(size=(n, 2)) + rng.normal(size=(n, 2)) * (seed > 2)
     drawn = [rng.choice(n, 2, replace=False) for _ in range(40)] if with_soft_pairs else []
