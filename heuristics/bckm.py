@@ -65,7 +65,7 @@ class BCKM(Heuristic):
     *No columns for absolute values.* With V binary and 0 <= S <= 1, the terms of (12) are linear:
     where V_bc = 1, [S - V]^- = 1 - S and [V - S]^- = 0; where V_bc = 0, they are 0 and S. So (13)
     is the relaxation with costs Y - rho+ where V = 1 and Y + rho- where V = 0, plus a constant.
-    Only costs change between steps, and the simplex method goes on from the last vertex.
+    Only costs change between steps, and the simplex method continues from the last vertex.
 
     The cheapest clustering among all binary vertices met is returned, after the centres have come
     to rest. If there was none, the binary programme (9) for the last centres is solved exactly, for

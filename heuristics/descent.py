@@ -215,7 +215,7 @@ class Descent:
             best = HeuristicSolution(reached, cost, source)
             if found is not None:
                 found(best)
-            # Without cannot-links, k-means does not go on from a local optimum of moves.
+            # Without cannot-links, k-means does not continue from a local optimum of moves.
             is_done = self._is_hasty and not len(contraction.cannot_link)
             if is_done or time_left() <= 0.0:
                 return best

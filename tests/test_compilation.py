@@ -1,4 +1,4 @@
-"""When kernels are compiled, and what is told of it."""
+"""When kernels are compiled, and what is printed then."""
 
 import importlib.util
 import itertools

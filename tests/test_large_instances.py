@@ -31,7 +31,7 @@ def clouds(n: int) -> np.ndarray:
 
 
 def begun(instance: Instance, parameters: SolverParameters = PARAMETERS):
-    """The result, and whether the run has begun with subsets."""
+    """The result, and whether the run has started with subsets."""
     events = []
     result = solve(instance, parameters, events.append)
     assert not any(isinstance(event, MemoryShort) for event in events)

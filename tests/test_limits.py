@@ -311,7 +311,7 @@ def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
             )
             assert plan.parameters.workers * taken <= free
         assert plan.parameters == parameters
-        # What has begun with one bounding goes on with it, or with none.
+        # What has started with one bounding continues with it, or with none.
         monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: 370.0)
         resumed = memory_plan(parameters, asked, contraction, is_resumed=True)
         assert resumed.parameters.bounding == bounding
@@ -351,7 +351,7 @@ def test_columns_alone_where_they_fit_and_both_bounds_do_not(monkeypatch):
 
 
 def test_a_checkpoint_of_columns_alone_is_of_columns_alone(monkeypatch, tmp_path):
-    """What memory has decided is what a resumed run goes on with."""
+    """What memory has decided is what a resumed run continues with."""
     instance, path = Instance(np.random.default_rng(0).normal(size=(60, 2)), 20), tmp_path / "run"
     hybrid, columns = (
         bounding_method(name).mebibytes(contract(instance)) for name in ("hybrid", "colgen")

@@ -48,7 +48,7 @@ def go_over_at_once(workforce, n_due, n_nodes, seconds):
 
 
 def bound_by(monkeypatch, cls):
-    """Have a class of this file in the place of the semidefinite bound."""
+    """Have a class of this file instead of the semidefinite bound."""
     entry = replace(BOUNDING_METHODS["sdp"], module=cls.__module__, class_name=cls.__name__)
     monkeypatch.setitem(BOUNDING_METHODS, "sdp", entry)
 

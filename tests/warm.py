@@ -64,7 +64,7 @@ def shim(folder: Path, path: Path) -> None:
 
 
 class WarmProcess:
-    """A script with its arguments, or a worker in the place of that of `executors.processes`."""
+    """A script with its arguments, or a worker instead of that of `executors.processes`."""
 
     def __init__(self, path: Path, errors, arguments=None):
         there = socket.socket(socket.AF_UNIX)

@@ -250,7 +250,7 @@ def _collect(i: int, a: int, tally: Tally, chain: _Chain, stamped: int) -> tuple
             stamp[u] = stamped
             blocks[length], target[length] = u, b
             length += 1
-    # Soft pairs within the chain stay as they are, whereas each end saw the other one stand still.
+    # Soft pairs within the chain stay as they are, whereas each end saw the other one unmoved.
     for number in range(length):
         j = blocks[number]
         cluster = cluster_of(candidates, j, labels[j])

@@ -57,7 +57,7 @@ def try_swaps(draws: Reals, first: int, work: int, trial: Trial) -> int:
     draws : (s, DRAWS) in [0, 1)
     trial : the last one before; its counts go on
 
-    Return the row to go on from.
+    Return the row to resume from.
     """
     clusters, counts = trial.clusters, trial.counts
     end = counts[DISTANCES] + work

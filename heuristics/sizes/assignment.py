@@ -44,7 +44,7 @@ class SizedAssignment:
 
         seconds : for all integer programmes together
         solver : of integer programmes, as `sdpbb.runtime.backends.milp.load` has it
-        is_exact : whether these are solved in the place of repairs wherever they are not too large
+        is_exact : whether these are solved instead of repairs wherever they are not too large
         """
         self._contraction = contraction
         self._amounts = contraction.limited_amounts
@@ -148,7 +148,7 @@ class SizedAssignment:
         prices : (k,) of flows for centres near by, 0 where there are none; written are those of
             this one
         soft : pairs whose weights count where they are violated; only integer programmes look at
-            them, which are solved in the place of flows then, unless they are large
+            them, which are solved instead of flows then, unless they are large
 
         Raises
         ------
@@ -243,7 +243,7 @@ def _costs(contraction: Contraction, centres: NDArray[np.float64]) -> NDArray[np
 
 @njit(cache=True, nogil=True)
 def _write_costs(weights: Reals, squares: Reals, products: Reals) -> None:
-    """Write costs in the place of the products (m, k) of block means with centres.
+    """Write costs instead of the products (m, k) of block means with centres.
 
     squares : (k,) of the centres
     """

@@ -121,7 +121,7 @@ class BoundRun(Protocol[Warm_co]):
 
     @property
     def state(self) -> Any:
-        """State that `BoundingMethod.resume` goes on from, to the last bit; picklable.
+        """State that `BoundingMethod.resume` continues from, to the last bit; picklable.
 
         Further steps of this run may change it.
         """

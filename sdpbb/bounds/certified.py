@@ -105,7 +105,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
         fits_memory : whether matrices over the blocks fit the memory, without which the checker
             confirms no bound
         weights : (n,) of the points; None for 1 each
-        soft : soft pairs of the points; None for none
+        soft : soft pairs of the points, or None
         """
         self._inner, self._points, self._rules = inner, points, rules
         self._fits_memory, self._weights, self._soft = fits_memory, weights, soft
@@ -191,7 +191,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
         return self._run(contraction, inner, state)
 
     def resume(self, contraction: Contraction, state: CertifiedState) -> CertifiedRun[Warm]:
-        """Return a `CertifiedRun` that goes on from its state on the same contraction."""
+        """Return a `CertifiedRun` that continues from its state on the same contraction."""
         return self._run(contraction, self._inner.resume(contraction, state.inner), state)
 
     def _run(

@@ -44,7 +44,7 @@ class BoundingMethod(ABC, Generic[WarmStart]):
 
     @abstractmethod
     def resume(self, contraction: Contraction, state: Any) -> BoundRun[WarmStart]:
-        """Return a run that goes on from the state of one on the same contraction."""
+        """Return a run that continues from the state of one on the same contraction."""
 
     @abstractmethod
     def mebibytes(self, contraction: Contraction) -> float:

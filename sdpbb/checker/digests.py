@@ -22,7 +22,7 @@ def of_points(points: ArrayLike) -> str:
 
 
 def of_weights(weights: ArrayLike | None) -> str | None:
-    """Return the digest of weights (n,), as little-endian float64; None for none."""
+    """Return the digest of weights (n,), as little-endian float64, or None."""
     if weights is None:
         return None
     return hashlib.sha256(np.ascontiguousarray(weights, dtype="<f8").tobytes()).hexdigest()
@@ -45,7 +45,7 @@ def normalised(pairs: ArrayLike) -> NDArray[np.int64]:
 
 
 def of_soft_pairs(soft: PricedPairs) -> str | None:
-    """Return the digest of pairs with their weights, None for none.
+    """Return the digest of pairs with their weights, or None.
 
     It is that of the pairs, little-endian int64, and then of the weights, little-endian float64,
     each i < j, in ascending order of i, j and weight. The same pair may occur several times.

@@ -58,7 +58,7 @@ class Contracted:
     error : >= 0
     component_of : (m,) none of the clusterings has a cluster with blocks of different components;
         None for a single one
-    soft : the soft pairs over the blocks; None for none
+    soft : the soft pairs over the blocks, or None
     counts_points : whether weights are known to be the points per block, which limits on sizes
         are about
     counts : (m,) points per block; None where that is not known
@@ -96,7 +96,7 @@ class Contracted:
     def with_soft(self, squares: float, adjacency: NDArray[np.bool_] | None) -> float:
         """Return a lower bound on sums of squares and what every clustering pays for soft pairs.
 
-        adjacency : (m, m) pairs of blocks that are cannot-linked; None for none
+        adjacency : (m, m) pairs of blocks that are cannot-linked, or None
         """
         if self.soft is None:
             return squares

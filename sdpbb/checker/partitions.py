@@ -45,7 +45,7 @@ def cluster_costs(contracted: Contracted, members: Marks, adjacency: Marks | Non
     The cost is the scatter of the blocks, and the sum of e_i e_j |c_i - c_j|^2 over the pairs,
     divided by the points; and what the cluster pays for soft pairs, beyond what all clusterings do.
 
-    adjacency : (m, m) the cannot-linked pairs; None for none
+    adjacency : (m, m) the cannot-linked pairs, or None
     """
     e, c, m = contracted.weights, contracted.means, contracted.m
     squares = np.zeros((m, m))
@@ -76,7 +76,7 @@ def require_no_partition(
 ) -> None:
     """Raise `Rejected` where a partition into k of the clusters (t, m) costs less than `below` > 0.
 
-    Or nearly so; or where that is not found out in so many nodes. A partition holds each block
+    Or nearly so; or where that is not decided in so many nodes. A partition holds each block
     once.
 
     prices, triples, penalties : (m,), (c, 3) blocks, (c,) >= 0, finite

@@ -1,4 +1,4 @@
-"""Limits on the sizes and weights of clusters: as they are stated, and as they follow."""
+"""Limits on the sizes and weights of clusters: as given, and as they follow."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Subsets:
         ----------
         must_link, cannot_link, rules : of the whole; least and listed sizes, and weights, are left
             out, and what follows from them is to be among the rules (`with_size_limits`)
-        soft : of the whole; None for none
+        soft : of the whole, or None
 
         Raises
         ------

@@ -47,7 +47,7 @@ def verify(
     rules : that every cluster has to keep besides
     workers : threads, each of which checks one subset at a time
     weights : (n,) > 0 of the points, by which squares are weighted; None for 1 each
-    soft : pairs of these points that cost their weights where they are violated; None for none
+    soft : pairs of these points that cost their weights where they are violated, or None
 
     Raises
     ------

@@ -46,7 +46,7 @@ class WeightBounds:
 
     least : >= 0
     most : that of all blocks, or less
-    sizes : limits on the points of clusters; None for none
+    sizes : limits on the points of clusters, or None
     units : the same on their units of weight, of the blocks
     """
 

@@ -73,7 +73,7 @@ def plot_clusters(
     Parameters
     ----------
     labels : (n,) integers, or a `Partition`; None for points and constraints alone
-    conflicting : pairs of row numbers whose constraints cannot hold together, drawn in red as well
+    conflicting : pairs of row numbers whose constraints contradict each other, drawn in red as well
         where there are no labels
 
     Raises

@@ -118,7 +118,7 @@ def solved_relaxation(
     Returns
     -------
     SolvedRelaxation; the proof if there is no clustering; None if whether there is one was not
-    found out in time
+    decided in time
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""`check_constraints`, with a certificate where constraints cannot hold together."""
+"""`check_constraints`, with a certificate where constraints contradict each other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_constraints(
     k: int | None = None,
     **arguments: Unpack[InstanceArguments],
 ) -> ConstraintReport:
-    """Check whether constraints can hold together, why not, and what they imply.
+    """Check whether constraints are consistent, why not, and what they imply.
 
     There is no search for good clusterings.
 
@@ -36,7 +36,7 @@ def check_constraints(
     instance : points, k and constraints as an `Instance`; or points alone, an array (n, d) or a
         data frame, with the others as further arguments. Soft constraints are left aside
     time_limit : seconds, > 0, after which what is known is reported; as many again for the proof
-    certificate : a file for the proof that they cannot hold together, which
+    certificate : a file for the proof that they contradict each other, which
         `sdpbb.verify_certificate` checks; it is written only if they cannot
     k : number of clusters, of points
     arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
@@ -53,7 +53,7 @@ def check_constraints(
     BackendFailure
         If the integer programming solver fails.
     CertificateError
-        If they cannot hold together, and there is no certificate: none was found in the time, or
+        If they contradict each other, and there is no certificate: none was found in the time, or
         it cannot be written. The report is its attribute `result`.
     """
     own = [*inspect.signature(check_constraints).parameters][1:-1]

@@ -76,7 +76,7 @@ class Outcome:
     value : None where it failed
     failure, message : the reason, and a line on what went wrong; "" for nothing. A value can have a
         message, too: its certificate could not be written
-    attempts : number of workers that have begun with the job
+    attempts : number of workers that have started with the job
     """
 
     value: Any = None

@@ -1,4 +1,4 @@
-"""Compilation of kernels, while the clock of runs stands still.
+"""Compilation of kernels, while the clock of runs is stopped.
 
 Numba compiles kernels once per machine and version, and loads what it has cached in a few
 milliseconds each. What every run begins with is compiled before it, and the rest where a run comes

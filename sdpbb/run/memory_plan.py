@@ -60,7 +60,7 @@ def memory_plan(
 
     asked : the bounding method that the parameters ask for
     is_local : whether the workers share the memory of this machine
-    is_resumed : whether nodes have begun with the bounding asked for, so that no other can go on
+    is_resumed : whether nodes have started with the bounding asked for, so that no other can go on
     """
     needed = _needed_mebibytes(asked, contraction)
     if needed <= LITTLE:  # it takes small runs longer to find out what there is

@@ -87,7 +87,7 @@ def divided(
 
 
 def changed(parameters: SolverParameters | None, changes: Mapping[str, Any]) -> SolverParameters:
-    """Return parameters, or the default ones, with single ones in the place of theirs."""
+    """Return parameters, or the default ones, with single ones instead of theirs."""
     parameters = SolverParameters() if parameters is None else parameters
     if changes and isinstance(parameters, SolverParameters):
         return replace(parameters, **changes)

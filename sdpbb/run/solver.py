@@ -210,7 +210,7 @@ def resume(
     path : a checkpoint written by the same version of sdpbb
     observer, interrupt : as for `solve`
     checkpoint : a new file that is written to from now on; None for path
-    certificate : as for `solve`, of a run that was begun with one
+    certificate : as for `solve`, of a run that had one
     executor, verbose : as for `solve`
     more_time : seconds > 0 to run from now on, instead of a time limit, which counts the whole run
     time_limit, node_limit, memory_limit, workers, dask, mpi : instead of those before. Limits are

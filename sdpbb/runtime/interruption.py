@@ -28,7 +28,7 @@ _ended_by = signal.SIGINT  # the first signal of the last `finish_on_signal`
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C has ended what a Python program or a notebook had asked for.
 
-    result : what was found until then, in the place of what would have been returned
+    result : what was found until then, instead of what would have been returned
     """
 
     def __init__(self, message: str, result: Any = None) -> None:

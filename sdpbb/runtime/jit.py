@@ -1,4 +1,4 @@
-"""`njit` of Numba, with the cache of `kernel_cache`; clocks stand still while it compiles."""
+"""`njit` of Numba, with the cache of `kernel_cache`; clocks are stopped while it compiles."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def is_tested(version: str) -> bool:
 def clock_stopped_by_compiler(
     on_compile: Callable[[], None] = lambda: None,
 ) -> Iterator[None]:
-    """Context manager: the clock of runs stands still while this process compiles.
+    """Context manager: the clock of runs is stopped while this process compiles.
 
     on_compile : called before the first kernel is compiled
     """

@@ -40,7 +40,7 @@ class Clock:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Within the block, the clock stands still."""
+        """Within the block, the clock is stopped."""
         self.stop()
         try:
             yield

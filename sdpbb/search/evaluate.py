@@ -216,7 +216,7 @@ class _Evaluation:
             self._raise_to(self._context.bounding.provisional(run, self._bound))
 
     def _begin(self) -> BoundRun[Any]:
-        """Begin to bound the node, or go on with it."""
+        """Begin to bound the node, or continue with it."""
         bounding, state = self._context.bounding, self._node.state
         if state is None or state.bounding is None:
             self._run = bounding.start(self._bounded, self._node.warm_start, self._known_labels())

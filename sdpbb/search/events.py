@@ -86,7 +86,7 @@ class Compiling:
 class MemoryShort:
     """Bounding a node as asked for takes more memory than there is, in MiB.
 
-    This is done instead: the bounding used, None for none at all, and the number of worker
+    This is done instead: the bounding used, or None at all, and the number of worker
     processes.
     """
 

@@ -18,7 +18,7 @@ class Watch:
     """Base class of search callbacks; each does nothing."""
 
     def began(self, search: Search) -> None:
-        """Be told that the search begins, or goes on from where it was left."""
+        """Be told that the search begins, or continues from where it was left."""
 
     def evaluated(
         self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None

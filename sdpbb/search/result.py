@@ -119,7 +119,7 @@ class Result(Reported):
     gap : (objective - lower_bound) / objective, at least 0; None without a clustering
     infeasibility : the proof, for an infeasible instance
     statistics, parameters, version : what it took and what it was asked
-    conflict : for an infeasible instance, constraints that cannot hold together, in the user's
+    conflict : for an infeasible instance, constraints that contradict each other, in the user's
         words; None if only the search as a whole is a proof
     soft : of the clustering, the soft constraints that it violates and the parts of its cost; None
         without a clustering or soft constraints

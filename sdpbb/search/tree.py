@@ -252,7 +252,7 @@ def _finished_event(number: int, lower: float) -> NodeLeft:
 
 
 def advanced(node: Node, result: NodeResult) -> Node:
-    """Return a node after an evaluation, with all of the result that it goes on from."""
+    """Return a node after an evaluation, with all of the result that it continues from."""
     is_left = result.status is NodeStatus.UNFINISHED
     return replace(
         with_fixings(node, result.fixings),

@@ -30,7 +30,7 @@ def files(tmp_path):
 
 @pytest.fixture
 def run(files, monkeypatch):
-    """The value of a job, and the steps that its worker is told of."""
+    """The value of a job, and the steps that its worker reports."""
 
     def run(constraints="pairs.txt", **asked):
         steps = []

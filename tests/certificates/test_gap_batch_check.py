@@ -1,4 +1,4 @@
-"""Certificates of gaps, of batches, and of constraints that cannot hold together."""
+"""Certificates of gaps, of batches, and of constraints that contradict each other."""
 
 import json
 from functools import partial

@@ -163,7 +163,7 @@ def groups():
 
 
 def test_the_executor_of_a_client_solves_sweeps_prices_and_does_batches(cluster, tmp_path):
-    """As a caller has it, who goes on with it afterwards."""
+    """As a caller has it, who continues with it afterwards."""
     instance = groups()
     write_points(tmp_path / "points.txt", instance.points, 3)
     with distributed.Client(cluster.address, timeout=BUSY, set_as_default=False) as client:

@@ -16,7 +16,7 @@ HERE = np.array([[0.0, 1.0], [2.0, -0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 1.0], [5
 
 
 def crowded(seed, n=9):
-    """Few places for n points, and some constraints that need not hold together."""
+    """Few places for n points, and some constraints that need not be consistent."""
     rng = np.random.default_rng(seed)
     points = rng.integers(0, rng.integers(2, 5), size=(n, rng.integers(1, 3))).astype(float)
     pairs = rng.permutation(n)[:8].reshape(-1, 2)

@@ -150,7 +150,7 @@ def in_slices(node, context):
 
 @pytest.mark.parametrize("bounding", [SdpBounding, ColgenBounding, HybridBounding])
 def test_evaluate_does_not_change_its_node(bounding):
-    """Not even the state that its bounding goes on from."""
+    """Not even the state that its bounding continues from."""
     instance = Instance(np.random.default_rng(5).normal(size=(30, 2)), 4, [(0, 1)], [(1, 2)])
     context = EvaluationContext(
         instance=instance,

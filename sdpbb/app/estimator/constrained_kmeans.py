@@ -63,18 +63,18 @@ class ExactConstrainedKMeans(
     Parameters
     ----------
     n_clusters : number of clusters
-    min_size, max_size : limits on the number of points of every cluster; None for none
+    min_size, max_size : limits on the number of points of every cluster, or None
     sizes : the numbers of points of the clusters, in any order; None where they are not given
     min_weight, max_weight : limits on the weight of every cluster, the sum of the sample_weight of
-        its points; None for none
+        its points, or None
     gap : stop when (inertia_ - lower_bound_) / inertia_ is at most this
-    time_limit : seconds; None for none. A fit that it ends has the best clustering found until
+    time_limit : seconds, or None. A fit that it ends has the best clustering found until
         then, and warns (`ConvergenceWarning`)
     bounding : where lower bounds come from: "sdp", "colgen" or "hybrid"
     n_jobs : processes; None for one (unless in a `joblib.parallel_config` context), -1 for all
         cores. With one, and without a time limit, fits are repeatable
     random_state : seed of the random choices, a `RandomState`, or None for another one in each fit
-    index_column : the column of a data frame that names its rows and is no feature; None for none
+    index_column : the column of a data frame that names its rows and is no feature, or None
     absent_rows : what to do with pairs of names that a data frame lacks: "refuse" them, or "drop"
         them, as cross-validation asks for, whose folds hold a part of the rows each
     as_points : whether X may be a square symmetric table with a zero diagonal, which is refused
@@ -249,7 +249,7 @@ class ExactConstrainedKMeans(
         ----------
         X : array (n, d), or a data frame, with or without index_column
         must_link, cannot_link : pairs of rows of X, as for `fit`
-        min_size, max_size : limits on how many of these points a cluster gets; None for none
+        min_size, max_size : limits on how many of these points a cluster gets, or None
 
         Raises
         ------

@@ -44,7 +44,7 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
     5. Enumeration. Its dual values are dual values of the master programme
        (`sdp_dual.master_dual`): all clusters that a better clustering can have are enumerated at
        these, if they are few.
-    6. Columns. Column generation goes on from these dual values: to its end where clusters are
+    6. Columns. Column generation continues from these dual values: to its end where clusters are
        small, and for a while elsewhere.
 
     What counts as few, small and long is in `lagrangian/reach.py` and `stages.py`.

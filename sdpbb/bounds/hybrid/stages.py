@@ -116,7 +116,7 @@ class HybridRun(Attached):
     def attach(
         self, contraction: Contraction, sdp: SdpBounding, max_pricing_slices: int | None
     ) -> HybridRun:
-        """Resume on the contraction that the run has begun with.
+        """Resume on the contraction that the run has started with.
 
         max_pricing_slices : of enumeration; None for its own limit
         """
@@ -164,7 +164,7 @@ class HybridRun(Attached):
         return self._with_best_bound(BoundProgress(self.bound, True, 0, 0))
 
     def go_on(self, cutoff: float) -> bool:
-        """Begin the next stage that is worth its time; return whether there is any."""
+        """Begin the next stage that pays off; return whether there is any."""
         for position in range(self.stage + 1, len(STAGES)):
             if STAGES[position].begins(self, cutoff):
                 self.stage = position

@@ -118,7 +118,7 @@ class ColgenRun(Attached):
         return run
 
     def attach(self, contraction: Contraction, sdp: SdpBounding | None = None) -> ColgenRun:
-        """Resume on the contraction that the run has begun with.
+        """Resume on the contraction that the run has started with.
 
         sdp : for runs that may still take their first prices from the semidefinite bound
         """

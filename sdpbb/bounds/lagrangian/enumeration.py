@@ -40,7 +40,7 @@ class Enumeration(Attached):
         cutoff - (sum of prices + k v),
 
     so each of them is below that. Where that is little, these clusters are few, and the cheapest
-    partition into k of them ends the node: what a tree would have found out by branching.
+    partition into k of them ends the node: what a tree would have detected by branching.
 
     Source: for vehicle routing, Baldacci, Christofides and Mingozzi (2008).
 
@@ -68,7 +68,7 @@ class Enumeration(Attached):
     is_finished: bool = False
 
     def attach(self, contraction: Contraction, pricer: BranchingPricer) -> Enumeration:
-        """Resume on the contraction that it has begun with, as the pricer does."""
+        """Resume on the contraction that it has started with, as the pricer does."""
         self._contraction, self._pricer = contraction, pricer
         if self.search is not None:
             self.search.attach(pricer.problem(), self._sought())

@@ -133,7 +133,7 @@ class Generation(Attached):
         return self
 
     def attach(self, contraction: Contraction, pricer: Pricer) -> Generation:
-        """Resume on the contraction that it has begun with, as the pricer does."""
+        """Resume on the contraction that it has started with, as the pricer does."""
         self._contraction, self._pricer = contraction, pricer
         self.master.attach(contraction)
         return self
@@ -169,7 +169,7 @@ class Generation(Attached):
         return self.primal.labels
 
     def step(self, cutoff: float) -> Step:
-        """Solve the restricted master programme and price, or go on with exact pricing by a slice.
+        """Solve the restricted master programme and price, or continue exact pricing by a slice.
 
         `cutoff` is the bound that would close the node.
 

@@ -34,7 +34,7 @@ LATE = 1.5
 
 @dataclass(frozen=True)
 class Patience:
-    """Stall test. The bound is not monotone over cut rounds and can stand still before it jumps.
+    """Stall test. The bound is not monotone over cut rounds and can stall before it jumps.
 
     iterations : a node stalls if its bound came too little closer to the cutoff in so many
     progress : share by which the distance between best bound and cutoff has to shrink in them
@@ -94,7 +94,7 @@ class AdmmRun(RelaxationRun):
         """
         Parameters
         ----------
-        state : to go on from
+        state : to resume from
         warm_start : to begin with, of a child
         known : labels (m,) of a clustering of the blocks, to begin a root with
         """
@@ -175,7 +175,7 @@ class AdmmRun(RelaxationRun):
         """Return whether to compute the eigenvalues of the bound.
 
         Those of large matrices take as long as many iterations. They are left out where by an upper
-        estimate the node neither closes nor stands still, unless it is long since the last ones.
+        estimate the node neither closes nor stalls, unless it is long since the last ones.
         """
         history, basis = self.state.history, self.state.admm.spectrum.basis
         if self.relaxation.m < LARGE or basis is None or not history:

@@ -99,6 +99,6 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         return self._run(contraction, self.parameters, warm_start=warm_start, known=known)
 
     def resume(self, contraction: Contraction, state: RelaxationState) -> RelaxationRun:
-        """Return a run that goes on from its state on the same contraction."""
+        """Return a run that continues from its state on the same contraction."""
         assert isinstance(state, AdmmRunState)
         return self._run(contraction, self.parameters, state)

@@ -18,11 +18,11 @@ It is feasible if mu is at least the largest eigenvalue of the scatter of any cl
 Elsewhere, a block on the border of two clusters has no more than the least ||c_i - m_d||^2 -
 mu / w_d, what it is worth to another cluster, and N is cut off at 0. The safe bound at N (see
 `safe_bound`), which asks for no feasibility, is within a few percent of the cost for most data, and
-the first-order method goes on from there.
+the first-order method continues from there.
 
 Source: the dual certificate of Iguchi, Mixon, Peterson and Villar (Probably certifiably correct
-k-means clustering, Mathematical Programming 165, 2017, section 3), with blocks for points, N in the
-place of a matrix of rank one for each pair of clusters, and the cutoffs.
+k-means clustering, Mathematical Programming 165, 2017, section 3), with blocks for points, N
+instead of a matrix of rank one for each pair of clusters, and the cutoffs.
 """
 
 from __future__ import annotations

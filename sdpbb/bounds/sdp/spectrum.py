@@ -269,8 +269,8 @@ class SpectralProjector:
     def _estimate_lower(self, M: Reals) -> None:
         """Estimate the least eigenvalue of P M P from below, and keep it below the basis' values.
 
-        Lanczos' method goes on from the vector that it has come to with the last matrix, or begins
-        anew where that leads nowhere: matrices change fast at first.
+        Lanczos' method continues from its last vector for the last matrix, or begins anew where
+        that leads nowhere: matrices change fast at first.
         """
         state = self.state
         if state.lowest is not None:

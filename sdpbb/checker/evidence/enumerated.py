@@ -6,7 +6,7 @@ that costs less than `below` has only clusters with
     c(X) - prices(X) < below - sum of prices - (k - 1) v.
 
 All of these are found, for the points x^ of `Contracted`, and that no k of them are a partition of
-the blocks that costs less than `below` is found out by another search (`partitions`).
+the blocks that costs less than `below` is detected by another search (`partitions`).
 """
 
 from __future__ import annotations

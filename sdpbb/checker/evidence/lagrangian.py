@@ -5,7 +5,7 @@ so that a clustering costs
 
     sum of c(X) = sum of prices + sum of (c(X) - prices(X)) >= sum of prices + k least.
 
-That no cluster is worth less than `least`, but for a margin for rounding, is found out by a search
+That no cluster is worth less than `least`, but for a margin for rounding, is detected by a search
 (`pricing`).
 """
 

@@ -39,7 +39,7 @@ which takes a search over boxes of places, however many blocks a set has.
 
 All sets that are below another number t + slack, where no set is below t, are found by the same
 rules, which hold for each such X by the same arguments, but for less: leaving i out of X, putting j
-in, or in the place of others, gives a set of at least t, and so changes f by more than -slack.
+in, or instead of others, gives a set of at least t, and so changes f by more than -slack.
 
     (in)   e_i |c_i - y|^2 < (a_i + slack) (1 - e_i / E);  a_i > -slack, if i is all of X, too
     (out)  e_j |c_j - y|^2 > (a_j - slack) (1 + e_j / E)
@@ -271,7 +271,7 @@ def _greatest_of_whole(
 def _soft_prices(
     contracted: Contracted, adjacency: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
-    """Return the W of soft pairs (m, m), None for none, and half the prices of must-links, (m,).
+    """Return the W of soft pairs (m, m), or None, and half the prices of must-links, (m,).
 
     The latter are rounded down. What all clusterings pay is not part of either.
     """

@@ -59,7 +59,7 @@ class PlacedBlocks:
     rules : on sets of them
     clique : (c,) non-decreasing numbers of cliques from 0 on: no X holds two blocks of one
     starts : where each begins
-    whole : least and listed sizes of sets; None for none. There are no soft pairs
+    whole : least and listed sizes of sets, or None. There are no soft pairs
     """
 
     weights: Reals

@@ -15,7 +15,7 @@ from ..rejection import Rejected
 from .bounds import Bounds, Nodes, bound_nodes, fix_open_blocks, indexed
 from .problem import SLACK, CheckedPricing, Indices, Marks, Scope, some
 
-# First blocks that are begun with together; nodes that are looked at together; the share of the
+# First blocks that are started with together; nodes that are looked at together; the share of the
 # blocks of a scope that matters to some node, below which it is made smaller.
 _GROUP, _BATCH, _SHARE = 48, 256, 0.7
 

@@ -65,8 +65,8 @@ def sweep(
     folder : for checkpoints (`k3.checkpoint`), certificates (`k3.cert`), `results.jsonl`, which has
         a row for each k as soon as it has ended, and in the end `sweep.csv`, `sweep.json` and
         `labels.csv`; made if it is not there. None: no files are written
-    resume : whether the folder may hold a sweep, which is gone on with: what is proven is kept,
-        what limits have stopped goes on from its state
+    resume : whether the folder may hold a sweep, which is resumed: what is proven is kept,
+        what limits have stopped continues from its state
     certificates : whether each run leaves a proof in the folder
     observer : receives the events of runs, where they are one after the other
     on_entry : is called with each entry as it comes, and with the number of k still to come

@@ -35,7 +35,7 @@ class CertificateOrder:
     """Order of a certificate, to be written at the end of a run.
 
     path : of the file
-    about : a clustering that keeps the constraints, in the place of the best one found
+    about : a clustering that keeps the constraints, instead of the best one found
     only : the status without which no certificate is written; None for any
     """
 
@@ -59,7 +59,7 @@ def write_certificate(
     """Write the certificate of a run that has ended, and return the event that tells of it.
 
     gap : the relative gap asked for
-    subsets : of a run that has begun with subsets
+    subsets : of a run that has started with subsets
 
     Raises
     ------
@@ -94,7 +94,7 @@ def document_and_arrays(
 
     tolerance : the relative gap asked for
     instance : without constraints that the checker does not know
-    about : a clustering that keeps the constraints, in the place of the best one
+    about : a clustering that keeps the constraints, instead of the best one
     subsets : disjoint ones, each with its proof
     """
     n, d = instance.points.shape

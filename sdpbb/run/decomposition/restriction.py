@@ -13,7 +13,7 @@ from sdpbb.problem.graph import connected_components
 from sdpbb.problem.quantities import WEIGHT
 from sdpbb.run.certificates.recorder import SubsetProof
 
-# Part of the greatest weight beyond which a subset is told of it: as far as rounding may matter.
+# Part of the greatest weight from which a subset has the limit: as far as rounding may matter.
 NEARLY = 1.0 - 1e-6
 
 

@@ -24,7 +24,7 @@ LARGEST_FOR_CLIQUES = 5_000
 
 
 def constraint_report(instance: Instance, time_limit: float = 60.0) -> ConstraintReport:
-    """Check whether constraints can hold together, why not, and what they imply.
+    """Check whether constraints are consistent, why not, and what they imply.
 
     There is no search for good clusterings.
 

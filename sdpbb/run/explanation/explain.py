@@ -59,7 +59,7 @@ def explain_infeasibility(
     order, the first of: a path of must-links and a cannot-link between its ends; for k = 2, a cycle
     with an odd number of cannot-links; must-links that leave fewer than k groups of points;
     k + 1 groups that mutually cannot link; what remains when constraints are left out, many at a
-    time, for as long as the others cannot hold together.
+    time, for as long as the others contradict each other.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def explain_infeasibility(
 
     Returns
     -------
-    Conflict; None if the constraints can hold together, or if that was not found out
+    Conflict; None if the constraints are consistent, or if that was not decided
     (`sdpbb.check_constraints` tells which).
 
     Raises
@@ -91,7 +91,7 @@ def explain_infeasibility(
 
 
 def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
-    """Decide whether the constraints can hold together, and if not, why.
+    """Decide whether the constraints are consistent, and if not, why.
 
     See `explain_infeasibility`.
     """

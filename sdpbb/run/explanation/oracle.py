@@ -1,4 +1,4 @@
-"""Decision whether a subset of the constraints of an instance can hold together."""
+"""Decision whether a subset of the constraints of an instance is consistent."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Oracle:
         self.relied_on_solver = False
 
     def verdict(self, numbers: Sequence[int]) -> Colourability:
-        """Return whether these constraints can hold together."""
+        """Return whether these constraints are consistent."""
         graph, fits, sized = self._over_blocks(numbers)
         if graph is None:
             return Colourability.NO
@@ -121,7 +121,7 @@ class Oracle:
         return found
 
     def confirm(self, numbers: Sequence[int]) -> bool:
-        """Return whether it is exact that constraints which were refuted cannot hold together.
+        """Return whether it is exact that constraints which were refuted contradict each other.
 
         Raises
         ------

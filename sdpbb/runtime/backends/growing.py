@@ -54,7 +54,7 @@ class Vertex:
     objective : c'x
     x : (p,) values of the columns
     row_duals : (q,) multipliers of the rows, >= 0 for `>=` and <= 0 for `<=` rows
-    basis : to go on from
+    basis : to resume from
     """
 
     objective: float

@@ -58,7 +58,7 @@ class LinearModel:
         subject to  lower <= A x <= upper,  0 <= x <= 1,
 
     with another c for each call. Only costs change, so the vertex and the basis of one call are
-    feasible in the next, and the simplex method goes on from them.
+    feasible in the next, and the simplex method continues from them.
     """
 
     def __init__(self, programme: BinaryProgramme) -> None:

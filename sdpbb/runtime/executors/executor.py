@@ -20,7 +20,7 @@ class TaskOverdue(Exception):
 
 
 class TaskDropped(Exception):
-    """The task was returned unexecuted: no worker had begun with it."""
+    """The task was returned unexecuted: no worker had started with it."""
 
 
 class TaskExecutor:

@@ -56,7 +56,7 @@ class Task:
 
     @property
     def n_attempts(self) -> int:
-        """Number of workers that have begun with it, if it has ended."""
+        """Number of workers that have started with it, if it has ended."""
         return len(self.deaths) + (not self.is_lost)
 
 

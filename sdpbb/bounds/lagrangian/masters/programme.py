@@ -94,7 +94,7 @@ class MasterProgramme(Attached, ABC):
 
     @abstractmethod
     def attach(self, contraction: Contraction) -> MasterProgramme:
-        """Resume on the contraction that the programme has begun with."""
+        """Resume on the contraction that the programme has started with."""
 
     def _pool(self, contraction: Contraction) -> Columns:
         """Return the pool that is stored; its clusters are different ones, as they were added."""

@@ -53,7 +53,7 @@ class Master(MasterProgramme):
     Clusters remain allowed and get no dearer when blocks are taken out of them, so that it has the
     optimum of the partitioning form (equations 7 to 10 of Babaki, Guns and Nijssen, 2014), and
     prices >= 0 as in their Table 3. Where that is not so (least sizes, soft pairs), the form is the
-    partitioning one, with "= 1" and "= k" in the place of ">= 1" and "<= k", and dual values have
+    partitioning one, with "= 1" and "= k" instead of ">= 1" and "<= k", and dual values have
     any sign. While the pool covers the blocks with no k columns, the phase
     FEASIBILITY minimises sum_i y_i, where y_i >= 0 is what block i lacks, and with equations what
     each row lacks or has too much; its prices are those of Farkas pricing (equation 21).

@@ -34,7 +34,7 @@ def certain_costs(contraction: Contraction, columns: Columns) -> NDArray[np.floa
 
     Sums over dimensions and blocks lose as many units in the last place as they have terms, scatter
     and means of blocks as many as these have points. With d_i = c_i - mean_X, coordinates that are
-    known to a few units of their own change a cost by as many eps sum e_i |d_i| |c_i|, at most
+    known to a few units in the last place change a cost by as many eps sum e_i |d_i| |c_i|, at most
     eps sqrt(c(X) sum (w_i + e_i |c_i|^2)), and by the squares of such errors, as do centres.
     """
     soft = contraction.soft
@@ -395,7 +395,7 @@ def _kinds(
 
 
 def _listed_sizes(contraction: Contraction) -> tuple[int, ...] | None:
-    """Return the listed sizes that clusters are looked at for; None for none."""
+    """Return the listed sizes that clusters are looked at for, or None."""
     limits = contraction.size_limits
     return None if limits is None or limits.follow_from_most else limits.listed
 

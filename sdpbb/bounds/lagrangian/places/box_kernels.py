@@ -14,8 +14,8 @@ go to the squares; what remains is maximised coordinate by coordinate. What is i
 is in or out of its parts. What cannot-links cost every cluster with its place in the box
 (`conflict_kernels.py`) is deducted.
 
-Where clusters keep limits, each box has a rate t, that of its middle, at which it is looked at: in
-the place of y_i is y_i - t q_i / w_i, and what limits say is worth t U (`limit_kernels.py`). As the
+Where clusters keep limits, each box has a rate t, that of its middle: y_i is replaced by
+y_i - t q_i / w_i, and what limits say is worth t U (`limit_kernels.py`). As the
 rate of a place grows with each gain there, the least and the greatest gains in the box say between
 which numbers the rates of all its places are. A point is out or in if it is at all of these, so
 that it is for parts of the box, too, whose rates are among them.

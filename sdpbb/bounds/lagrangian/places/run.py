@@ -199,7 +199,7 @@ class PlaceRun(Attached):
         return run.attach(contraction)
 
     def attach(self, contraction: Contraction) -> PlaceRun:
-        """Resume on the contraction that the run has begun with."""
+        """Resume on the contraction that the run has started with."""
         self._contraction = contraction
         self._problem = PlaceProblem.of(contraction)
         self._dual = PlaceDual(self._problem, self.places, self.scale)

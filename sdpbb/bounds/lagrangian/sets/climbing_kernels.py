@@ -181,7 +181,7 @@ def climb(
     """Find a local minimum of f from each seed, and sets on the way.
 
     The first set is that of the blocks around a place; then the place is moved to their mean, until
-    that stands still; then single blocks are exchanged.
+    that stalls; then single blocks are exchanged.
 
     Parameters
     ----------

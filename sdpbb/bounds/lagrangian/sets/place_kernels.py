@@ -218,7 +218,7 @@ def reduced(
 
     With optimal_only the sets of interest are those of least value. If is_least holds besides, so
     that parts of sets are allowed, no block can be left out of these, so that its square is worth
-    its price, and none can be added in the place of its rivals. With soft pairs leaving it out or
+    its price, and none can be added instead of its rivals. With soft pairs leaving it out or
     adding it changes what these cost: what it is worth is the most, or the least.
 
     Returns whether the node is empty, whether a candidate was dropped, and the block to include

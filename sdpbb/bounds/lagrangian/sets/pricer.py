@@ -170,7 +170,7 @@ class BranchingPricer(Attached):
         return cls(np.zeros((0, contraction.n_blocks), bool)).attach(contraction)
 
     def attach(self, contraction: Contraction) -> Self:
-        """Resume on the contraction that the pricer has begun with."""
+        """Resume on the contraction that the pricer has started with."""
         self._contraction = contraction
         self._problems: dict[bool, PricingProblem] = {}
         if self.search is not None:

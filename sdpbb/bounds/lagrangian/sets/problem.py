@@ -17,7 +17,7 @@ from sdpbb.problem.quantities import Quantity
 from sdpbb.problem.soft_blocks import SoftBlocks
 
 _EPS = float(np.finfo(np.float64).eps)
-# From this effective dimension on boxes are not worth their time, and sizes are: on points in 2 and
+# From this effective dimension on boxes do not pay off, and sizes are: on points in 2 and
 # 3 dimensions a search without boxes takes 1.2 times and a quarter of the nodes. With budgets boxes
 # are not either: blocks that are worth their price wherever the mean is can then not be chosen.
 HIGH_DIMENSION = 2.5

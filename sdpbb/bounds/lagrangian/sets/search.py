@@ -132,7 +132,7 @@ class ClusterSearch(Attached):
         return cls(sought.target).attach(problem, sought)
 
     def attach(self, problem: PricingProblem, sought: SoughtClusters) -> ClusterSearch:
-        """Resume with the arguments that the search has begun with."""
+        """Resume with the arguments that the search has started with."""
         self._problem, self._sought = problem, sought
         self._reach = None if problem.regions is None else sought.reaches(problem)
         if self.tree is not None:

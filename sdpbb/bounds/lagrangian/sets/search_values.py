@@ -35,8 +35,8 @@ class PricingArrays(NamedTuple):
         from its prices
     reach : (m,) how far a block may be from the mean of a set of interest; inf if not known
     squares, nearest : (m, m) squared distances of the means; for each block all, the nearest first
-    boxes, by_size : whether boxes are halved, and whether weights are looked at one by one: what is
-        worth its time depends on the dimension
+    boxes, by_size : whether boxes are halved, and whether weights are looked at one by one: which
+        pays off depends on the dimension
     measures : (g, m) whole numbers: points, or units of weight; (0, m) where parts of allowed sets
         are allowed
     ranges : (g, q, 2) of the sums that a set may have; empty ones may be among them

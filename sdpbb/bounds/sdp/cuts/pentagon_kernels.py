@@ -50,7 +50,7 @@ def violated_pentagons(lower: Reals, upper: Reals, tolerance: float, at_most: in
 
     Each path a b c of a cycle costs 1 - lower_ab - lower_bc + 2 upper_ac, and a cycle is violated
     when its five paths cost less than 1 together. From some path on, the first 1, 2, 3 paths cost
-    no more than 1, 2, 3 fifths of what all do, so the search is exact although it goes on from no
+    no more than 1, 2, 3 fifths of what all do, so the search is exact although it continues from no
     other.
     """
     g = lower.shape[0]
