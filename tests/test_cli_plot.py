@@ -339,7 +339,7 @@ def test_a_page_that_fails_costs_no_other_output(run, files, engine, monkeypatch
     def fail(*arguments):
         raise RuntimeError("no\nink")
 
-    monkeypatch.setattr("sdpbb.plots.pages.html_report", fail)
+    monkeypatch.setattr("sdpbb.plots.pages.run.run_document", fail)
     arguments = ["--json", "r.json", "--labels", "l.txt", "--trace", "t.json", "--report", "r.html"]
     status, _, err = run("solve", "points.txt", "-q", *arguments)
     assert status == ExitCode.INTERNAL_ERROR

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.errors import BackendUnavailable
-from sdpbb.runtime.values import finite_or_none, json_text, pandas_module, percent_up, rounded_down
+from sdpbb.runtime.results import plain
+from sdpbb.runtime.values import json_text, pandas_module, percent_up, rounded_down
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 17))
@@ -82,11 +83,11 @@ def test_percent_up(share, text):
 
 def test_json_has_no_numbers_that_are_not_finite():
     values = {"a": math.inf, "b": {"c": -math.inf, "d": 1.5}, "e": [1, "x"], "f": None}
-    plain = finite_or_none(values)
-    assert plain == {"a": None, "b": {"c": None, "d": 1.5}, "e": [1, "x"], "f": None}
-    text = json_text(plain)
-    assert json.loads(text) == plain
-    assert len(text.splitlines()) == len(plain) + 2
+    ready = plain(values)
+    assert ready == {"a": None, "b": {"c": None, "d": 1.5}, "e": [1, "x"], "f": None}
+    text = json_text(ready)
+    assert json.loads(text) == ready
+    assert len(text.splitlines()) == len(ready) + 2
 
 
 def test_without_pandas(monkeypatch):

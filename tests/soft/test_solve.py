@@ -35,7 +35,7 @@ def test_runs_that_begin_with_subsets():
 
 
 def test_a_run_that_was_cut_short_goes_on_to_the_same_end(tmp_path):
-    instance = clouds(4)
+    instance = clouds(13)
     whole = sdpbb.solve(instance, sdpbb.SolverParameters(workers=1, bounding="sdp"))
     assert whole.statistics.n_nodes > 1
     path = tmp_path / "run.ckpt"

@@ -36,6 +36,7 @@ from sdpbb.problem import (
     contract,
 )
 from sdpbb.problem.checker_rules import checker_rules
+from sdpbb.problem.feasibility import find_feasible
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.archive.file import read_archive, write_archive
@@ -123,7 +124,7 @@ def drawn_cutoff(best: float, contraction: Contraction, seed: int) -> float:
 
 def known_of(contraction: Contraction, seed: int) -> np.ndarray | None:
     """A known clustering, now and then none."""
-    if seed % 3 == 0:
+    if seed % 3 == 0 or isinstance(find_feasible(contraction), Infeasibility):
         return None
     labels = MultiStart().run(contraction, np.random.default_rng(seed)).labels
     return labels if labels is not None and contraction.keeps(labels) else None
