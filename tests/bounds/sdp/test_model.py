@@ -186,7 +186,8 @@ def test_solvers_agree_with_the_method_on_larger_instances(n, k):
         error, values = 1e-5 * model.relaxation.total, []
         for solver in SOLVERS:
             values.append(model.solve(solver))
-            assert model.status == "optimal"
+            # Some versions of Clarabel end short of their own tolerance, and within the error.
+            assert model.status in ("optimal", "optimal_inaccurate")
             assert model.proven_bound() == pytest.approx(values[-1], abs=error)
             assert (model.cuts.values(model.Z.value) >= model.cuts.rhs - 1e-4).all()
         assert values[0] == pytest.approx(values[1], abs=error)
