@@ -18,11 +18,6 @@ w changes the sum of squares by
 
 for all b as fast as a row of an assignment step. Most sweeps are over those few blocks that a move
 improves, or nearly so; the last one is over all.
-
-| file | what |
-| --- | --- |
-| `search.py` | `LocalSearch`, the descent in one contraction |
-| `chains.py`, `swaps.py`, `moves.py` | compiled: chains, swaps, moves of single blocks |
 """
 
 from heuristics.local_search.search import MINIMUM_IMPROVEMENT, SWAP_BLOCKS, LocalSearch
