@@ -10,8 +10,4 @@ bools, a member of an enum, or a dataclass, tuple, list or dict with str keys of
 and enums are those that are registered by `@stored`, and are stored by their full names. An object
 or array that is in several places of a value (itself, not its equal) is stored once, and is one
 object after reading.
-
-    stored.py      the registry of dataclasses and enums, which every process imports
-    encoding.py    values as a JSON document and a list of arrays, and back
-    file.py        the file: a container, as the checker has them, of document and arrays
 """
