@@ -342,11 +342,11 @@ def test_pages_fit_screens_of_all_widths(tmp_path, width):
     browser.require_browser()
     from sdpbb.plots.pages import html_report
     from sdpbb.plots.pages.page import page
-    from sdpbb.questions.gaps.page import gap_page
+    from sdpbb.questions.gaps.page import gap_document
 
     pages = {kind: page(made(kind).document()) for kind in ("sweep", "batch", "price", "check")}
     pages["solve"] = html_report(INSTANCE, made("solve"))
-    pages["gap"] = gap_page(SOFT, made("gap"))
+    pages["gap"] = page(gap_document(SOFT, made("gap")))
     for name, html in pages.items():
         unfolded = html.replace("<details>", "<details open>")
         assert browser.evaluated(unfolded, width, CUT) == []

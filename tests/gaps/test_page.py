@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from sdpbb.plots.pages.page import page
 from sdpbb.problem import Instance, MaximumSize
 from sdpbb.questions.gaps.gap import optimality_gap
-from sdpbb.questions.gaps.page import MOST_CLUSTERS, MOST_VIOLATIONS, gap_page
+from sdpbb.questions.gaps.page import MOST_CLUSTERS, MOST_VIOLATIONS, gap_document
 from sdpbb.runtime.values import percent_up, rounded_down
 from sdpbb.search.traces.trace import Trace
 from tests.pages import checked, n_drawings
@@ -18,7 +19,7 @@ POINTS = np.array([[0.0, 0.0], [5.0, 0.0], [5.0, 1.0], [5.0, 2.0]])
 
 def paged(instance: Instance, labels, **options):
     report = optimality_gap(instance, labels, **options)
-    html = gap_page(instance, report)
+    html = page(gap_document(instance, report))
     return report, checked(html).text, html
 
 
@@ -34,7 +35,9 @@ def test_the_best_labels():
 def test_worse_labels_beside_the_best_clustering():
     trace = Trace()
     report = optimality_gap(Instance(POINTS, 2), [3, 3, 7, 7], observer=trace)
-    text = checked(gap_page(Instance(POINTS, 2), report, trace, "sdpbb gap a b")).text
+    text = checked(
+        page(gap_document(Instance(POINTS, 2), report, trace), command="sdpbb gap a b")
+    ).text
     assert (
         "Not optimal Your labels cost 13. A clustering that costs 2 exists (84.61 % less)" in text
     )

@@ -1,4 +1,4 @@
-"""Page on labels: how far they are from the best clustering, and the constraints they violate."""
+"""Document of labels with their instance: how far they are from the best clustering, and why."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 
 from heuristics.measures import adjusted_rand_index
 from sdpbb.plots.pages.clusters import LONGEST, clustering, conflict, member_lists
-from sdpbb.plots.pages.page import page
 from sdpbb.plots.pages.run import proof, question, reproduction
 from sdpbb.problem import Instance, Partition
 from sdpbb.questions.gaps.report import GapReport
@@ -18,30 +17,11 @@ from sdpbb.search.traces.trace import Trace
 MOST_VIOLATIONS, MOST_CLUSTERS, MOST_NAMES = 100, 30, 8
 
 
-def gap_page(
-    instance: Instance, report: GapReport, trace: Trace | None = None, command: str = ""
-) -> str:
-    """Return a page on labels.
-
-    It has the verdict, the proven interval, the clusters of the labels, the constraints that they
-    violate, and how the best clustering found differs. It refers to no other file.
-
-    Parameters
-    ----------
-    instance, report : what the labels are of, and what came of them
-    trace : an observer of the run, for the bounds over time and the tree; None to leave them out
-    command : what was typed to have it run
-
-    Raises
-    ------
-    BackendUnavailable
-        Without matplotlib.
-    """
-    return page(gap_document(instance, report, trace), report.result.version, command)
-
-
 def gap_document(instance: Instance, report: GapReport, trace: Trace | None = None) -> Document:
-    """Return the document of a report with sections on the instance, the labels and the run."""
+    """Return the document of a report with sections on the instance, the labels and the run.
+
+    trace : an observer of the run, for the bounds over time and the tree; None to leave them out
+    """
     brief, result = report.document(), report.result
     parts = [*brief.parts, question(instance, result)]
     if result.infeasibility is not None:
