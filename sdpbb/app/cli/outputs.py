@@ -122,10 +122,11 @@ class Outputs:
             contents.append((self.json, lambda: json_text(result.to_dict())))
         if self.labels is not None and labels is not None:
             contents.append((self.labels, lambda: _labels(str(self.labels), labels, origin)))
-        if self.html is not None and document is not None:
+        contents += others
+        if self.html is not None and document is not None:  # last: drawing may fail
             contents.append((self.html, lambda: _page(document())))
         problems = []
-        for path, content in [*contents, *others]:
+        for path, content in contents:
             try:
                 _write(path, content())
             except OSError as error:  # the other one may still be written
