@@ -70,8 +70,13 @@ class Prover:
         parameters, tree = self.state.parameters, self._search.tree
         self.reporter = Reporter(self.observer, self.limits)
         asked = bounding_method(parameters.bounding, parameters.sdp)
-        is_local = not self.workforce.is_given
-        plan = memory_plan(parameters, asked, contraction, self.is_resumed, is_local)
+        plan = memory_plan(
+            parameters,
+            asked,
+            contraction,
+            is_resumed=self.is_resumed,
+            is_local=not self.workforce.is_given,
+        )
         if self._begins_with_subsets(contraction, asked, plan):
             reached = self._bound_subsets(contraction, asked, plan)
             if reached is not None or not tree.n_open:

@@ -13,6 +13,7 @@ import numpy as np
 from sdpbb.plots import plot_bounds, plot_tree
 from sdpbb.plots.pages.clusters import clustering, conflict
 from sdpbb.plots.pages.page import page
+from sdpbb.plots.style import require_matplotlib
 from sdpbb.problem import Instance
 from sdpbb.runtime.document import Document, Facts, Part, Picture, Section, Table, Text
 from sdpbb.runtime.files import FilePath, write_atomically
@@ -45,6 +46,7 @@ def html_report(
     BackendUnavailable
         Without matplotlib.
     """
+    require_matplotlib()
     return page(run_document(instance, result, trace), result.version, command)
 
 
