@@ -4,6 +4,7 @@ import sys
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,6 +86,9 @@ def test_json_has_no_numbers_that_are_not_finite():
     values = {"a": math.inf, "b": {"c": -math.inf, "d": 1.5}, "e": [1, "x"], "f": None}
     ready = plain(values)
     assert ready == {"a": None, "b": {"c": None, "d": 1.5}, "e": [1, "x"], "f": None}
+    assert plain(np.array([math.inf, 1.5])) == [None, 1.5]
+    assert plain(np.float32(math.inf)) is None
+    assert plain(np.array([0, 2])) == [0, 2]
     text = json_text(ready)
     assert json.loads(text) == ready
     assert len(text.splitlines()) == len(ready) + 2

@@ -61,8 +61,8 @@ Cell = str | Mark
 class Table:
     """Table, of which the first column names the rows.
 
-    columns : the headings; () for none
-    caption : for pages; "" for none
+    columns : the headings, or ()
+    caption : for pages, or ""
     more : number of further rows, which are left out
     """
 
@@ -129,7 +129,7 @@ class Document:
 
     title : kind of the result
     parts : what it says, in order
-    name : of the instance; "" for none
+    name : of the instance, or ""
     """
 
     title: str

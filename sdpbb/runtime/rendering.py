@@ -25,6 +25,7 @@ from sdpbb.runtime.markup import Markup, element, markup
 
 # Letters of the names of facts in plain text; letters from which on a cell of HTML is wrapped.
 NAME, LONG = 15, 30
+EMPTY = Markup("")
 _NUMBER = re.compile(r"[-+]?(\d[\d.,]*(e[-+]?\d+)?|inf)( ?%| s| min| h)?|-")
 Drawing = Callable[[Picture | Mark], Markup]
 """Function that draws a picture, or the mark of a cluster."""
@@ -80,9 +81,6 @@ def fragment(part: Part, draw: Drawing | None = None, level: int = 2) -> Markup:
                 return element("details", Markup.joined([element("summary", heading), *inner]))
             tag = "section" if level == 2 else "div"
             return element(tag, Markup.joined([element(f"h{level}", heading), *inner]))
-
-
-EMPTY = Markup("")
 
 
 def _text(parts: Iterable[Part]) -> str:

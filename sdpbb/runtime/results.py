@@ -36,7 +36,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
+        # Whole numbers, such as labels, are ready at once.
+        return plain(value.tolist()) if value.dtype.kind == "f" else value.tolist()
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if isinstance(value, Mapping):
