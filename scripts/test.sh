@@ -23,7 +23,7 @@ export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 "$venv/bin/python" -c "
 from sdpbb.run.kernels import WarmUp
 for bounding in 'hybrid', 'sdp', 'colgen':
-    WarmUp(bounding)()
+    WarmUp(bounding, limits=True)()
 "
 pytest=("$venv/bin/python" -m pytest -n 2 --dist worksteal)
 if [ "${1:-}" = --fast ]; then

@@ -132,7 +132,7 @@ def serve(path: str) -> None:
 
     with contextlib.suppress(ImportError):
         import matplotlib.pyplot  # noqa: F401
-    for part in parts_of("hybrid"):
+    for part in parts_of("hybrid", limits=True):
         exercise_part(part)  # calls those of all methods
     processes._start_process = lambda errors: WarmProcess(path, errors)  # of the commands, too
     server = socket.socket(socket.AF_UNIX)

@@ -147,6 +147,7 @@ class Study(Generic[Job]):
         *,
         time_limit_each: float | Callable[[Job], float] = math.inf,
         boundings: Iterable[str] | None = None,
+        limits: bool = False,
         name_of: Callable[[Job], str] = str,
         reads_files: bool = False,
         grace: float = GRACE,
@@ -160,6 +161,7 @@ class Study(Generic[Job]):
         time_limit_each : seconds for each job, or a function of the job
         boundings : names of the bounding methods whose kernels workers need; None for that of the
             parameters
+        limits : whether workers need the kernels, too, that only limits on clusters call
         name_of : names of jobs in events
         reads_files : whether each job has files and parameters of its own. Then what is wrong with
             them, or an error in this package, costs this job alone; otherwise both are raised
@@ -179,7 +181,7 @@ class Study(Generic[Job]):
         self.stop = threading.Event()
         self._parameters, self._executor = parameters, executor
         self._each = time_limit_each
-        self._warm_up = partial(prepare, tuple(boundings or [parameters.bounding]))
+        self._warm_up = partial(prepare, tuple(boundings or [parameters.bounding]), limits)
         self._name_of, self._observer = name_of, observer
         self._reads_files, self._grace = reads_files, grace
         self._workers: Scheduler | None = None
@@ -330,7 +332,7 @@ class Study(Generic[Job]):
             self._workers.shutdown()
 
 
-def prepare(boundings: Iterable[str]) -> None:
+def prepare(boundings: Iterable[str], limits: bool) -> None:
     """Import the engine and make the kernels of bounding methods ready, in a worker.
 
     The study is told before they are compiled.
@@ -340,7 +342,7 @@ def prepare(boundings: Iterable[str]) -> None:
 
     with clock_stopped_by_compiler(lambda: worker.tell("compiling")):
         for bounding in boundings:
-            compile_method(bounding)
+            compile_method(bounding, limits)
 
 
 def isolated(call: partial[Outcome], catches_all: bool) -> Outcome:

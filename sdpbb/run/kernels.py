@@ -37,7 +37,7 @@ from sdpbb.runtime.time_left import no_limit
 # those that few do.
 HEURISTICS, RARE_HEURISTICS = "heuristics", "heuristics-rare"
 PLACES = "places"
-# Kernels of all parts that only limits on sizes or weights, or soft pairs, call.
+# Kernels of all parts that only limits on clusters call.
 LIMITS = "limits"
 
 
@@ -57,10 +57,13 @@ def compile_first(bounding: str) -> None:
     _compile(HEURISTICS)
 
 
-def compile_method(bounding: str) -> None:
-    """Compile all kernels that runs with a bounding method call, unless they are cached."""
+def compile_method(bounding: str, limits: bool = False) -> None:
+    """Compile all kernels that runs with a bounding method call, unless they are cached.
+
+    limits : whether those are meant, too, that only limits on clusters call
+    """
     compile_first(bounding)
-    for part in parts_of(bounding):
+    for part in parts_of(bounding, limits):
         _compile(part)
 
 
@@ -73,14 +76,21 @@ class WarmUp:
     """
 
     bounding: str
+    limits: bool = False
+
+    @classmethod
+    def of(cls, instance: Instance, bounding: str) -> WarmUp:
+        """Return the call for runs on an instance, or on a part of it."""
+        return cls(bounding, bool(instance.rules.quantities))
 
     def __call__(self) -> None:
-        compile_method(self.bounding)
+        compile_method(self.bounding, self.limits)
 
 
-def parts_of(bounding: str) -> tuple[str, ...]:
+def parts_of(bounding: str, limits: bool) -> tuple[str, ...]:
     """Return the parts of the engine whose kernels runs with a bounding method call."""
-    return HEURISTICS, RARE_HEURISTICS, *BOUNDING_METHODS[bounding].kernels, LIMITS
+    parts = HEURISTICS, RARE_HEURISTICS, *BOUNDING_METHODS[bounding].kernels
+    return (*parts, LIMITS) if limits else parts
 
 
 def _compile(part: str) -> None:

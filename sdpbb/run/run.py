@@ -21,7 +21,7 @@ from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.run import conclusion
 from sdpbb.run.certificates.recorder import ProofRecorder
 from sdpbb.run.checkpoint import CheckpointWriter, RunState
-from sdpbb.run.kernels import WarmUp, compile_first, compile_method
+from sdpbb.run.kernels import WarmUp, compile_first
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.prover import Prover
 from sdpbb.run.report import memory_shortage
@@ -92,29 +92,32 @@ def run(request: Request) -> Result:
     # 150; parallelism belongs across nodes.
     with threadpool_limits(1):
         asked = request.executor, parameters.dask, parameters.mpi
+        warm_up = WarmUp.of(request.state.instance, parameters.bounding)
         with (
-            workers_beyond(*asked, WarmUp(parameters.bounding)) as given,
+            workers_beyond(*asked, warm_up) as given,
             clock_stopped_by_compiler(lambda: observer(Compiling())),
             using_integer_solver(parameters.search.milp_solver),
         ):
             with RUN_CLOCK.stopped():
                 compile_first(parameters.bounding)
-            prover = _prepared(request, _workforce(parameters, given))
+            prover = _prepared(request, _workforce(parameters, warm_up, given))
             result = _solved(request, prover)
         observer(Finished(result))
         _write_certificate(request, prover, result)
     return result
 
 
-def _workforce(parameters: SolverParameters, given: GivenExecutor | None) -> Workforce:
+def _workforce(
+    parameters: SolverParameters, warm_up: WarmUp, given: GivenExecutor | None
+) -> Workforce:
     """Return the workers that parameters ask for."""
 
     def make_executor(n_workers: int) -> TaskExecutor:
         if given is not None:
             return given
         with RUN_CLOCK.stopped():
-            compile_method(parameters.bounding)  # all workers load what is cached
-        return LocalProcesses(n_workers, WarmUp(parameters.bounding))
+            warm_up()  # all workers load what is cached
+        return LocalProcesses(n_workers, warm_up)
 
     return Workforce(make_executor, parameters.workers, is_given=given is not None)
 

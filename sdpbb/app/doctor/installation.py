@@ -87,7 +87,7 @@ def _kernels() -> Iterator[Fact]:
     place = named or "next to the source, or in the user's cache"
     refused = "" if can_mark() else "the folder is not writable: every process compiles again"
     yield Fact(group, "Cache", place, refused)
-    parts = dict.fromkeys(part for name in BOUNDING_METHODS for part in parts_of(name))
+    parts = dict.fromkeys(part for name in BOUNDING_METHODS for part in parts_of(name, limits=True))
     cached = [part for part in parts if is_compiled(part)]
     yield Fact(group, "All cached of", ", ".join(cached) or "none yet (done when first needed)")
 

@@ -99,7 +99,11 @@ def sweep(
     _check(instance, wanted[-1], folder, resume, certificates)
     require_integer_solver(parameters.search.milp_solver)
     study = Study[int](
-        parameters, executor, time_limit_each=time_limit_each, name_of=lambda k: f"k = {k}"
+        parameters,
+        executor,
+        time_limit_each=time_limit_each,
+        limits=bool(instance.rules.quantities),
+        name_of=lambda k: f"k = {k}",
     )
     with ExitStack() as block:
         opened = None
