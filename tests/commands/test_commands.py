@@ -93,6 +93,18 @@ def test_a_page_on_labels(run, folder):
     assert "How to do it again" in page
 
 
+@pytest.mark.parametrize(
+    "line", ["sweep points.txt -k 2-3", "price points.txt", "solve points.txt"]
+)
+def test_a_page_is_headed_by_the_name_of_the_data(run, folder, line):
+    pytest.importorskip("matplotlib")
+    words = line.split()
+    if words[0] != "sweep":
+        words += ["--constraints", "pairs.txt"]
+    assert run(*words, "--report", "page.html", "--quiet")[0] == 0
+    assert "<h1>points</h1>" in Path("page.html").read_text()
+
+
 def test_a_table_of_queries_says_what_the_json_says(run, folder):
     assert run("suggest", "points.txt", "--json", "out.json", "--csv", "out.csv")[0] == 0
     queries = json.loads(Path("out.json").read_text())["queries"]

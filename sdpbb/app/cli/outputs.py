@@ -109,6 +109,7 @@ class Outputs:
         others: Sequence[tuple[str, Callable[[], str | bytes]]] = (),
         origin: Origin | None = None,
         document: Callable[[], Document] | None = None,
+        name: str = "",
     ) -> None:
         """Write what there is, and end with one line if something cannot be.
 
@@ -116,6 +117,7 @@ class Outputs:
         others : further files, and what makes their content once the first ones are written
         origin : what the user calls the points, for labels in a CSV file
         document : makes the document of which a page is written
+        name : of the data, for a document without a name
         """
         contents: list[tuple[str, Callable[[], str | bytes]]] = []
         if self.json is not None:
@@ -124,7 +126,7 @@ class Outputs:
             contents.append((self.labels, lambda: _labels(str(self.labels), labels, origin)))
         contents += others
         if self.html is not None and document is not None:  # last: drawing may fail
-            contents.append((self.html, lambda: _page(document())))
+            contents.append((self.html, lambda: _page(document(), name)))
         problems = []
         for path, content in contents:
             try:
@@ -186,10 +188,11 @@ def _labels(path: str, labels: NDArray[np.intp], origin: Origin | None) -> str |
     return labels_file(labels, row_ids(origin, len(labels)), origin)
 
 
-def _page(document: Document) -> str:
+def _page(document: Document, name: str) -> str:
     from sdpbb.plots.pages.page import page
 
-    return page(document, command=shlex.join(["sdpbb", *sys.argv[1:]]))
+    named = document if document.name else dataclasses.replace(document, name=name)
+    return page(named, command=shlex.join(["sdpbb", *sys.argv[1:]]))
 
 
 def _write(path: str, content: str | bytes) -> None:

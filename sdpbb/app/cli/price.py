@@ -193,7 +193,8 @@ def _run(asked: _Asked, outputs: PriceOutputs, top: int, quiet: bool) -> ExitCod
         )
         current.tell(f"\n{report.table(top)}")
         others = [] if outputs.csv is None else [(outputs.csv, report.to_csv)]
-        outputs.write(report, None, quiet, others, document=partial(report.document, top))
+        document, name = partial(report.document, top), asked.instance.name
+        outputs.write(report, None, quiet, others, document=document, name=name)
     return _exit_code(report)
 
 

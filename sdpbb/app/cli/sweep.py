@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -208,9 +207,8 @@ def _write(report: SweepReport, name: str, outputs: SweepOutputs, quiet: bool) -
         from sdpbb.plots import plot_sweep, save
 
         save(plot_sweep(report.to_rows()), outputs.picture)
-    named = partial(replace, report.document(), name=name)
     chosen = replace(outputs, labels=None, csv=None, picture=None)
-    chosen.write(report, None, quiet, others, document=named)
+    chosen.write(report, None, quiet, others, document=report.document, name=name)
 
 
 def _exit_code(report: SweepReport) -> ExitCode:

@@ -44,10 +44,10 @@ p { margin: .5rem 0; max-width: 46rem; }
   display: grid; grid-template-columns: repeat(auto-fit, minmax(10.5rem, 1fr));
   gap: .8rem; margin: 1.2rem 0; padding: 0;
 }
-.tiles div { background: var(--panel); border-radius: .2rem; padding: .6rem .9rem; }
+.tiles div { background: var(--panel); border-radius: .2rem; padding: .6rem .7rem; }
 .tiles dt { color: var(--soft); font-size: .85rem; }
 .tiles dd {
-  margin: 0; font-size: 1.15rem; font-variant-numeric: tabular-nums; overflow-wrap: anywhere;
+  margin: 0; font-size: 1.05rem; font-variant-numeric: tabular-nums; overflow-wrap: anywhere;
 }
 /* A shadow at a side on which there is more to scroll to. */
 .scroll {
