@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem.frames import is_frame
+from sdpbb.problem.geometry import is_sparse
 from sdpbb.problem.integers import inexact_entries, inexact_integer_message, may_be_inexact
 from sdpbb.runtime.archive.stored import stored
 
@@ -64,12 +65,12 @@ class SoftPairs:
         return len(self.pairs)
 
 
-# What is wrong with a matrix of distances, and what can be done about it: classical scaling.
+# What is wrong with a matrix of distances, and what can be done about it.
 _DISTANCES = (
-    "a square symmetric table with a zero diagonal, as a matrix D of distances is; expected a row "
-    "of features for each point. Classical scaling makes points of distances: "
-    "J = np.eye(len(D)) - 1 / len(D); w, V = np.linalg.eigh(-0.5 * J @ D**2 @ J); "
-    "w = w.clip(0); points = V * np.sqrt(w). If the rows are points: as_points=True (--as-points)"
+    "a square symmetric table with a zero diagonal, as a matrix of distances is; expected a row of "
+    "features for each point. If these are squared distances: metric='squared-distances' "
+    "(--metric squared-distances; square distances before). If the rows are points: "
+    "as_points=True (--as-points)"
 )
 # What can be done about missing values of an array.
 _WITHOUT_NAN = (
@@ -240,7 +241,7 @@ def _array(values: Any, argument: str, expected: str) -> NDArray[Any]:
 
 def _float_array(values: ArrayLike, argument: str, expected: str) -> NDArray[np.float64]:
     """Return a new array of floats."""
-    if hasattr(values, "toarray") and hasattr(values, "nnz"):
+    if is_sparse(values):
         raise InstanceError(f"{argument}: a sparse matrix; expected a dense array (.toarray())")
     array = _array(values, argument, expected)
     if array.dtype == object:

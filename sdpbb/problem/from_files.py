@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Self, Unpack
 
 from numpy.typing import ArrayLike
@@ -105,7 +105,7 @@ class FromFrame:
             holds them; a series goes by its index, and may lack rows. weights: (n,) of the points.
             cluster_constraints (by row numbers of the frame), min_size, max_size, sizes,
             min_weight, max_weight, name: as for an `Instance`. index_column, drop, weight_column,
-            missing, standardize, as_points: as for `from_files`
+            missing, standardize, metric, shift, as_points: as for `from_files`
 
         Raises
         ------
@@ -149,7 +149,7 @@ class FromPoints:
         Points are an array (n, d) or a data frame of pandas or polars, weights (n,) their weights,
         and known_classes (n,) their classes, or the column or file that holds these. Other
         parameters and errors are as for `from_files`; of these, reading takes index_column, drop,
-        weight_column, missing, standardize, known_classes and as_points.
+        weight_column, missing, standardize, metric, shift, known_classes and as_points.
 
         The index of a frame names the rows for the file too, unless it merely counts from 0.
         """
@@ -160,3 +160,46 @@ class FromPoints:
         stated = {"constraints_format": constraints_format, "one_based": one_based}
         options = Reading.of({**stated, "encoding": encoding})
         return cls(**{**stated_in_file(table, k, constraints, options), "name": name})
+
+    @classmethod
+    def from_kernel(cls, kernel: ArrayLike, k: int, **arguments: Unpack[InstanceArguments]) -> Self:
+        """Take the inner products of points, as kernel k-means does.
+
+            minimise    sum_c ( sum_{i in c} K_ii - sum_{i, j in c} K_ij / |c| )
+
+        Parameters
+        ----------
+        kernel : (n, n) symmetric, K_ij = <x_i, x_j>; the points are coordinates with these
+        arguments : by keyword, as for `from_frame`; rows are numbered from 0. With shift=True a
+            kernel that is not positive semidefinite becomes so: the least number that it takes is
+            added to its (centred) diagonal, and (n - k) times that to all costs
+
+        Raises
+        ------
+        InstanceError
+            If the kernel is not symmetric; if no points have it, with its least eigenvalue.
+        """
+        return cls._from_matrix(kernel, k, "kernel", arguments)
+
+    @classmethod
+    def from_distances(
+        cls, squares: ArrayLike, k: int, **arguments: Unpack[InstanceArguments]
+    ) -> Self:
+        """Take the squared distances of points.
+
+            minimise    sum_c sum_{i < j in c} D_ij / |c|
+
+        squares : (n, n) symmetric with a zero diagonal, D_ij = || x_i - x_j ||^2
+
+        The others, and errors, are as for `from_kernel`.
+        """
+        return cls._from_matrix(squares, k, "squared-distances", arguments)
+
+    @classmethod
+    def _from_matrix(
+        cls, matrix: ArrayLike, k: int, metric: str, arguments: Mapping[str, Any]
+    ) -> Self:
+        function = "Instance.from_kernel" if metric == "kernel" else "Instance.from_distances"
+        check_names(arguments, InstanceArguments.__annotations__, function)
+        table = table_in_memory(matrix, {**arguments, "metric": metric})
+        return cls(**arguments_of(table, k, arguments))

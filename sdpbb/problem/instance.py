@@ -28,6 +28,7 @@ from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constra
 from sdpbb.problem.coordinates import centred, in_mean_units
 from sdpbb.problem.frames import is_frame
 from sdpbb.problem.from_files import FromFiles, FromFrame, FromPoints
+from sdpbb.problem.geometry import is_sparse
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
@@ -60,10 +61,10 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
 
     Parameters
     ----------
-    points : array (n, d), or what NumPy makes one of, finite, n >= 1, d >= 1; or a data frame, of
-        which the origin keeps the names of rows and columns. No coordinate beyond 1e100; the points
-        coincide or differ by 1e-100 in one coordinate at least. Integers that no double holds are
-        refused
+    points : array (n, d), or what NumPy makes one of, finite, n >= 1, d >= 1; a sparse matrix; or a
+        data frame, of which the origin keeps the names of rows and columns. No coordinate beyond
+        1e100; the points coincide or differ by 1e-100 in one coordinate at least. Integers that no
+        double holds are refused
     k : number of clusters, 1 <= k <= n
     must_link, cannot_link : an array (p, 2) or any iterable of pairs (i, j) of different row
         numbers, from 0, of a data frame, too (`from_frame` takes names); None for no pairs
@@ -144,7 +145,7 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
         ) -> None: ...
 
     def __post_init__(self, known_classes: Any) -> None:
-        if is_frame(self.points):
+        if is_frame(self.points) or is_sparse(self.points):
             table = table_in_memory(
                 self.points, {"as_points": self.as_points, "weights": self.weights}
             )

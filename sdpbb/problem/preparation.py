@@ -20,6 +20,7 @@ from sdpbb.problem.checks import (
 )
 from sdpbb.problem.files.labels import read_classes
 from sdpbb.problem.frames import is_frame, table_of_frame
+from sdpbb.problem.geometry import MATRICES, dense, on_the_sphere, points_of_matrix
 from sdpbb.problem.missing import completed
 from sdpbb.problem.origin import dominant_column
 from sdpbb.problem.row_values import in_row_order
@@ -39,7 +40,7 @@ def table_in_memory(points: Any, arguments: Mapping[str, Any] | None = None) -> 
 
     Parameters
     ----------
-    points : a data frame, or what NumPy makes an array (n, d) of
+    points : a data frame, a sparse matrix, or what NumPy makes an array (n, d) of
     arguments : those of reading (`sdpbb.runtime.reading.TableArguments`), and weights (n,) of the
         points, where no column holds them; others say nothing here. known_classes are (n,), or the
         column or the file that holds them. A series goes by its index
@@ -74,6 +75,7 @@ def table_in_memory(points: Any, arguments: Mapping[str, Any] | None = None) -> 
                 f"{argument} = {shown(column)}: an array has no columns with names; expected a "
                 "data frame"
             )
+    points = dense(points)
     if reading.missing is None:
         table = PointTable(checked_points(points))
         return prepared(table, reading, "", weights, known_classes)
@@ -132,7 +134,10 @@ def prepared(
         given = in_row_order(known_classes, n, origin, "known_classes", partial=True)
         table = replace(table, known_classes=given)
     try:
-        check_no_distances(table.points, reading.as_points)
+        if reading.metric == "euclidean":
+            check_no_distances(table.points, reading.as_points)
+        else:
+            return _in_metric(table, reading)
     except InstanceError as error:
         raise InstanceError(f"{where}{error}") from None
     if reading.standardize:
@@ -149,6 +154,29 @@ def prepared(
     )
     warn_caller(f"{where}{note}", InstanceNote)
     return table.with_step(note)
+
+
+def _in_metric(table: PointTable, reading: Reading) -> PointTable:
+    """Return a table whose squared Euclidean distances are those of a metric."""
+    metric = f"metric = {reading.metric!r}"
+    if reading.standardize:
+        raise InstanceError(f"{metric}: expected no standardize with it")
+    if reading.metric == "cosine":
+        step = "rows are divided by their length (cosine): costs, and means of clusters, are theirs"
+        return replace(table, points=on_the_sphere(table.points)).with_step(step)
+    if reading.missing is not None and reading.metric in MATRICES:
+        raise InstanceError(f"{metric}: expected no treatment of missing values with it")
+    if reading.shift and table.weights is not None:
+        raise InstanceError("shift: expected points without weights with it")
+    points, added = points_of_matrix(table.points, reading.metric, reading.shift)
+    step = f"points are coordinates of a matrix of {reading.metric}"
+    if added:
+        step += (
+            f", to whose diagonal {added:g} was added (shift): the cost of every clustering is "
+            "higher by that, times the number of points less that of clusters"
+        )
+        warn_caller(step, InstanceNote)
+    return replace(table, points=points, feature_names=()).with_step(step)
 
 
 def _columns_that_are_no_features(table: PointTable, reading: Reading) -> Iterator[str]:

@@ -412,11 +412,6 @@ def did_you_mean(name: str, known: Iterable[str], listed_by: str = "") -> str:
     listed_by : what lists all known names; they are listed themselves where there are few
     """
     known = list(known)
-    if name == "metric" and name not in known:
-        return (
-            "distances are Euclidean; for cosine distances, normalise the rows before "
-            "(sklearn.preprocessing.normalize)"
-        )
     meant = [other for other in ELSEWHERE.get(name, ()) if other in known]
     meant = meant or difflib.get_close_matches(name, known, n=1)
     if meant:

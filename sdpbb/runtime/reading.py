@@ -43,6 +43,8 @@ class TableArguments(TypedDict, total=False):
     weight_column: str | None
     missing: str | None
     standardize: bool
+    metric: str
+    shift: bool
     known_classes: Any
     as_points: bool
 
@@ -130,6 +132,19 @@ class Reading(Parameters):
         "Scale columns to mean zero and variance one. Costs are in scaled units, centers in "
         "units of the data.",
         reason="Distances (GAMMA, DELTA) and weights of soft constraints are in scaled units, too.",
+    )
+    metric: Literal["euclidean", "cosine", "kernel", "squared-distances"] = parameter(
+        "euclidean",
+        "Geometry of the rows. cosine: rows are divided by their length. kernel, "
+        "squared-distances: the data are a matrix of inner products, or of squared distances, of "
+        "the rows.",
+        reason="Costs are sums of squared Euclidean distances in each of them.",
+    )
+    shift: bool = parameter(
+        False,
+        "Let a kernel, or squared distances, of no points become one of points: all clusterings "
+        "cost the same amount more.",
+        reason="Points with weights are refused: they would not cost the same more.",
     )
     known_classes: str | None = parameter(
         None,

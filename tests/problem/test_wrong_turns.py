@@ -5,8 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.app.cli.inputs import InstanceOptions
@@ -16,25 +14,9 @@ from sdpbb.problem.textfile import shown
 from sdpbb.questions.batch.job import KEYS
 from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.reading import Reading, ReadingArguments
-from tests.examples import examples
 
 LINE = np.array([[0.0], [1.0], [5.0], [7.0]])
 DISTANCES = np.abs(LINE - LINE.T)
-
-
-@given(st.integers(0, 10**9))
-@examples(30)
-def test_classical_scaling_as_the_message_has_it(seed):
-    """What the message advises gives points of these distances."""
-    points = np.random.default_rng(seed).normal(size=(6, 3))
-    D = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
-    with pytest.raises(InstanceError) as caught:
-        sdpbb.solve(D, 2)
-    code = str(caught.value).split("makes points of distances: ")[1].split(". If the rows")[0]
-    names = {"np": np, "D": D}
-    exec(code, names)
-    scaled = names["points"]
-    assert np.allclose(np.sqrt(((scaled[:, None] - scaled) ** 2).sum(axis=2)), D, atol=1e-6)
 
 
 def test_a_matrix_of_distances_is_refused_everywhere(tmp_path):
@@ -75,20 +57,13 @@ def test_other_square_tables_are_points(points):
     assert sdpbb.Instance(points, 2).n_points == len(points)
 
 
-def test_sparse_matrices_and_categories_are_told_what_to_do():
-    sparse = pytest.importorskip("scipy.sparse")
-    for matrix in (sparse.csr_matrix(LINE), sparse.coo_array(LINE)):
-        with pytest.raises(InstanceError, match=r"a sparse matrix; expected .*\.toarray\(\)"):
-            sdpbb.solve(matrix, 2)
+def test_categories_are_told_what_to_do():
     pd = pytest.importorskip("pandas")
     with pytest.raises(InstanceError, match=r"pandas\.get_dummies"):
         sdpbb.solve(pd.DataFrame({"x": [1, 2], "colour": pd.Categorical(["red", "blue"])}), 2)
 
 
-def test_cosine_is_told_what_to_do():
-    with pytest.raises(TypeError, match="'metric'; distances are Euclidean; for cosine") as caught:
-        sdpbb.solve(LINE, 2, metric="cosine")
-    assert len(str(caught.value)) < 200
+def test_an_argument_that_is_not_known_is_told_where_to_look():
     with pytest.raises(TypeError, match=r"see help\(sdpbb.solve\)") as caught:
         sdpbb.solve(LINE, 2, qqqq=1)
     assert len(str(caught.value)) < 400

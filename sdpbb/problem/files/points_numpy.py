@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import as_points
 from sdpbb.problem.files.long_reading import check_memory
+from sdpbb.problem.geometry import dense
 from sdpbb.problem.table import PointTable, without_columns
 from sdpbb.problem.textfile import errors_as_one_line, naming_file, shown
 from sdpbb.runtime.files import FilePath, shown_path
@@ -108,9 +109,29 @@ def _read_header(file: IO[bytes], size: int) -> _Header:
 
 
 def read_npz(path: FilePath, reading: Reading) -> PointTable:
-    """Return the points of a file, as `sdpbb.problem.files.points.read_points` does."""
+    """Return the points of a file, as `sdpbb.problem.files.points.read_points` does.
+
+    The file may also be a sparse matrix that `scipy.sparse.save_npz` wrote.
+    """
+    if reading.table is None and (sparse := _sparse_matrix(path)) is not None:
+        return _points_of_array(path, dense(sparse), reading)
     array = read_one_array(path, reading.table, 2, "table (n, d), the points")
     return _points_of_array(path, array, reading)
+
+
+def _sparse_matrix(path: FilePath) -> Any:
+    """Return the matrix of a file that `scipy.sparse.save_npz` wrote; None of another."""
+    with errors_as_one_line(path, "a file of arrays that numpy.savez wrote", _ZIP_ERRORS):
+        headers = _headers(path)
+        if not {"format", "shape", "data"} <= headers.keys():
+            return None
+        for header in headers.values():
+            _check_fits(path, header)
+        from scipy.sparse import load_npz  # few files are sparse
+
+        matrix = load_npz(path)
+        matrix.check_format() if hasattr(matrix, "check_format") else None
+        return matrix
 
 
 def read_one_array(

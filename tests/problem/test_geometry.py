@@ -1,0 +1,175 @@
+"""Rows by angles, by a kernel, by distances, and sparse: the clusterings cost what they should."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.errors import InstanceError, InstanceNote
+from sdpbb.problem import Instance, Partition, geometry
+from sdpbb.problem.formats import read_points
+
+RNG = np.random.default_rng(3)
+POINTS = RNG.normal(size=(12, 3)) + np.repeat([[0, 0, 0], [6, 0, 0]], 6, axis=0)
+
+
+def squared_distances(points):
+    return ((points[:, None] - points) ** 2).sum(axis=2)
+
+
+@st.composite
+def points_and_labels(draw):
+    n = draw(st.integers(2, 9))
+    d = draw(st.integers(1, 12))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    points = rng.normal(size=(n, d)) * 10.0 ** draw(st.integers(-3, 3)) + rng.normal(size=d)
+    points[rng.random(n) < 0.2] = points[0]
+    k = draw(st.integers(1, n))
+    labels = np.concatenate([np.arange(k), rng.integers(k, size=n - k)])
+    return points, k, rng.permutation(labels)
+
+
+@given(points_and_labels(), st.sampled_from(["kernel", "distances", "sparse"]))
+def test_a_clustering_costs_the_same_in_each_form(case, form):
+    points, k, labels = case
+    if form == "kernel":
+        instance = Instance.from_kernel(points @ points.T, k)
+    elif form == "distances":
+        instance = Instance.from_distances(squared_distances(points), k)
+    else:
+        instance = Instance(scipy.sparse.csr_array(points), k)
+    expected = Partition(labels).cost(Instance(points, k))
+    # Inner products of points far from the origin have lost these digits before.
+    lost = 1e-11 * (points**2).sum()
+    assert Partition(labels).cost(instance) == pytest.approx(expected, rel=1e-9, abs=lost)
+
+
+@given(points_and_labels())
+def test_angles_are_distances_on_the_sphere(case):
+    points, _, _ = case
+    unit = geometry.on_the_sphere(points)
+    cosines = (unit @ unit.T).clip(-1, 1)
+    lengths = np.linalg.norm(points, axis=1)
+    assert np.allclose(points @ points.T, cosines * np.outer(lengths, lengths))
+    assert np.allclose(squared_distances(unit), 2 - 2 * cosines)
+
+
+@given(st.integers(0, 2**32), st.integers(2, 7), st.sampled_from(["from_kernel", "from_distances"]))
+def test_a_shift_adds_the_same_to_all_clusterings(seed, n, make):
+    rng = np.random.default_rng(seed)
+    matrix = rng.normal(size=(n, n))
+    matrix = matrix + matrix.T
+    if make == "from_distances":
+        matrix = np.abs(matrix)
+        np.fill_diagonal(matrix, 0.0)
+        squares = matrix
+    else:
+        diagonal = matrix.diagonal()
+        squares = diagonal[:, None] + diagonal - 2 * matrix
+    means = squares.mean(axis=0)
+    least = np.linalg.eigvalsh(-0.5 * (squares - means - means[:, None] + means.mean()))[0]
+    k = int(rng.integers(1, n + 1))
+    if least > -1e-6:
+        return
+    with pytest.raises(InstanceError, match="least eigenvalue") as caught:
+        getattr(Instance, make)(matrix, k)
+    assert f"{least:.3g}" in str(caught.value)
+    with pytest.warns(InstanceNote, match="was added"):
+        instance = getattr(Instance, make)(matrix, k, shift=True)
+    rises = []
+    for _ in range(5):
+        labels = np.concatenate([np.arange(k), rng.integers(k, size=n - k)])
+        own = sum(
+            squares[np.ix_(c, c)].sum() / (2 * len(c))
+            for c in (np.flatnonzero(labels == j) for j in range(k))
+        )
+        rises.append(Partition(labels).cost(instance) - own)
+    assert np.allclose(rises, rises[0])
+    assert rises[0] == pytest.approx(-least * (n - k), rel=0.02, abs=1e-6)
+
+
+def test_the_same_optimum_in_each_form():
+    expected = sdpbb.solve(POINTS, 3, cannot_link=[(0, 1)])
+    kernel = POINTS @ POINTS.T
+    for found in (
+        sdpbb.solve(kernel, 3, cannot_link=[(0, 1)], metric="kernel"),
+        sdpbb.solve(squared_distances(POINTS), 3, cannot_link=[(0, 1)], metric="squared-distances"),
+        sdpbb.solve(scipy.sparse.csr_matrix(POINTS), 3, cannot_link=[(0, 1)]),
+    ):
+        assert found.status is expected.status
+        assert found.objective == pytest.approx(expected.objective)
+
+
+def test_files(tmp_path):
+    np.save(tmp_path / "kernel.npy", POINTS @ POINTS.T)
+    table = read_points(tmp_path / "kernel.npy", metric="kernel")
+    assert np.allclose(squared_distances(table.points), squared_distances(POINTS))
+    assert "coordinates of a matrix of kernel" in table.preparation[-1]
+    scipy.sparse.save_npz(tmp_path / "sparse.npz", scipy.sparse.csr_matrix(POINTS))
+    assert np.allclose(read_points(tmp_path / "sparse.npz").points, POINTS)
+    np.savetxt(tmp_path / "distances.csv", squared_distances(POINTS), delimiter=",")
+    table = read_points(tmp_path / "distances.csv", metric="squared-distances")
+    assert np.allclose(squared_distances(table.points), squared_distances(POINTS))
+    table = read_points(tmp_path / "kernel.npy", metric="cosine")
+    assert np.allclose(np.linalg.norm(table.points, axis=1), 1.0)
+
+
+def test_a_wide_sparse_matrix_keeps_lengths_and_angles():
+    wide = scipy.sparse.random_array((8, 200), density=0.1, rng=RNG)
+    points = geometry.dense(wide)
+    assert points.shape[1] <= 8
+    assert np.allclose(points @ points.T, (wide @ wide.T).toarray())
+    assert np.allclose(
+        squared_distances(sdpbb.Instance.from_points(wide, 2, metric="cosine").points),
+        squared_distances(geometry.on_the_sphere(wide.toarray())),
+    )
+
+
+@pytest.mark.parametrize(
+    ("matrix", "options", "message"),
+    [
+        (POINTS, {"metric": "kernel"}, r"symmetric matrix \(n, n\), not a table \(12, 3\)"),
+        ([[1.0, 2.0], [1.0, 5.0]], {"metric": "kernel"}, r"\[0, 1\] is 2, and \[1, 0\] is 1"),
+        ([[1.0, 2.0], [2.0, 0.0]], {"metric": "squared-distances"}, "a diagonal of zeros"),
+        ([[0.0, -2.0], [-2.0, 0.0]], {"metric": "squared-distances"}, "no negative entry"),
+        ([[1.0, 3.0], [3.0, 1.0]], {"metric": "kernel"}, "least eigenvalue .* is -2"),
+        (np.zeros((3, 2)), {"metric": "cosine"}, "row 0 is zero, and has no direction"),
+        (np.eye(3), {"metric": "kernel", "standardize": True}, "expected no standardize with it"),
+        (np.eye(3), {"metric": "kernel", "missing": "mean"}, "no treatment of missing values"),
+        (
+            np.eye(3),
+            {"metric": "kernel", "shift": True, "weights": [1, 2, 1]},
+            "points without weights",
+        ),
+        (np.eye(3), {"metric": "manhattan"}, "metric = 'manhattan': expected one of euclidean"),
+    ],
+)
+def test_what_is_refused(matrix, options, message):
+    with pytest.raises(sdpbb.errors.SdpbbError, match=message) as caught:
+        sdpbb.solve(np.array(matrix), 2, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_points_are_the_same_to_the_last_bit_without_blas():
+    """Certificates are about them: no sum depends on the machine."""
+    kernel = POINTS @ POINTS.T
+    again = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, numpy as np; from sdpbb.problem.geometry import points_of_matrix as f;"
+            f"print(f(np.array({kernel.tolist()!r}), 'kernel', False)[0].tobytes().hex())",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (
+        again.stdout.strip()
+        == geometry.points_of_matrix(kernel, "kernel", False)[0].tobytes().hex()
+    )
