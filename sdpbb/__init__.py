@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from sdpbb.problem.statements import Conflict, Statement
     from sdpbb.problem.violations import Violation
     from sdpbb.questions.batch import BatchParameters, BatchResult, run_batch
+    from sdpbb.questions.certainties.certainty import certainty
+    from sdpbb.questions.certainties.report import CertaintyReport
     from sdpbb.questions.constraint_checks import check_constraints
     from sdpbb.questions.gaps.gap import optimality_gap
     from sdpbb.questions.gaps.report import GapReport, LabelVerdict
@@ -87,6 +89,7 @@ _HOME = {
     "BackendUnavailable": "sdpbb.errors",
     "BatchParameters": "sdpbb.questions.batch",
     "BatchResult": "sdpbb.questions.batch",
+    "CertaintyReport": "sdpbb.questions.certainties.report",
     "CertificateError": "sdpbb.errors",
     "CertificateVerdict": "sdpbb.checker.verdict",
     "ClusterConstraint": "sdpbb.problem",
@@ -124,6 +127,7 @@ _HOME = {
     "Termination": "sdpbb.search.result",
     "Trace": "sdpbb.search.traces.trace",
     "Violation": "sdpbb.problem.violations",
+    "certainty": "sdpbb.questions.certainties.certainty",
     "check_constraints": "sdpbb.questions.constraint_checks",
     "constraint_prices": "sdpbb.questions.prices.prices",
     "explain_infeasibility": "sdpbb.run.explanation.explain",
@@ -153,6 +157,7 @@ __all__ = [
     "BackendUnavailable",
     "BatchParameters",
     "BatchResult",
+    "CertaintyReport",
     "CertificateError",
     "CertificateVerdict",
     "ClusterConstraint",
@@ -191,6 +196,7 @@ __all__ = [
     "Trace",
     "Violation",
     "__version__",
+    "certainty",
     "check_constraints",
     "constraint_prices",
     "explain_infeasibility",

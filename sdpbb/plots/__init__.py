@@ -13,6 +13,7 @@ not used.
 """
 
 from sdpbb.plots.bounds import plot_bounds
+from sdpbb.plots.certainty import plot_certainty
 from sdpbb.plots.clusters import plot_clusters
 from sdpbb.plots.matrix import plot_matrix
 from sdpbb.plots.profile import SolvedRuns, plot_profile
@@ -23,6 +24,7 @@ from sdpbb.plots.tree import plot_tree
 __all__ = [
     "SolvedRuns",
     "plot_bounds",
+    "plot_certainty",
     "plot_clusters",
     "plot_matrix",
     "plot_profile",

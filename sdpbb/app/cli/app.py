@@ -37,6 +37,7 @@ COMMANDS = (
     "batch",
     "check",
     "price",
+    "certainty",
     "sweep",
     "verify",
     "generate",

@@ -1,0 +1,156 @@
+"""The command `sdpbb certainty`."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from functools import partial
+from typing import Annotated
+
+from sdpbb.app.cli import options
+from sdpbb.app.cli.engine import EngineFile, engine_options, solver_parameters
+from sdpbb.app.cli.exits import ExitCode, exit_code, interrupted, meanings
+from sdpbb.app.cli.help import command
+from sdpbb.app.cli.inputs import InstanceOptions, labels_of
+from sdpbb.app.cli.outputs import Outputs
+from sdpbb.app.cli.running import import_engine, running
+from sdpbb.errors import ParameterError
+
+EXITS = meanings(
+    {
+        ExitCode.OPTIMAL: "the clustering is proven, and the state of every point known",
+        ExitCode.UNANSWERED: "the run of a point failed",
+        ExitCode.LIMIT: "stopped at a limit: nothing is known of some points",
+        ExitCode.BACKEND_FAILURE: "a solver or the worker processes failed",
+    }
+)
+
+# Points that the table shows.
+TOP = 20
+# Seconds between two lines on the points that are left.
+INTERVAL = 2.0
+_SHARE = re.compile(r"\s*(\d+(\.\d*)?|\.\d+)\s*(%?)\s*")
+
+
+@engine_options("gap", "time_limit", "seed", "bounding", "sdp_solver", "milp_solver")
+class CertaintyOptions(EngineFile):
+    """Parameters of the runs."""
+
+
+@options.grouped
+class CertaintyOutputs(Outputs):
+    """Output files, a table of all points among them."""
+
+    labels: options.Absent = None
+    csv: Annotated[
+        str | None,
+        options.option(
+            metavar="OUT",
+            help="Write cluster, state and costs of each point as CSV; '-' as for --json.",
+            group=options.OUTPUT,
+        ),
+    ] = None
+
+
+@command(EXITS)
+def certainty(
+    data: options.Data,
+    /,
+    *,
+    inputs: InstanceOptions = InstanceOptions(),
+    within: Annotated[
+        str,
+        options.option(
+            metavar="SHARE", help="How much more clusterings may cost, such as 1% or 0.01."
+        ),
+    ] = "1%",
+    clustering: Annotated[
+        str | None,
+        options.option(
+            metavar="FILE",
+            default="searched for",
+            help="Labels of a good clustering to begin with, one per line.",
+        ),
+    ] = None,
+    column: options.LabelsColumn = None,
+    top: Annotated[
+        int,
+        options.option(
+            metavar="N", help="Show N points that are not certain; --json and --csv hold all."
+        ),
+    ] = TOP,
+    engine: CertaintyOptions = CertaintyOptions(),
+    time_limit_each: Annotated[
+        float | None,
+        options.option(
+            metavar="S", help="Spend at most S seconds on a point.", group=options.LIMITS
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        options.option(
+            metavar="N",
+            default="number of cores",
+            help="Number of points to work on at the same time.",
+        ),
+    ] = None,
+    outputs: CertaintyOutputs = CertaintyOutputs(),
+    quiet: options.Quiet = False,
+) -> ExitCode:
+    """Find the points that keep their cluster in all clusterings near the optimum.
+
+    A point is certain if it is with the anchor of its cluster, the point nearest to its mean, in
+    every clustering that costs at most 1 % more than the best one (--within). This is proven. The
+    other points come with what it costs, at least and at most, to have them elsewhere.
+    """
+    if top < 0:
+        raise ParameterError(f"top = {top}: expected an integer >= 0")
+    share = _share(within)
+    parameters = solver_parameters(**engine.stated(), workers=workers)
+    outputs.check([data, inputs.constraints, clustering, engine.file])
+    instance = inputs.read(data, quiet)
+    labels = labels_of(instance, clustering, column, inputs)
+    import_engine()
+    from sdpbb.questions.certainties.certainty import certainty as find
+    from sdpbb.runtime.rendering import plain_text
+
+    told = time.perf_counter()
+
+    def on_point(known: int, left: int) -> None:
+        nonlocal told
+        if time.perf_counter() - told > INTERVAL:
+            told = time.perf_counter()
+            current.tell(f"{known} points are known; {left} to go")
+
+    with running(outputs, quiet) as current:
+        report = find(
+            instance,
+            share,
+            parameters,
+            labels=labels,
+            time_limit_each=math.inf if time_limit_each is None else time_limit_each,
+            observer=current.progress(),
+            on_point=on_point,
+            interrupt=current.interrupt,
+        )
+        document = partial(report.document, top)
+        current.tell(f"\n{plain_text(report.document(top))}")
+        others = [] if outputs.csv is None else [(outputs.csv, report.to_csv)]
+        outputs.write(report, None, quiet, others, document=document)
+    if report.interrupted:
+        return interrupted()
+    if report.result.objective is None:
+        return exit_code(report.result)
+    if report.problems:
+        return ExitCode.UNANSWERED
+    return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT
+
+
+def _share(text: str) -> float:
+    """Return the share that a text such as 1% or 0.01 states."""
+    found = _SHARE.fullmatch(text)
+    share = float(found[1]) / (100.0 if found[3] else 1.0) if found else 0.0
+    if not 0.0 < share < math.inf:
+        raise ParameterError(f"within = {text}: expected a share above 0, such as 1% or 0.01")
+    return share

@@ -1,0 +1,1 @@
+"""Certainty of points: proven statements about all clusterings near the optimum."""
