@@ -39,8 +39,13 @@ def exchange_chains(
         i = numbers[position]
         a = labels[i]
         best, target = -threshold, NONE
+        is_alone = apart.starts[i] == apart.starts[i + 1]
         for b in range(k):
             if b == a:
+                continue
+            # Where limits bind, most moves break them: asked first, as that is what takes least.
+            if is_alone and not fits(a, b, blocks.amounts[i], blocks, amounts):
+                work -= 1
                 continue
             length = kempe_chain(i, b, labels, apart, stamp, stamped, chain)
             change = change_by_chain(

@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from heuristics.incumbents import IncumbentSearch
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import bounding_method
@@ -17,6 +20,7 @@ from sdpbb.problem import Contraction, Instance
 from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules
 from sdpbb.run.certificates.recorder import ProofRecorder
 from sdpbb.run.checkpoint import CheckpointWriter, RunState
+from sdpbb.run.checks import checked_clustering
 from sdpbb.run.memory_plan import MemoryPlan, memory_plan
 from sdpbb.runtime.cores import LARGE
 from sdpbb.search.evaluate import EvaluationContext
@@ -68,7 +72,7 @@ class Prover:
         Return the limit that was reached, or None.
         """
         parameters, tree = self.state.parameters, self._search.tree
-        self.reporter = Reporter(self.observer, self.limits)
+        self.reporter = Reporter(self.observer, self.limits, self._read)
         asked = bounding_method(parameters.bounding, parameters.sdp)
         plan = memory_plan(
             parameters,
@@ -87,6 +91,18 @@ class Prover:
     def _search(self) -> Search:
         assert self.state.search is not None
         return self.state.search
+
+    def _read(self, labels: Any) -> tuple[NDArray[np.intp], float]:
+        """Return labels (n,) that the observer hands in, and their cost.
+
+        Raises
+        ------
+        ParameterError
+            If they are no clustering of the instance, or violate a constraint.
+        """
+        instance = self.state.instance
+        partition = checked_clustering(labels, instance, "observer")
+        return partition.labels, partition.cost(instance)
 
     def _begins_with_subsets(
         self, contraction: Contraction, asked: BoundingMethod[Any], plan: MemoryPlan

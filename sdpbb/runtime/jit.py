@@ -50,7 +50,7 @@ def is_tested(version: str) -> bool:
 
 @contextmanager
 def clock_stopped_by_compiler(
-    on_compile: Callable[[], None] = lambda: None,
+    on_compile: Callable[[], object] = lambda: None,
 ) -> Iterator[None]:
     """Context manager: the clock of runs is stopped while this process compiles.
 
@@ -61,8 +61,8 @@ def clock_stopped_by_compiler(
 
 
 class _StoppedClock(Listener):
-    def __init__(self, on_compile: Callable[[], None]) -> None:
-        self._on_compile: Callable[[], None] | None = on_compile
+    def __init__(self, on_compile: Callable[[], object]) -> None:
+        self._on_compile: Callable[[], object] | None = on_compile
 
     def on_start(self, event: Event) -> None:
         if self._on_compile is not None:

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sdpbb.problem import Instance, Origin
 from sdpbb.search.result import Result
 
@@ -102,9 +105,9 @@ class Progress:
     """The state of the search: after a bound, a heuristic or a node.
 
     source is "" or names where a new incumbent came from ("k-means++", "sdp", "colouring",
-    "bounding", "start"). upper and gap are inf while there is no clustering. subsets counts the
-    subsets bounded, and those to bound, while their sum raises the lower bound; None at other
-    times.
+    "bounding", "start", "observer"). upper and gap are inf while there is no clustering. subsets
+    counts the subsets bounded, and those to bound, while their sum raises the lower bound; None at
+    other times.
     """
 
     seconds: float
@@ -116,6 +119,20 @@ class Progress:
     n_cuts: int
     source: str = ""
     subsets: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """A clustering is the best one so far; the `Progress` with its source follows.
+
+    cost, source : as in the `Progress`
+    labels : (n,) of the points; not to be changed
+    """
+
+    seconds: float
+    cost: float
+    source: str
+    labels: NDArray[np.intp] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -248,6 +265,7 @@ Event = (
     | Compiling
     | MemoryShort
     | Progress
+    | Incumbent
     | SubsetsChosen
     | SubsetsBounded
     | NodeEvent
@@ -257,7 +275,12 @@ Event = (
     | Finished
     | CertificateWritten
 )
-Observer = Callable[[Event], None]
+Observer = Callable[[Event], object]
+"""Function that is told of each event.
+
+It may hand the run a clustering by returning labels (n,), an array or a list, for a `Progress`.
+Whatever else it returns is ignored.
+"""
 
 
 def ignore(event: Event) -> None:
@@ -265,10 +288,12 @@ def ignore(event: Event) -> None:
 
 
 def all_of(*observers: Observer) -> Observer:
-    """Return an observer that tells each of these, in their order."""
+    """Return an observer that tells each of these, in their order, and answers as the last one."""
 
-    def tell(event: Event) -> None:
+    def tell(event: Event) -> object:
+        answer: object = None
         for observer in observers:
-            observer(event)
+            answer = observer(event)
+        return answer
 
     return tell

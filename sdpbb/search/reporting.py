@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
-from sdpbb.search.events import Event, Observer, Progress, WorkerLost
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.search.events import Event, Incumbent, Observer, Progress, WorkerLost
 from sdpbb.search.limits import Limits
 from sdpbb.search.node import NodeResult
 from sdpbb.search.tree import Search
@@ -71,13 +76,25 @@ class Watches(Watch):
 class Reporter(Watch):
     """Watch that tells an observer of a search.
 
-    It sends `Progress` after each result, and now and then where there is none; `NodeLeft`,
-    `Branched` and `WorkerLost`.
+    It sends `Progress` after each result, and now and then where there is none, before it an
+    `Incumbent` if there is a new one; `NodeLeft`, `Branched` and `WorkerLost`. A clustering that
+    the observer returns for a `Progress` is offered to the tree.
     """
 
-    def __init__(self, observer: Observer, limits: Limits) -> None:
+    def __init__(
+        self,
+        observer: Observer,
+        limits: Limits,
+        read: Callable[[Any], tuple[NDArray[np.intp], float]],
+    ) -> None:
+        """
+        Parameters
+        ----------
+        read : makes labels (n,) and their cost of what the observer has returned, or raises
+        """
         self._observer = observer
         self._limits = limits
+        self._read = read
         self._began_at = limits.seconds
         self._reported_at: float | None = None
         self._upper = math.inf  # the cost of the incumbent that was reported last
@@ -133,7 +150,9 @@ class Reporter(Watch):
     def _report(self, search: Search) -> None:
         tree, seconds = search.tree, self._limits.seconds
         self._reported_at = seconds
-        self._observer(
+        if tree.labels is not None and tree.upper < self._upper:
+            self._observer(Incumbent(seconds, tree.upper, tree.source, tree.labels))
+        answer = self._observer(
             Progress(
                 seconds=seconds,
                 n_nodes=search.statistics.n_nodes,
@@ -147,3 +166,5 @@ class Reporter(Watch):
             )
         )
         self._upper = tree.upper
+        if isinstance(answer, (np.ndarray, list, tuple)):
+            tree.offer(*self._read(answer), "observer")
