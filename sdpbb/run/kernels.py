@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -91,6 +91,20 @@ def parts_of(bounding: str, limits: bool) -> tuple[str, ...]:
     """Return the parts of the engine whose kernels runs with a bounding method call."""
     parts = HEURISTICS, RARE_HEURISTICS, *BOUNDING_METHODS[bounding].kernels
     return (*parts, LIMITS) if limits else parts
+
+
+def all_parts() -> tuple[str, ...]:
+    """Return all parts of the engine that have kernels, in the order in which runs need them."""
+    by_method = (parts_of(name, limits=True) for name in BOUNDING_METHODS)
+    return tuple(dict.fromkeys(part for parts in by_method for part in parts))
+
+
+def compile_all() -> Iterator[str]:
+    """Compile the kernels of all parts that are not cached; yield each part when it is done."""
+    for part in all_parts():
+        if not is_compiled(part):
+            _compile(part)
+            yield part
 
 
 def _compile(part: str) -> None:

@@ -8,6 +8,7 @@ from sdpbb.app.cli import ExitCode
 from sdpbb.app.doctor import installation, installation_facts, self_test
 from sdpbb.app.doctor import self_test as self_test_module
 from sdpbb.app.doctor.self_test import SelfCheck
+from sdpbb.run import kernels
 from sdpbb.runtime.version import installed_version
 
 
@@ -94,3 +95,14 @@ def test_command_with_a_failing_check(run, monkeypatch):
     assert code == ExitCode.UNANSWERED
     assert " ! arithmetic  (0.1 s)" in out
     assert out.rstrip().endswith("arithmetic: found 1, expected 2")
+
+
+def test_all_kernels_are_compiled_beforehand_and_once(monkeypatch, tmp_path, run):
+    done = []
+    monkeypatch.setattr(kernels, "_folder", lambda: tmp_path)
+    monkeypatch.setattr(kernels, "exercise_part", done.append)
+    first, second = (run("doctor", "--warm", "--no-test")[1] for _ in range(2))
+    assert done == list(kernels.all_parts())
+    assert f"{len(done) - 1} of {len(done)} to go)" in first
+    assert "; all done)" in first
+    assert "Compiling: nothing, as all kernels are cached" in second

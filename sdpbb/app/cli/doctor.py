@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,6 +53,14 @@ class InstallationReport:
 @command(EXITS)
 def doctor(
     *,
+    warm: Annotated[
+        bool,
+        options.flag(
+            "--warm",
+            help="Compile all kernels before, so that no run has to: for images, and for "
+            "continuous integration.",
+        ),
+    ] = False,
     test: Annotated[
         bool,
         options.flag("--test", negative="--no-test", help="Run the self-test.", default="test"),
@@ -67,14 +76,30 @@ def doctor(
     outputs.check([])
     from sdpbb.app.doctor import installation_facts
 
-    facts = installation_facts()
     log = Outputs(json=outputs.json)
+    if warm:
+        _warm(log)
+    facts = installation_facts()
     _tell_facts(log, facts)
     checks = _tested(log) if test else []
     report = InstallationReport(facts, checks)
     log.tell("\n" + "\n".join(report.problems or ["Nothing is wrong."]))
     outputs.write(report, None, quiet=True)
     return ExitCode.UNANSWERED if report.problems else ExitCode.FOUND
+
+
+def _warm(log: Outputs) -> None:
+    """Compile the kernels of all parts of the engine, with a line for each and what is left."""
+    from sdpbb.run.kernels import all_parts, compile_all, is_compiled
+
+    left = [part for part in all_parts() if not is_compiled(part)]
+    log.tell("Compiling:" if left else "Compiling: nothing, as all kernels are cached")
+    started = time.perf_counter()
+    for number, part in enumerate(compile_all(), 1):
+        seconds = time.perf_counter() - started
+        more = f"{len(left) - number} of {len(left)} to go" if number < len(left) else "all done"
+        log.tell(f"   {part}  ({seconds:.1f} s; {more})")
+    log.tell("")
 
 
 def _tell_facts(log: Outputs, facts: Sequence[Fact]) -> None:

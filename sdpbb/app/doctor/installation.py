@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdpbb.bounds.registry import BOUNDING_METHODS
-from sdpbb.run.kernels import can_mark, is_compiled, parts_of
+from sdpbb.run.kernels import all_parts, can_mark, is_compiled
 from sdpbb.runtime.executors.memory import free_mebibytes
 from sdpbb.runtime.extras import install_command, requirements
 from sdpbb.runtime.version import installed_version
@@ -87,9 +86,9 @@ def _kernels() -> Iterator[Fact]:
     place = named or "next to the source, or in the user's cache"
     refused = "" if can_mark() else "the folder is not writable: every process compiles again"
     yield Fact(group, "Cache", place, refused)
-    parts = dict.fromkeys(part for name in BOUNDING_METHODS for part in parts_of(name, limits=True))
-    cached = [part for part in parts if is_compiled(part)]
-    yield Fact(group, "All cached of", ", ".join(cached) or "none yet (done when first needed)")
+    cached = [part for part in all_parts() if is_compiled(part)]
+    later = "none yet (done when first needed, or by sdpbb doctor --warm)"
+    yield Fact(group, "All cached of", ", ".join(cached) or later)
 
 
 def _optional() -> Iterator[Fact]:
