@@ -145,11 +145,14 @@ class CertaintyReport(Reported, Tabular):
         top : rows of the table
         """
         name = self.instance.name
+        if self.result.conflict is not None:
+            text = "No clustering satisfies the constraints, so no point has a cluster."
+            verdict = Verdict("Status", Tone("Proven infeasible", "bad"), text)
+            return Document(TITLE, [verdict, Text(str(self.result.conflict), "verbatim")], name)
         if self.result.partition is None:
             text = f"No clustering was found, so nothing is known of points: {self.result}"
-            return Document(
-                TITLE, [Verdict("Status", Tone("No clustering found", "fair"), text)], name
-            )
+            tone = Tone("No clustering found", "fair")
+            return Document(TITLE, [Verdict("Status", tone, text)], name)
         share, n = _percent(self.within), len(self.labels)
         number = int(self.certain.sum())
         tone = Tone(f"{number} of {n} points are certain", "good" if number == n else "fair")
