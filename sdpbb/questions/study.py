@@ -181,7 +181,9 @@ class Study(Generic[Job]):
         self.stop = threading.Event()
         self._parameters, self._executor = parameters, executor
         self._each = time_limit_each
-        self._warm_up = partial(prepare, tuple(boundings or [parameters.bounding]), limits)
+        self._warm_up = partial(
+            prepare, [(name, limits) for name in boundings or [parameters.bounding]]
+        )
         self._name_of, self._observer = name_of, observer
         self._reads_files, self._grace = reads_files, grace
         self._workers: Scheduler | None = None
@@ -332,16 +334,18 @@ class Study(Generic[Job]):
             self._workers.shutdown()
 
 
-def prepare(boundings: Iterable[str], limits: bool) -> None:
-    """Import the engine and make the kernels of bounding methods ready, in a worker.
+def prepare(needed: Iterable[tuple[str, bool]]) -> None:
+    """Import the engine and make kernels ready, in a worker.
 
     The study is told before they are compiled.
+
+    needed : bounding methods, each with whether limits on clusters call kernels, too
     """
     from sdpbb.run.kernels import compile_method
     from sdpbb.runtime.jit import clock_stopped_by_compiler
 
     with clock_stopped_by_compiler(lambda: worker.tell("compiling")):
-        for bounding in boundings:
+        for bounding, limits in needed:
             compile_method(bounding, limits)
 
 

@@ -115,10 +115,11 @@ class Job(Parameters):
         always["sdp_solver"] = self.parameters.sdp.solver
         for name in (*_LIMITS, "gap", "seed", "bounding", SHORT_NAMES["sdp_solver"]):
             changed.pop(name, None)
+        younger = own_declarations(Reading)
         reading = {
             name: value
             for name, value in self.reading.to_dict().items()
-            if name in _OLDEST or value not in (None, False)
+            if name in _OLDEST or value != younger[name].default
         }
         values = {
             "name": self.name,
