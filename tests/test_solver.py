@@ -17,7 +17,7 @@ from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, Partition, contract
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
-from sdpbb.search.events import Finished, Incumbent, Progress, Started
+from sdpbb.search.events import Finished, NewIncumbent, Progress, Started
 from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.result import SolutionStatus, Termination
 
@@ -263,7 +263,7 @@ def test_an_observer_is_told_of_each_incumbent_and_hands_in_clusterings():
 
     parameters = SolverParameters(bounding="sdp")
     result = solve(Instance(points, 6), parameters, exchange)
-    told = [event for event in events if isinstance(event, Incumbent)]
+    told = [event for event in events if isinstance(event, NewIncumbent)]
     assert told
     for event in told:
         assert Partition(event.labels).cost(Instance(points, 6)) == pytest.approx(event.cost)

@@ -26,7 +26,7 @@ from sdpbb.runtime.values import is_missing
 
 _FEATURES = (
     "numbers, or to leave the column out (drop), or to name the rows by it (index_column), or "
-    "columns of 0 and 1 for its categories (pandas.get_dummies)"
+    "columns of 0 and 1 for its categories (one_hot)"
 )
 _WEIGHTS = "numbers above 0, as these are the weights"
 
@@ -50,7 +50,7 @@ def table_of_frame(frame: Any, reading: Reading) -> PointTable:
     check_columns(columns, reading.left_out)
     left_out = {column for _, column in reading.left_out}
     features = [at for at, column in enumerate(columns) if column not in left_out]
-    if not features:
+    if not features and not reading.one_hot:
         raise InstanceError("points: no feature columns remain; expected at least one")
     names = tuple(str(columns[at]) for at in features)
     check_weight_column(names, reading.weight_column)
@@ -61,6 +61,13 @@ def table_of_frame(frame: Any, reading: Reading) -> PointTable:
     classes = None
     if reading.class_column is not None:
         classes = _values(column_of(frame, columns.index(reading.class_column)))
+    categories = {
+        name: [
+            "" if is_missing(value) else str(value)
+            for value in _values(column_of(frame, columns.index(name)))
+        ]
+        for name in reading.category_weights
+    }
     return PointTable(
         points,
         None,
@@ -69,6 +76,7 @@ def table_of_frame(frame: Any, reading: Reading) -> PointTable:
         name_problem,
         index_name=index_name,
         known_classes=classes,
+        categories=categories,
     )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.checks import (
@@ -22,11 +22,12 @@ from sdpbb.problem.files.labels import read_classes
 from sdpbb.problem.frames import is_frame, table_of_frame
 from sdpbb.problem.geometry import MATRICES, dense, on_the_sphere, points_of_matrix
 from sdpbb.problem.missing import completed
-from sdpbb.problem.origin import dominant_column
+from sdpbb.problem.origin import Scaling, dominant_column
 from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.table import PointTable, check_weight_column, quoted
-from sdpbb.problem.textfile import shown
+from sdpbb.problem.textfile import is_missing_word, shown
 from sdpbb.runtime.reading import Reading, TableArguments
+from sdpbb.runtime.values import counted
 
 STANDARDIZED = (
     "columns are standardized to mean zero and variance one: costs and distances are in these "
@@ -111,7 +112,7 @@ def prepared(
     """
     check_weight_column(table.feature_names, reading.weight_column, where)
     table = table.with_step(*_columns_that_are_no_features(table, reading))
-    table = completed(table, reading.missing, reading.weight_column, where)
+    table, codes = _coded(table, reading, where)
     bad = np.argwhere(~np.isfinite(table.points))
     if len(bad):
         i, j = bad[0]
@@ -133,6 +134,8 @@ def prepared(
         origin, n = table.origin(), len(table.points)
         given = in_row_order(known_classes, n, origin, "known_classes", partial=True)
         table = replace(table, known_classes=given)
+    if codes:
+        return _with_categories(table, codes, reading)
     try:
         if reading.metric == "euclidean":
             check_no_distances(table.points, reading.as_points)
@@ -154,6 +157,83 @@ def prepared(
     )
     warn_caller(f"{where}{note}", InstanceNote)
     return table.with_step(note)
+
+
+@dataclass(frozen=True, eq=False)
+class _Codes:
+    """Column of categories: the numbers (n,) of those of the rows, and their names."""
+
+    column: str
+    numbers: NDArray[np.intp]
+    names: Sequence[str]
+
+
+def _coded(table: PointTable, reading: Reading, where: str) -> tuple[PointTable, list[_Codes]]:
+    """Return the table without missing values, and the categories of the rows that it has then.
+
+    Categories are columns of numbers while rows are dropped, nan where a row has none.
+    """
+    if not table.categories:
+        return completed(table, reading.missing, reading.weight_column, where), []
+    columns, names = [table.points], []
+    for column, texts in table.categories.items():
+        known = sorted({text for text in texts if not is_missing_word(text)})
+        number = {name: float(at) for at, name in enumerate(known)}
+        columns.append(np.array([[number.get(text, math.nan)] for text in texts]))
+        names.append(known)
+        lacking = np.flatnonzero(np.isnan(columns[-1][:, 0]))
+        if len(lacking) and reading.missing != "drop-rows":
+            row = lacking[0] if table.row_names is None else quoted(table.row_names[lacking[0]])
+            raise InstanceError(
+                f"{where}points: column {quoted(column)} has no category in row {row}; expected "
+                "one in every row, or --missing drop-rows (missing='drop-rows')"
+            )
+    q, own = len(names), table.feature_names
+    wide = replace(
+        table,
+        points=np.concatenate(columns, axis=1),
+        feature_names=(*own, *table.categories),
+        categories={},
+    )
+    wide = completed(wide, reading.missing, reading.weight_column, where)
+    numbers = wide.points[:, -q:].astype(np.intp)
+    codes = [
+        _Codes(column, numbers[:, at], names[at]) for at, column in enumerate(table.categories)
+    ]
+    return replace(wide, points=wide.points[:, :-q], feature_names=own), codes
+
+
+def _with_categories(table: PointTable, codes: list[_Codes], reading: Reading) -> PointTable:
+    """Return a table with columns of 0 and 1, scaled, for categories; others are standardized.
+
+    Only columns of numbers are, if that is asked for. Centers have the share of each category.
+    """
+    if reading.metric != "euclidean":
+        raise InstanceError(f"metric = {reading.metric!r}: expected no one_hot with it")
+    if reading.standardize and table.points.shape[1]:
+        table = table.standardized().with_step(STANDARDIZED)
+    d = table.points.shape[1]
+    scaling = table.scaling or Scaling(np.zeros(d), np.ones(d))
+    blocks, names, scales = [table.points], list(table.feature_names), [scaling.scales]
+    for each in codes:
+        weight, n_categories = reading.category_weights[each.column], len(each.names)
+        is_in = each.numbers[:, None] == np.arange(n_categories)
+        # Two rows of different categories differ in two columns.
+        length = math.sqrt(weight / 2.0)
+        blocks.append(np.where(is_in, length, 0.0))
+        names += [f"{each.column}={name}" for name in each.names]
+        scales.append(np.full(n_categories, 1.0 / length))
+        table = table.with_step(
+            f"column {quoted(each.column)} became {counted(n_categories, 'column')} of 0 and 1; "
+            f"rows of different categories are {weight:g} farther apart in squared distance"
+        )
+    means = np.concatenate([scaling.means, np.zeros(len(names) - d)])
+    return replace(
+        table,
+        points=np.concatenate(blocks, axis=1),
+        feature_names=tuple(names),
+        scaling=Scaling(means, np.concatenate(scales)),
+    )
 
 
 def _in_metric(table: PointTable, reading: Reading) -> PointTable:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ class PointTable:
         of which values are missing, or their numbers; None and (): no such rows
     scaling : of the points, from the user's units; None where these are the user's
     known_classes : (n,) classes of the rows as they are given; None where no classes are known
+    categories : texts (n,) of the rows by columns that are to become columns of 0 and 1
     index : of all rows of the data, where they are a pandas data frame in memory; else None
     separator, encoding, preparation : as in an `Origin`
     """
@@ -53,6 +54,7 @@ class PointTable:
     dropped_names: tuple[Hashable, ...] = ()
     scaling: Scaling | None = None
     known_classes: Any = None
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     index: Any = None
     separator: str = ""
     encoding: str = "utf-8"

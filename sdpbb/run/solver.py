@@ -78,7 +78,7 @@ def solve(
         this place: `solve(instance, parameters)`
     observer : is told how the run goes (`sdpbb.search.events`): a function of one argument. For a
         `Progress` it may return labels (n,) of a clustering that keeps the constraints, which the
-        run goes on with if it is better
+        run takes over if it is better
     interrupt : set it, from a signal handler or another thread, to end the run cleanly: what was
         found until then is returned (`Termination.INTERRUPTED`). Without one, the first Ctrl-C in
         the main thread ends the run so, and what was found is raised
@@ -98,7 +98,7 @@ def solve(
         and bounding (see `SolverParameters`); and of points what makes an `Instance` of them:
         must_link, cannot_link, soft_must_link, soft_cannot_link, cluster_constraints, min_size,
         max_size, sizes, min_weight, max_weight, weights, known_classes, missing, standardize,
-        metric, shift, as_points, name, and of a data frame
+        one_hot, metric, shift, as_points, name, and of a data frame
         index_column, drop and weight_column (see `Instance.from_frame`). Pairs are row numbers from
         0, or names of the rows of a frame
 

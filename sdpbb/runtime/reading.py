@@ -7,6 +7,7 @@ texts need them.
 from __future__ import annotations
 
 import codecs
+import math
 import os
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,6 +44,7 @@ class TableArguments(TypedDict, total=False):
     weight_column: str | None
     missing: str | None
     standardize: bool
+    one_hot: Sequence[str]
     metric: str
     shift: bool
     known_classes: Any
@@ -133,6 +135,12 @@ class Reading(Parameters):
         "units of the data.",
         reason="Distances (GAMMA, DELTA) and weights of soft constraints are in scaled units, too.",
     )
+    one_hot: tuple[str, ...] = parameter(
+        (),
+        "Column of categories, which become columns of 0 and 1. NAME=W: two rows of different "
+        "categories are W farther apart in squared distance, not 1.",
+        unit="a list of names",
+    )
     metric: Literal["euclidean", "cosine", "kernel", "squared-distances"] = parameter(
         "euclidean",
         "Geometry of the rows. cosine: rows are divided by their length. kernel, "
@@ -201,9 +209,14 @@ class Reading(Parameters):
     def left_out(self) -> list[tuple[str, str]]:
         """The columns that are no features, each with the option that names it."""
         named = [("index_column", self.index_column), ("known_classes", self.class_column)]
-        return [(option, column) for option, column in named if column is not None] + [
-            ("drop", column) for column in self.drop
-        ]
+        chosen = [(option, column) for option, column in named if column is not None]
+        chosen += [("one_hot", column) for column in self.category_weights]
+        return chosen + [("drop", column) for column in self.drop]
+
+    @property
+    def category_weights(self) -> dict[str, float]:
+        """The columns of categories, each with the squared distance between two categories."""
+        return dict(map(_category_column, self.one_hot))
 
     @property
     def class_column(self) -> str | None:
@@ -215,6 +228,16 @@ class Reading(Parameters):
         """The file that holds known classes; None without one."""
         classes = self.known_classes
         return classes if classes is not None and os.path.exists(classes) else None
+
+
+def _category_column(stated: str) -> tuple[str, float]:
+    """Return the column and the weight of NAME or NAME=W."""
+    name, equals, text = stated.rpartition("=")
+    try:
+        weight = float(text) if equals and name else -1.0
+    except ValueError:
+        weight = -1.0
+    return (name, weight) if 0.0 < weight < math.inf else (stated, 1.0)
 
 
 def _listed(name: str, text: str) -> str:

@@ -122,7 +122,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Incumbent:
+class NewIncumbent:
     """A clustering is the best one so far; the `Progress` with its source follows.
 
     cost, source : as in the `Progress`
@@ -265,7 +265,7 @@ Event = (
     | Compiling
     | MemoryShort
     | Progress
-    | Incumbent
+    | NewIncumbent
     | SubsetsChosen
     | SubsetsBounded
     | NodeEvent
@@ -276,7 +276,7 @@ Event = (
     | CertificateWritten
 )
 Observer = Callable[[Event], object]
-"""Function that is told of each event.
+"""Function that receives each event.
 
 It may hand the run a clustering by returning labels (n,), an array or a list, for a `Progress`.
 Whatever else it returns is ignored.

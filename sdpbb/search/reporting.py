@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.search.events import Event, Incumbent, Observer, Progress, WorkerLost
+from sdpbb.search.events import Event, NewIncumbent, Observer, Progress, WorkerLost
 from sdpbb.search.limits import Limits
 from sdpbb.search.node import NodeResult
 from sdpbb.search.tree import Search
@@ -76,8 +76,8 @@ class Watches(Watch):
 class Reporter(Watch):
     """Watch that tells an observer of a search.
 
-    It sends `Progress` after each result, and now and then where there is none, before it an
-    `Incumbent` if there is a new one; `NodeLeft`, `Branched` and `WorkerLost`. A clustering that
+    It sends `Progress` after each result, and now and then where there is none, before it a
+    `NewIncumbent` if there is a new one; `NodeLeft`, `Branched` and `WorkerLost`. A clustering that
     the observer returns for a `Progress` is offered to the tree.
     """
 
@@ -151,7 +151,7 @@ class Reporter(Watch):
         tree, seconds = search.tree, self._limits.seconds
         self._reported_at = seconds
         if tree.labels is not None and tree.upper < self._upper:
-            self._observer(Incumbent(seconds, tree.upper, tree.source, tree.labels))
+            self._observer(NewIncumbent(seconds, tree.upper, tree.source, tree.labels))
         answer = self._observer(
             Progress(
                 seconds=seconds,

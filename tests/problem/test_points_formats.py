@@ -282,7 +282,7 @@ def test_columns_of_parquet_are_chosen_by_name(tmp_path):
             {},
             "{path}: points: column 'kind' holds 'a' in row 0; expected numbers, or to leave the "
             "column out (drop), or to name the rows by it (index_column), or columns of 0 and 1 "
-            "for its categories (pandas.get_dummies)",
+            "for its categories (one_hot)",
         ),
         (
             COLUMNS,

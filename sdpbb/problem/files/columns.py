@@ -51,6 +51,7 @@ class FileLayout:
     index : the position of the column that names the rows, if one does
     index_column : what messages call it; "" for the first column of a heading that has no name
     classes : the position of the column that holds known classes of the rows, if one does
+    categories : the positions of the columns that hold categories of the rows
     blank : the positions of columns at the end that have no name and hold nothing
     """
 
@@ -68,6 +69,7 @@ class FileLayout:
     index: int | None = None
     index_column: str = ""
     classes: int | None = None
+    categories: tuple[int, ...] = ()
     blank: tuple[int, ...] = ()
 
     @property
@@ -85,6 +87,12 @@ class FileLayout:
         """Return the name of a column of CSV: from the heading, or its number without a heading."""
         has_name = self.names is not None and column < len(self.names)  # a row may be too long
         return self.names[column] if has_name and self.names else str(column + 1)
+
+    @property
+    def texts(self) -> tuple[int, ...]:
+        """Positions of the columns whose fields are texts."""
+        named = (self.index, self.classes, *self.categories)
+        return tuple(column for column in named if column is not None)
 
     @property
     def index_name(self) -> str:
@@ -157,7 +165,7 @@ def layout_of(path: FilePath, file: TextIO, reading: Reading) -> FileLayout:
             raise without_columns(path, reading.left_out)
         return _text_columns(path, where, first)
     layout = csv_columns(path, first, reading)
-    if layout.features is not None and not layout.features:
+    if layout.features is not None and not layout.features and not layout.categories:
         raise InstanceError(f"{where}: no feature columns remain; expected at least one")
     return layout
 
@@ -231,6 +239,7 @@ def _with_chosen(layout: FileLayout, where: str, names: list[str], reading: Read
         index=index,
         index_column=reading.index_column or "",
         classes=classes,
+        categories=tuple(named.index(column) for column in reading.category_weights),
     )
 
 
@@ -335,8 +344,11 @@ def advice_on_text(file: TextIO, layout: FileLayout, column: int) -> str:
     more = " ..." if len(dropped) > MOST_NAMED else ""
     what = "the column" if len(dropped) == 1 else "such columns"
     hint = f", or to leave {what} out ({options}{more})"
+    name = shown(layout.names[column])
     if n > 2 and len(set(values)) == n and layout.index is None:
-        hint += f", or to name the rows by it (--index-column {shown(layout.names[column])})"
+        hint += f", or to name the rows by it (--index-column {name})"
+    elif 2 * len(set(values)) <= n:
+        hint += f", or to make columns of 0 and 1 of its categories (--one-hot {name})"
     return hint
 
 

@@ -11,7 +11,7 @@ import math
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NoReturn, TextIO
 
 import numpy as np
@@ -61,29 +61,31 @@ def read_opened(path: FilePath, opened: Opened, reading: Reading) -> PointTable:
         points,
         layout.k,
         layout.feature_names,
-        index_names(layout, texts.names),
+        None if layout.index is None else index_names(layout, texts[layout.index]),
         index_name=layout.index_name,
-        known_classes=texts.classes if layout.classes is not None else None,
+        known_classes=None if layout.classes is None else texts[layout.classes],
+        categories={layout.name_of(column): texts[column] for column in layout.categories},
         separator=layout.separator or "",
         encoding=file.encoding or "utf-8",  # a sheet that became text has none
     )
 
 
-@dataclass(frozen=True)
-class _Texts:
-    """Fields of the columns that name the rows, and that hold their known classes."""
-
-    names: list[str]
-    classes: list[str]
-
-    def add(self, layout: FileLayout, fields: Sequence[str]) -> None:
-        """Add the fields of a row; what a row lacks is empty."""
-        for column, texts in ((layout.index, self.names), (layout.classes, self.classes)):
-            if column is not None:
-                texts.append(fields[column].strip() if column < len(fields) else "")
+Texts = dict[int, list[str]]
+"""Fields of the columns of text, by the positions of these."""
 
 
-def _load(file: TextIO, layout: FileLayout) -> tuple[NDArray[np.float64] | None, _Texts]:
+def _add(texts: Texts, fields: Sequence[str]) -> None:
+    """Add the fields of a row; what a row lacks is empty."""
+    for column, own in texts.items():
+        own.append(fields[column].strip() if column < len(fields) else "")
+
+
+def _points(values: array[float], n: int) -> NDArray[np.float64]:
+    """Return the points (n, d); without any feature where all columns are text."""
+    return np.frombuffer(values).reshape(n, -1) if values else np.empty((n, 0))
+
+
+def _load(file: TextIO, layout: FileLayout) -> tuple[NDArray[np.float64] | None, Texts]:
     """Return the points (n, d), or None if the rows are no table of finite numbers.
 
     The fields of columns of text are returned, too.
@@ -91,11 +93,11 @@ def _load(file: TextIO, layout: FileLayout) -> tuple[NDArray[np.float64] | None,
     Memory follows the rows that are there, not the sizes that the first line claims.
     """
     values, n = array("d"), 0
-    texts = _Texts([], [])
+    texts: Texts = {column: [] for column in layout.texts}
     for _, line, fields in layout.rows(file):
         if len(fields) != layout.width:
             return None, texts
-        texts.add(layout, fields)
+        _add(texts, fields)
         if layout.blank and any(fields[column].strip() for column in layout.blank):
             return None, texts
         if layout.features is not None:
@@ -115,7 +117,7 @@ def _load(file: TextIO, layout: FileLayout) -> tuple[NDArray[np.float64] | None,
         n += 1
     if n == 0 or n != (layout.n or n):
         return None, texts
-    points = np.frombuffer(values).reshape(n, -1)
+    points = _points(values, n)
     return points if np.isfinite(points).all() else None, texts
 
 
@@ -129,7 +131,7 @@ class _Careful:
         self.path, self.layout, self.reading = path, layout, reading
         self.name = shown_path(path)
 
-    def load(self, file: TextIO) -> tuple[NDArray[np.float64], _Texts]:
+    def load(self, file: TextIO) -> tuple[NDArray[np.float64], Texts]:
         """Return the points (n, d), nan where a value is missing, and the columns of text.
 
         Raises
@@ -139,16 +141,16 @@ class _Careful:
         """
         if self._has_decimal_commas(file):
             self.layout = replace(self.layout, decimal=",")
-            points, texts = _load(file, self.layout)
+            points, found = _load(file, self.layout)
             if points is not None:
-                return points, texts
+                return points, found
         self._check_blank(file)
         if self.layout.is_csv:
             check_weight_column(
                 self.layout.feature_names, self.reading.weight_column, f"{self.name}: "
             )
-        layout, values, texts, missing = self.layout, array("d"), _Texts([], []), _Missing()
-        count = 0
+        layout, values, missing, count = self.layout, array("d"), _Missing(), 0
+        texts: Texts = {column: [] for column in layout.texts}
         for number, _, fields in layout.rows(file):
             if not any(map(str.strip, fields)):
                 continue  # spreadsheets write what was once filled
@@ -169,7 +171,7 @@ class _Careful:
                 else:
                     raise self._no_number(file, where, column, field)
             layout.check_width(where, fields)
-            texts.add(layout, fields)
+            _add(texts, fields)
             count += 1
         if layout.n is not None and count != layout.n:
             raise InstanceError(
@@ -182,7 +184,7 @@ class _Careful:
             )
         if missing.n_rows and self.reading.missing is None:
             missing.refuse(self.name, layout, count)
-        return np.frombuffer(values).reshape(count, -1), texts
+        return _points(values, count), texts
 
     def _has_decimal_commas(self, file: TextIO) -> bool:
         if self.layout.decimal != "." or self.reading.decimal is not None:

@@ -1,0 +1,94 @@
+"""Columns of categories become columns of 0 and 1, from files and from frames alike."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.errors import InstanceError, InstanceNote
+from sdpbb.problem.formats import read_points
+
+pd = pytest.importorskip("pandas")
+NAMES = st.lists(st.sampled_from(["red", "green", "blue", "1", "x=2"]), min_size=2, max_size=8)
+
+
+@given(NAMES, st.floats(0.01, 100.0), st.booleans())
+def test_rows_of_different_categories_are_as_far_apart_as_asked(names, weight, standardize):
+    numbers = np.arange(len(names)) ** 1.5
+    frame = pd.DataFrame({"x": numbers, "colour": names})
+    options = {"one_hot": [f"colour={weight!r}"], "standardize": standardize}
+    instance = sdpbb.Instance.from_frame(frame, 1, **options)
+    own = numbers / (numbers.std() if standardize else 1.0)
+    apart = np.array(names)[:, None] != np.array(names)
+    expected = (own[:, None] - own) ** 2 + weight * apart
+    points = instance.points
+    assert np.allclose(((points[:, None] - points) ** 2).sum(axis=2), expected)
+    named = instance.origin.feature_names
+    assert named == ("x", *(f"colour={name}" for name in sorted(set(names))))
+    # In the user's units, a mean has the share of each category.
+    share = instance.origin.in_user_units(points.mean(axis=0)[None])[0]
+    assert share[0] == pytest.approx(numbers.mean())
+    assert share[1:] == pytest.approx(
+        [names.count(name) / len(names) for name in sorted(set(names))]
+    )
+
+
+def test_files_and_frames_are_the_same(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "name": list("abcde"),
+            "plan": ["full", "basic", "full", None, "basic"],
+            "x": [1.0, 2.0, None, 4.0, 7.0],
+            "home": ["S", "M", "M", "L", "L"],
+        }
+    )
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    options = {"one_hot": ["plan", "home=3"], "missing": "drop-rows", "index_column": "name"}
+    with pytest.warns(InstanceNote, match="2 rows of 5 dropped"):
+        table = read_points(tmp_path / "rows.csv", **options)
+    with pytest.warns(InstanceNote, match="2 rows of 5 dropped"):
+        instance = sdpbb.Instance.from_frame(frame, 2, **options)
+    assert np.array_equal(table.points, instance.points)
+    assert table.row_names == ("a", "b", "e") == instance.origin.row_names
+    assert "column 'home' became 3 columns of 0 and 1" in table.preparation[-1]
+
+
+def test_categories_alone_are_enough(tmp_path):
+    (tmp_path / "plans.csv").write_text("plan\nfull\nbasic\nfull\nbasic\n")
+    table = read_points(tmp_path / "plans.csv", one_hot=["plan"])
+    assert table.points.shape == (4, 2)
+    result = sdpbb.solve(pd.DataFrame({"plan": list("abba")}), 2, one_hot=["plan"])
+    assert result.labels.tolist() == [0, 1, 1, 0]
+    assert result.objective == 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"one_hot": ["nope"]}, "one_hot = 'nope': there is no such column"),
+        ({"one_hot": ["plan"]}, "column 'plan' has no category in row 1; expected one in every"),
+        ({"one_hot": ["plan"], "missing": "mean"}, "column 'plan' has no category in row 1"),
+        ({"one_hot": "plan"}, "one_hot = 'plan': expected a list of names"),
+        (
+            {"one_hot": ["plan"], "metric": "cosine", "missing": "drop-rows"},
+            "metric = 'cosine': expected no one_hot with it",
+        ),
+        ({}, r"column 'plan' holds 'full' in row 0; expected numbers, .*\(one_hot\)"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sdpbb.errors.InstanceNote")
+def test_what_is_refused(tmp_path, options, message):
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "plan": ["full", None, "full"]})
+    with pytest.raises(sdpbb.SdpbbError, match=message):
+        sdpbb.solve(frame, 2, **options)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    if options:
+        with pytest.raises(sdpbb.SdpbbError, match=message):
+            sdpbb.read_instance(tmp_path / "rows.csv", 2, **options)
+
+
+def test_a_column_of_categories_is_told_what_to_do(tmp_path):
+    (tmp_path / "rows.csv").write_text("x,plan\n1,full\n2,basic\n3,full\n4,basic\n")
+    with pytest.raises(InstanceError, match=r"of its categories \(--one-hot 'plan'\)"):
+        read_points(tmp_path / "rows.csv")
