@@ -274,14 +274,14 @@ class _Search:
     def _relocate(self) -> None:
         """Descend from the best clustering with one centre put elsewhere, again and again.
 
-        Within limits, until so many in a row have come to nothing better.
+        Within limits, until so many in a row have saved next to nothing.
         """
         most = n_left = self.parameters.n_relocations
         while n_left > 0:
             check_time(self.time_left)
             before = self.best.cost
             self._descend(with_one_elsewhere(self.contraction, self.best.solution.labels, self.rng))
-            is_better = self.best.cost < before
+            is_better = self.best.cost < (1.0 - LEAST_DECREASE) * before
             n_left = most if is_better and self.contraction.has_limits else n_left - 1
             if most - n_left == IDLE_STARTS and not self.descent.is_quick:
                 return
