@@ -27,7 +27,7 @@ from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import BlockRules, Rules, over_blocks
-from sdpbb.checker.size_rules import with_size_limits
+from sdpbb.checker.size_rules import with_limits
 from sdpbb.checker.soft import CheckedSoftPairs
 from sdpbb.problem import Contraction, Instance
 from sdpbb.runtime.archive.stored import stored
@@ -198,7 +198,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
         self, contraction: Contraction, inner: BoundRun[Warm], state: CertifiedState
     ) -> CertifiedRun[Warm]:
         n, k = contraction.n_points, contraction.k
-        rules = over_blocks(with_size_limits(self._rules, n, k), contraction.block_of)
+        rules = over_blocks(with_limits(self._rules, n, k), contraction.block_of)
         contracted = self.contracted(contraction)
         return CertifiedRun(self._inner, inner, contraction, contracted, rules, state)
 

@@ -19,7 +19,7 @@ from .rules import (
     over_blocks,
     without_idle,
 )
-from .size_rules import size_limits, weight_limits, with_size_limits
+from .size_rules import measures, with_limits
 
 
 class _Forest:
@@ -81,7 +81,7 @@ class Blocks:
         for i, j in must_link.tolist():
             forest.join(i, j)
         block_of, m = _number_names(forest.roots())
-        rules = with_size_limits(rules, n, k)
+        rules = with_limits(rules, n, k)
         return cls(k, block_of, np.zeros((m, m), np.bool_), rules).separated(cannot_link)
 
     @property
@@ -106,22 +106,13 @@ class Blocks:
             return "points that share a block are more than a cluster may hold"
         if exceeded_by_all(self.block_rules, self.k):
             return f"all points are more than {self.k} clusters may hold"
-        limits = size_limits(self.rules)
-        if limits is not None and limits.is_empty:
-            return "no clusters of the sizes asked for hold all points"
-        if limits is not None and self.m == self.k and not limits.keeps(self.counts):
-            return "blocks that are clusters have other sizes than asked for"
-        weights = weight_limits(self.block_rules)
-        if weights is not None and weights.limits.is_empty:
-            return "no clusters of the weights asked for hold all points"
-        if weights is not None and self.m == self.k and not weights.limits.keeps(weights.units):
-            return "blocks that are clusters have other weights than asked for"
+        for measure in measures(self.block_rules):
+            what = "sizes" if measure.counts_points else "weights"
+            if measure.limits.is_empty:
+                return f"no clusters of the {what} asked for hold all points"
+            if self.m == self.k and not measure.limits.keeps(measure.values):
+                return f"blocks that are clusters have other {what} than asked for"
         return None
-
-    @property
-    def counts(self) -> NDArray[np.intp]:
-        """Number of points of each block, (m,)."""
-        return np.bincount(self.block_of)
 
     @cached_property
     def component_of(self) -> NDArray[np.intp] | None:

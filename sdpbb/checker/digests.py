@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .rules import Either, Limit, Rule, Rules, without_idle
-from .sizes import StatedSizes, StatedWeights
+from .sizes import StatedMeasure
 from .soft import PricedPairs
 
 
@@ -74,14 +74,11 @@ def of_rules(rules: Rules) -> str:
 def _of_rule(rule: Rule) -> str:
     if isinstance(rule, Either):
         return _of_parts(b"either", {of_rules(part) for part in rule.alternatives})
-    if isinstance(rule, StatedSizes):
-        sizes = np.array([rule.least, *rule.listed]).astype("<i8").tobytes()
-        return hashlib.sha256(b"sizes" + sizes).hexdigest()
-    if isinstance(rule, StatedWeights):
-        numbers = [np.array([rule.least, rule.most]), rule.units]
-        return hashlib.sha256(
-            b"weights" + np.concatenate(numbers).astype("<i8").tobytes()
-        ).hexdigest()
+    if isinstance(rule, StatedMeasure):
+        kind, stated = b"sizes", [rule.least, *rule.listed]
+        if rule.units is not None:
+            kind, stated = b"weights", [rule.least, rule.most, *rule.units.tolist()]
+        return hashlib.sha256(kind + np.array(stated).astype("<i8").tobytes()).hexdigest()
     if not isinstance(rule, Limit):
         raise ValueError("rules: only what is stated has a digest")
     numbers = [np.array([rule.most]), rule.weights, normalised(rule.pairs).reshape(-1)]

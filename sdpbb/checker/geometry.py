@@ -61,7 +61,6 @@ class Contracted:
     soft : the soft pairs over the blocks, or None
     counts_points : whether weights are known to be the points per block, which limits on sizes
         are about
-    counts : (m,) points per block; None where that is not known
     """
 
     n: int
@@ -72,7 +71,6 @@ class Contracted:
     component_of: NDArray[np.intp] | None = None
     counts_points: bool = False
     soft: SoftOverBlocks | None = None
-    counts: NDArray[np.intp] | None = None
 
     @property
     def m(self) -> int:
@@ -244,9 +242,7 @@ class Geometry:
             for position, block in enumerate(members):
                 number[block] = position
             soft = self.soft.over(number, len(members))
-        return Contracted(
-            n, weights, means, scatter, error, component_of, counts_points, soft, count
-        )
+        return Contracted(n, weights, means, scatter, error, component_of, counts_points, soft)
 
     def cost_at_most(self, labels: NDArray[np.intp]) -> float:
         """Return an upper bound on the cost of labels (n,), nearly equal to it.

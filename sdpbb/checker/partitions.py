@@ -30,7 +30,7 @@ from .arithmetic import gamma
 from .effort import AtStep, go_on
 from .geometry import Contracted
 from .pricing.problem import Indices, Marks, Reals
-from .pricing.whole import sizes_of
+from .pricing.whole import measures_of_whole
 from .rejection import Rejected
 from .rules import BlockRules
 
@@ -117,11 +117,11 @@ def _kinds(members: Marks, rules: BlockRules, k: int) -> tuple[Indices, Indices]
 
     Kinds are the listed sizes, which the clusters have; there is one where none are listed.
     """
-    found = sizes_of(rules)
-    if found is None or found.limits.listed is None:
-        return np.zeros(len(members), np.intp), np.array([k])
-    sizes, wanted = np.unique(found.limits.listed, return_counts=True)
-    return np.searchsorted(sizes, members @ found.counts), wanted
+    for measure in measures_of_whole(rules):
+        if measure.limits.listed is not None:
+            sizes, wanted = np.unique(measure.limits.listed, return_counts=True)
+            return np.searchsorted(sizes, members @ measure.values), wanted
+    return np.zeros(len(members), np.intp), np.array([k])
 
 
 @dataclass(frozen=True, eq=False)

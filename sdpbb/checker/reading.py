@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .rules import Limit, Rules
 from .size_rules import weight_rule
-from .sizes import LARGEST_SUM, StatedSizes, StatedWeights
+from .sizes import LARGEST_SUM, StatedMeasure
 from .soft import CheckedSoftPairs, PricedPairs
 
 # What three fields of a line of constraints say.
@@ -116,7 +116,7 @@ def read_constraints(
     """
     n = len(points)
     links: dict[str, list[NDArray[np.int64]]] = {"ML": [_pairs([])], "CL": [_pairs([])]}
-    rules: list[Limit | StatedSizes | StatedWeights] = []
+    rules: list[Limit | StatedMeasure] = []
     soft: dict[str, list[tuple[int, int, float]]] = {"SML": [], "SCL": []}
     for number, line in _lines(path):
         keyword, *rest = line.split()
@@ -163,13 +163,13 @@ def _priced(soft: list[tuple[int, int, float]], n: int) -> PricedPairs:
     return PricedPairs.of(_pairs(pairs), weights, n, "soft pairs")
 
 
-def _sizes(keyword: str, fields: list[str]) -> StatedSizes:
+def _sizes(keyword: str, fields: list[str]) -> StatedMeasure:
     """Return the sizes that a line states; `ValueError` if it states something else."""
     sizes = _whole(fields)
     if keyword == "SIZES" and sizes:
-        return StatedSizes(listed=tuple(sorted(sizes)))
+        return StatedMeasure(listed=tuple(sorted(sizes)))
     (least,) = sizes
-    return StatedSizes(least)
+    return StatedMeasure(least)
 
 
 def _weight(fields: list[str]) -> float:

@@ -2,8 +2,8 @@
 
 A rule is a `Limit` on what a cluster holds, or `Either`: at least one of several lists of rules is
 kept. Weights and counts are never negative, so that whatever part of a cluster is looked at keeps
-the rules that the cluster does. All numbers are whole, and sums of them exact. Limits on sizes and
-weights (`sizes`) are among the rules as well, but hold for whole clusters alone.
+the rules that the cluster does. All numbers are whole, and sums of them exact. Limits on a
+`Measure` are among the rules as well, but hold for whole clusters alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .sizes import LARGEST_SUM, CheckedWeights, SizeLimits, StatedSizes, StatedWeights
+from .sizes import LARGEST_SUM, Measure, StatedMeasure
 
 Marks = NDArray[np.bool_]
 Reals = NDArray[np.float64]
@@ -91,7 +91,7 @@ class Either:
             raise ValueError("alternatives: none; expected at least one")
 
 
-Rule = Limit | Either | StatedSizes | StatedWeights | SizeLimits | CheckedWeights
+Rule = Limit | Either | StatedMeasure | Measure
 Rules = tuple[Rule, ...]
 """All of them are to be kept."""
 
@@ -142,18 +142,7 @@ class BlockEither:
     alternatives: tuple[BlockRules, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class SizesOfBlocks:
-    """Limits on the sizes of clusters of blocks.
-
-    counts : (m,) numbers of points
-    """
-
-    limits: SizeLimits
-    counts: Reals
-
-
-BlockRule = BlockLimit | BlockEither | SizesOfBlocks | CheckedWeights
+BlockRule = BlockLimit | BlockEither | Measure
 BlockRules = tuple[BlockRule, ...]
 
 
@@ -168,24 +157,25 @@ def _over(rule: Rule, block_of: NDArray[np.intp]) -> BlockRule:
             return rule.over(block_of)
         case Either():
             return BlockEither(tuple(over_blocks(part, block_of) for part in rule.alternatives))
-        case SizeLimits():
-            return SizesOfBlocks(rule, np.bincount(block_of).astype(np.float64))
-        case CheckedWeights():
+        case Measure():
             return rule.over(block_of)
-    raise ValueError("rules: statements about sizes are for what follows from them")
+    raise ValueError("rules: statements about measures are for what follows from them")
 
 
 def selected(rules: BlockRules, blocks: NDArray[np.intp]) -> BlockRules:
-    """Return the rules on some blocks only, in their order."""
-    found: list[BlockLimit | BlockEither | SizesOfBlocks] = []
+    """Return the rules on some blocks only, in their order.
+
+    Limits on the weights of whole clusters are left out, as sets are parts where this is asked for.
+    """
+    found: list[BlockRule] = []
     for rule in rules:
         if isinstance(rule, BlockLimit):
             found.append(rule.select(blocks))
         elif isinstance(rule, BlockEither):
             parts = tuple(selected(part, blocks) for part in rule.alternatives)
             found.append(BlockEither(parts))
-        elif isinstance(rule, SizesOfBlocks):
-            found.append(SizesOfBlocks(rule.limits, rule.counts[blocks]))
+        elif rule.counts_points:
+            found.append(rule.select(blocks))
     return tuple(found)
 
 
@@ -201,7 +191,7 @@ def broken(rules: BlockRules, exceeds: Callable[[BlockLimit], Marks], shape: Any
         if isinstance(rule, BlockLimit):
             marks |= exceeds(rule)
             continue
-        if isinstance(rule, SizesOfBlocks | CheckedWeights):  # of whole clusters, these are parts
+        if isinstance(rule, Measure):  # of whole clusters, these are parts
             continue
         all_of_them = np.ones(shape, np.bool_)
         for part in rule.alternatives:
@@ -225,17 +215,13 @@ def broken_clusters(rules: Rules, labels: NDArray[np.int64], k: int) -> Marks:
             inside = of_pairs[:, 0] == of_pairs[:, 1]
             marks |= spent + np.bincount(of_pairs[inside, 0], minlength=k) > rule.most
             continue
-        if isinstance(rule, StatedSizes):
-            sizes = np.bincount(labels, minlength=k)
-            is_list = not rule.listed or np.sort(sizes).tolist() == list(rule.listed)
-            marks |= (sizes < rule.least) | (not is_list)
-            continue
-        if isinstance(rule, StatedWeights):
+        if isinstance(rule, StatedMeasure):
             sums = np.zeros(k, np.int64)
-            np.add.at(sums, labels, rule.units)
-            marks |= (sums < rule.least) | (sums > rule.most)
+            np.add.at(sums, labels, rule.values(len(labels)))
+            is_list = not rule.listed or np.sort(sums).tolist() == list(rule.listed)
+            marks |= (sums < rule.least) | (sums > rule.most) | (not is_list)
             continue
-        if isinstance(rule, SizeLimits | CheckedWeights):
+        if isinstance(rule, Measure):
             continue
         all_of_them = np.ones(k, np.bool_)
         for part in rule.alternatives:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .rules import BlockRules, Limit, Rules, SizesOfBlocks
-from .sizes import CheckedWeights, SizeLimits, StatedSizes, StatedWeights
+from .rules import BlockRules, Limit, Rules
+from .sizes import Measure, SizeLimits, StatedMeasure
 from .weight_units import WeightUnits
 
 
 def weight_rule(
     is_least: bool, weight: float, weights: NDArray[np.float64] | None, n: int
-) -> StatedWeights | StatedSizes | Limit:
+) -> StatedMeasure | Limit:
     """Return the rule that a cluster of some of n points weighs so much at least, or at most.
 
     Points of weight 1 each are counted.
@@ -20,61 +20,60 @@ def weight_rule(
     weights : (n,) of the points; None for 1 each
     """
     units = WeightUnits.of(weights, n)
+    of_points = None if weights is None else units.units
     if is_least:
-        least = units.least(weight)
-        return StatedSizes(least) if weights is None else StatedWeights(units.units, least)
+        return StatedMeasure(units.least(weight), units=of_points)
     most = units.most(weight)
     if weights is None:
         return Limit(units.units, np.empty((0, 2), np.int64), most)
-    return StatedWeights(units.units, most=most)
+    return StatedMeasure(most=most, units=of_points)
 
 
-def with_size_limits(rules: Rules, n: int, k: int) -> Rules:
-    """Return rules on k clusters of n points, with the limits on sizes that follow from them.
+def with_limits(rules: Rules, n: int, k: int) -> Rules:
+    """Return rules on k clusters of n points, with the limits on measures that follow from them.
 
-    Statements about sizes become `SizeLimits` and a `Limit` on the number of points, narrower
-    than those stated. Limits that all points count for are among the statements. Those about
-    weights become `CheckedWeights` and a `Limit` on units of weight.
+    Statements about a measure become a `Measure`, and a `Limit` on it for parts of clusters,
+    narrower than those stated. Limits that all points count for are among the statements.
     """
-    return _with_weight_limits(_with_limits_on_points(rules, n, k), k)
+    for counts_points in (True, False):
+        rules = _with_measure(rules, counts_points, n, k)
+    return rules
 
 
-def _with_weight_limits(rules: Rules, k: int) -> Rules:
-    statements = [rule for rule in rules if isinstance(rule, StatedWeights)]
-    if not statements:
-        return rules
-    units = statements[0].units
-    if not all(np.array_equal(stated.units, units) for stated in statements):
-        raise ValueError("rules: weights of the same points in different units")
-    total = int(units.sum())
-    least = max(stated.least for stated in statements)
-    most = min(total, *(stated.most for stated in statements))
-    limits = SizeLimits.of(total, k, least, most)
-    others = tuple(rule for rule in rules if not isinstance(rule, StatedWeights))
-    if limits is None:
-        return others
-    counted = Limit(units, np.empty((0, 2), np.int64), max(limits.most, 0))
-    return (*others, counted, CheckedWeights(units, limits))
-
-
-def _with_limits_on_points(rules: Rules, n: int, k: int) -> Rules:
-    statements = [rule for rule in rules if isinstance(rule, StatedSizes)]
-    most = [
-        rule.most for rule in rules if isinstance(rule, Limit) and bool((rule.weights >= 1).all())
+def _with_measure(rules: Rules, counts_points: bool, n: int, k: int) -> Rules:
+    stated = [
+        rule for rule in rules if isinstance(rule, StatedMeasure) and _is_on(rule, counts_points)
     ]
-    if not statements and not most:
+    most = [rule.most for rule in stated]
+    if counts_points:
+        most += [rule.most for rule in rules if isinstance(rule, Limit) and _counts_all(rule)]
+    if not most:
         return rules
-    least = max((stated.least for stated in statements), default=1)
-    lists = {stated.listed for stated in statements if stated.listed}
+    values = stated[0].values(n) if stated else np.ones(n, np.int64)
+    if not all(np.array_equal(rule.values(n), values) for rule in stated):
+        raise ValueError("rules: weights of the same points in different units")
+    total = int(values.sum())
+    least = max((rule.least for rule in stated), default=1)
+    lists = {rule.listed for rule in stated if rule.listed}
     if len(lists) > 1:
-        least = n + 1  # no sizes are those of two lists
-    listed = next(iter(lists), None)
-    limits = SizeLimits.of(n, k, least, min(most, default=n), listed)
-    others = tuple(rule for rule in rules if not isinstance(rule, StatedSizes | SizeLimits))
+        least = total + 1  # no sizes are those of two lists
+    limits = SizeLimits.of(total, k, least, min(most), next(iter(lists), None))
+    others = tuple(rule for rule in rules if not _is_on(rule, counts_points))
     if limits is None:
         return others
-    counted = Limit(np.ones(n, np.int64), np.empty((0, 2), np.int64), max(limits.most, 0))
-    return (*others, counted, limits)
+    counted = Limit(values, np.empty((0, 2), np.int64), max(limits.most, 0))
+    return (*others, counted, Measure(values, limits, counts_points))
+
+
+def _counts_all(limit: Limit) -> bool:
+    return bool((limit.weights >= 1).all())
+
+
+def _is_on(rule: object, counts_points: bool) -> bool:
+    """Return whether a rule is about the points of clusters, or else their weights."""
+    if isinstance(rule, StatedMeasure):
+        return (rule.units is None) == counts_points
+    return isinstance(rule, Measure) and rule.counts_points == counts_points
 
 
 def of_parts(rules: Rules) -> Rules:
@@ -83,26 +82,23 @@ def of_parts(rules: Rules) -> Rules:
     Least and listed sizes do not hold for parts; limits on weights, whose units are those of all
     points, are left out as well.
     """
-    units = [id(rule.units) for rule in rules if isinstance(rule, CheckedWeights)]
-    dropped = StatedSizes | StatedWeights | SizeLimits | CheckedWeights
+    units = [
+        id(rule.values) for rule in rules if isinstance(rule, Measure) and not rule.counts_points
+    ]
     return tuple(
         rule
         for rule in rules
-        if not isinstance(rule, dropped)
+        if not isinstance(rule, StatedMeasure | Measure)
         and not (isinstance(rule, Limit) and id(rule.weights) in units)
     )
 
 
-def size_limits(rules: Rules | BlockRules) -> SizeLimits | None:
-    """Return the limits on sizes among rules, if there are any."""
-    for rule in rules:
-        if isinstance(rule, SizesOfBlocks):
-            return rule.limits
-        if isinstance(rule, SizeLimits):
-            return rule
-    return None
+def measures(rules: Rules | BlockRules) -> list[Measure]:
+    """Return the measures among rules: points first, if they are limited, and then weights."""
+    return [rule for rule in rules if isinstance(rule, Measure)]
 
 
-def weight_limits(rules: Rules | BlockRules) -> CheckedWeights | None:
-    """Return the limits on weights among rules, if there are any."""
-    return next((rule for rule in rules if isinstance(rule, CheckedWeights)), None)
+def measure(rules: Rules | BlockRules, counts_points: bool) -> Measure | None:
+    """Return the points of clusters if these are limited, or else their weights; None if not."""
+    found = (rule for rule in measures(rules) if rule.counts_points == counts_points)
+    return next(found, None)

@@ -1,8 +1,8 @@
-"""Limits on the sizes and weights of clusters: as given, and as they follow."""
+"""Measures of clusters, their points and weights: limits as stated, and as they follow."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,48 +11,42 @@ LARGEST_SUM = 2**52
 """Largest value of a limit, and of all that counts for it: floats hold it exactly."""
 
 
-@dataclass(frozen=True)
-class StatedSizes:
-    """Statement about the numbers of points of clusters.
-
-    Each has `least` or more; where sizes are listed, the clusters have these in some order.
-
-    least : >= 1
-    listed : in ascending order; () where they are not
-    """
-
-    least: int = 1
-    listed: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        numbers = [self.least, *self.listed]
-        if not all(type(size) is int and size >= 1 for size in numbers):
-            raise ValueError("sizes: expected whole numbers >= 1")
-        if list(self.listed) != sorted(self.listed):
-            raise ValueError("sizes: expected an ascending list")
-
-
 @dataclass(frozen=True, eq=False)
-class StatedWeights:
-    """Statement about the weights of clusters, in whole units (`weight_units`).
+class StatedMeasure:
+    """Statement about a measure of clusters: their points, or their units of weight.
 
-    Each has `least` to `most` of them.
+    Each has `least` to `most` of it; where sizes are listed, the clusters have these in some order.
 
-    units : (n,) int64 >= 1, of points; their sum is less than 2^52
-    least, most : least >= 1 and most >= 0; at most 2^52
+    least, most : least >= 1 and most >= 0; at most 2^52, unless points are counted
+    listed : in ascending order; () where they are not
+    units : (n,) int64 >= 1, of points (`weight_units`), whose sum is less than 2^52; None: points
+        are counted
     """
 
-    units: NDArray[np.int64]
     least: int = 1
     most: int = LARGEST_SUM
+    listed: tuple[int, ...] = ()
+    units: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        units, limits = self.units, (self.least, self.most)
+        least, listed, units = self.least, self.listed, self.units
+        what = "sizes" if units is None else "weights"
+        if not all(type(size) is int and size >= 1 for size in (least, *listed)):
+            raise ValueError(f"{what}: expected whole numbers >= 1")
+        if list(listed) != sorted(listed):
+            raise ValueError(f"{what}: expected an ascending list")
+        if type(self.most) is not int or not 0 <= self.most <= LARGEST_SUM:
+            raise ValueError(f"{what}: expected moderate whole numbers")
+        if units is None:
+            return
         if units.ndim != 1 or units.dtype != np.int64 or not (units >= 1).all():
             raise ValueError("weights: expected whole units (n,) >= 1")
-        is_moderate = sum(units.tolist()) <= LARGEST_SUM
-        if not is_moderate or not all(type(x) is int and 0 <= x <= LARGEST_SUM for x in limits):
+        if listed or max(sum(units.tolist()), least) > LARGEST_SUM:
             raise ValueError("weights: expected moderate whole numbers")
+
+    def values(self, n: int) -> NDArray[np.int64]:
+        """Return the measure (n,) of each of n points."""
+        return np.ones(n, np.int64) if self.units is None else self.units
 
 
 @dataclass(frozen=True)
@@ -146,19 +140,25 @@ class SizeLimits:
 
 
 @dataclass(frozen=True, eq=False)
-class CheckedWeights:
-    """Limits on the weights of clusters, in whole units.
+class Measure:
+    """Measure of points or of blocks, and limits on that of clusters: points, or units of weight.
 
-    units : (n,) of points, or (m,) of blocks
-    limits : of clusters, in these units
+    values : whole numbers >= 1, (n,) of points or (m,) of blocks
+    limits : of whole clusters, in the same units
+    counts_points : whether it is the number of points
     """
 
-    units: NDArray[np.int64]
+    values: NDArray[np.int64]
     limits: SizeLimits
+    counts_points: bool = True
 
-    def over(self, block_of: NDArray[np.intp]) -> CheckedWeights:
-        """Return the limits on clusters of blocks; block_of (n,) 0..m-1 are those of the points."""
-        return CheckedWeights(sums_over(self.units, block_of), self.limits)
+    def over(self, block_of: NDArray[np.intp]) -> Measure:
+        """Return the measure of blocks; block_of (n,) 0..m-1 are those of the points."""
+        return replace(self, values=sums_over(self.values, block_of))
+
+    def select(self, blocks: NDArray[np.intp]) -> Measure:
+        """Return the measure of some blocks only, in their order."""
+        return replace(self, values=self.values[blocks])
 
 
 def sums_over(units: NDArray[np.int64], block_of: NDArray[np.intp]) -> NDArray[np.int64]:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from .blocks import Blocks
 from .rejection import Rejected, at
 from .rules import Either, Limit, Rule, Rules
-from .size_rules import of_parts, with_size_limits
+from .size_rules import of_parts, with_limits
 from .soft import CheckedSoftPairs, PricedPairs
 
 Pairs = NDArray[np.int64]
@@ -57,7 +57,7 @@ class Subsets:
         Parameters
         ----------
         must_link, cannot_link, rules : of the whole; least and listed sizes, and weights, are left
-            out, and what follows from them is to be among the rules (`with_size_limits`)
+            out, and what follows from them is to be among the rules (`with_limits`)
         soft : of the whole, or None
 
         Raises
@@ -95,7 +95,7 @@ class Subsets:
         if stated.m < k:
             raise Rejected(f"{stated.m} blocks; expected k = {k} or more")
         rules = tuple(rule(number) for rule in self._rules)
-        limited = with_size_limits(rules, n, k)
+        limited = with_limits(rules, n, k)
         return Blocks(k, stated.block_of, stated.adjacency, limited).separated(
             self._cannot_link(number)
         )

@@ -34,7 +34,7 @@ from .nodes import (
 )
 from .packing import is_packable
 from .rejection import Rejected, at
-from .size_rules import size_limits, weight_limits
+from .size_rules import measures
 
 # How far below what is proven a stated bound may be, relatively: it is written by arithmetic of
 # another kind, and says what the file proves, not less.
@@ -295,8 +295,6 @@ def _check_infeasible(end: Infeasible, blocks: Blocks) -> None:
         if is_colourable(blocks.adjacency[np.ix_(members, members)], blocks.k):
             raise Rejected(f"the blocks of the points can be coloured with {blocks.k} colours")
     if end.kind == PACKING:
-        sizes, weights = size_limits(blocks.rules), weight_limits(blocks.block_rules)
-        measures = [] if sizes is None else [(blocks.counts, sizes)]
-        measures += [] if weights is None else [(weights.units, weights.limits)]
-        if not measures or is_packable(measures, blocks.adjacency):
+        found = [(each.values, each.limits) for each in measures(blocks.block_rules)]
+        if not found or is_packable(found, blocks.adjacency):
             raise Rejected("the blocks can be put into clusters of allowed sizes")

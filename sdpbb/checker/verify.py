@@ -18,8 +18,8 @@ from .geometry import Geometry
 from .nodes import Bound, Fix, Split, Subset
 from .rejection import Rejected, at
 from .rules import Either, Limit, Rules, broken_clusters
-from .size_rules import with_size_limits
-from .sizes import StatedWeights
+from .size_rules import with_limits
+from .sizes import StatedMeasure
 from .soft import CheckedSoftPairs
 from .subsets import Subsets
 from .tree import tree_value
@@ -103,8 +103,8 @@ def _check_rules(rules: Rules, n: int) -> None:
                 _check_rules(part, n)
         elif isinstance(rule, Limit) and len(rule.weights) != n:
             raise ValueError(f"rules: a limit on {len(rule.weights)} points; expected {n}")
-        elif isinstance(rule, StatedWeights) and len(rule.units) != n:
-            raise ValueError(f"rules: weights of {len(rule.units)} points; expected {n}")
+        elif isinstance(rule, StatedMeasure) and len(rule.values(n)) != n:
+            raise ValueError(f"rules: weights of {len(rule.values(n))} points; expected {n}")
 
 
 def _check_instance(
@@ -164,7 +164,7 @@ def _sum_over_subsets(
     """
     rows = [subset.rows.load() for subset in subsets]
     n = len(geometry.points)
-    limited = with_size_limits(rules, n, k)
+    limited = with_limits(rules, n, k)
     restricted = Subsets(rows, n, must_link, cannot_link, limited, geometry.soft)
 
     def value(number: int) -> float:

@@ -16,6 +16,7 @@ weights are about proportional to the measure, as those in units are, the sums a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,21 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arithmetic import down, sum_up, up
-from .sizes import CheckedWeights, SizeLimits
+from .sizes import Measure
 
 # Part of all weights by which sums of floats may be off here; they are off by a quarter of it.
 _ROUNDING = 2.0**-48
-
-
-@dataclass(frozen=True, eq=False)
-class BlockSizes:
-    """Points of blocks, and limits on those of clusters.
-
-    counts : (m,)
-    """
-
-    counts: NDArray[np.integer]
-    limits: SizeLimits
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,41 +36,33 @@ class WeightBounds:
 
     least : >= 0
     most : that of all blocks, or less
-    sizes : limits on the points of clusters, or None
-    units : the same on their units of weight, of the blocks
+    measures : of the blocks: points, units of weight, or both
     """
 
     least: float
     most: float
-    sizes: BlockSizes | None = None
-    units: CheckedWeights | None = None
+    measures: tuple[Measure, ...] = ()
     listed: ClassVar[None] = None
 
     @classmethod
-    def of(
-        cls,
-        weights: NDArray[np.float64],
-        sizes: BlockSizes | None,
-        units: CheckedWeights | None,
-    ) -> WeightBounds | None:
-        """Return what limits say of clusters of blocks of weights (m,); None for nothing.
-
-        units : of the blocks, and limits on those of clusters
-        """
-        measures = [] if sizes is None else [(sizes.counts, sizes.limits)]
-        measures += [] if units is None else [(units.units, units.limits)]
-        if not measures:
+    def of(cls, weights: NDArray[np.float64], measures: Iterable[Measure]) -> WeightBounds | None:
+        """Return what limits say of clusters of blocks of weights (m,); None for nothing."""
+        found = tuple(measures)
+        if not found:
             return None
-        bounds = [_bounds(weights, *measure) for measure in measures]
-        return cls(max(least for least, _ in bounds), min(most for _, most in bounds), sizes, units)
+        bounds = [_bounds(weights, measure) for measure in found]
+        return cls(max(least for least, _ in bounds), min(most for _, most in bounds), found)
+
+    def measure(self, counts_points: bool) -> Measure | None:
+        """Return the points of blocks if limits on them are known, or their units of weight."""
+        found = (each for each in self.measures if each.counts_points == counts_points)
+        return next(found, None)
 
 
-def _bounds(
-    weights: NDArray[np.float64], measure: NDArray[np.integer], limits: SizeLimits
-) -> tuple[float, float]:
-    total = sum_up(weights.tolist())
-    rate = total / float(measure.sum())
-    excess = weights - rate * measure
+def _bounds(weights: NDArray[np.float64], measure: Measure) -> tuple[float, float]:
+    limits, total = measure.limits, sum_up(weights.tolist())
+    rate = total / float(measure.values.sum())
+    excess = weights - rate * measure.values
     above = sum_up(np.maximum(excess, 0.0).tolist())
     below = sum_up(np.maximum(-excess, 0.0).tolist())
     error = _ROUNDING * total

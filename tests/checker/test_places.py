@@ -18,8 +18,8 @@ from sdpbb.checker.pricing.place_bounds import PlacedBlocks
 from sdpbb.checker.pricing.places import greatest_value
 from sdpbb.checker.pricing.whole import Whole
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.rules import BlockLimit, SizesOfBlocks
-from sdpbb.checker.sizes import SizeLimits
+from sdpbb.checker.rules import BlockLimit
+from sdpbb.checker.sizes import Measure, SizeLimits
 from tests.checker.block_rules import random_rules
 from tests.checker.test_pricing_rules import allowed_values
 from tests.examples import examples
@@ -89,7 +89,7 @@ def test_no_cluster_of_a_least_size_is_above_what_is_proven(seed, off):
     least, most = sorted(rng.integers(1, total + 1, 2).tolist())
     listed = (least, most) if rng.random() < 0.2 else None
     limits = SizeLimits(total, 2, least, most, listed)
-    rules = (BlockLimit(sizes, None, float(most)), SizesOfBlocks(limits, sizes))
+    rules = (BlockLimit(sizes, None, float(most)), Measure(sizes.astype(np.int64), limits))
     contracted = Contracted(total, sizes, means, np.zeros(m), 0.0)
     values = [
         -value
@@ -129,7 +129,7 @@ def test_least_sizes_are_part_of_the_bounds(least, most):
             count = least + int(gains[least - 1 : most].argmax())
             best, place = max(best, gains[count - 1]), means[order[:count]].mean(axis=0)
     limits = SizeLimits(500, 10, least, most)
-    rules = (BlockLimit(np.ones(500), None, float(most)), SizesOfBlocks(limits, np.ones(500)))
+    rules = (BlockLimit(np.ones(500), None, float(most)), Measure(np.ones(500, np.int64), limits))
     contracted = Contracted(500, np.ones(500), means, np.zeros(500), 0.0)
     free = np.zeros((500, 500), bool)
     proven = proven_least(contracted, free, prices, -best * (1.0 + 1e-4), 50_000, rules)

@@ -8,7 +8,7 @@ from sdpbb.checker.partitions import cluster_costs, require_no_partition
 from sdpbb.checker.pricing import clusters_below, proven_least
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import over_blocks
-from sdpbb.checker.size_rules import with_size_limits
+from sdpbb.checker.size_rules import with_limits
 from sdpbb.problem import Contraction, Instance
 from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules
 from tests.bounds.lagrangian.brute_force import all_columns, whole_instance
@@ -18,7 +18,7 @@ from tests.enumeration import clusterings
 def checked(instance: Instance, contraction: Contraction):
     """The blocks as the checker sees them, their cannot-links, and the rules on clusters."""
     geometry = Geometry.of(instance.points, instance.weights, checked_soft_pairs(instance))
-    rules = with_size_limits(checker_rules(instance), instance.n_points, instance.k)
+    rules = with_limits(checker_rules(instance), instance.n_points, instance.k)
     blocks = contraction.block_of
     return geometry.contracted(blocks), contraction.adjacency, over_blocks(rules, blocks)
 

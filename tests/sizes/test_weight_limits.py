@@ -17,8 +17,8 @@ from heuristics.best_of import BestOf
 from heuristics.result import HeuristicStatus
 from heuristics.sizes.repair_kernels import repaired_labels
 from sdpbb.checker.packing import is_packable
-from sdpbb.checker.sizes import SizeLimits, StatedWeights
-from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
+from sdpbb.checker.sizes import Measure, SizeLimits, StatedMeasure
+from sdpbb.checker.weight_bounds import WeightBounds
 from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.errors import CertificateError, InstanceError
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
@@ -206,8 +206,8 @@ def test_weight_bounds_hold_for_all_clusters(blocks, data):
     weights, counts = (np.array(column) for column in zip(*blocks, strict=True))
     least = data.draw(st.integers(1, int(counts.sum())))
     most = data.draw(st.integers(least, int(counts.sum())))
-    sizes = BlockSizes(counts, SizeLimits(int(counts.sum()), 2, least, most))
-    bounds = WeightBounds.of(weights, sizes, None)
+    sizes = Measure(counts, SizeLimits(int(counts.sum()), 2, least, most))
+    bounds = WeightBounds.of(weights, [sizes])
     for chosen in map(np.array, product([False, True], repeat=len(counts))):
         if least <= counts[chosen].sum() <= most:
             assert bounds.least <= sum(map(Fraction, weights[chosen])) <= bounds.most
@@ -298,7 +298,7 @@ def test_labels_that_break_limits_are_rejected_by_the_checker():
     labels = np.array([0, 0, 1, 1])
     units = np.array([1, 2, 3, 4])
     for least, most, broken in ((4, 7, [True, False]), (1, 6, [False, True]), (3, 7, [False] * 2)):
-        rule = StatedWeights(units, least, most)
+        rule = StatedMeasure(least, most, units=units)
         assert broken_clusters((rule,), labels, 2).tolist() == broken
 
 

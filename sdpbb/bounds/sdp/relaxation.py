@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sdpbb.bounds.rounding_errors import rounding_of
 from sdpbb.checker.cuts.capacities import SetMeasure, set_measure
 from sdpbb.checker.cuts.inequalities import ClusterLimits, NodeFacts
-from sdpbb.checker.sizes import CheckedWeights, SizeLimits
+from sdpbb.checker.sizes import Measure, SizeLimits
 from sdpbb.checker.splits import most_filled
-from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
+from sdpbb.checker.weight_bounds import WeightBounds
 from sdpbb.problem import Contraction
 from sdpbb.problem.quantities import POINTS
 
@@ -238,16 +238,14 @@ def _limits_on_weights(contraction: Contraction) -> SizeLimits | None:
 
 def _weight_bounds(contraction: Contraction) -> WeightBounds | None:
     """Return what limits say of the weights of clusters, where these are no numbers of points."""
-    instance, sizes, units = contraction.instance, None, None
+    instance = contraction.instance
     if instance is None or instance.weights is None:
         return None
-    for quantity in contraction.limited_amounts:
-        limits = replace(quantity.limits, listed=None)
-        if quantity.name == POINTS:
-            sizes = BlockSizes(quantity.linear, limits)
-        else:
-            units = CheckedWeights(quantity.linear, limits)
-    return WeightBounds.of(contraction.weights, sizes, units)
+    measures = (
+        Measure(quantity.linear, replace(quantity.limits, listed=None), quantity.name == POINTS)
+        for quantity in contraction.limited_amounts
+    )
+    return WeightBounds.of(contraction.weights, measures)
 
 
 def _soft_weights(contraction: Contraction, scale: float) -> NDArray[np.float64] | None:

@@ -81,12 +81,11 @@ def set_measure(limits: ClusterLimits | None, weights: Reals, in_units: bool) ->
             return None
         found = SetMeasure(weights.astype(np.int64), limits, 1.0, float(limits.most))
     else:
-        own = limits.units if in_units else limits.sizes
+        own = limits.measure(counts_points=not in_units)
         if own is None:
             return None
-        measure = (own.units if in_units else own.counts).astype(np.int64)  # type: ignore[union-attr]
-        rate = down(float((weights / measure).min()))
-        found = SetMeasure(measure, own.limits, rate, limits.most)
+        rate = down(float((weights / own.values).min()))
+        found = SetMeasure(own.values, own.limits, rate, limits.most)
     return None if found.limits.is_empty else found
 
 

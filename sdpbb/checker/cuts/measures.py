@@ -42,8 +42,8 @@ import numpy as np
 
 from ..arithmetic import down, sum_down, up
 from ..rejection import Rejected
-from ..sizes import SizeLimits
-from ..weight_bounds import BlockSizes, WeightBounds
+from ..sizes import Measure, SizeLimits
+from ..weight_bounds import WeightBounds
 from .inequalities import (
     TERMS_AT_ONCE,
     Inequalities,
@@ -61,18 +61,16 @@ def _rows(node: NodeFacts, blocks: Numbers, is_most: bool) -> Inequalities:
     require_blocks(blocks, node.m)
     if len(blocks) > 2 * node.m:
         raise Rejected(f"{len(blocks)} cuts on rows of {node.m} blocks")
-    sizes = node.limits.sizes if isinstance(node.limits, WeightBounds) else None
+    sizes = node.limits.measure(True) if isinstance(node.limits, WeightBounds) else None
     if len(blocks) and sizes is None:
         raise Rejected("a cut on the points of clusters, and these are not limited or weigh 1")
     terms = () if sizes is None else _row_terms(node, blocks, sizes, is_most)
     return Inequalities(np.zeros(len(blocks)), terms)
 
 
-def _row_terms(
-    node: NodeFacts, blocks: Numbers, sizes: BlockSizes, is_most: bool
-) -> Iterator[Terms]:
+def _row_terms(node: NodeFacts, blocks: Numbers, sizes: Measure, is_most: bool) -> Iterator[Terms]:
     limit = sizes.limits.most if is_most else sizes.limits.least
-    counts = sizes.counts.astype(np.float64)
+    counts = sizes.values.astype(np.float64)
     at_once = max(1, TERMS_AT_ONCE // node.m)
     for begin in range(0, len(blocks), at_once):
         some = blocks[begin : begin + at_once]

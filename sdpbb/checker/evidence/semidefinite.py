@@ -50,9 +50,9 @@ from ..fields import ArrayKey, NumberKey
 from ..geometry import Contracted
 from ..rejection import Rejected
 from ..rules import BlockRules
-from ..size_rules import size_limits, weight_limits
+from ..size_rules import measure, measures
 from ..spectrum import sum_of_smallest
-from ..weight_bounds import BlockSizes, WeightBounds
+from ..weight_bounds import WeightBounds
 from .kind import Evidence, Shapes
 
 Matrix = NDArray[np.float64]
@@ -197,13 +197,10 @@ def dual_bound(
 
 def _limits(contracted: Contracted, rules: BlockRules) -> ClusterLimits | None:
     """Return the limits that cuts may know of."""
-    sizes, units = size_limits(rules), weight_limits(rules)
     if contracted.counts_points:
-        return sizes
-    of_blocks = None
-    if sizes is not None and contracted.counts is not None:
-        of_blocks = BlockSizes(contracted.counts, sizes)
-    return WeightBounds.of(contracted.weights, of_blocks, units)
+        points = measure(rules, counts_points=True)
+        return None if points is None else points.limits
+    return WeightBounds.of(contracted.weights, measures(rules))
 
 
 def _free_terms(

@@ -21,14 +21,14 @@ weight, and for both at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rules import BlockRules, SizesOfBlocks
-from ..sizes import CheckedWeights, SizeLimits
+from ..rules import BlockRules
+from ..size_rules import measures
+from ..sizes import Measure
 
 Reals = NDArray[np.float64]
 Marks = NDArray[np.bool_]
@@ -46,8 +46,8 @@ class WholeMeasure:
     ranges: Reals
 
     @classmethod
-    def of(cls, of_blocks: NDArray[np.generic], limits: SizeLimits) -> WholeMeasure:
-        return cls(of_blocks.astype(np.float64), limits.ranges())
+    def of(cls, measure: Measure) -> WholeMeasure:
+        return cls(measure.values.astype(np.float64), measure.limits.ranges())
 
     def select(self, blocks: NDArray[np.intp]) -> WholeMeasure:
         """Return the same of some blocks only, in their order."""
@@ -97,7 +97,7 @@ class Whole:
     @classmethod
     def of(cls, tied: Reals | None, rules: BlockRules, m: int) -> Whole | None:
         """Return what there is to look at; None if parts of sets are sets, and worth no less."""
-        measures = tuple(_measures(rules))
+        measures = tuple(map(WholeMeasure.of, measures_of_whole(rules)))
         if tied is not None and not tied.any():
             tied = None
         if not measures and tied is None:
@@ -142,19 +142,6 @@ class Whole:
         return profits, added, further
 
 
-def _measures(rules: BlockRules) -> Iterator[WholeMeasure]:
-    """Yield the measures that sets are looked at for as a whole."""
-    sizes = sizes_of(rules)
-    if sizes is not None:
-        yield WholeMeasure.of(sizes.counts, sizes.limits)
-    for rule in rules:
-        if isinstance(rule, CheckedWeights) and not rule.limits.follow_from_most:
-            yield WholeMeasure.of(rule.units, rule.limits)
-
-
-def sizes_of(rules: BlockRules) -> SizesOfBlocks | None:
-    """Return the limits on sizes that sets are looked at for as a whole, if there are any."""
-    for rule in rules:
-        if isinstance(rule, SizesOfBlocks) and not rule.limits.follow_from_most:
-            return rule
-    return None
+def measures_of_whole(rules: BlockRules) -> list[Measure]:
+    """Return the measures for which sets are looked at as a whole."""
+    return [each for each in measures(rules) if not each.limits.follow_from_most]

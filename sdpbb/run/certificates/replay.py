@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.colouring import is_colourable
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.size_rules import size_limits, weight_limits
+from sdpbb.checker.size_rules import measures
 from sdpbb.problem.colouring.greedy import greedy_clique
 from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.propagation import shared_cliques
@@ -92,8 +92,7 @@ def infeasibility(blocks: Blocks) -> Reason:
     clique = greedy_clique(csr_array(blocks.adjacency))
     if len(clique) > blocks.k:
         return {"kind": "clique", "points": first[clique[: blocks.k + 1]].tolist()}
-    limits = size_limits(blocks.rules), weight_limits(blocks.rules)
-    if limits != (None, None) and _is_colourable(blocks):
+    if measures(blocks.rules) and _is_colourable(blocks):
         return {"kind": "packing"}
     return {"kind": "colouring", "points": first.tolist()}
 

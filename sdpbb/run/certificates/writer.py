@@ -15,7 +15,7 @@ from sdpbb.checker import container, digests
 from sdpbb.checker.arithmetic import sum_down
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.geometry import Geometry
-from sdpbb.checker.size_rules import with_size_limits
+from sdpbb.checker.size_rules import with_limits
 from sdpbb.checker.subsets import Subsets
 from sdpbb.checker.verdict import FEASIBLE, OPTIMAL, is_optimal
 from sdpbb.errors import CertificateError
@@ -162,7 +162,7 @@ def _subsets(
         n,
         constraints.must_link,
         constraints.cannot_link,
-        with_size_limits(constraints.rules, n, k),
+        with_limits(constraints.rules, n, k),
     )
     return [
         {

@@ -26,7 +26,7 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checker.geometry import Geometry
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import over_blocks
-from sdpbb.checker.size_rules import with_size_limits
+from sdpbb.checker.size_rules import with_limits
 from sdpbb.problem import (
     Contraction,
     Infeasibility,
@@ -278,7 +278,7 @@ def test_a_node_without_a_clustering_is_proven_to_have_none(name, of, cutoff):
 def checked_bound(instance: Instance, contraction: Contraction, evidence) -> float:
     """The bound that the checker proves from evidence."""
     n, k = instance.n_points, instance.k
-    rules = over_blocks(with_size_limits(checker_rules(instance), n, k), contraction.block_of)
+    rules = over_blocks(with_limits(checker_rules(instance), n, k), contraction.block_of)
     geometry = Geometry.of(instance.points).contracted(contraction.block_of)
     return float(evidence.bound(geometry, k, contraction.adjacency, rules))
 

@@ -76,9 +76,10 @@ class SizeCuts(CutFamily):
 
     def _of_rows(self, Z: NDArray[np.float64], bounds: WeightBounds | None) -> CutSet:
         """Return the most violated cuts on the points of clusters, of each row two at most."""
-        if bounds is None or bounds.sizes is None:
+        points = None if bounds is None else bounds.measure(counts_points=True)
+        if points is None:
             return CutSet.empty()
-        counts, limits = bounds.sizes.counts.astype(np.float64), bounds.sizes.limits
+        counts, limits = points.values.astype(np.float64), points.limits
         entries, sums = np.diag(Z), Z @ counts
         cuts = CutSet.empty()
         for family, limit, lacking in (

@@ -16,7 +16,7 @@ from sdpbb.bounds.lagrangian.reach import has_places
 from sdpbb.checker.geometry import Geometry
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import over_blocks
-from sdpbb.checker.size_rules import with_size_limits
+from sdpbb.checker.size_rules import with_limits
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.checker_rules import checker_rules
 from sdpbb.run.parameters import SolverParameters
@@ -261,7 +261,7 @@ def test_a_certificate_of_limits() -> None:
     proof = run.proof
     assert proof is not None
     n, k = instance.n_points, instance.k
-    rules = over_blocks(with_size_limits(checker_rules(instance), n, k), contraction.block_of)
+    rules = over_blocks(with_limits(checker_rules(instance), n, k), contraction.block_of)
     checked = Geometry.of(instance.points).contracted(contraction.block_of)
     free = np.zeros((n, n), bool)
     assert proof.bound(checked, k, free, rules) == pytest.approx(bound, rel=1e-9)
