@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,6 +12,13 @@ from .rejection import Rejected
 
 CONFLICT, CLIQUE, COLOURING, PRICES = "conflict", "clique", "colouring", "prices"
 PACKING = "packing"
+REASONS = {
+    CONFLICT: "conflicts",
+    CLIQUE: "cliques of cannot-links",
+    COLOURING: "colouring",
+    PRICES: "pricing",
+    PACKING: "packing",
+}
 TOGETHER, APART = "together", "apart"
 
 
@@ -99,6 +106,31 @@ class ProofTreeNode:
         """Numbers of the nodes that it refers to."""
         found = [r.node for step in self.steps if isinstance(step, Fix) for r in step.refuted]
         return found + ([self.end.together, self.end.apart] if isinstance(self.end, Split) else [])
+
+
+def rules_used(node: ProofTreeNode) -> Iterator[str]:
+    """Yield the names of the rules of docs/proof_rules.md that a node uses."""
+    for step in node.steps:
+        match step:
+            case Merge():
+                yield "merges"
+            case Equal():
+                yield "equal points"
+            case Bound():
+                yield from step.source.rules_used
+            case Fix():
+                if step.refuted:
+                    yield "refutations"
+                if step.excluded is not None:
+                    yield "excluded pairs"
+                    yield from step.excluded[1].rules_used
+                if step.far is not None:
+                    yield "far pairs"
+    match node.end:
+        case Split():
+            yield "splits"
+        case Infeasible():
+            yield REASONS[node.end.kind]
 
 
 class ProofTree(Protocol):

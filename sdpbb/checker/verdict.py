@@ -38,6 +38,7 @@ class CertificateVerdict:
     n_bounds, n_fixings : lower bounds checked, and pairs of points proven to be linked one way
     seconds : that the check took
     n_subsets : whose bounds make up the lower bound; 0 for the tree of a search
+    rules : names of the rules that the proof used (docs/proof_rules.md), each once
     """
 
     status: str
@@ -54,6 +55,7 @@ class CertificateVerdict:
     n_fixings: int
     seconds: float
     n_subsets: int = 0
+    rules: tuple[str, ...] = ()
 
     def judged(self, tolerance: float) -> CertificateVerdict:
         """Return the verdict with a tolerance of one's own.
@@ -85,6 +87,8 @@ class CertificateVerdict:
             f"{_count(self.n_bounds, 'bound')}, {_count(self.n_fixings, 'fixed pair')}, "
             f"in {self.seconds:.1f} s"
         )
+        if self.rules:
+            lines.append(f"  rules        {', '.join(self.rules)}")
         return "\n".join(lines)
 
     def _claim(self) -> str:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +16,7 @@ from .arithmetic import sum_down
 from .blocks import Blocks
 from .certificate import Certificate
 from .geometry import Geometry
-from .nodes import Bound, Fix, Split, Subset
+from .nodes import Bound, Fix, Split, Subset, rules_used
 from .rejection import Rejected, at
 from .rules import Either, Limit, Rules, broken_clusters
 from .size_rules import with_limits
@@ -248,6 +249,7 @@ def _verdict(certificate: Certificate, cost: float | None, seconds: float) -> Ce
         gap = gap_rounded_up(lower, cost)
     nodes = [node for tree in certificate.trees for node in tree.nodes]
     steps = [step for node in nodes for step in node.steps]
+    of_subsets = [] if certificate.subsets is None else ["sums over subsets"]
     return CertificateVerdict(
         status=certificate.status,
         n=certificate.n,
@@ -263,6 +265,7 @@ def _verdict(certificate: Certificate, cost: float | None, seconds: float) -> Ce
         n_fixings=sum(_n_fixed(step) for step in steps if isinstance(step, Fix)),
         seconds=seconds,
         n_subsets=0 if certificate.subsets is None else len(certificate.subsets),
+        rules=tuple(dict.fromkeys([*of_subsets, *chain.from_iterable(map(rules_used, nodes))])),
     )
 
 

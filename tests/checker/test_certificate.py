@@ -234,7 +234,7 @@ def with_array(source, name, **changes):
 def test_a_file_older_than_a_family_has_none_of_its_cuts(monkeypatch):
     evidence = read(SOUND.document).nodes[0].steps[0].source.load(5)
     complements = family_named("complements")
-    later = Family("later", (ArrayKey("later", ("<i4",), 3),), complements.rule)
+    later = Family("later", (ArrayKey("later", ("<i4",), 3),), complements.rule, "enumeration")
     monkeypatch.setattr(cuts, "FAMILIES", (*cuts.FAMILIES, later))
     older = read(SOUND.document).nodes[0].steps[0].source.load(5)
     assert len(older.cuts) == len(evidence.cuts)

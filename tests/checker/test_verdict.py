@@ -1,11 +1,17 @@
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdpbb.checker.cuts import FAMILIES
+from sdpbb.checker.evidence import KINDS
+from sdpbb.checker.nodes import REASONS
 from sdpbb.checker.verdict import CertificateVerdict
+from sdpbb.problem import Instance
+from tests.checker.building import built, verified
 
 VERDICT = CertificateVerdict("optimal", 9, 2, 3, 1e-4, 2.0, 1.9999, 5e-5, 3, 2, 2, 1, 0.25)
 
@@ -86,3 +92,23 @@ def test_every_status_has_its_words(status, says):
     assert says in str(verdict)
     assert "gap" not in str(verdict)
     assert verdict.to_dict()["gap"] is None
+
+
+def test_the_rules_of_a_proof_are_named():
+    """Each name that a verdict may have is in the table of the page on rules."""
+    assert str(replace(VERDICT, rules=("dual bound", "splits"))).endswith(
+        "\n  rules        dual bound, splits"
+    )
+    page = Path("docs/proof_rules.md").read_text()
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| ")]
+    named = {name.strip() for row in rows[1:] for name in row.split(",")}
+    shapes = {name: (2, 2) for family in FAMILIES for name in family.names}
+    found = {name for kind in KINDS for name in kind.rules_used(shapes)} | set(REASONS.values())
+    assert {family.proof for family in FAMILIES} < found <= named
+
+
+def test_the_rules_that_a_proof_used():
+    instance = Instance([[0.0], [1.0], [5.0]], 2)
+    assert verified(built(instance).data, instance).rules == ("splits", "scatter of blocks")
+    clash = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)], cannot_link=[(0, 1)])
+    assert verified(built(clash).data, clash).rules == ("conflicts",)

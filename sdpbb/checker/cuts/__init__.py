@@ -30,14 +30,14 @@ from . import capacities, families, lifted, measures
 from .inequalities import CutSums, Family, NodeFacts, Reals, Rule
 
 
-def _on_rows(name: str, columns: Any, rule: Rule, is_optional: bool = True) -> Family:
-    return Family(name, (ArrayKey(name, ("<i4",), columns),), rule, is_optional)
+def _on_rows(name: str, columns: Any, rule: Rule, proof: str, is_optional: bool = True) -> Family:
+    return Family(name, (ArrayKey(name, ("<i4",), columns),), rule, proof, is_optional)
 
 
 def _on_lists(
-    name: str, word: str, rule: Rule, *more: ArrayKey, is_optional: bool = True
+    name: str, word: str, rule: Rule, proof: str, *more: ArrayKey, is_optional: bool = True
 ) -> Family:
-    return Family(name, (*_lists(word), *more), rule, is_optional)
+    return Family(name, (*_lists(word), *more), rule, proof, is_optional)
 
 
 def _lists(word: str, entries: str = "blocks") -> tuple[ArrayKey, ...]:
@@ -45,17 +45,22 @@ def _lists(word: str, entries: str = "blocks") -> tuple[ArrayKey, ...]:
 
 
 def _on_sets(word: str, rule: Rule, *more: ArrayKey) -> Family:
-    return _on_lists(f"{word}s", word, rule, ArrayKey(f"{word}_parts", ("<i8",)), *more)
+    parts = ArrayKey(f"{word}_parts", ("<i8",))
+    return _on_lists(f"{word}s", word, rule, _CAPACITIES, parts, *more)
 
 
 def _leaves(word: str) -> tuple[ArrayKey, ...]:
     return ArrayKey(f"{word}_leaf_start", ("<i8",)), ArrayKey(f"{word}_leaves", ("<i4",))
 
 
+_VECTORS, _ENUMERATION, _ROWS = "integer vectors", "enumeration", "rows of a measure"
+_TRACES, _LISTED = "traces of listed sizes", "cliques of listed sizes"
+_CAPACITIES, _LIFT = "capacities", "lift to three blocks"
+
 FAMILIES: tuple[Family, ...] = (
-    _on_lists("stars", "star", families.stars, is_optional=False),
-    _on_rows("cliques", lambda k: k + 1, families.cliques, is_optional=False),
-    _on_rows("complements", 3, families.complements, is_optional=False),
+    _on_lists("stars", "star", families.stars, _VECTORS, is_optional=False),
+    _on_rows("cliques", lambda k: k + 1, families.cliques, _VECTORS, is_optional=False),
+    _on_rows("complements", 3, families.complements, _ENUMERATION, is_optional=False),
     Family(
         "pentagons",
         (
@@ -64,18 +69,19 @@ FAMILIES: tuple[Family, ...] = (
             ArrayKey("estimates", ("<i4",), 3),
         ),
         lifted.pentagons,
+        _LIFT,
         is_optional=False,
     ),
-    _on_rows("soft_cannot_links", 3, lifted.soft_cannot_links),
-    _on_rows("soft_must_links", 3, lifted.soft_must_links),
-    _on_rows("most_points", None, families.most_points),
-    _on_rows("least_points", None, families.least_points),
-    _on_lists("listed_sizes", "listed", measures.listed_sizes),
-    _on_rows("most_point_rows", None, measures.most_point_rows),
-    _on_rows("least_point_rows", None, measures.least_point_rows),
-    _on_rows("size_pairs", 2, families.size_pairs),
-    _on_lists("largest_cliques", "largest", measures.largest_cliques),
-    _on_lists("smallest_cliques", "smallest", measures.smallest_cliques),
+    _on_rows("soft_cannot_links", 3, lifted.soft_cannot_links, _LIFT),
+    _on_rows("soft_must_links", 3, lifted.soft_must_links, _LIFT),
+    _on_rows("most_points", None, families.most_points, _ENUMERATION),
+    _on_rows("least_points", None, families.least_points, _ENUMERATION),
+    _on_lists("listed_sizes", "listed", measures.listed_sizes, _TRACES),
+    _on_rows("most_point_rows", None, measures.most_point_rows, _ROWS),
+    _on_rows("least_point_rows", None, measures.least_point_rows, _ROWS),
+    _on_rows("size_pairs", 2, families.size_pairs, _ENUMERATION),
+    _on_lists("largest_cliques", "largest", measures.largest_cliques, _LISTED),
+    _on_lists("smallest_cliques", "smallest", measures.smallest_cliques, _LISTED),
     _on_sets("point_set", capacities.point_sets),
     _on_sets("weight_set", capacities.weight_sets),
     _on_sets("point_clique", capacities.point_cliques, *_leaves("point_clique")),
@@ -158,6 +164,16 @@ def cut_keys(present: Collection[str]) -> list[ArrayKey]:
         if not family.is_optional or any(name in present for name in family.names)
         for key in family.keys
     ]
+
+
+def proofs_of_cuts(shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
+    """Return the rules that prove the cuts in arrays of these shapes, each once."""
+    present = (
+        family
+        for family in FAMILIES
+        if family.names[0] in shapes and family.count([shapes[name] for name in family.names])
+    )
+    return list(dict.fromkeys(family.proof for family in present))
 
 
 def count_cuts(shapes: Mapping[str, tuple[int, ...]], m: int) -> int:

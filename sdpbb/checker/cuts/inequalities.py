@@ -166,12 +166,14 @@ class Family:
     name : one word, by which the engine knows it, too
     keys : arrays in a file: lists of blocks and their starts, or a row of blocks for each cut
     rule : proves the inequalities from these arrays
+    proof : the section of docs/proof_rules.md that says why they are valid
     is_optional : whether a file without the keys has no such cuts
     """
 
     name: str
     keys: tuple[ArrayKey, ...]
     rule: Rule
+    proof: str
     is_optional: bool = True
 
     @property

@@ -33,14 +33,24 @@ class Source:
     k: int
     values: Mapping[str, float | StoredArray]
 
+    @property
+    def rules_used(self) -> list[str]:
+        """Names of the rules that the evidence rests on."""
+        return self.kind.rules_used(self._shapes)
+
+    @property
+    def _arrays(self) -> dict[str, StoredArray]:
+        return {name: value for name, value in self.values.items() if type(value) is StoredArray}
+
+    @property
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {name: array.shape for name, array in self._arrays.items()}
+
     def load(self, m: int) -> Evidence:
         """Return the evidence, on m blocks.
 
         `Rejected`, before anything is taken from the file, if its arrays are of other shapes.
         """
-        arrays = {
-            name: value for name, value in self.values.items() if isinstance(value, StoredArray)
-        }
-        self.kind.check_shapes({name: array.shape for name, array in arrays.items()}, m)
-        loaded = {name: array.load() for name, array in arrays.items()}
+        self.kind.check_shapes(self._shapes, m)
+        loaded = {name: array.load() for name, array in self._arrays.items()}
         return self.kind.of_values({**self.values, **loaded}, self.k)

@@ -77,6 +77,10 @@ class Enumerated(Evidence):
             numbers = f"{triples} triples, {penalties} penalties"
             raise Rejected(f"{numbers}; expected as many, at most {MAX_TRIPLES}")
 
+    @classmethod
+    def rules_used(cls, shapes: Shapes) -> list[str]:
+        return ["partitions into priced clusters"]
+
     def bound(
         self,
         contracted: Contracted,

@@ -46,6 +46,11 @@ class Evidence(ABC):
         """Return the evidence with these values, for k clusters."""
         return cls(**values)
 
+    @classmethod
+    @abstractmethod
+    def rules_used(cls, shapes: Shapes) -> list[str]:
+        """Return the names of the rules of docs/proof_rules.md that its bound rests on."""
+
     def values(self) -> dict[str, float | NDArray[Any]]:
         """Return the values of the evidence in a file, in their order."""
         return {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}  # type: ignore[arg-type]

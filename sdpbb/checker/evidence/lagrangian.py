@@ -49,6 +49,10 @@ class Lagrangian(Evidence):
         if shapes["prices"] != (m,):
             raise Rejected(f"{shapes['prices'][0]} prices; expected one for each of {m} blocks")
 
+    @classmethod
+    def rules_used(cls, shapes: Shapes) -> list[str]:
+        return ["pricing"]
+
     def bound(
         self,
         contracted: Contracted,

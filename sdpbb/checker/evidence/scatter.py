@@ -25,6 +25,10 @@ class Scatter(Evidence):
     def check_shapes(cls, shapes: Shapes, m: int) -> None:
         """Accept it: there are no arrays."""
 
+    @classmethod
+    def rules_used(cls, shapes: Shapes) -> list[str]:
+        return ["scatter of blocks"]
+
     def bound(
         self,
         contracted: Contracted,

@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic import TINY, down, gamma, norm_up, sum_down, sum_up, up
-from ..cuts import Cuts, count_cuts, cut_keys
+from ..cuts import Cuts, count_cuts, cut_keys, proofs_of_cuts
 from ..cuts.inequalities import ClusterLimits, NodeFacts
 from ..effort import FULL, Effort
 from ..fields import ArrayKey, NumberKey
@@ -92,6 +92,10 @@ class Semidefinite(Evidence):
         number = count_cuts(shapes, m)
         if shapes["multipliers"] != (number,):
             raise Rejected(f"{number} cuts, but multipliers of shape {shapes['multipliers']}")
+
+    @classmethod
+    def rules_used(cls, shapes: Shapes) -> list[str]:
+        return ["dual bound", *proofs_of_cuts(shapes)]
 
     @classmethod
     def of_values(cls, values: Mapping[str, Any], k: int) -> Semidefinite:
