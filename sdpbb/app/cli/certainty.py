@@ -9,11 +9,17 @@ from functools import partial
 from typing import Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.engine import EngineFile, engine_options, solver_parameters
+from sdpbb.app.cli.engine import (
+    StudyOptions,
+    limit_of_each,
+    number_at_once,
+    seconds_each,
+    solver_parameters,
+)
 from sdpbb.app.cli.exits import ExitCode, exit_code, interrupted, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, labels_of
-from sdpbb.app.cli.outputs import Outputs
+from sdpbb.app.cli.outputs import TableOutputs
 from sdpbb.app.cli.running import import_engine, running
 from sdpbb.errors import ParameterError
 
@@ -31,26 +37,6 @@ TOP = 20
 # Seconds between two lines on the points that are left.
 INTERVAL = 2.0
 _SHARE = re.compile(r"\s*(\d+(\.\d*)?|\.\d+)\s*(%?)\s*")
-
-
-@engine_options("gap", "time_limit", "seed", "bounding", "sdp_solver", "milp_solver")
-class CertaintyOptions(EngineFile):
-    """Parameters of the runs."""
-
-
-@options.grouped
-class CertaintyOutputs(Outputs):
-    """Output files, a table of all points among them."""
-
-    labels: options.Absent = None
-    csv: Annotated[
-        str | None,
-        options.option(
-            metavar="OUT",
-            help="Write cluster, state and costs of each point as CSV; '-' as for --json.",
-            group=options.OUTPUT,
-        ),
-    ] = None
 
 
 @command(EXITS)
@@ -80,22 +66,10 @@ def certainty(
             metavar="N", help="Show N points that are not certain; --json and --csv hold all."
         ),
     ] = TOP,
-    engine: CertaintyOptions = CertaintyOptions(),
-    time_limit_each: Annotated[
-        float | None,
-        options.option(
-            metavar="S", help="Spend at most S seconds on a point.", group=options.LIMITS
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        options.option(
-            metavar="N",
-            default="number of cores",
-            help="Number of points to work on at the same time.",
-        ),
-    ] = None,
-    outputs: CertaintyOutputs = CertaintyOutputs(),
+    engine: StudyOptions = StudyOptions(),
+    time_limit_each: Annotated[float | None, limit_of_each("a point")] = None,
+    workers: Annotated[int | None, number_at_once("points")] = None,
+    outputs: TableOutputs = TableOutputs(),
     quiet: options.Quiet = False,
 ) -> ExitCode:
     """Find the points that keep their cluster in all clusterings near the optimum.
@@ -129,7 +103,7 @@ def certainty(
             share,
             parameters,
             labels=labels,
-            time_limit_each=math.inf if time_limit_each is None else time_limit_each,
+            time_limit_each=seconds_each(time_limit_each),
             observer=current.progress(),
             on_point=on_point,
             interrupt=current.interrupt,

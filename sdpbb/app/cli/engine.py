@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
+from cyclopts import Parameter
+
 from sdpbb.app.cli.options import (
+    LIMITS,
     ParametersFile,
     StatedOptions,
     declared_options,
     given,
     grouped,
+    option,
     usable_cores,
 )
 from sdpbb.errors import InstanceError, ParameterError
@@ -41,6 +46,27 @@ class EngineFile(StatedOptions):
 @engine_options(*OF_EVERY_RUN, "fixing", "workers", "dask", "mpi")
 class EngineOptions(EngineFile):
     """Parameters of a run of the engine."""
+
+
+@engine_options("gap", "time_limit", "seed", "bounding", "sdp_solver", "milp_solver")
+class StudyOptions(EngineFile):
+    """Parameters of the runs of a study, such as one for each constraint."""
+
+
+def limit_of_each(thing: str) -> Parameter:
+    """Return the option of the seconds for each job of a study, such as "a constraint"."""
+    return option(metavar="S", help=f"Spend at most S seconds on {thing}.", group=LIMITS)
+
+
+def number_at_once(things: str) -> Parameter:
+    """Return the option of the number of jobs of a study, such as "constraints", at a time."""
+    told = f"Number of {things} to work on at the same time."
+    return option(metavar="N", default="number of cores", help=told)
+
+
+def seconds_each(time_limit_each: float | None) -> float:
+    """Return the seconds for each job of a study; inf without a limit."""
+    return math.inf if time_limit_each is None else time_limit_each
 
 
 def solver_parameters(file: str | None = None, **options: object) -> SolverParameters:

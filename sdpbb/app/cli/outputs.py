@@ -8,7 +8,7 @@ import shlex
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, fail
@@ -174,6 +174,19 @@ def _is_same(path: str, other: str) -> bool:
 def _require(problem: str | None) -> None:
     if problem:
         raise InstanceError(problem)
+
+
+@options.grouped
+class TableOutputs(Outputs):
+    """Output files of a report that is a table."""
+
+    labels: options.Absent = None
+    csv: Annotated[
+        str | None,
+        options.option(
+            metavar="OUT", help="Write the table as CSV; '-' as for --json.", group=options.OUTPUT
+        ),
+    ] = None
 
 
 def _labels(path: str, labels: NDArray[np.intp], origin: Origin | None) -> str | bytes:

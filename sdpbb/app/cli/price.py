@@ -10,11 +10,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.engine import EngineFile, engine_options, solver_parameters
+from sdpbb.app.cli.engine import (
+    StudyOptions,
+    limit_of_each,
+    number_at_once,
+    seconds_each,
+    solver_parameters,
+)
 from sdpbb.app.cli.exits import ExitCode, exit_code, interrupted, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import Outputs
+from sdpbb.app.cli.outputs import TableOutputs
 from sdpbb.app.cli.running import import_engine, running
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.run.parameters import SolverParameters
@@ -42,24 +48,6 @@ INTERVAL = 2.0
 MOST_LINES = 1_000_000
 
 
-@engine_options("gap", "time_limit", "seed", "bounding", "sdp_solver", "milp_solver")
-class PriceOptions(EngineFile):
-    """Parameters of the runs that find prices."""
-
-
-@options.grouped
-class PriceOutputs(Outputs):
-    """Output files, a table of the prices among them."""
-
-    labels: options.Absent = None
-    csv: Annotated[
-        str | None,
-        options.option(
-            metavar="OUT", help="Write the prices as CSV; '-' as for --json.", group=options.OUTPUT
-        ),
-    ] = None
-
-
 @command(EXITS)
 def price(
     data: options.Data,
@@ -81,22 +69,10 @@ def price(
             metavar="N", help="Show the N most expensive constraints; --json and --csv hold all."
         ),
     ] = TOP,
-    engine: PriceOptions = PriceOptions(),
-    time_limit_each: Annotated[
-        float | None,
-        options.option(
-            metavar="S", help="Spend at most S seconds on a constraint.", group=options.LIMITS
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        options.option(
-            metavar="N",
-            default="number of cores",
-            help="Number of constraints to price at the same time.",
-        ),
-    ] = None,
-    outputs: PriceOutputs = PriceOutputs(),
+    engine: StudyOptions = StudyOptions(),
+    time_limit_each: Annotated[float | None, limit_of_each("a constraint")] = None,
+    workers: Annotated[int | None, number_at_once("constraints")] = None,
+    outputs: TableOutputs = TableOutputs(),
     quiet: options.Quiet = False,
 ) -> ExitCode:
     """Compute what each must-link and cannot-link, hard or soft, costs.
@@ -118,7 +94,7 @@ def price(
             "or soft; only they have a price (give --constraints)"
         )
     chosen = None if only is None else _chosen(instance, only)
-    each = math.inf if time_limit_each is None else time_limit_each
+    each = seconds_each(time_limit_each)
     return _run(_Asked(instance, chosen, parameters, each), outputs, top, quiet)
 
 
@@ -166,7 +142,7 @@ def _places(only: str) -> list[str]:
     return places
 
 
-def _run(asked: _Asked, outputs: PriceOutputs, top: int, quiet: bool) -> ExitCode:
+def _run(asked: _Asked, outputs: TableOutputs, top: int, quiet: bool) -> ExitCode:
     """Run, report and write the result; return the exit status."""
     import_engine()
     from sdpbb.questions.prices.prices import constraint_prices

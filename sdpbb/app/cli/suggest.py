@@ -9,7 +9,7 @@ from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, fail, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, labels_of
-from sdpbb.app.cli.outputs import Outputs
+from sdpbb.app.cli.outputs import TableOutputs
 from sdpbb.app.cli.running import import_engine
 
 if TYPE_CHECKING:
@@ -26,10 +26,9 @@ EXITS = meanings(
 
 
 @options.grouped
-class SuggestOutputs(Outputs):
+class SuggestOutputs(TableOutputs):
     """Output files: a file of constraints to fill in, and tables."""
 
-    labels: options.Absent = None
     out: Annotated[
         str | None,
         options.option(
@@ -37,12 +36,6 @@ class SuggestOutputs(Outputs):
             help="Write a file of constraints to fill in: lines '?? i j' with the reason; "
             "replace ?? by ML or CL. '-' as for --json.",
             group=options.OUTPUT,
-        ),
-    ] = None
-    csv: Annotated[
-        str | None,
-        options.option(
-            metavar="OUT", help="Write the table as CSV; '-' as for --json.", group=options.OUTPUT
         ),
     ] = None
 

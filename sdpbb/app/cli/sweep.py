@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable
@@ -12,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.engine import OF_EVERY_RUN, EngineFile, engine_options, solver_parameters
+from sdpbb.app.cli.engine import (
+    OF_EVERY_RUN,
+    EngineFile,
+    engine_options,
+    limit_of_each,
+    number_at_once,
+    seconds_each,
+    solver_parameters,
+)
 from sdpbb.app.cli.exits import ExitCode, interrupted, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
@@ -103,16 +110,8 @@ def sweep(
     ],
     inputs: SweptInputs = SweptInputs(),
     engine: SweepEngine = SweepEngine(),
-    time_limit_each: Annotated[
-        float | None,
-        options.option(metavar="S", help="Spend at most S seconds on a k.", group=options.LIMITS),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        options.option(
-            metavar="N", default="number of cores", help="Number of runs at the same time."
-        ),
-    ] = None,
+    time_limit_each: Annotated[float | None, limit_of_each("a k")] = None,
+    workers: Annotated[int | None, number_at_once("k")] = None,
     out: Annotated[
         str | None,
         options.option(
@@ -147,7 +146,7 @@ def sweep(
     points = inputs.points(data, quiet)
     largest = replace(inputs, k=min(max(wanted), len(points.points)))
     instance = largest.instance(data, points, quiet)
-    each = math.inf if time_limit_each is None else time_limit_each
+    each = seconds_each(time_limit_each)
     import_engine()
     from sdpbb.questions.sweeps.sweep import sweep as run
 
