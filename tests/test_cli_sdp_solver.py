@@ -108,3 +108,9 @@ def test_too_many_blocks_are_told_in_one_line(files, monkeypatch, capsys):
     told = capsys.readouterr().err
     assert "151 blocks, expected at most 150" in told
     assert told.count("\n") == 1
+
+
+def test_a_solver_that_is_not_there_is_told_of_by_its_option(run):
+    code, _, err = run("solve", "instances/iris.txt", "--sdp-solver", "osqp")
+    assert code == ExitCode.USAGE
+    assert err.startswith("error: --sdp-solver 'osqp': CVXPY finds none; expected one of admm")

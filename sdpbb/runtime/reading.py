@@ -176,6 +176,8 @@ class Reading(Parameters):
         ):
             raise wrong("separator", self.separator, _ONE_CHARACTER)
         check_encoding(self.encoding)
+        if self.shift and self.metric in ("euclidean", "cosine"):
+            raise wrong("shift", True, "metric = 'kernel' or 'squared-distances' with it")
         if isinstance(self.drop, str):
             raise InstanceError(f"drop = {self.drop!r}: expected a list of columns")
 

@@ -146,6 +146,7 @@ def test_a_wide_sparse_matrix_keeps_lengths_and_angles():
             {"metric": "kernel", "shift": True, "weights": [1, 2, 1]},
             "points without weights",
         ),
+        (np.eye(3), {"shift": True}, "shift = True: expected metric = 'kernel' or"),
         (np.eye(3), {"metric": "manhattan"}, "metric = 'manhattan': expected one of euclidean"),
     ],
 )

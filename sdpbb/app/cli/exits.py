@@ -155,10 +155,14 @@ def of_option(error: SdpbbError, parameters: Container[str] = ()) -> str:
     are returned as they are.
     """
     message = str(error)
-    found = re.match(r"([a-z_]+) = ", message)
+    found = re.match(r"([a-z_.]+) = ", message)
     if found is None:
         return message
-    name = found[1]
+    from sdpbb.run.parameters import SHORT_NAMES  # of messages alone
+
+    name = {path: short for short, path in SHORT_NAMES.items()}.get(found[1], found[1])
+    if "." in name:  # in a file of parameters
+        return message
     if name in parameters:
         return f"--option {name}={message[found.end() :]}"
     option = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
