@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .rejection import Rejected
-from .sizes import SizeLimits
+from .sizes import Measure
 
 # How often a block may be put into a cluster, in all: some minutes at most; and before clusters are
 # filled one after the other.
@@ -33,8 +33,6 @@ STEPS, FIRST_STEPS = 500_000, 5_000
 _HALF, WORK, _AT_ONCE = 20, 2**23, 2**14
 
 Integers = NDArray[np.int64]
-Measure = tuple[NDArray[np.integer], SizeLimits]
-"""Whole numbers (m,) of blocks, and the limits on clusters by them."""
 Bounds = tuple[tuple[int, int], ...]
 """The least and the most of a cluster, by each measure."""
 # Of each cluster: what it has by each measure, and its blocks as the bits of a number.
@@ -48,7 +46,7 @@ def is_packable(
 
     Parameters
     ----------
-    measures : one or more, whole numbers (m,) >= 1 of the blocks and the limits on their sums
+    measures : one or more, of the blocks
     adjacency : (m, m) symmetric, the cannot-links
     steps : how often a block may be put into a cluster, in all
 
@@ -57,7 +55,7 @@ def is_packable(
     Rejected
         If that was not enough to tell.
     """
-    if any(limits.is_empty for _, limits in measures) or adjacency.diagonal().any():
+    if any(each.limits.is_empty for each in measures) or adjacency.diagonal().any():
         return False
     with suppress(Rejected):
         return _Packing(measures, adjacency, min(steps, FIRST_STEPS)).succeeds()
@@ -73,20 +71,20 @@ class _Packing:
         self, measures: Sequence[Measure], adjacency: NDArray[np.bool_], steps: int
     ) -> None:
         degrees = adjacency.sum(axis=1)
-        is_filler = np.logical_and.reduce([of_block == 1 for of_block, _ in measures])
+        is_filler = np.logical_and.reduce([each.values == 1 for each in measures])
         is_filler &= degrees == 0
-        largest = np.max([of_block / of_block.sum() for of_block, _ in measures], axis=0)
+        largest = np.max([each.values / each.values.sum() for each in measures], axis=0)
         others = np.flatnonzero(~is_filler)
         order = others[np.lexsort((-degrees[others], -largest[others]))]
         # Of each block in this order, by each measure.
         self._blocks: list[tuple[int, ...]] = list(
-            zip(*(of_block[order].tolist() for of_block, _ in measures), strict=True)
+            zip(*(each.values[order].tolist() for each in measures), strict=True)
         )
         inside = adjacency[np.ix_(order, order)]
         self._neighbours = [_bits(row) for row in inside]
         self._n_fillers = int(is_filler.sum())
         # Of each cluster, by each measure.
-        self._bounds = list(zip(*(limits.bounds() for _, limits in measures), strict=True))
+        self._bounds = list(zip(*(each.limits.bounds() for each in measures), strict=True))
         left = np.zeros((len(order) + 1, len(measures)), object)
         for position in reversed(range(len(order))):
             left[position] = left[position + 1] + np.array(self._blocks[position], object)
@@ -184,9 +182,9 @@ class ClusterByCluster:
     def __init__(
         self, measures: Sequence[Measure], adjacency: NDArray[np.bool_], work: int = WORK
     ) -> None:
-        self._values = np.array([of_block for of_block, _ in measures], np.int64)
+        self._values = np.array([each.values for each in measures], np.int64)
         self._bounds: list[Bounds] = list(
-            zip(*(limits.bounds() for _, limits in measures), strict=True)
+            zip(*(each.limits.bounds() for each in measures), strict=True)
         )
         self._adjacency, self._work = adjacency, work
         # Sets are looked for by the measure that tells most of them apart.

@@ -295,6 +295,6 @@ def _check_infeasible(end: Infeasible, blocks: Blocks) -> None:
         if is_colourable(blocks.adjacency[np.ix_(members, members)], blocks.k):
             raise Rejected(f"the blocks of the points can be coloured with {blocks.k} colours")
     if end.kind == PACKING:
-        found = [(each.values, each.limits) for each in measures(blocks.block_rules)]
+        found = measures(blocks.block_rules)
         if not found or is_packable(found, blocks.adjacency):
             raise Rejected("the blocks can be put into clusters of allowed sizes")

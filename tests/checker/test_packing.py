@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sdpbb.checker.packing import ClusterByCluster, is_packable
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import SizeLimits
+from sdpbb.checker.sizes import Measure, SizeLimits
 from sdpbb.problem.packing.in_units import ClusterPacking, UndecidedPacking
 from tests.examples import examples
 
@@ -52,8 +52,9 @@ def test_packings_are_those_of_enumeration(seed):
     expected = any(fits(measures, adjacency, np.array(row), k) for row in rows)
     labels = ClusterPacking(measures, adjacency).labels()
     assert (labels is not None) is expected
-    assert is_packable(measures, adjacency) is expected
-    assert ClusterByCluster(measures, adjacency).succeeds() is expected
+    checked = [Measure(*each) for each in measures]
+    assert is_packable(checked, adjacency) is expected
+    assert ClusterByCluster(checked, adjacency).succeeds() is expected
     assert labels is None or fits(measures, adjacency, labels, k)
 
 
@@ -67,7 +68,7 @@ def test_weights_a_unit_from_a_packing(seed):
     best = int(np.maximum(sums, total - sums).min())
     for most in (best, best - 1):
         limits = SizeLimits(total, 2, total - most, most)
-        assert is_packable([(units, limits)], apart) is (most == best)
+        assert is_packable([Measure(units, limits)], apart) is (most == best)
 
 
 def test_it_is_given_up_in_time():
@@ -78,6 +79,6 @@ def test_it_is_given_up_in_time():
     for values, limits, why in ((units, narrow, "too many"), (units[:40], wide, "within the work")):
         own = apart[: len(values), : len(values)]
         with pytest.raises(Rejected, match=why):
-            ClusterByCluster([(values, limits)], own).succeeds()
+            ClusterByCluster([Measure(values, limits)], own).succeeds()
         with pytest.raises(UndecidedPacking, match=why):
             ClusterPacking([(values, limits)], own).labels()

@@ -8,7 +8,7 @@ import pytest
 import sdpbb
 from sdpbb.checker.packing import is_packable
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import SizeLimits
+from sdpbb.checker.sizes import Measure, SizeLimits
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance
 
@@ -51,11 +51,11 @@ def test_packings_are_those_of_enumeration(seed):
         return not apart.any() and not limits.is_empty and limits.keeps(sizes)
 
     expected = any(map(fits, product(range(k), repeat=m)))
-    assert is_packable([(counts, limits)], adjacency) is expected
+    assert is_packable([Measure(counts, limits)], adjacency) is expected
 
 
 def test_packings_are_given_up_in_time():
     counts = np.full(60, 7)
     limits = SizeLimits(420, 6, 69, 71)
     with pytest.raises(Rejected, match="could not be decided"):
-        is_packable([(counts, limits)], np.zeros((60, 60), bool), steps=20)
+        is_packable([Measure(counts, limits)], np.zeros((60, 60), bool), steps=20)

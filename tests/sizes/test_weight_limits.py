@@ -152,7 +152,7 @@ def test_packings_are_found_or_proven_not_to_be(seed):
         greedy = packed_greedily(contraction, None)
         assert greedy is None or contraction.keeps_sizes(greedy)
     measures = [(each.linear, each.limits) for each in contraction.limited_amounts]
-    assert is_packable(measures, contraction.adjacency) is is_feasible
+    assert is_packable([Measure(*each) for each in measures], contraction.adjacency) is is_feasible
 
 
 @pytest.mark.parametrize(
