@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .sizes import LARGEST_SUM, Measure, StatedMeasure
+from .sizes import LARGEST_SUM, Measure, StatedMeasure, sums_over
 
 Marks = NDArray[np.bool_]
 Reals = NDArray[np.float64]
@@ -206,27 +206,14 @@ def broken_by(rules: BlockRules, sets: Marks) -> Marks:
 
 
 def broken_clusters(rules: Rules, labels: NDArray[np.int64], k: int) -> Marks:
-    """Return whether each of the clusters 0..k-1 of labels (n,) breaks the rules, (k,)."""
-    marks = np.zeros(k, np.bool_)
-    for rule in rules:
-        if isinstance(rule, Limit):
-            spent = np.bincount(labels, rule.weights.astype(np.float64), k)  # whole numbers
-            of_pairs = labels[rule.pairs]
-            inside = of_pairs[:, 0] == of_pairs[:, 1]
-            marks |= spent + np.bincount(of_pairs[inside, 0], minlength=k) > rule.most
-            continue
-        if isinstance(rule, StatedMeasure):
-            sums = np.zeros(k, np.int64)
-            np.add.at(sums, labels, rule.values(len(labels)))
-            is_list = not rule.listed or np.sort(sums).tolist() == list(rule.listed)
-            marks |= (sums < rule.least) | (sums > rule.most) | (not is_list)
-            continue
-        if isinstance(rule, Measure):
-            continue
-        all_of_them = np.ones(k, np.bool_)
-        for part in rule.alternatives:
-            all_of_them &= broken_clusters(part, labels, k)
-        marks |= all_of_them
+    """Return whether each of the clusters 0..k-1 of labels (n,), none empty, breaks rules, (k,)."""
+    stated = [rule for rule in rules if isinstance(rule, StatedMeasure)]
+    others = tuple(rule for rule in rules if not isinstance(rule, StatedMeasure))
+    marks = broken_alone(over_blocks(others, labels), k)  # each cluster as a block
+    for rule in stated:
+        sums = sums_over(rule.values(len(labels)), labels)
+        is_list = not rule.listed or np.sort(sums).tolist() == list(rule.listed)
+        marks |= (sums < rule.least) | (sums > rule.most) | (not is_list)
     return marks
 
 

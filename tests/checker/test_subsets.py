@@ -266,7 +266,7 @@ def random_rules(rng: np.random.Generator, n: int) -> Rules:
 def test_rules_that_clusters_break(seed):
     rng = np.random.default_rng(seed)
     n, k = 10, 3
-    rules, labels = random_rules(rng, n), rng.integers(0, k, n)
+    rules, labels = random_rules(rng, n), rng.permutation(np.r_[:k, rng.integers(0, k, n - k)])
     sets = labels == np.arange(k)[:, None]
     expected = broken_by(over_blocks(rules, np.arange(n)), sets)
     assert (broken_clusters(rules, labels, k) == expected).all()
