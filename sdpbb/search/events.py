@@ -278,8 +278,8 @@ Event = (
 Observer = Callable[[Event], object]
 """Function that receives each event.
 
-It may hand the run a clustering by returning labels (n,), an array or a list, for a `Progress`.
-Whatever else it returns is ignored.
+It may hand the run a clustering by returning labels (n,), an array, for a `Progress`. Whatever else
+it returns is ignored: lists, too, as a lambda that calls two functions returns a tuple.
 """
 
 

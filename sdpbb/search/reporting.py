@@ -166,5 +166,5 @@ class Reporter(Watch):
             )
         )
         self._upper = tree.upper
-        if isinstance(answer, (np.ndarray, list, tuple)):
+        if isinstance(answer, np.ndarray):
             tree.offer(*self._read(answer), "observer")
