@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +22,19 @@ def cheapest_clusters(
     centres: NDArray[np.float64],
     must_link: NDArray[np.intp],
     cannot_link: NDArray[np.intp],
-    min_size: int | None = None,
-    max_size: int | None = None,
+    limits: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None,
 ) -> NDArray[np.intp] | None:
     """Return labels (n,) of points (n, d) for centres (k, d), None where no labels keep all.
 
     minimise    sum_i || p_i - c_{l(i)} ||^2
     subject to  l(i) = l(j) for must-links (p, 2), l(i) != l(j) for cannot-links (q, 2),
-                min_size <= | { i : l(i) = c } | <= max_size for every c
+                least_c <= | { i : l(i) = c } | <= most_c for every c
 
     Clusters may be empty without a least size. Without limits by the assignment step of
     `heuristics.assignment`, with limits alone by a flow, with both by a binary programme.
+
+    must_link, cannot_link : pairs of rows; n + c stands for cluster c itself
+    limits : the least (k,) and the most (k,) points of each cluster; None: no limits
 
     Raises
     ------
@@ -39,20 +42,43 @@ def cheapest_clusters(
         If the integer programming solver fails.
     """
     n, k = len(points), len(centres)
+    # A row for each cluster, of no points, is at home in it: at all others it costs more than all.
+    has_homes = max(must_link.max(initial=-1), cannot_link.max(initial=-1)) >= n
+    costs, counts = cdist(points, centres, "sqeuclidean"), np.ones(n, np.intp)
+    if has_homes:
+        away = (1.0 + float(costs.max(axis=1).sum())) * (1.0 - np.eye(k))
+        costs = np.concatenate([costs, away])
+        counts = np.concatenate([counts, np.zeros(k, np.intp)])
+        homes = np.array(list(combinations(range(n, n + k), 2)), np.intp).reshape(-1, 2)
+        cannot_link = np.concatenate([cannot_link, homes])
+    labels = _of_rows(costs, counts, must_link, cannot_link, limits)
+    if labels is None or (has_homes and (labels[n:] != np.arange(k)).any()):
+        return None
+    return labels[:n]
+
+
+def _of_rows(
+    costs: NDArray[np.float64],
+    counts: NDArray[np.intp],
+    must_link: NDArray[np.intp],
+    cannot_link: NDArray[np.intp],
+    limits: tuple[NDArray[np.intp], NDArray[np.intp]] | None,
+) -> NDArray[np.intp] | None:
+    """Return the cheapest labels of rows, which count as so many points each."""
+    n, k = costs.shape
     block_of = connected_components(n, must_link)
-    counts = np.bincount(block_of)
+    of_blocks = np.bincount(block_of, counts).astype(np.intp)
     apart = distinct_edges(block_of[cannot_link])
     if (apart[:, 0] == apart[:, 1]).any():
         return None
-    costs = np.zeros((len(counts), k))
-    np.add.at(costs, block_of, cdist(points, centres, "sqeuclidean"))
-    least, most = min_size or 0, n if max_size is None else max_size
-    if least == 0 and most >= n:
-        labels = _paired(costs, apart)
-    elif len(counts) == n and not len(apart):
-        labels = _sized(costs, least, most)
+    summed = np.zeros((len(of_blocks), k))
+    np.add.at(summed, block_of, costs)
+    if limits is None:
+        labels = _paired(summed, apart)
+    elif len(of_blocks) == n and not len(apart):
+        labels = _sized(summed, *limits)
     else:
-        labels = _programmed(costs, counts, apart, least, most)
+        labels = _programmed(summed, of_blocks, apart, *limits)
     return None if labels is None else labels[block_of]
 
 
@@ -65,19 +91,21 @@ def _paired(costs: NDArray[np.float64], apart: NDArray[np.intp]) -> NDArray[np.i
     if found.is_optimal or found.is_infeasible:
         return found.labels
     # What local search has left open is for the solver.
-    m = len(costs)
-    return _programmed(costs, np.ones(m, np.intp), apart, 0, m)
+    m, k = costs.shape
+    none, all_of_them = np.zeros(k, np.intp), np.full(k, m)
+    return _programmed(costs, np.ones(m, np.intp), apart, none, all_of_them)
 
 
-def _sized(costs: NDArray[np.float64], least: int, most: int) -> NDArray[np.intp] | None:
+def _sized(
+    costs: NDArray[np.float64], least: NDArray[np.intp], most: NDArray[np.intp]
+) -> NDArray[np.intp] | None:
     """Return the cheapest labels (n,) of single points within limits on sizes."""
     n, k = costs.shape
-    if not k * least <= n <= k * most:
+    most = np.minimum(most, n)
+    if not least.sum() <= n <= most.sum() or (least > most).any():
         return None
-    labels = np.empty(n, np.int64)
-    lowest, highest = np.full(k, least), np.full(k, min(most, n))
-    prices = np.zeros(k)
-    found = sized_labels(np.ascontiguousarray(costs), lowest, highest, prices, labels)
+    labels, prices = np.empty(n, np.int64), np.zeros(k)
+    found = sized_labels(np.ascontiguousarray(costs), least, most, prices, labels)
     return labels.astype(np.intp) if found else None
 
 
@@ -85,13 +113,15 @@ def _programmed(
     costs: NDArray[np.float64],
     counts: NDArray[np.intp],
     apart: NDArray[np.intp],
-    least: int,
-    most: int,
+    least: NDArray[np.intp],
+    most: NDArray[np.intp],
 ) -> NDArray[np.intp] | None:
     """Return the cheapest labels (m,) of blocks within limits, by a binary programme."""
+    if (least > most).any():
+        return None
     m, k = costs.shape
     blocks = Contraction(k, np.arange(m), np.ones(m), np.zeros((m, 1)), np.zeros(m), apart)
-    sizes = size_rows(counts, np.full(k, least), np.full(k, most))
+    sizes = size_rows(counts, least, most)
     programme = replace(assignment_rows(blocks, [sizes]), objective=costs.reshape(-1))
     found = solve_binary_programme(programme).x
     return None if found is None else found.reshape(m, k).argmax(axis=1)

@@ -526,3 +526,51 @@ def test_predictions_of_rows_by_name():
     assert len(set(apart)) == 2
     with pytest.raises(InstanceError, match="no row has the name 'w'"):
         model.predict(new, cannot_link=[("u", "w")])
+
+
+@given(st.integers(0, 10**9))
+@examples(40)
+def test_predictions_with_the_fit_are_cheapest(seed):
+    """Limits are on the points of the fit and new ones together; pairs join both."""
+    rng = np.random.default_rng(seed)
+    k, n = int(rng.integers(1, 4)), int(rng.integers(1, 6))
+    old, new = rng.normal(size=(8, 2)), rng.normal(size=(n, 2))
+    least, most = int(rng.integers(1, 3)), int(rng.integers(8 // k + 1, 14))
+    model = ExactConstrainedKMeans(k, min_size=least, max_size=most).fit(old)
+    together = [(int(rng.integers(n)), int(rng.integers(8))) for _ in range(rng.integers(0, 2))]
+    apart = [(int(rng.integers(n)), int(rng.integers(8))) for _ in range(rng.integers(0, 3))]
+    among = [(0, n - 1)] if n > 1 and rng.random() < 0.5 else []
+    costs = ((new[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
+    best = np.inf
+    for labels in np.ndindex(*[k] * n):
+        sizes = np.bincount([*labels, *model.labels_], minlength=k)
+        keeps = least <= sizes.min() <= sizes.max() <= most
+        keeps &= all(labels[i] == model.labels_[j] for i, j in together)
+        keeps &= all(labels[i] != model.labels_[j] for i, j in apart)
+        keeps &= all(labels[i] != labels[j] for i, j in among)
+        if keeps:
+            best = min(best, costs[np.arange(n), labels].sum())
+    named = {"must_link_to_fit": together, "cannot_link_to_fit": apart, "cannot_link": among}
+    if best == np.inf:
+        with pytest.raises(InstanceError, match="no labels of these points"):
+            model.predict(new, with_fit=True, **named)
+        return
+    found = model.predict(new, with_fit=True, **named)
+    assert costs[np.arange(n), found].sum() == pytest.approx(best)
+
+
+def test_pairs_with_the_fit_are_by_name_where_rows_have_names():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"id": list("abcd"), "x": POINTS[:, 0]})
+    model = ExactConstrainedKMeans(2, index_column="id").fit(frame)
+    new = pd.DataFrame({"id": ["u", "v"], "x": [0.0, 0.1]})
+    labels = model.predict(new, must_link_to_fit=[("u", "d")], cannot_link_to_fit=[("v", "d")])
+    assert labels[0] == model.labels_[3] != labels[1]
+    for wrong, message in (
+        ([("w", "d")], r"must_link_to_fit\[0\]: no row of X has the name 'w'"),
+        ([("u", "e")], r"must_link_to_fit\[0\]: no row of the fit has the name 'e'"),
+        ([("u", 4)], r"no row of the fit has the name 4"),
+        (["ud"], r"must_link_to_fit\[0\]: expected a row of X and a row of the fit"),
+    ):
+        with pytest.raises(InstanceError, match=message):
+            model.predict(new, must_link_to_fit=wrong)
