@@ -256,8 +256,8 @@ class ExactConstrainedKMeans(
         min_size, max_size : limits on how many of these points a cluster gets, or None
         must_link_to_fit, cannot_link_to_fit : pairs of a row of X and a row of the fit, by its name
             or its number from 0
-        with_fit : whether limits are on the points of the fit and these together, and those of the
-            fit hold that are not given here
+        with_fit : whether limits on sizes are on the points of the fit and these together, and
+            min_size and max_size of the fit hold where they are not given here
 
         Raises
         ------
