@@ -176,6 +176,17 @@ class Result(Reported):
             raise ValueError(f"optimal with gap {self.gap}, asked for {self.gap_asked}")
 
     @property
+    def cluster_classes(self) -> tuple[str, ...]:
+        """The known class (k,) of the rows of each cluster; "" where it is unknown."""
+        known = self.origin.known_classes
+        if self.partition is None or known is None:
+            return ()
+        names = [""] * self.partition.n_clusters
+        for row in np.flatnonzero(known.numbers >= 0).tolist():
+            names[self.partition.labels[row]] = known.names[known.numbers[row]]
+        return tuple(names)
+
+    @property
     def labels(self) -> Any:
         """The clusters (n,) of the points, numbered by their first points; None without any.
 
@@ -328,6 +339,9 @@ class Result(Reported):
             facts.append(("Gap", percent_up(self.gap)))
         if self.partition is not None:
             facts.append(("Clusters", str(self.partition)))
+        if any(self.cluster_classes):
+            named = (f"{c} {name}" for c, name in enumerate(self.cluster_classes) if name)
+            facts.append(("Classes", ", ".join(named)))
         if statistics.n_subsets:
             lost = statistics.n_lost_subsets
             given_up = f", {lost} abandoned after two workers crashed" if lost else ""

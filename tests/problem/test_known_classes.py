@@ -13,6 +13,7 @@ import sdpbb
 from sdpbb.errors import InstanceError
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.known_classes import KnownClasses
+from sdpbb.runtime.rendering import plain_text
 from tests.examples import examples
 
 POINTS = [[0.0], [0.1], [5.0], [5.1], [9.0]]
@@ -206,3 +207,11 @@ def test_a_batch_takes_them(files):
     assert [row.status.value for row in rows] == ["optimal", "optimal"]
     assert rows[0].objective == rows[1].objective
     assert rows[0].n_must_link == rows[1].n_must_link == 1
+
+
+def test_classes_name_the_clusters():
+    points = np.array([[0.0], [0.1], [5.0], [5.1], [9.0]])
+    result = sdpbb.solve(points, 3, known_classes=["far", None, None, "near", None])
+    assert result.cluster_classes == ("far", "near", "")
+    assert "Classes         0 far, 1 near" in plain_text(result.document())
+    assert sdpbb.solve(points, 3).cluster_classes == ()
