@@ -90,7 +90,8 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
         (`sdpbb.checker.weight_units`)
     known_classes : (n,) classes of the rows, numbers or texts; -1, None, nan or "" where the class
         is unknown. Rows of the same class are must-linked, and rows of different classes cannot
-        link. The pairs are part of must_link and cannot_link; the origin keeps the classes
+        link; `KnownClasses` may say less. The pairs are part of must_link and cannot_link, or of
+        the soft ones; the origin keeps the classes
     as_points : whether the points may be a square symmetric table with a zero diagonal, which is
         refused otherwise, as it looks like a matrix of distances
 
@@ -194,10 +195,16 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
             )
 
     def _link(self, classes: KnownClasses) -> None:
-        """Add the must-links and cannot-links that known classes of rows amount to."""
+        """Add the pairs, hard or soft, that known classes of rows amount to."""
         classes.check(self.k)
-        for argument, pairs in zip(("must_link", "cannot_link"), classes.pairs(), strict=True):
-            _set(self, argument, frozen(np.concatenate([getattr(self, argument), pairs])))
+        for argument, pairs in (("must_link", classes.together), ("cannot_link", classes.apart)):
+            if classes.weight is None:
+                _set(self, argument, frozen(np.concatenate([getattr(self, argument), pairs])))
+                continue
+            soft: SoftPairs = getattr(self, f"soft_{argument}")
+            weights = np.append(soft.weights, np.full(len(pairs), classes.weight))
+            joined = frozen(np.concatenate([soft.pairs, pairs]))
+            _set(self, f"soft_{argument}", SoftPairs(joined, frozen(weights)))
         _set(self, "origin", self.origin.with_known_classes(classes))
 
     @property

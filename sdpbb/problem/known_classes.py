@@ -1,9 +1,9 @@
-"""Known classes of some rows, and the must-links and cannot-links that they amount to."""
+"""Known classes of some rows, and the pairs that they amount to."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Self
 
@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError
 from sdpbb.problem.textfile import is_missing_word, is_number, shown
 from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.reading import ClassesMay, Reading
 from sdpbb.runtime.values import is_missing
 
 # Classes that a message names.
 SHOWN = 6
+# Most pairs that soft known classes amount to, of some 1,400 rows; no bound gets near as many.
+MOST_SOFT_PAIRS = 10**6
 
 
 @stored
@@ -27,11 +30,16 @@ class KnownClasses:
     numbers : (n,) the class of each row, 0, 1, ... by the first row of each; -1 where unknown
     names : what the user calls the classes
     argument : what messages call the classes as a whole
+    weight : cost of each pair of rows that does otherwise, > 0; None: no pair may
+    may : "share": different classes may share a cluster; "split": rows of one class may be in
+        several clusters; None: neither
     """
 
     numbers: NDArray[np.intp]
     names: tuple[str, ...]
     argument: str = "known_classes"
+    weight: float | None = None
+    may: ClassesMay | None = None
 
     @classmethod
     def of(cls, values: Any, n: int, argument: str = "known_classes") -> Self:
@@ -86,9 +94,55 @@ class KnownClasses:
         """Number of rows whose class is known."""
         return int((self.numbers >= 0).sum())
 
+    def read_as(self, reading: Reading) -> Self:
+        """Return the classes with the weight, and what they may, of a reading."""
+        return replace(self, weight=reading.known_weight, may=reading.classes_may)
+
+    @property
+    def together(self) -> NDArray[np.intp]:
+        """Pairs (p, 2) of rows, i < j, that share a cluster as they share a class.
+
+        Hard ones link the rows of a class with its first row.
+        """
+        if self.may == "split":
+            return np.empty((0, 2), np.intp)
+        if self.weight is not None:
+            return self._pairs(are_equal=True)
+        rows = [np.flatnonzero(self.numbers == number) for number in range(len(self.names))]
+        pairs = [(each[0], other) for each in rows for other in each[1:].tolist()]
+        return np.array(pairs, np.intp).reshape(-1, 2)
+
+    @property
+    def apart(self) -> NDArray[np.intp]:
+        """Pairs (q, 2) of rows, i < j, that do not share a cluster, as their classes differ.
+
+        Where classes are not split, hard ones are of the first rows of two classes.
+        """
+        if self.may == "share":
+            return np.empty((0, 2), np.intp)
+        if self.weight is not None or self.may == "split":
+            return self._pairs(are_equal=False)
+        _, first = np.unique(self.numbers[self.numbers >= 0], return_index=True)
+        i, j = np.triu_indices(len(first), 1)
+        rows = np.flatnonzero(self.numbers >= 0)[first]
+        return np.column_stack([rows[i], rows[j]])
+
+    def _pairs(self, are_equal: bool) -> NDArray[np.intp]:
+        """Return all pairs of rows whose classes are equal, or else different."""
+        rows = np.flatnonzero(self.numbers >= 0)
+        i, j = np.triu_indices(len(rows), 1)
+        chosen = (self.numbers[rows[i]] == self.numbers[rows[j]]) == are_equal
+        return np.column_stack([rows[i[chosen]], rows[j[chosen]]])
+
     def check(self, k: int) -> None:
-        """Raise the InstanceError if there are more classes than clusters."""
-        if len(self.names) > k:
+        """Raise the InstanceError if there are too many classes for k clusters, or soft pairs."""
+        n_pairs = self.n_known * (self.n_known - 1) // 2
+        if self.weight is not None and n_pairs > MOST_SOFT_PAIRS:
+            raise InstanceError(
+                f"known_weight: {self.n_known} known classes are {n_pairs} soft pairs; expected at "
+                f"most {MOST_SOFT_PAIRS}, or classes without a weight"
+            )
+        if self.weight is None and self.may != "share" and len(self.names) > k:
             more = ", ..." if len(self.names) > SHOWN else ""
             raise InstanceError(
                 f"{self.argument} names {len(self.names)} classes "
@@ -96,28 +150,56 @@ class KnownClasses:
                 "least as many clusters as classes"
             )
 
-    def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return must-links (p, 2) and cannot-links (q, 2) of rows.
+    def names_of_clusters(self, labels: NDArray[np.intp], k: int) -> tuple[str, ...]:
+        """Return the class of each cluster, that of most of its rows; "" where none is known.
 
-        The rows of a class are linked with its first row; the first rows of any two classes cannot
-        link.
+        A cluster that classes may share has all that are in it, by falling numbers of rows.
+
+        labels : (n,) 0..k-1
         """
-        rows = [np.flatnonzero(self.numbers == number) for number in range(len(self.names))]
-        must_link = [(each[0], other) for each in rows for other in each[1:].tolist()]
-        first = np.array([each[0] for each in rows], np.intp)
-        i, j = np.triu_indices(len(first), 1)
-        cannot_link = np.column_stack([first[i], first[j]])
-        return np.array(must_link, np.intp).reshape(-1, 2), cannot_link
+        most = None if self.may == "share" else 1
+        counts = self._counts(labels, k)
+        orders = np.argsort(-counts, axis=0, kind="stable")
+        found = [order[counts[order, c] > 0][:most] for c, order in enumerate(orders.T)]
+        return tuple(", ".join(self.names[number] for number in numbers) for numbers in found)
+
+    def contradicted(self, labels: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+        """Return the rows that are not where the others of their class are, ascending.
+
+        That is the cluster of most of them, unless the class is split. Where classes do not share a
+        cluster, it is also a cluster with no more rows of another class.
+
+        labels : (n,) 0..k-1
+        """
+        counts, rows = self._counts(labels, k), np.flatnonzero(self.numbers >= 0)
+        if not len(rows):
+            return rows
+        classes, clusters = self.numbers[rows], labels[rows]
+        is_wrong = np.zeros(len(rows), np.bool_)
+        if self.may != "split":
+            is_wrong |= counts.argmax(axis=1)[classes] != clusters
+        if self.may != "share":
+            is_wrong |= counts.argmax(axis=0)[clusters] != classes
+        return rows[is_wrong]
+
+    def _counts(self, labels: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+        """Return the numbers (c, k) of rows of each of the c classes in each cluster."""
+        known = self.numbers >= 0
+        counts = np.zeros((len(self.names), k), np.intp)
+        np.add.at(counts, (self.numbers[known], labels[known]), 1)
+        return counts
 
     def place(self, kind: str, i: int, j: int) -> str:
         """Return what states the pair: the classes of its rows; "" if they do not.
 
         Example: "known_classes: setosa, virginica".
 
-        kind : "must_link" or "cannot_link"
+        kind : "must_link" or "cannot_link", "soft_must_link" or "soft_cannot_link"
         """
         classes = self.numbers[[i, j]].tolist()
-        if -1 in classes or (classes[0] == classes[1]) != (kind == "must_link"):
+        is_stated = (self.weight is not None) == kind.startswith("soft")
+        is_stated &= (classes[0] == classes[1]) == kind.endswith("must_link")
+        if -1 in classes or not is_stated:
             return ""
         return f"{self.argument}: {', '.join(dict.fromkeys(self.names[one] for one in classes))}"
 

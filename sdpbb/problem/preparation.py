@@ -21,11 +21,13 @@ from sdpbb.problem.checks import (
 from sdpbb.problem.files.labels import read_classes
 from sdpbb.problem.frames import is_frame, table_of_frame
 from sdpbb.problem.geometry import MATRICES, dense, on_the_sphere, points_of_matrix
+from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.missing import completed
 from sdpbb.problem.origin import Scaling, dominant_column
 from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.table import PointTable, check_weight_column, quoted
 from sdpbb.problem.textfile import is_missing_word, shown
+from sdpbb.runtime.declaration import wrong
 from sdpbb.runtime.reading import Reading, TableArguments
 from sdpbb.runtime.values import counted
 
@@ -127,13 +129,19 @@ def prepared(
         given = in_row_order(weights, len(table.points), table.origin(), "weights")
         table = replace(table, weights=checked_weights(given, table.points))
     if reading.class_file is not None:
+        origin = table.origin(first_row=int(reading.one_based))
         known_classes = read_classes(
-            reading.class_file, len(table.points), origin=table.origin(), encoding=reading.encoding
+            reading.class_file, len(table.points), origin=origin, encoding=reading.encoding
         )
     if known_classes is not None:
         origin, n = table.origin(), len(table.points)
         given = in_row_order(known_classes, n, origin, "known_classes", partial=True)
         table = replace(table, known_classes=given)
+    for option, value in reading.of_classes.items():
+        if table.known_classes is None:
+            raise wrong(option, value, "known_classes with it")
+        classes = KnownClasses.of(table.known_classes, len(table.points))
+        table = replace(table, known_classes=classes.read_as(reading))
     if codes:
         return _with_categories(table, codes, reading)
     try:

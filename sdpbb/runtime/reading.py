@@ -23,6 +23,9 @@ SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "blank": 
 ConstraintsFileFormat = Literal["pc-sos-sdp", "cccg", "pccc", "matrix", "csv"]
 """Formats of files of constraints: the names of `CONSTRAINT_FORMATS`."""
 
+ClassesMay = Literal["share", "split"]
+"""What known classes may do: share a cluster, or be split over several."""
+
 OF_CONSTRAINTS = ("constraints_format", "one_based")
 """Options that are only of use where there are constraints."""
 
@@ -48,6 +51,8 @@ class TableArguments(TypedDict, total=False):
     metric: str
     shift: bool
     known_classes: Any
+    known_weight: float | None
+    classes_may: ClassesMay | None
     as_points: bool
 
 
@@ -85,7 +90,9 @@ class Reading(Parameters):
         "1, -1, 0; or CSV (Excel, ...) with a heading i,j,value or type,i,j[,weight]. Detected if "
         "not given.",
     )
-    one_based: bool = parameter(False, "Rows in the constraints count from 1, not 0.")
+    one_based: bool = parameter(
+        False, "Rows in files of constraints and classes count from 1, not 0."
+    )
     index_column: str | None = parameter(
         None,
         "Column with the names of the rows.",
@@ -160,6 +167,19 @@ class Reading(Parameters):
         "they share a class.",
         unit=_TEXT,
     )
+    known_weight: float | None = parameter(
+        None,
+        "Known classes may be wrong: each pair of rows that does otherwise costs this much.",
+        gt=0,
+        unit="squared distance > 0",
+        reason="In the units of the sum of squares; the result names the rows that contradict it.",
+    )
+    classes_may: ClassesMay | None = parameter(
+        None,
+        "share: different known classes may be in one cluster; split: rows of one class may be in "
+        "several.",
+        unit="'share' or 'split'",
+    )
     as_points: bool = parameter(
         False,
         "Cluster rows that look like a matrix of distances.",
@@ -206,6 +226,12 @@ class Reading(Parameters):
     def delimiter(self) -> str | None:
         """The character between the fields of CSV; None where the file has to tell."""
         return None if self.separator is None else SEPARATORS.get(self.separator, self.separator)
+
+    @property
+    def of_classes(self) -> dict[str, float | str]:
+        """Options on known classes that are set, with their values."""
+        said = {"known_weight": self.known_weight, "classes_may": self.classes_may}
+        return {name: value for name, value in said.items() if value is not None}
 
     @property
     def left_out(self) -> list[tuple[str, str]]:

@@ -15,7 +15,14 @@ from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Text, Tone, Verdict
 from sdpbb.runtime.interruption import TERMINATED, exit_status
 from sdpbb.runtime.results import Reported, plain, values_of
-from sdpbb.runtime.values import pandas_module, percent_up, rounded_down, seconds_text, shortened
+from sdpbb.runtime.values import (
+    counted,
+    pandas_module,
+    percent_up,
+    rounded_down,
+    seconds_text,
+    shortened,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +34,8 @@ if TYPE_CHECKING:
 PRECISION = 1e-12
 # Part of a cost by which sums in another order may differ from it, and proven bounds be above it.
 ROUNDING = 1e-9
+# Rows whose known classes are contradicted, of which the summary names so many.
+SHOWN_ROWS = 12
 
 # Features and clusters whose means a notebook shows, and letters of a feature's name there.
 MAX_MEANS, LONGEST_NAME = 10, 40
@@ -177,14 +186,22 @@ class Result(Reported):
 
     @property
     def cluster_classes(self) -> tuple[str, ...]:
-        """The known class (k,) of the rows of each cluster; "" where it is unknown."""
+        """The known class (k,) of most rows of each cluster; "" where none is known.
+
+        Of classes that may share a cluster, it is all of them.
+        """
         known = self.origin.known_classes
         if self.partition is None or known is None:
             return ()
-        names = [""] * self.partition.n_clusters
-        for row in np.flatnonzero(known.numbers >= 0).tolist():
-            names[self.partition.labels[row]] = known.names[known.numbers[row]]
-        return tuple(names)
+        return known.names_of_clusters(self.partition.labels, self.partition.n_clusters)
+
+    @property
+    def contradicted_classes(self) -> NDArray[np.intp]:
+        """The rows whose known class is not that of their cluster, as soft ones need not be."""
+        known = self.origin.known_classes
+        if self.partition is None or known is None:
+            return np.empty(0, np.intp)
+        return known.contradicted(self.partition.labels, self.partition.n_clusters)
 
     @property
     def labels(self) -> Any:
@@ -216,8 +233,13 @@ class Result(Reported):
 
         `names`, those of the points, `features`, `data` and `constraints`, the paths of files, and
         `dropped`, the rows that were left out, are among them where there are any, and `soft` where
-        the instance has soft constraints.
+        the instance has soft constraints. Where classes are known, `cluster_classes` are those of
+        the clusters, and `contradicted_classes` the names of rows that are of another class.
         """
+        of_classes = {
+            "cluster_classes": list(self.cluster_classes),
+            "contradicted_classes": self.origin.rows(self.contradicted_classes.tolist()),
+        }
         return (
             values_of(self, "status", "termination", "objective", "lower_bound", "gap", "k")
             | {"labels": None if self.partition is None else self.partition.labels.tolist()}
@@ -226,6 +248,7 @@ class Result(Reported):
             | values_of(self.statistics)
             | values_of(self, "infeasibility", "conflict", "notes", "parameters", "version")
             | ({} if self.soft is None else {"soft": self.soft.to_dict()})
+            | (of_classes if self.cluster_classes else {})
         )
 
     def to_row(self) -> dict[str, Any]:
@@ -342,6 +365,8 @@ class Result(Reported):
         if any(self.cluster_classes):
             named = (f"{c} {name}" for c, name in enumerate(self.cluster_classes) if name)
             facts.append(("Classes", ", ".join(named)))
+        if len(self.contradicted_classes):
+            facts.append(("Contradicted", self._contradicted()))
         if statistics.n_subsets:
             lost = statistics.n_lost_subsets
             given_up = f", {lost} abandoned after two workers crashed" if lost else ""
@@ -352,6 +377,14 @@ class Result(Reported):
             gap = "" if statistics.root_gap is None else f", gap {percent_up(statistics.root_gap)}"
             facts.append(("Root", f"{seconds_text(statistics.root_seconds)}{gap}"))
         return [*facts, *(("Note", note) for note in self.notes)]
+
+    def _contradicted(self) -> str:
+        """Return the rows whose classes the clustering contradicts, with these."""
+        known, rows = self.origin.known_classes, self.contradicted_classes[:SHOWN_ROWS].tolist()
+        assert known is not None
+        named = (f"{self.origin.row(i)} ({known.names[known.numbers[i]]})" for i in rows)
+        more = ", ..." if len(self.contradicted_classes) > SHOWN_ROWS else ""
+        return f"{counted(len(self.contradicted_classes), 'row')}: {', '.join(named)}{more}"
 
     def _means(self, centers: NDArray[np.float64]) -> Section:
         """Return the table of the means of clusters by feature."""

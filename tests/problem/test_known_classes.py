@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.known_classes import KnownClasses
+from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.rendering import plain_text
 from tests.examples import examples
 
@@ -25,20 +26,42 @@ def pairs(instance):
     return instance.must_link.tolist(), instance.cannot_link.tolist()
 
 
-@given(st.lists(st.sampled_from([-1, 0, 1, 2]), min_size=1, max_size=6), st.integers(1, 4))
-@examples(200)
-def test_the_pairs_say_what_the_classes_say(classes, k):
-    """A clustering satisfies the pairs if, and only if, equal classes are equal clusters."""
-    must, cannot = KnownClasses.of(classes, len(classes)).pairs()
+RULES = {  # what classes_may makes of two rows of known classes
+    None: lambda is_class_same, is_cluster_same: is_class_same == is_cluster_same,
+    "share": lambda is_class_same, is_cluster_same: is_cluster_same or not is_class_same,
+    "split": lambda is_class_same, is_cluster_same: is_class_same or not is_cluster_same,
+}
+
+
+@given(
+    st.lists(st.sampled_from([-1, 0, 1, 2]), min_size=1, max_size=6),
+    st.integers(1, 4),
+    st.sampled_from([None, "share", "split"]),
+)
+@examples(300)
+def test_the_pairs_say_what_the_classes_say(classes, k, may):
+    """A clustering keeps the pairs exactly if equal classes are equal clusters, or what they may.
+
+    With a weight it costs that much for each pair of rows that does otherwise.
+    """
+    known = KnownClasses.of(classes, len(classes)).read_as(Reading(classes_may=may))
+    soft = known.read_as(Reading(classes_may=may, known_weight=2.0))
     for labels in itertools.product(range(k), repeat=len(classes)):
-        agrees = all(
-            (labels[i] == labels[j]) == (classes[i] == classes[j])
+        n_wrong = sum(
+            not RULES[may](classes[i] == classes[j], labels[i] == labels[j])
             for i, j in itertools.combinations(range(len(classes)), 2)
             if classes[i] >= 0 and classes[j] >= 0
         )
-        together = all(labels[i] == labels[j] for i, j in must.tolist())
-        apart = all(labels[i] != labels[j] for i, j in cannot.tolist())
-        assert agrees == (together and apart)
+
+        def n_violated(of, labels=labels):
+            return sum(labels[i] != labels[j] for i, j in of.together.tolist()) + sum(
+                labels[i] == labels[j] for i, j in of.apart.tolist()
+            )
+
+        assert (n_wrong == 0) == (n_violated(known) == 0)
+        assert n_violated(soft) == n_wrong
+        contradicted = soft.contradicted(np.array(labels), k)
+        assert (len(contradicted) == 0) == (n_wrong == 0)
 
 
 @pytest.mark.parametrize("unknown", [-1, -1.0, None, np.nan, "", " ", "-1", "NA", "nan"])
@@ -190,6 +213,12 @@ def test_the_command_line_takes_them(files):
     rejected = run(*verify)
     assert rejected.returncode == 4
     assert "--known-classes as for the run" in rejected.stderr
+    soft = ("--known-classes", "some.csv", "--known-weight", "0.5")
+    done = run("solve", *files_of_run, *soft, "--certificate", "b.cert")
+    assert done.returncode == 0, done.stderr
+    soft_verify = ("verify", "b.cert", *verify[2:])
+    assert run(*soft_verify, *soft).returncode == 0
+    assert run(*soft_verify, *soft[:2]).returncode == 4
     done = run(
         "solve", "plain.csv", "-k", "1", "--index-column", "id", "--known-classes", "some.csv"
     )
@@ -202,11 +231,79 @@ def test_a_batch_takes_them(files):
         '[[instance]]\ndata = "data.csv"\nk = 3\nindex_column = "id"\nknown_classes = "kind"\n'
         '[[instance]]\ndata = "plain.csv"\nk = 3\nindex_column = "id"\n'
         'known_classes = "some.csv"\n'
+        '[[instance]]\ndata = "plain.csv"\nk = 3\nindex_column = "id"\nname = "soft"\n'
+        'known_classes = "some.csv"\nknown_weight = 0.01\n'
     )
     rows = sdpbb.run_batch("m.toml", "out").rows
-    assert [row.status.value for row in rows] == ["optimal", "optimal"]
+    assert [row.status.value for row in rows] == ["optimal"] * 3
+    assert rows[2].objective < rows[0].objective
     assert rows[0].objective == rows[1].objective
     assert rows[0].n_must_link == rows[1].n_must_link == 1
+
+
+def test_rows_without_names_go_by_their_numbers(files):
+    (files / "points.csv").write_text("x\n" + "".join(f"{point[0]}\n" for point in POINTS))
+    (files / "rows.csv").write_text("row,kind\n3,a\n2,b\n0,a\n4,\n")
+    instance = read_instance("points.csv", 3, known_classes="rows.csv")
+    assert pairs(instance) == (MUST, CANNOT)
+    (files / "from_one.csv").write_text("row,kind\n4,a\n3,b\n1,a\n")
+    instance = read_instance("points.csv", 3, known_classes="from_one.csv", one_based=True)
+    assert pairs(instance) == (MUST, CANNOT)
+
+
+WRONG = ["a", "a", "b", "b", "a"]  # the last row is a b
+
+
+def test_wrong_classes_show():
+    points = [[0.0], [0.1], [5.0], [5.1], [5.2]]
+    given_ = {"known_classes": WRONG, "known_weight": 0.5}
+    result = sdpbb.solve(points, 2, **given_)
+    assert result.cluster_classes == ("a", "b")
+    assert result.contradicted_classes.tolist() == [4]
+    # Two soft must-links and two soft cannot-links of the last row are violated.
+    assert result.objective == pytest.approx(0.005 + 0.02 + 4 * 0.5)
+    assert "Contradicted    1 row: 4 (a)" in plain_text(result.document())
+    assert result.to_dict()["contradicted_classes"] == ["4"]
+    report = sdpbb.optimality_gap(points, [0, 0, 1, 1, 1], **given_)
+    assert report.soft.to_dict() == result.soft.to_dict()
+    prices = sdpbb.constraint_prices(points, k=2, **given_).prices
+    assert {price.statement.place for price in prices} >= {"known_classes: a"}
+    fitted = sdpbb.ExactConstrainedKMeans(2).fit(points, **given_)
+    assert fitted.labels_.tolist() == [0, 0, 1, 1, 1]
+    hard = sdpbb.solve(points, 2, known_classes=WRONG)
+    assert hard.labels.tolist() == [0, 0, 1, 1, 0]
+    assert len(hard.contradicted_classes) == 0
+
+
+def test_classes_may_share_a_cluster_or_be_split():
+    points = [[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]]
+    shared = sdpbb.solve(points, 2, known_classes=list("aabbcc"), classes_may="share")
+    assert shared.cluster_classes == ("a", "b, c")
+    split = sdpbb.solve(points, 3, known_classes=list("aabbaa"), classes_may="split")
+    assert split.cluster_classes == ("a", "b", "a")
+    with pytest.raises(InstanceError, match="names 3 classes"):
+        sdpbb.solve(points, 2, known_classes=list("aabbcc"), classes_may="split")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"known_weight": 1.0}, "known_weight = 1.0: expected known_classes with it"),
+        ({"classes_may": "share"}, "classes_may = 'share': expected known_classes with it"),
+        ({"known_weight": 0.0, "known_classes": CLASSES}, "known_weight = 0.0: expected"),
+        ({"known_weight": "x", "known_classes": CLASSES}, "known_weight = 'x': expected"),
+        ({"classes_may": "mix", "known_classes": CLASSES}, "classes_may = 'mix': expected 'sha"),
+    ],
+)
+def test_wrong_options_of_classes_are_one_line(arguments, message):
+    with pytest.raises(ParameterError, match=message):
+        sdpbb.solve(POINTS, 3, **arguments)
+
+
+def test_very_many_soft_classes_are_refused():
+    points, classes = np.arange(1500.0)[:, None], [0] * 1500
+    with pytest.raises(InstanceError, match="1500 known classes are 1124250 soft pairs; expected"):
+        sdpbb.Instance.from_points(points, 2, known_classes=classes, known_weight=1.0)
 
 
 def test_classes_name_the_clusters():

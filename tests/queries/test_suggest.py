@@ -307,3 +307,41 @@ def test_a_clustering_that_violates_limits_is_told_of():
     assert "violates max_size = 3: a cluster of 4 points, rows" in report.note
     assert report.note in str(report)
     assert json.loads(report.to_json())["note"] == report.note
+
+
+@given(SEEDS)
+@examples(50)
+def test_classes_are_asked_of_rows_that_have_none(seed):
+    """Asked until nothing is left, every cluster has a class, and every row that may be moved."""
+    instance, classes = some_answers(seed, 12)
+    known = np.full(len(classes), -1)
+    for _ in range(len(classes) + 1):
+        now = replace(instance, known_classes=known)
+        report = suggest_queries(now, 3, ask="classes")
+        rows = report.rows
+        assert (known[rows] == -1).all()
+        assert len(set(rows)) == len(rows) == len(report.queries)
+        assert not report.pairs
+        if len(rows) < 3:
+            break
+        known[rows] = classes[rows]
+    known[rows] = classes[rows]
+    assert set(known.tolist()) >= set(range(instance.k))
+
+
+def test_the_form_of_classes_is_a_file_of_known_classes(tmp_path):
+    points = np.array([[0.0], [0.2], [5.0], [5.2], [9.0], [9.3]])
+    classes = ["a", None, None, None, None, None]
+    instance = sdpbb.Instance(points, 3, known_classes=classes)
+    report = suggest_queries(instance, 2, ask="classes")
+    assert [query.kind for query in report.queries] == [QueryKind.CLASS] * 2
+    assert {int(query.rows[0]) // 2 for query in report.queries} == {1, 2}
+    form = report.form()
+    assert form.splitlines()[:2] == ["row,class", "0,a"]
+    (tmp_path / "known.csv").write_text(form.replace(",\n", ",b\n", 1))
+    np.save(tmp_path / "points.npy", points)
+    read = sdpbb.read_instance(tmp_path / "points.npy", 3, known_classes=tmp_path / "known.csv")
+    assert read.origin.known_classes.n_known == 2
+    assert "class?" in str(report)
+    assert "Points to ask about" in report.document().title
+    assert str(report.queries[0]).startswith("what is the class of ")

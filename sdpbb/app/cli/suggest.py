@@ -33,8 +33,8 @@ class SuggestOutputs(TableOutputs):
         str | None,
         options.option(
             metavar="FILE",
-            help="Write a file of constraints to fill in: lines '?? i j' with the reason; "
-            "replace ?? by ML or CL. '-' as for --json.",
+            help="Write a file to fill in. Of pairs, lines '?? i j' with the reason: replace ?? by "
+            "ML or CL. Of classes, a CSV for --known-classes. '-' as for --json.",
             group=options.OUTPUT,
         ),
     ] = None
@@ -47,8 +47,14 @@ def suggest(
     *,
     inputs: InstanceOptions = InstanceOptions(),
     q: Annotated[
-        int, options.option("-q", "--queries", metavar="N", help="Number of pairs to ask about.")
+        int, options.option("-q", "--queries", metavar="N", help="Number of questions.")
     ] = 10,
+    ask: Annotated[
+        Literal["pairs", "classes"],
+        options.option(
+            help="What to ask: whether two rows belong together, or of which class a row is."
+        ),
+    ] = "pairs",
     memberships: Annotated[
         Literal["covariance", "cost", "relaxation"],
         options.option(
@@ -73,10 +79,10 @@ def suggest(
     outputs: SuggestOutputs = SuggestOutputs(),
     quiet: Annotated[bool, options.flag("--quiet", help="Print errors and warnings only.")] = False,
 ) -> ExitCode:
-    """Suggest the pairs to ask an expert about next: those whose answers help most.
+    """Suggest the pairs, or rows, to ask an expert about next: those whose answers help most.
 
-    Answers are must-links (ML) and cannot-links (CL) for the next run. Pairs whose answers follow
-    from the constraints, or from other suggested pairs, are left out.
+    Answers are must-links (ML) and cannot-links (CL), or known classes, of the next run. Pairs
+    whose answers follow from the constraints, or from other suggested pairs, are left out.
     """
     outputs.check([data, inputs.constraints, clustering])
     instance = inputs.read(data, quiet)
@@ -89,6 +95,7 @@ def suggest(
         report = suggest_queries(
             instance,
             q,
+            ask=ask,
             memberships=memberships,
             clustering=labels,
             seed=seed,

@@ -47,6 +47,7 @@ from sdpbb.run.notebook import progress_table
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.interruption import Interrupted
+from sdpbb.runtime.reading import ClassesMay
 from sdpbb.runtime.values import percent_up
 from sdpbb.search.events import ignore
 from sdpbb.search.result import Result, SolutionStatus, stopped_by
@@ -151,6 +152,8 @@ class ExactConstrainedKMeans(
         soft_cannot_link: Iterable[Any] | None = None,
         cluster_constraints: Iterable[ClusterConstraint] | None = None,
         known_classes: Any = None,
+        known_weight: float | None = None,
+        classes_may: ClassesMay | None = None,
     ) -> ExactConstrainedKMeans:
         """Find the best clustering of the points, and prove it.
 
@@ -171,6 +174,10 @@ class ExactConstrainedKMeans(
         known_classes : (n,) classes of the rows, numbers or texts; -1, None, nan or "" where
             unknown. Rows of the same class share a cluster, rows of different classes do not. In
             cross-validation each fold takes its own
+        known_weight : what each pair of rows costs that does otherwise, > 0, as classes may be
+            wrong; None: no pair may
+        classes_may : "share": different classes may share a cluster; "split": rows of one class
+            may be in several clusters; None: neither
 
         Raises
         ------
@@ -212,6 +219,7 @@ class ExactConstrainedKMeans(
         }
         with as_value_errors():
             given["known_classes"] = partial_classes(X, len(points), y, known_classes)
+            given |= {"known_weight": known_weight, "classes_may": classes_may}
             instance = instance_of_fit(X, points, given, self.index_column, self.absent_rows)
             observer = progress_table() if self.verbose else ignore
             try:

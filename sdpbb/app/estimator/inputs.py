@@ -22,6 +22,7 @@ from sdpbb.problem.frames import (
 )
 from sdpbb.problem.known_classes import KnownClasses, is_unknown
 from sdpbb.problem.sources import PAIRS
+from sdpbb.problem.stated import stated_instance
 from sdpbb.problem.table import quoted
 from sdpbb.runtime.declaration import as_integer
 from sdpbb.runtime.reading import Reading
@@ -129,12 +130,12 @@ def instance_of_fit(
     """
     if absent_rows not in ("refuse", "drop"):
         raise ParameterError(f"absent_rows = {absent_rows!r}: expected 'refuse' or 'drop'")
+    k, others = given["k"], {name: value for name, value in given.items() if name != "k"}
     if not is_frame(X):
-        return Instance(points, **given)
+        return stated_instance(points, k, others)
     if absent_rows == "drop":
-        kept = {name: with_present_rows(given[name], X, index_column) for name in PAIRS}
-        given = given | kept
-    return Instance.from_frame(X, index_column=index_column, **given)
+        others |= {name: with_present_rows(others[name], X, index_column) for name in PAIRS}
+    return stated_instance(X, k, {**others, "index_column": index_column})
 
 
 def partial_classes(X: Any, n: int, y: Any, known_classes: Any) -> Any:

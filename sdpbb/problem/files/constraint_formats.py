@@ -100,7 +100,9 @@ def check_format(constraints_format: str) -> None:
 def check_no_constraints_options(reading: Reading) -> None:
     """Raise the ParameterError if options say how to read a file where there is none."""
     for name in OF_CONSTRAINTS:
-        if value := getattr(reading, name):
+        # A file of classes may have numbers of rows, too.
+        is_of_use = name == "one_based" and reading.class_file is not None
+        if (value := getattr(reading, name)) and not is_of_use:
             raise ParameterError(f"{name} = {value}: expected a file of constraints with it")
 
 

@@ -41,16 +41,25 @@ def label_column(
     width = max(map(len, records.rows), default=0)
     if width == 0:
         return LabelColumn([], records.where)
-    start = _start(records, width, column, n_points, origin)
+    called: Sequence[
+        str
+    ] = ()  # what the first of two columns calls rows by, where it may lack some
+    if partial and width == 2 and origin is not None and n_points is not None:
+        called = (*origin.rows(range(n_points)), *origin.dropped_rows)
+    start = int(_is_heading(records, called) or _start(records, width, column, n_points, origin))
     names = [name or str(j) for j, name in enumerate(records.rows[0], start=1)] if start else None
     if width == 1:
         _position(records, names, width, column, ())
         fields = [row[0] for row in records.rows[start:]]
         return LabelColumn(fields, lambda position: records.where(start + position))
     columns = [records.column(j, start) for j in range(width)]
-    by_name = {} if origin is None or origin.row_names is None else _positions(origin)
+    by_name = {} if origin is None or origin.row_names is None else _positions(origin.row_names)
     dropped = () if origin is None else origin.dropped_rows
     named = [j for j in range(width) if _name_rows(columns[j], by_name, dropped, partial)]
+    if called and not by_name:
+        by_number = _positions(called[:n_points])
+        if _name_rows(columns[0], by_number, dropped, partial):
+            named, by_name = [0], by_number
     if by_name and not named:
         _check_names(records, columns[0], start, by_name, partial)
     # Where rows have names, their numbers are what pandas and R write without a heading.
@@ -66,6 +75,17 @@ def label_column(
         ["" if row < 0 else columns[at][row] for row in order],
         lambda position: records.where(start + order[position]),
     )
+
+
+def _is_heading(records: Records, called: Sequence[str]) -> bool:
+    """Return whether only the first record names no row, and has a text of its own beside.
+
+    called : all rows, which the first of two columns may lack some of; () if it does not
+    """
+    first, *others = records.rows
+    if not called or first[0] in called or not {row[0] for row in others} <= set(called):
+        return False
+    return bool(others) and first[-1] not in {row[-1] for row in others}
 
 
 def _start(
@@ -103,9 +123,8 @@ def _n_data(n_points: int, origin: Origin | None) -> int:
     return n_points if origin is None else origin.n_data_rows(n_points)
 
 
-def _positions(origin: Origin) -> dict[str, int]:
-    assert origin.row_names is not None
-    return {name: row for row, name in enumerate(origin.row_names)}
+def _positions(names: Sequence[str]) -> dict[str, int]:
+    return {name: row for row, name in enumerate(names)}
 
 
 def _name_rows(

@@ -1,4 +1,4 @@
-"""Queries as values, as a table, and as a file of constraints to fill in."""
+"""Queries as values, as a table, and as a file to fill in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sdpbb.questions.queries.strategy import QueryKind
 from sdpbb.runtime.document import Document, Facts, Part, Table, Text
 from sdpbb.runtime.rendering import plain_text
 from sdpbb.runtime.results import Reported, Shown, Tabular, plain, values_of
-from sdpbb.runtime.values import counted, shortened
+from sdpbb.runtime.values import counted, csv_text, shortened
 from sdpbb.runtime.version import installed_version
 
 COLUMNS = (
@@ -29,11 +29,12 @@ LONGEST = 40
 
 @dataclass(frozen=True)
 class Query(Shown):
-    """Question whether two points belong together.
+    """Question whether two points belong together, or of which class a point is.
 
     Attributes
     ----------
-    rows : numbers (i, j) of the points
+    rows : numbers (i, j) of the points; for a class i is in question, and j stands for the cluster
+        that it is most likely of
     names : what the user calls them
     clusters : in which they are now, numbered as in the labels of the report
     kind : what is asked
@@ -58,6 +59,8 @@ class Query(Shown):
 
     def __str__(self) -> str:
         first, second = map(name_in_file, self.names)
+        if self.kind is QueryKind.CLASS:
+            return f"what is the class of {first}? {self.reason}"
         return f"do {first} and {second} belong together? {self.reason}"
 
     def __repr__(self) -> str:
@@ -66,8 +69,9 @@ class Query(Shown):
 
     def document(self) -> Document:
         """Return what is asked and why, for people."""
+        asked = ("Together or apart?", " \u2013 ".join(self.names))
         facts = [
-            ("Together or apart?", " \u2013 ".join(self.names)),
+            ("Class?", self.names[0]) if self.kind is QueryKind.CLASS else asked,
             ("Clusters", f"{self.clusters[0]} and {self.clusters[1]}"),
             ("Score", f"{self.score:.2f}"),
             ("Reason", self.reason),
@@ -89,6 +93,7 @@ class QueryReport(Reported, Tabular):
     cost : of this clustering
     memberships : by which they were chosen: "covariance", "cost" or "relaxation"
     seed : of the random choices
+    ask : "pairs" or "classes"
     """
 
     instance: Instance
@@ -98,11 +103,17 @@ class QueryReport(Reported, Tabular):
     cost: float
     memberships: str
     seed: int
+    ask: str = "pairs"
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs of row numbers to ask about."""
-        return [query.rows for query in self.queries]
+        """The pairs of row numbers to ask about; none where classes are asked for."""
+        return [query.rows for query in self.queries if query.kind is not QueryKind.CLASS]
+
+    @property
+    def rows(self) -> list[int]:
+        """The numbers of the rows whose classes are asked for."""
+        return [query.rows[0] for query in self.queries if query.kind is QueryKind.CLASS]
 
     @property
     def note(self) -> str:
@@ -124,8 +135,15 @@ class QueryReport(Reported, Tabular):
     def _fewer(self) -> str:
         if len(self.queries) == self.n_asked_for:
             return ""
+        if not self.queries and self.ask == "classes":
+            return "no queries: every point that may be of several clusters has a known class"
         if not self.queries:
             return "no queries: the constraints imply the answer for every pair"
+        if self.ask == "classes":
+            return (
+                f"{len(self.queries)} of {self.n_asked_for} queries: the clusters of all others "
+                "are known"
+            )
         return (
             f"{len(self.queries)} of {self.n_asked_for} queries: their answers may imply all "
             "others; run again with the answers for more"
@@ -140,7 +158,7 @@ class QueryReport(Reported, Tabular):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         return (
-            values_of(self, "n_asked_for")
+            values_of(self, "ask", "n_asked_for")
             | {"queries": self.to_rows()}
             | values_of(self, "note", "cost", "labels", "memberships", "seed")
             | {"version": installed_version()}
@@ -150,7 +168,12 @@ class QueryReport(Reported, Tabular):
         """Return a file of constraints to fill in: a line for each query, with its reason.
 
         In the place of each `??` belongs ML or CL; lines without an answer are to be deleted.
+
+        Of classes it is a CSV file with a row for each query, behind the known ones; the answer
+        belongs in the field `class`, and rows without an answer are of no class.
         """
+        if self.ask == "classes":
+            return self._form_of_classes()
         if not self.queries:
             return f"# {self.note}\n"
         lines = [
@@ -165,8 +188,17 @@ class QueryReport(Reported, Tabular):
             lines.append(f"{UNANSWERED} {first} {second}  # {reason}")
         return "\n".join(lines) + "\n"
 
+    def _form_of_classes(self) -> str:
+        origin = self.instance.origin
+        rows, known = [], origin.known_classes
+        if known is not None:
+            for i in np.flatnonzero(known.numbers >= 0).tolist():
+                rows.append({"row": origin.row(i), "class": known.names[known.numbers[i]]})
+        rows += [{"row": query.names[0], "class": ""} for query in self.queries]
+        return csv_text(("row", "class"), rows)
+
     def document(self) -> Document:
-        """Return the pairs to ask about, with the reasons."""
+        """Return what to ask about, with the reasons."""
         instance = self.instance
         soft = instance.soft_must_link, instance.soft_cannot_link
         n_pairs = len(instance.must_link) + len(instance.cannot_link) + len(soft[0]) + len(soft[1])
@@ -177,21 +209,28 @@ class QueryReport(Reported, Tabular):
         )
         parts: list[Part] = [Text(about)]
         if self.queries:
-            columns = ["together or apart?", "clusters", "score", "reason"]
+            asked = "together or apart?" if self.ask == "pairs" else "class?"
+            columns = [asked, "clusters", "score", "reason"]
             parts.append(Table(columns, [_row(query) for query in self.queries]))
         if self.note:
             parts.append(Text(self.note))
-        return Document("Pairs to ask about", parts, instance.name)
+        return Document(f"{self._things.capitalize()} to ask about", parts, instance.name)
 
     def __str__(self) -> str:
         return plain_text(self.document())
 
     def __repr__(self) -> str:
         name = shortened(self.instance.name or "unnamed", LONGEST)
-        return f"<QueryReport: {counted(len(self.queries), 'pair')} to ask about, {name}>"
+        number = counted(len(self.queries), self._things.removesuffix("s"))
+        return f"<QueryReport: {number} to ask about, {name}>"
+
+    @property
+    def _things(self) -> str:
+        return "pairs" if self.ask == "pairs" else "points"
 
 
 def _row(query: Query) -> list[str]:
     """Return the cells of a query in the table."""
-    names = " ".join(map(name_in_file, query.names))
+    asked = query.names[:1] if query.kind is QueryKind.CLASS else query.names
+    names = " ".join(map(name_in_file, asked))
     return [names, f"{query.clusters[0]} {query.clusters[1]}", f"{query.score:.2f}", query.reason]

@@ -1,4 +1,4 @@
-"""Strategy of queries: which pairs of blocks are asked about, by scores, and in which batches."""
+"""Strategy of queries: which pairs of blocks, or single ones, are asked about, and in batches."""
 
 from __future__ import annotations
 
@@ -103,6 +103,8 @@ def density(standing: Standing) -> NDArray[np.float64]:
     An answer about a block in a crowd tells of its neighbours; one about an outlier of itself.
     """
     means = standing.contraction.means
+    if len(means) == 1:
+        return np.ones(1)
     n_neighbours = min(NEIGHBOURS, len(means) - 1)
     distances = KDTree(means).query(means, n_neighbours + 1)[0][:, 1:].mean(axis=1)
     median = float(np.median(distances))
@@ -131,6 +133,8 @@ class QueryKind(Enum):
     """Whether a point belongs to the cluster that it is most likely of."""
     REST = "rest"
     """Whether two other points belong together, where nothing else is left to ask."""
+    CLASS = "class"
+    """Of which class a point is."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,8 @@ class ChosenPair:
     """Pair of blocks to ask about.
 
     kind : what is asked
-    blocks : (i, j); of POINT the block in question and the cluster's representative
+    blocks : (i, j); of POINT and CLASS the block in question and the representative of the cluster
+        that it is most likely of
     score : by which it was chosen among those of its kind
     likely : probability that they belong together
     """
@@ -181,6 +186,42 @@ def chosen_pairs(
             if batch.add(*pair.blocks):
                 chosen.append(pair)
     return chosen
+
+
+def chosen_blocks(
+    standing: Standing,
+    memberships: Memberships,
+    q: int,
+    rng: np.random.Generator,
+    is_known: NDArray[np.bool_],
+) -> list[ChosenPair]:
+    """Return q blocks to ask the class of, or fewer if no more are left.
+
+    The representatives of clusters of which no class is known come first, those of most weight
+    first. The rest are the blocks with the highest scores. No class of one follows from others.
+
+    memberships : (m, k), of blocks in clusters that are possible
+    rng : decides between equals
+    is_known : (m,) whether the class of a block is known
+    """
+    representatives, scores = standing.representatives, block_scores(standing, memberships)
+    unnamed = np.setdiff1d(np.arange(standing.k), standing.labels[is_known])
+    unnamed = unnamed[np.argsort(-standing.masses[unnamed], kind="stable")]
+    likeliest = memberships.argmax(axis=1)
+    first = representatives[unnamed]
+    others = _by_falling(scores, rng)
+    # Blocks whose cluster is certain have its class.
+    others = others[~is_known[others] & (scores[others] > 0.0) & ~np.isin(others, first)]
+    chosen = np.concatenate([first, others])[:q].tolist()
+    return [
+        ChosenPair(
+            QueryKind.CLASS,
+            (block, int(representatives[likeliest[block]])),
+            float(scores[block]),
+            float(memberships[block, likeliest[block]]),
+        )
+        for block in chosen
+    ]
 
 
 def _between_clusters(standing: Standing, memberships: Memberships) -> Iterator[ChosenPair]:

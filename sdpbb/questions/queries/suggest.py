@@ -1,13 +1,13 @@
-"""`suggest_queries`: the pairs of points to ask about next."""
+"""`suggest_queries`: the pairs of points, or the points, to ask about next."""
 
 from __future__ import annotations
 
 import inspect
 import math
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from sdpbb.errors import ParameterError
@@ -16,8 +16,11 @@ from sdpbb.problem.stated import instance_of
 from sdpbb.questions.queries.memberships import MEMBERSHIPS, Memberships, possible
 from sdpbb.questions.queries.report import Query, QueryReport
 from sdpbb.questions.queries.standing import Standing, standing_of
-from sdpbb.questions.queries.strategy import ChosenPair, QueryKind, chosen_pairs
+from sdpbb.questions.queries.strategy import ChosenPair, QueryKind, chosen_blocks, chosen_pairs
 from sdpbb.run.checks import checked_clustering
+
+Ask = Literal["pairs", "classes"]
+"""What is asked: whether two points belong together, or of which class a point is."""
 
 # Clusters that a reason names beside the likeliest are as likely as this at least.
 WORTH_NAMING = 0.05
@@ -28,19 +31,23 @@ def suggest_queries(
     q: int = 10,
     *,
     k: int | None = None,
+    ask: Ask = "pairs",
     memberships: str = "covariance",
     clustering: ArrayLike | None = None,
     seed: int = 0,
     time_limit: float = math.inf,
     **arguments: Unpack[InstanceArguments],
 ) -> QueryReport:
-    """Suggest pairs of points whose answers, together or apart, are worth most for a clustering.
+    """Suggest pairs of points, or points, whose answers are worth most for a clustering.
 
     Each of the k clusters has a representative: its largest group of must-linked points. A point
     is asked about with the representative of the cluster that it most likely belongs to; points
     come by the information that an answer is expected to give, weighted by the density of points
     around. A few queries ask whether two representatives are apart. Answers become must-links and
     cannot-links of the next instance. docs/benchmarks/queries.md has what this is worth.
+
+    Of classes instead, a point is asked for by the same measure of information, after one point of
+    each cluster of which no class is known. Answers are known classes of the next instance.
 
     No query is implied by the constraints, as far as propagation finds, or can come to be implied
     by answers to the others, so that they can be answered in any order.
@@ -52,6 +59,7 @@ def suggest_queries(
         others as further arguments
     q : number of queries, >= 1
     k : number of clusters, of points
+    ask : "pairs": whether two points belong together; "classes": of which class a point is
     memberships : how it is told where a point may belong: "covariance" (distances measured as the
         present clusters are shaped), "cost" (cost of a move), or "relaxation" (undecided
         affinities of the root's semidefinite relaxation, which takes seconds)
@@ -79,7 +87,7 @@ def suggest_queries(
     """
     own = [*inspect.signature(suggest_queries).parameters][1:-1]
     instance = instance_of(instance, k, arguments, own, "suggest_queries")
-    _check(q, memberships, seed, time_limit)
+    _check(q, ask, memberships, seed, time_limit)
     with threadpool_limits(1):  # see `sdpbb.run.run`
         given = None
         if clustering is not None:
@@ -89,11 +97,15 @@ def suggest_queries(
         # Other choices between equals with each answer.
         n_known = len(instance.must_link) + len(instance.cannot_link)
         rng = np.random.default_rng([seed, n_known])
-        chosen = chosen_pairs(standing, shares, q, rng)
+        if ask == "pairs":
+            chosen = chosen_pairs(standing, shares, q, rng)
+        else:
+            chosen = chosen_blocks(standing, shares, q, rng, _with_known_class(standing))
     return QueryReport(
         instance=instance,
         queries=tuple(_query(standing, shares, pair) for pair in chosen),
         n_asked_for=q,
+        ask=ask,
         labels=standing.contraction.lift(standing.labels),
         cost=standing.contraction.cost(standing.labels),
         memberships=memberships,
@@ -101,11 +113,22 @@ def suggest_queries(
     )
 
 
-def _check(q: int, memberships: str, seed: int, time_limit: float) -> None:
+def _with_known_class(standing: Standing) -> NDArray[np.bool_]:
+    """Return which blocks hold a row whose class is known, (m,)."""
+    classes, contraction = standing.instance.origin.known_classes, standing.contraction
+    is_known = np.zeros(contraction.n_blocks, np.bool_)
+    if classes is not None:
+        is_known[contraction.block_of[classes.numbers >= 0]] = True
+    return is_known
+
+
+def _check(q: int, ask: str, memberships: str, seed: int, time_limit: float) -> None:
     for name, value, least in (("q", q, 1), ("seed", seed, 0)):
         is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if not is_integer or value < least:
             raise ParameterError(f"{name} = {value!r}: expected an integer >= {least}")
+    if ask not in get_args(Ask):
+        raise ParameterError(f"ask = {ask!r}: expected 'pairs' or 'classes'")
     if memberships not in MEMBERSHIPS:
         raise ParameterError(
             f"memberships = {memberships!r}: expected {', '.join(map(repr, MEMBERSHIPS))}"
@@ -140,6 +163,8 @@ def _reason(
         )
     if pair.kind is QueryKind.REST:
         return "nothing says yet whether they belong together"
+    if pair.blocks[0] == pair.blocks[1]:
+        return f"{names[0]} stands for cluster {clusters[0]}, of which no class is known"
     own = shares[pair.blocks[0]]
     likeliest = [c for c in np.argsort(-own, kind="stable").tolist() if own[c] >= WORTH_NAMING]
     named = [f"{cluster} ({100 * own[cluster]:.0f} %)" for cluster in likeliest[:3]]
