@@ -20,6 +20,7 @@ from heuristics.neighbours import Neighbours, neighbour_lists
 from sdpbb.problem import Contraction
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
+from sdpbb.runtime.ranges import has_ranges
 
 
 class BlockData(NamedTuple):
@@ -31,6 +32,8 @@ class BlockData(NamedTuple):
     limits : (q, 2) the least and the most that a cluster has of each quantity
     listed : number of the quantity whose values are listed, which clusters have in any order; 0 for
         none
+    ranges : (k, 2) those that are listed; (0, 2) where they are single values, which clusters can
+        only exchange
     """
 
     weights: Reals
@@ -40,12 +43,15 @@ class BlockData(NamedTuple):
     amounts: Integers
     limits: Integers
     listed: int
+    ranges: Integers
 
     @classmethod
     def of(cls, contraction: Contraction) -> BlockData:
         m, limited, soft = contraction.n_blocks, contraction.limited_amounts, contraction.soft
         limits = [(1, m), *((each.limits.least, each.limits.most) for each in limited)]
         listed = [number for number, each in enumerate(limited, 1) if each.limits.listed]
+        ranges = [each.limits.bounds() for each in limited if each.limits.listed]
+        is_range = any(each.limits.listed and not each.limits.exact for each in limited)
         return cls(
             contraction.weights,
             np.ascontiguousarray(contraction.means),
@@ -54,6 +60,7 @@ class BlockData(NamedTuple):
             np.column_stack([np.ones(m, np.int64), *(each.linear for each in limited)]),
             np.array(limits, np.int64),
             max(listed, default=0),
+            np.array(ranges[0] if is_range else [], np.int64).reshape(-1, 2),
         )
 
 
@@ -115,7 +122,13 @@ def fits(a: int, b: int, taken: Integers, blocks: BlockData, amounts: Integers) 
             continue
         new_a, new_b = amounts[a, q] - taken[q], amounts[b, q] + taken[q]
         if q == blocks.listed and q > 0:
-            if new_a != amounts[b, q]:
+            if new_a == amounts[b, q]:
+                continue
+            if not len(blocks.ranges):
+                return False
+            changed = amounts[:, q].copy()
+            changed[a], changed[b] = new_a, new_b
+            if not has_ranges(changed, blocks.ranges):
                 return False
         elif min(new_a, new_b) < limits[q, 0] or max(new_a, new_b) > limits[q, 1]:
             return False

@@ -254,11 +254,19 @@ def _own_constraints(random: Random, instance: Instance) -> dict[str, Any]:
 
 def _sizes(random: Random, instance: Instance) -> dict[str, Any]:
     n, k = instance.n_points, instance.k
-    kind = random.choice(["least", "most", "both", "listed"])
-    if kind == "listed":
+    kind = random.choice(["least", "most", "both", "listed", "ranges"])
+    if kind in ("listed", "ranges"):
         cuts = sorted(random.sample(range(1, n), k - 1))
         ends = [*cuts, n]
-        return {"sizes": [b - a for a, b in zip([0, *cuts], ends, strict=True)]}
+        sizes = [b - a for a, b in zip([0, *cuts], ends, strict=True)]
+        if kind == "listed":
+            return {"sizes": sizes}
+        width = [0, 0, 1, 2]
+        return {
+            "sizes": [
+                (max(1, size - random.choice(width)), size + random.choice(width)) for size in sizes
+            ]
+        }
     limits = {}
     if kind != "most":
         limits["min_size"] = random.randint(1, n // k + (random.random() < 0.1))

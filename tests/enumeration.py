@@ -1,10 +1,11 @@
 """The truth about small instances: every clustering, one by one."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 
@@ -51,8 +52,8 @@ class Truth:
         costs = values[which.reshape(sets.shape)].sum(axis=1)
         keep = ~np.isnan(costs)
         if instance.sizes is not None:
-            sizes = np.sort(clusters.sum(axis=1)[which.reshape(sets.shape)], axis=1)
-            keep &= (sizes == sorted(instance.sizes)).all(axis=1)
+            sizes = clusters.sum(axis=1)[which.reshape(sets.shape)]
+            keep &= are_in_ranges(sizes, instance.sizes)
         self.labels, self.costs = labels[keep], costs[keep]
 
     @property
@@ -178,6 +179,15 @@ def sums_of_squares(
         deviation = points - (member @ points / np.where(size > 0.0, size, 1.0))[:, None, :]
         total += (member * (deviation**2).sum(axis=2)).sum(axis=1)
     return total
+
+
+def are_in_ranges(sizes: np.ndarray, listed: Sequence[int | tuple[int, int]]) -> np.ndarray:
+    """Whether rows of sizes (c, k) have listed ones, or are in listed ranges, in some order."""
+    ranges = [(each, each) if isinstance(each, int) else each for each in listed]
+    found = np.zeros(len(sizes), bool)
+    for low, high in {tuple(zip(*order, strict=True)) for order in permutations(ranges)}:
+        found |= ((low <= sizes) & (sizes <= high)).all(axis=1)
+    return found
 
 
 def clustering_matrix(labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:

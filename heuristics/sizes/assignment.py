@@ -74,7 +74,7 @@ class SizedAssignment:
         and one at random.
         """
         listed, k = self._limits.listed, self._contraction.k
-        if listed is None or len(set(listed)) == 1:
+        if listed is None:
             return [np.arange(k)]
         if k <= 3:
             orders = {tuple(listed[at] for at in order): order for order in permutations(range(k))}
@@ -87,13 +87,13 @@ class SizedAssignment:
 
     def order_of(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the place of each cluster's size among the listed ones, (k,)."""
-        places = np.arange(self._contraction.k)
+        k = self._contraction.k
         if self._limits.listed is None:
-            return places
-        sizes = np.bincount(labels, self._amounts[0].linear, len(places))
-        order = np.empty(len(places), np.intp)
-        order[np.argsort(sizes, kind="stable")] = places
-        return order
+            return np.arange(k)
+        sums = np.bincount(labels, self._amounts[0].linear, k).astype(np.int64)
+        places = self._limits.places(sums)
+        assert places is not None, "labels within the limits"
+        return places
 
     def steps(
         self, order: NDArray[np.intp], time_left: TimeLeft, labels: NDArray[np.intp] | None = None

@@ -63,8 +63,9 @@ def of_rules(rules: Rules) -> str:
     It is that of b"rules" and the distinct digests of each that says anything, in ascending order.
     A limit that all points together are within says nothing.
 
-    That of a statement about sizes is of b"sizes", the least size and the listed ones; that of one
-    about weights of b"weights", the least and the most units, and those of the points. That of a
+    That of a statement about sizes is of b"sizes", the least size and the listed ones, or where one
+    of them is a range of b"ranges", the least size and the ends of each range; that of one about
+    weights of b"weights", the least and the most units, and those of the points. That of a
     limit is of b"limit" and `most`, weights and pairs as little-endian int64; that of alternatives
     of b"either" and their distinct digests, in ascending order.
     """
@@ -75,7 +76,9 @@ def _of_rule(rule: Rule) -> str:
     if isinstance(rule, Either):
         return _of_parts(b"either", {of_rules(part) for part in rule.alternatives})
     if isinstance(rule, StatedMeasure):
-        kind, stated = b"sizes", [rule.least, *rule.listed]
+        kind, stated = b"sizes", [rule.least, *(size for size, _ in rule.listed)]
+        if any(low != high for low, high in rule.listed):
+            kind, stated = b"ranges", [rule.least, *(end for each in rule.listed for end in each)]
         if rule.units is not None:
             kind, stated = b"weights", [rule.least, rule.most, *rule.units.tolist()]
         return hashlib.sha256(kind + np.array(stated).astype("<i8").tobytes()).hexdigest()

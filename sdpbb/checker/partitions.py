@@ -8,7 +8,7 @@ partition has one cluster with two of them or three at most, a partition costs a
     r(X) = c(X) - p(X) + sum of the v_S of all S of which X has at least two,
     L = sum of p - sum of v + k min r,      g(X) = r(X) - min r >= 0.
 
-Where sizes of clusters are listed, a partition has as many clusters of each as the list. In the
+Where single sizes are listed, a partition has as many clusters of each as the list. In the
 place of k min r is the sum of the least r of these sizes, and g(X) = r(X) - the least of its size.
 
 A partition that costs less than the limit is one of clusters of which the g add up to less than
@@ -21,6 +21,7 @@ takes what the cheapest of its clusters has left.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,7 @@ from .pricing.problem import Indices, Marks, Reals
 from .pricing.whole import measures_of_whole
 from .rejection import Rejected
 from .rules import BlockRules
+from .sizes import Measure
 
 # The limit is a whole number of at most 2^_BITS units, prices and penalties add up to less than
 # _LARGEST: sums of them are exact in int64.
@@ -108,7 +110,10 @@ def require_no_partition(
         raise Rejected("the prices of a partition prove nothing")
     gains = reduced - least[kind]
     kept = np.flatnonzero(gains < budget)
-    search = _PartitionSearch(members[kept], gains[kept], units[kept], kind[kept], budget, limit)
+    ranged = [each for each in measures_of_whole(rules) if each.limits.listed is not None]
+    search = _PartitionSearch(
+        members[kept], gains[kept], units[kept], kind[kept], budget, limit, ranged
+    )
     search.run(wanted, max_nodes, at_step)
 
 
@@ -118,8 +123,8 @@ def _kinds(members: Marks, rules: BlockRules, k: int) -> tuple[Indices, Indices]
     Kinds are the listed sizes, which the clusters have; there is one where none are listed.
     """
     for measure in measures_of_whole(rules):
-        if measure.limits.listed is not None:
-            sizes, wanted = np.unique(measure.limits.listed, return_counts=True)
+        if measure.limits.exact is not None:
+            sizes, wanted = np.unique(measure.limits.exact, return_counts=True)
             return np.searchsorted(sizes, members @ measure.values), wanted
     return np.zeros(len(members), np.intp), np.array([k])
 
@@ -131,6 +136,7 @@ class _PartitionNode:
     candidates : (c,) those that hold none of their blocks
     open : (m,) the blocks that they do not hold
     wanted : (q,) how many more of each kind are to be chosen
+    chosen : the clusters
     """
 
     candidates: Indices
@@ -138,6 +144,7 @@ class _PartitionNode:
     wanted: Indices
     spent: int
     paid: int
+    chosen: tuple[int, ...]
 
 
 class _PartitionSearch:
@@ -155,16 +162,17 @@ class _PartitionSearch:
         kind: Indices,
         budget: int,
         limit: int,
+        ranged: Sequence[Measure],
     ) -> None:
         self._kind = kind
         self._members, self._gains, self._costs = members, gains, costs
         self._weights = members.astype(np.float32)
         self._sizes = members.sum(axis=1)
-        self._budget, self._limit = budget, limit
+        self._budget, self._limit, self._ranged = budget, limit, ranged
 
     def run(self, wanted: Indices, max_nodes: int, at_step: AtStep) -> None:
         t, m = self._members.shape
-        stack = [_PartitionNode(np.arange(t), np.ones(m, bool), wanted, 0, 0)]
+        stack = [_PartitionNode(np.arange(t), np.ones(m, bool), wanted, 0, 0, ())]
         while stack:
             at_step()
             max_nodes -= 1
@@ -174,7 +182,8 @@ class _PartitionSearch:
 
     def _children(self, node: _PartitionNode) -> list[_PartitionNode]:
         if not node.open.any() or not node.wanted.any():
-            if node.paid < self._limit and not node.open.any() and not node.wanted.any():
+            is_partition = not node.open.any() and not node.wanted.any()
+            if node.paid < self._limit and is_partition and self._keeps_ranges(node.chosen):
                 raise Rejected("a partition of the blocks costs less than is stated")
             return []
         left = self._remaining_clusters(node)
@@ -191,9 +200,15 @@ class _PartitionSearch:
                 node.wanted - (np.arange(len(node.wanted)) == self._kind[chosen]),
                 node.spent + int(self._gains[chosen]),
                 node.paid + int(self._costs[chosen]),
+                (*node.chosen, int(chosen)),
             )
             for chosen, row in zip(holders, free, strict=True)
         ]
+
+    def _keeps_ranges(self, chosen: tuple[int, ...]) -> bool:
+        """Return whether the clusters of a partition have listed ranges of their own."""
+        members = self._members[list(chosen)]
+        return all(each.limits.keeps(members @ each.values) for each in self._ranged)
 
     def _remaining_clusters(self, node: _PartitionNode) -> Indices:
         """Return the candidates of a partition below the limit; none if there is none."""

@@ -19,7 +19,7 @@ from .soft import CheckedSoftPairs, PricedPairs
 _LINKS = {"1": "ML", "-1": "CL"}
 _EXPECTED = (
     "ML i j, CL i j, i j 1, i j -1, SML i j w, SCL i j w, GAMMA x, DELTA x, "
-    "MAXSIZE l, OVERLAP l i ..., DIFFERENCE l i ..., SOFTCL l i j ..., MINSIZE n, SIZES n n ..., "
+    "MAXSIZE l, OVERLAP l i ..., DIFFERENCE l i ..., SOFTCL l i j ..., MINSIZE n, SIZES n n-n ..., "
     "MINWEIGHT w or MAXWEIGHT w"
 )
 _MAX_DIGITS = 18
@@ -106,7 +106,7 @@ def read_constraints(
     Lines are `ML i j` and `CL i j`, or `i j 1` and `i j -1`; `SML i j w` and `SCL i j w`,
     soft pairs, whose weight w is 1 if it is left out, and inf for a hard one; and on clusters
     (docs/how-to/cluster-constraints.md): `GAMMA x`, `DELTA x`, `MAXSIZE l`, `OVERLAP l i ...`,
-    `DIFFERENCE l i ...`, `SOFTCL l i j ...`, `MINSIZE n`, `SIZES n n ...`, `MINWEIGHT w`,
+    `DIFFERENCE l i ...`, `SOFTCL l i j ...`, `MINSIZE n`, `SIZES n n-n ...`, `MINWEIGHT w`,
     `MAXWEIGHT w`. Text after # is a comment.
 
     Raises
@@ -165,10 +165,12 @@ def _priced(soft: list[tuple[int, int, float]], n: int) -> PricedPairs:
 
 def _sizes(keyword: str, fields: list[str]) -> StatedMeasure:
     """Return the sizes that a line states; `ValueError` if it states something else."""
-    sizes = _whole(fields)
-    if keyword == "SIZES" and sizes:
-        return StatedMeasure(listed=tuple(sorted(sizes)))
-    (least,) = sizes
+    if keyword == "SIZES" and fields:
+        ends = [_whole(field.split("-")) for field in fields]
+        if not all(1 <= len(each) <= 2 for each in ends):
+            raise ValueError
+        return StatedMeasure(listed=tuple(sorted((each[0], each[-1]) for each in ends)))
+    (least,) = _whole(fields)
     return StatedMeasure(least)
 
 

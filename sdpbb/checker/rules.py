@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .sizes import LARGEST_SUM, Measure, StatedMeasure, sums_over
+from .sizes import LARGEST_SUM, Measure, SizeLimits, StatedMeasure, sums_over
 
 Marks = NDArray[np.bool_]
 Reals = NDArray[np.float64]
@@ -212,8 +212,10 @@ def broken_clusters(rules: Rules, labels: NDArray[np.int64], k: int) -> Marks:
     marks = broken_alone(over_blocks(others, labels), k)  # each cluster as a block
     for rule in stated:
         sums = sums_over(rule.values(len(labels)), labels)
-        is_list = not rule.listed or np.sort(sums).tolist() == list(rule.listed)
-        marks |= (sums < rule.least) | (sums > rule.most) | (not is_list)
+        marks |= (sums < rule.least) | (sums > rule.most)
+        if rule.listed:
+            limits = SizeLimits.of(int(sums.sum()), k, listed=rule.listed)
+            marks |= limits is not None and not limits.keeps(sums)
     return marks
 
 

@@ -56,7 +56,7 @@ def _with_measure(rules: Rules, counts_points: bool, n: int, k: int) -> Rules:
     least = max((rule.least for rule in stated), default=1)
     lists = {rule.listed for rule in stated if rule.listed}
     if len(lists) > 1:
-        least = total + 1  # no sizes are those of two lists
+        raise ValueError("rules: two lists of sizes")
     limits = SizeLimits.of(total, k, least, min(most), next(iter(lists), None))
     others = tuple(rule for rule in rules if not _is_on(rule, counts_points))
     if limits is None:

@@ -14,16 +14,17 @@ y, and p clusters of a to b in the set as a whole, x and y are as small as they 
     x >= t - p b,    y >= n - t - (k - p - 1) b,    x + y >= a.
 
 Where the last one binds, x y is concave on the line x + y = a, and least at an end of what the
-others leave of it. Where sizes are listed, the sums that whole clusters can have are enumerated.
+others leave of it. Where single sizes are listed, the sums that whole clusters can have are
+enumerated.
 
 The set fills x_C / s_C of a cluster, and of all of them together at most
 
     g(t) = i + (t - P_i) / (P_(i+1) - P_i)    for P_i <= t <= P_(i+1),
 
-P_i being the least measure that i clusters can have: the i least listed sizes, or i a, and at least
-what the others leave, n - (k - i) b. For given s_C, filling the smallest first is best. That takes
-i clusters in the set as a whole where it measures as much as the i smallest, P_i at least; between
-such measures it rises along a line, which is not above g, as the steps of P grow.
+P_i being the least measure that i clusters can have: the i least ends of their ranges, or i a, and
+at least what the others leave, n - (k - i) b. For given s_C, filling the smallest first is best.
+That takes i clusters in the set as a whole where it measures as much as the i smallest, P_i at
+least; between such measures it rises along a line, which is not above g, as the steps of P grow.
 """
 
 from __future__ import annotations
@@ -63,9 +64,9 @@ def least_splits(limits: SizeLimits, measures: Integers) -> Reals:
 
 
 def _has_few_sums(limits: SizeLimits) -> bool:
-    """Return whether sizes are listed, differ, and have sums that are enumerated."""
-    listed = limits.listed
-    if listed is None or listed[0] == listed[-1]:
+    """Return whether single sizes are listed, and have sums that are enumerated."""
+    listed = limits.exact
+    if listed is None:
         return False
     return len(set(listed)) * len(listed) * (limits.n // 64 + 1) <= _STEPS
 
@@ -88,7 +89,7 @@ def _of_range(limits: SizeLimits, t: Integers) -> Iterator[Part]:
 
 def _of_listed(limits: SizeLimits, t: Integers) -> Iterator[Part]:
     """Yield x and y, and whether they exist, for each size of the cluster in part in the set."""
-    n, listed = limits.n, limits.listed
+    n, listed = limits.n, limits.exact
     assert listed is not None
     for size in sorted(set(listed)):
         others = list(listed)
@@ -111,13 +112,7 @@ def most_filled(limits: SizeLimits, measures: Integers) -> Reals:
     measures : (number,) whole numbers in 0..n
     limits : that k measures are within, not empty
     """
-    n, k = limits.n, limits.k
-    if limits.listed is not None:
-        least = np.concatenate([[0], np.cumsum(limits.listed)]).astype(np.int64)
-    else:
-        i, most = np.arange(k + 1, dtype=np.int64), min(n, limits.most)
-        others = np.where(k - i <= n // most, n - np.minimum(k - i, n // most) * most, 0)
-        least = np.maximum(i * limits.least, others)
+    least = np.array(limits.least_of_some(), np.int64)
     whole = np.searchsorted(least, measures, "right") - 1
     step = np.append(np.diff(least), 1)[whole]
     rest = measures - least[whole]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sdpbb.checker.digests import normalised
 from sdpbb.checker.rules import Either, Limit, Rule, Rules
 from sdpbb.checker.size_rules import weight_rule
-from sdpbb.checker.sizes import LARGEST_SUM, StatedMeasure
+from sdpbb.checker.sizes import LARGEST_SUM, StatedMeasure, as_range
 from sdpbb.checker.soft import CheckedSoftPairs, PricedPairs
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
@@ -72,7 +72,7 @@ def _sizes(instance: Instance) -> Iterator[Rule]:
     if instance.min_size is not None:
         yield StatedMeasure(instance.min_size)
     if instance.sizes is not None:
-        yield StatedMeasure(listed=instance.sizes)
+        yield StatedMeasure(listed=tuple(map(as_range, instance.sizes)))
     for is_least, weight in ((True, instance.min_weight), (False, instance.max_weight)):
         if weight is not None:
             yield weight_rule(is_least, weight, instance.weights, instance.n_points)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdpbb.checker.sizes import Range
 from sdpbb.errors import InstanceError
 from sdpbb.problem.frames import is_frame
 from sdpbb.problem.geometry import is_sparse
@@ -189,23 +190,32 @@ def checked_size(value: Any, argument: str) -> int | None:
     return int(value)
 
 
-def checked_sizes(values: Any, n: int, k: int) -> tuple[int, ...] | None:
-    """Return listed sizes in ascending order, or None, or raise an InstanceError."""
+def checked_sizes(values: Any, n: int, k: int) -> tuple[int | Range, ...] | None:
+    """Return listed sizes and ranges in ascending order, or None, or raise an InstanceError."""
     if values is None:
         return None
-    expected = f"expected k = {k} integers >= 1 that add up to n = {n}"
+    expected = (
+        f"expected k = {k} integers >= 1 that add up to n = {n}, or ranges (least, most) that can"
+    )
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InstanceError(f"sizes = {values!r}; {expected}")
     given = list(values)
-    sizes = [checked_size(value, f"sizes[{at}]") for at, value in enumerate(given)]
-    if None in sizes:
-        raise InstanceError(f"sizes[{sizes.index(None)}] = None; {expected}")
-    found = sorted(size for size in sizes if size is not None)
-    if len(found) != k:
-        raise InstanceError(f"sizes: {len(found)} of them; {expected}")
-    if sum(found) != n:
-        raise InstanceError(f"sizes: they add up to {sum(found)}; {expected}")
-    return tuple(found)
+    ranges = sorted(_range(value, f"sizes[{at}]", expected) for at, value in enumerate(given))
+    if len(ranges) != k:
+        raise InstanceError(f"sizes: {len(ranges)} of them; {expected}")
+    least, most = (sum(ends) for ends in zip(*ranges, strict=True))
+    if not least <= n <= most:
+        sums = str(least) if least == most else f"{least} to {most}"
+        raise InstanceError(f"sizes: they add up to {sums}; {expected}")
+    return tuple(low if low == high else (low, high) for low, high in ranges)
+
+
+def _range(value: Any, argument: str, expected: str) -> Range:
+    ends = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+    found = [checked_size(end, argument) for end in ends]
+    if not 1 <= len(found) <= 2 or None in found or found[0] > found[-1]:  # type: ignore[operator]
+        raise InstanceError(f"{argument} = {value!r}; {expected}")
+    return found[0], found[-1]  # type: ignore[return-value]
 
 
 def checked_weight(value: Any, argument: str) -> float | None:

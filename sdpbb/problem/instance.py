@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdpbb.checker.sizes import Range
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import (
     SoftPairs,
@@ -82,8 +83,8 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
         all the same
     min_size, max_size : integers >= 1, limits on the number of points of every cluster; None: no
         limit. A `MaximumSize` among the constraints on clusters says the same as max_size
-    sizes : k integers >= 1 that add up to n, the numbers of points of the clusters in any order;
-        None where they are not given. Kept in ascending order
+    sizes : k integers >= 1 that add up to n, the numbers of points of the clusters in any order,
+        or ranges (least, most) of these; None where they are not given. Kept in ascending order
     min_weight, max_weight : positive numbers, limits on the weight of every cluster in the units of
         `weights`, or on its number of points if these are None; None: no limit. They hold to
         within one part in 10^9, or the rounding of weights to whole units if that is more
@@ -116,7 +117,7 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
     weights: NDArray[np.float64] | None = None
     min_size: int | None = None
     max_size: int | None = None
-    sizes: tuple[int, ...] | None = None
+    sizes: tuple[int | Range, ...] | None = None
     min_weight: float | None = None
     max_weight: float | None = None
     known_classes: InitVar[Any] = None
@@ -138,7 +139,7 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
             weights: ArrayLike | None = None,
             min_size: int | None = None,
             max_size: int | None = None,
-            sizes: Iterable[int] | None = None,
+            sizes: Iterable[int | Range] | None = None,
             min_weight: float | None = None,
             max_weight: float | None = None,
             known_classes: Any = None,

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.sizes import SizeLimits
+from sdpbb.checker.sizes import Range, SizeLimits, as_range
 from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
@@ -120,7 +120,7 @@ class ConstraintForms:
     weights: NDArray[np.float64] | None
     min_size: int | None
     max_size: int | None
-    sizes: tuple[int, ...] | None
+    sizes: tuple[int | Range, ...] | None
     min_weight: float | None
     max_weight: float | None
 
@@ -131,7 +131,7 @@ class ConstraintForms:
         return bool(hard or self.limits or self.has_soft_constraints)
 
     @property
-    def limits(self) -> dict[str, int | float | tuple[int, ...]]:
+    def limits(self) -> dict[str, int | float | tuple[int | Range, ...]]:
         """Limits on clusters as given, by argument."""
         values = {argument: getattr(self, argument) for argument in LIMITS}
         return {argument: value for argument, value in values.items() if value is not None}
@@ -231,7 +231,7 @@ class ConstraintForms:
         if not any(quantity.name for quantity in self.rules.quantities):
             return []
         most = self.largest_size
-        listed = f"sizes {', '.join(map(str, self.sizes))}" if self.sizes else ""
+        listed = f"sizes {', '.join(map(size_text, self.sizes))}" if self.sizes else ""
         points = "point" if (self.min_size if most is None else most) == 1 else "points"
         texts = (
             listed,
@@ -266,6 +266,12 @@ class ConstraintForms:
     def _all_cannot_links(self) -> NDArray[np.intp]:
         """Return the cannot-links (q, 2), also of constraints on clusters."""
         return distinct_edges(np.concatenate([self.cannot_link, self.rules.apart]))
+
+
+def size_text(size: int | Range) -> str:
+    """Return a size of a cluster, or a range of sizes, as a line of a file has it: "10-20"."""
+    least, most = as_range(size)
+    return str(least) if least == most else f"{least}-{most}"
 
 
 def least_units(weights: WeightUnits, min_weight: float | None) -> int:

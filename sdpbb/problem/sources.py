@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sdpbb.checker.sizes import Range
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.checks import (
     OF_ONE_K,
@@ -41,7 +42,7 @@ class FrameArguments(TableArguments, total=False):
     cluster_constraints: Iterable[ClusterConstraint] | None
     min_size: int | None
     max_size: int | None
-    sizes: Iterable[int] | None
+    sizes: Iterable[int | Range] | None
     min_weight: float | None
     max_weight: float | None
     weights: ArrayLike | None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.checker.sizes import Range
 from sdpbb.problem import (
     ClusterConstraint,
     InfeasibilityKind,
@@ -20,7 +21,7 @@ from sdpbb.problem import (
     SoftPairs,
 )
 from sdpbb.problem.files.constraints_lines import line_of
-from sdpbb.problem.rules import LIMITS
+from sdpbb.problem.rules import LIMITS, size_text
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.values import plain_number
@@ -49,13 +50,14 @@ class SizeStatement:
     """Limit on the sizes or weights of clusters: an argument of the instance, and its value."""
 
     argument: str
-    value: float | tuple[int, ...]
+    value: float | tuple[int | Range, ...]
 
     @property
     def text(self) -> str:
         """The line of a file that states it."""
-        values = self.value if isinstance(self.value, tuple) else (self.value,)
-        return " ".join([LIMITS[self.argument], *map(plain_number, values)])
+        if isinstance(self.value, tuple):
+            return " ".join([LIMITS[self.argument], *map(size_text, self.value)])
+        return f"{LIMITS[self.argument]} {plain_number(self.value)}"
 
 
 @dataclass(frozen=True)

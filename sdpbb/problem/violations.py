@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.sizes import sums_over
+from sdpbb.checker.sizes import Range, SizeLimits, as_range, sums_over
 from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import is_allowed
@@ -104,7 +104,7 @@ def _on_limits(instance: Instance, partition: Partition) -> Iterable[Violation]:
     wrong: dict[str, Callable[[Any], NDArray[np.bool_]]] = {
         "min_size": lambda size: sizes < size,
         "max_size": lambda size: sizes > size,
-        "sizes": lambda listed: _unlisted(sizes, listed),
+        "sizes": lambda listed: _unlisted(sizes, list(map(as_range, listed))),
         "min_weight": lambda weight: weighed < units.least(weight),
         "max_weight": lambda weight: weighed > units.most(weight),
     }
@@ -116,10 +116,15 @@ def _on_limits(instance: Instance, partition: Partition) -> Iterable[Violation]:
             yield _of_cluster(instance, partition, first, argument, weight)
 
 
-def _unlisted(sizes: NDArray[np.intp], listed: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return which clusters have no listed size, (k,); all if only their numbers are wrong."""
-    wrong = ~np.isin(sizes, listed)
-    return wrong if wrong.any() else np.full(len(sizes), sorted(sizes.tolist()) != list(listed))
+def _unlisted(sizes: NDArray[np.intp], listed: list[Range]) -> NDArray[np.bool_]:
+    """Return which clusters are in no listed range, (k,); all if only their numbers are wrong."""
+    low, high = np.array(listed).T
+    inside = (low <= sizes[:, None]) & (sizes[:, None] <= high)
+    wrong: NDArray[np.bool_] = ~inside.any(axis=1)
+    if wrong.any():
+        return wrong
+    limits = SizeLimits.of(int(sizes.sum()), len(listed), listed=listed)
+    return np.full(len(sizes), limits is not None and not limits.keeps(sizes))
 
 
 def _of_cluster(

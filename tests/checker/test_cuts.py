@@ -167,7 +167,7 @@ def test_what_is_no_cut_is_rejected(changes, why):
 )
 def test_what_is_no_cut_within_limits_is_rejected(changes, why):
     """Six points in clusters of 1, 2 and 3."""
-    node = NodeFacts(3, np.ones(6), np.zeros((6, 6), bool), SizeLimits(6, 3, 1, 3, (1, 2, 3)))
+    node = NodeFacts(3, np.ones(6), np.zeros((6, 6), bool), SizeLimits.of(6, 3, listed=(1, 2, 3)))
     arrays = {key: np.array(value, INT8) for key, value in changes.items()}
     word = next(iter(changes)).rsplit("_", 1)[0].removesuffix("_leaf")
     if word.endswith(("_set", "_clique")):

@@ -22,8 +22,11 @@ def drawn(seed: int):
     measures, n, total = [], int(counts.sum()), int(units.sum())
     kind = rng.integers(0, 4)
     if kind == 0 and n >= k:
-        listed = tuple(np.sort(rng.multinomial(n - k, np.ones(k) / k) + 1).tolist())
-        measures.append((counts, SizeLimits(n, k, listed[0], listed[-1], listed)))
+        sizes = (rng.multinomial(n - k, np.ones(k) / k) + 1).tolist()
+        wide = rng.integers(0, rng.integers(1, 4), k).tolist()
+        listed = [(size, size + more) for size, more in zip(sizes, wide, strict=True)]
+        limits = SizeLimits.of(n, k, listed=listed) or SizeLimits(n, k, 1, n - k + 1)
+        measures.append((counts, limits))
     if kind == 1:
         measures.append((counts, SizeLimits(n, k, int(rng.integers(1, n // k + 2)), n)))
     if kind >= 1 or not measures:

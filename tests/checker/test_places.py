@@ -87,7 +87,8 @@ def test_no_cluster_of_a_least_size_is_above_what_is_proven(seed, off):
     profits = np.where(rng.random(m) < 0.3, -0.3 * profits, profits)
     total = int(sizes.sum())
     least, most = sorted(rng.integers(1, total + 1, 2).tolist())
-    listed = (least, most) if rng.random() < 0.2 else None
+    wide = int(rng.integers(0, 3))
+    listed = ((least, least + wide), (most, most)) if rng.random() < 0.2 else None
     limits = SizeLimits(total, 2, least, most, listed)
     rules = (BlockLimit(sizes, None, float(most)), Measure(sizes.astype(np.int64), limits))
     contracted = Contracted(total, sizes, means, np.zeros(m), 0.0)
@@ -112,7 +113,7 @@ def test_no_cluster_of_a_least_size_is_above_what_is_proven(seed, off):
 
 def is_allowed(limits, size):
     if limits.listed is not None:
-        return size in limits.listed
+        return any(low <= size <= high for low, high in limits.listed)
     return limits.least <= size <= limits.most
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sdpbb.checker.cuts.families import difference_down
 from sdpbb.checker.cuts.inequalities import NodeFacts
-from sdpbb.checker.cuts.measures import extreme_sizes, least_entries
+from sdpbb.checker.cuts.measures import extreme_sizes, least_entries, most_of_some
 from sdpbb.checker.cuts.templates import Template, partitions
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import SizeLimits
@@ -116,6 +116,19 @@ def test_enumeration_needs_its_conditions():
 
 
 @given(st.lists(st.integers(1, 4), min_size=2, max_size=4), st.data())
+def test_traces_of_sizes_within_ranges(sizes, data):
+    """Of any number of points of clusters whose sizes are within the limits."""
+    n, k = sum(sizes), len(sizes)
+    wide = data.draw(st.lists(st.integers(0, 2), min_size=k, max_size=k))
+    ranges = [(max(1, size - more), size + more) for size, more in zip(sizes, wide, strict=True)]
+    limits = SizeLimits.of(n, k, listed=ranges) or SizeLimits(n, k, 1, n - k + 1)
+    most = most_of_some(limits)
+    entries = np.sort(np.concatenate([np.full(size, 1.0 / size) for size in sizes]))
+    for t in range(n + 1):
+        assert least_entries(most, t) <= entries[:t].sum() + 1e-15 * k
+
+
+@given(st.lists(st.integers(1, 4), min_size=2, max_size=4), st.data())
 def test_traces_and_cliques_of_listed_sizes(sizes, data):
     """On every choice of points of clusters of these sizes."""
     n, listed = sum(sizes), tuple(sorted(sizes))
@@ -123,8 +136,9 @@ def test_traces_and_cliques_of_listed_sizes(sizes, data):
     entries = 1.0 / np.array(sizes, float)[labels]
     t = data.draw(st.integers(0, n))
     least = np.sort(entries)[:t].sum()
-    assert least_entries(listed, t) <= least
-    assert least_entries(listed, t) == pytest.approx(least, abs=1e-12)
+    most = np.concatenate([[0], np.cumsum(listed[::-1])]).tolist()
+    assert least_entries(most, t) <= least + 1e-15 * len(sizes)
+    assert least_entries(most, t) == pytest.approx(least, abs=1e-12)
     for is_largest in (True, False):
         if listed[0] == listed[-1]:
             return

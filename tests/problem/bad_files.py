@@ -41,7 +41,7 @@ class BadFolder(BadFile):
 HEADER = "expected the integers n d k or n d, or commas between the numbers of a CSV file"
 MISSING = "is the line n d k missing?"
 CONSTRAINT = (
-    "expected ML i j, CL i j, SML i j w, SCL i j w, GAMMA x, DELTA x, MINSIZE n, SIZES n n ..., "
+    "expected ML i j, CL i j, SML i j w, SCL i j w, GAMMA x, DELTA x, MINSIZE n, SIZES n n-n ..., "
     "MINWEIGHT w, MAXWEIGHT w, "
     "MAXSIZE n, "
     "OVERLAP l i j ..., DIFFERENCE l i j ... or SOFTCL l i j i j ..."

@@ -34,11 +34,26 @@ GROUPS = np.repeat([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]], [9, 6, 3], axis=0)
 def limits_on_sizes(draw: st.DrawFn) -> SizeLimits:
     k = draw(st.integers(1, 4))
     if draw(st.booleans()):
-        listed = tuple(sorted(draw(st.lists(st.integers(1, 4), min_size=k, max_size=k))))
-        return SizeLimits(sum(listed), k, listed[0], listed[-1], listed)
+        sizes = draw(st.lists(st.integers(1, 4), min_size=k, max_size=k))
+        more = draw(st.lists(st.integers(0, 2), min_size=k, max_size=k))
+        if draw(st.booleans()):
+            more = [0] * k
+        return listed_limits(
+            sum(sizes),
+            [
+                (max(1, size - wide), size + wide if size + wide <= 4 else 4)
+                for size, wide in zip(sizes, more, strict=True)
+            ],
+        )
     n = draw(st.integers(k, 11))
     least, most = draw(st.integers(1, n // k)), draw(st.integers(-(-n // k), n))
     return SizeLimits(n, k, least, most)
+
+
+def listed_limits(n: int, listed: list[int | tuple[int, int]]) -> SizeLimits:
+    """Limits that may be none."""
+    k = len(listed)
+    return SizeLimits.of(n, k, listed=listed) or SizeLimits(n, k, 1, n - k + 1)
 
 
 def least_split(limits: SizeLimits, t: int) -> float:
@@ -81,9 +96,9 @@ def test_the_least_split_of_equal_sizes_is_that_of_the_remainder(size, k, t):
 def test_many_listed_sizes_are_taken_as_a_range(monkeypatch):
     listed = (2, 2, 6)
     t = np.arange(11)
-    exact = least_splits(SizeLimits(10, 3, 2, 6, listed), t)
+    exact = least_splits(SizeLimits.of(10, 3, listed=listed), t)
     monkeypatch.setattr("sdpbb.checker.splits._STEPS", 0)
-    weaker = least_splits(SizeLimits(10, 3, 2, 6, listed), t)
+    weaker = least_splits(SizeLimits.of(10, 3, listed=listed), t)
     assert (weaker <= exact).all()
     assert (weaker < exact).any()
 

@@ -36,8 +36,10 @@ def test_packings_are_those_of_enumeration(seed):
     counts = rng.integers(1, 4, m)
     n = int(counts.sum())
     if seed % 2 and n >= k:
-        listed = tuple(np.sort(rng.multinomial(n - k, np.ones(k) / k) + 1).tolist())
-        limits = SizeLimits(n, k, listed[0], listed[-1], listed)
+        sizes = (rng.multinomial(n - k, np.ones(k) / k) + 1).tolist()
+        wide = rng.integers(0, 1 + seed % 3, k).tolist()
+        listed = [(size, size + more) for size, more in zip(sizes, wide, strict=True)]
+        limits = SizeLimits.of(n, k, listed=listed) or SizeLimits(n, k, 1, n - k + 1)
     else:
         least = int(rng.integers(1, max(2, n // k + 1)))
         limits = SizeLimits(n, k, least, int(rng.integers(max(1, n // k), n + 1)))

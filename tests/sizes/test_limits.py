@@ -1,15 +1,21 @@
 """Limits on sizes: what is stated, and what follows."""
 
-from itertools import combinations_with_replacement
+import re
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sdpbb.checker.sizes import SizeLimits
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, MaximumSize, contract
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.formats import read_constraints, write_constraints
+from sdpbb.runtime.ranges import has_ranges
+from tests.enumeration import are_in_ranges
+from tests.examples import examples
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 9])
@@ -43,6 +49,40 @@ def test_listed_sizes_are_those_of_clusters_in_any_order():
     assert SizeLimits.of(6, 3, 2, listed=(1, 2, 3)).is_empty
 
 
+@given(st.data())
+@examples(300)
+def test_ranges_are_as_narrow_as_can_be(data):
+    """Against all sizes, each of which is in the ranges in some order."""
+    n = data.draw(st.integers(1, 9))
+    k = data.draw(st.integers(1, min(n, 4)))
+    ends = st.tuples(st.integers(1, n), st.integers(1, n)).map(sorted).map(tuple)
+    listed = data.draw(st.lists(ends, min_size=k, max_size=k))
+    least, most = data.draw(ends) if data.draw(st.booleans()) else (1, n)
+    sizes = np.array([s for s in product(range(1, n + 1), repeat=k) if sum(s) == n])
+    keeps = are_in_ranges(sizes, listed) & ((least <= sizes) & (sizes <= most)).all(axis=1)
+    limits = SizeLimits.of(n, k, least, most, listed)
+    if limits is None:
+        assert keeps.all()
+        return
+    assert limits.is_empty == (not keeps.any())
+    for row, is_kept in zip(sizes, keeps, strict=True):
+        assert limits.keeps(row) == is_kept
+        places = limits.places(row)
+        assert (places is not None) == is_kept
+        if places is not None:
+            assert sorted(places.tolist()) == list(range(k))
+            taken = [limits.bounds()[place] for place in places]
+            assert all(low <= size <= high for size, (low, high) in zip(row, taken, strict=True))
+        ranges = np.array(limits.bounds(), np.int64)
+        if not limits.is_empty:
+            assert has_ranges(row.astype(np.int64), ranges) == is_kept
+    if keeps.any():
+        assert (limits.least, limits.most) == (sizes[keeps].min(), sizes[keeps].max())
+        # Some i clusters have as few points together as is said, or more.
+        ordered = np.cumsum(np.sort(sizes[keeps], axis=1), axis=1)
+        assert (np.array(limits.least_of_some()[1:]) <= ordered).all()
+
+
 def test_maximum_sizes_are_limits():
     points = np.arange(6.0)[:, None]
     instance = Instance(points, 3, cluster_constraints=[MaximumSize(2)])
@@ -59,10 +99,14 @@ def test_maximum_sizes_are_limits():
         ({"sizes": [1, 2]}, "sizes: 2 of them; expected k = 3 integers"),
         ({"sizes": [1, 2, 2]}, "sizes: they add up to 5; expected k = 3 integers"),
         ({"sizes": 6}, "sizes = 6; expected k = 3 integers"),
+        ({"sizes": [(1, 2), 1, 1]}, "sizes: they add up to 3 to 4; expected k = 3 integers"),
+        ({"sizes": [(2, 1), 2, 2]}, "sizes[0] = (2, 1); expected k = 3 integers"),
+        ({"sizes": [(1, 2, 3), 2, 2]}, "sizes[0] = (1, 2, 3); expected k = 3 integers"),
+        ({"sizes": ["1-2", 2, 2]}, "sizes[0] = '1-2'; expected an integer"),
     ],
 )
 def test_limits_are_checked(limits, message):
-    with pytest.raises(InstanceError, match=message.replace("(", r"\(")):
+    with pytest.raises(InstanceError, match=re.escape(message)):
         Instance(np.arange(6.0)[:, None], 3, **limits)
 
 
@@ -77,14 +121,17 @@ def test_listed_sizes_that_do_not_fit_name_their_file(line, wrong, tmp_path):
 
 def test_lines_are_read_and_written(tmp_path):
     path = tmp_path / "sizes.txt"
-    path.write_text("ML 0 1\nMINSIZE 2\nSIZES 3 2 2\n")
+    path.write_text("ML 0 1\nMINSIZE 2\nSIZES 3 1-2 2\n")
     constraints = read_constraints(path, 7)
-    assert (constraints.min_size, constraints.sizes) == (2, (3, 2, 2))
-    write_constraints(path, Constraints(min_size=1, max_size=4, sizes=(2, 3)))
-    assert path.read_text() == "MINSIZE 1\nMAXSIZE 4\nSIZES 2 3\n"
+    assert (constraints.min_size, constraints.sizes) == (2, ((1, 2), 2, 3))
+    write_constraints(path, Constraints(min_size=1, max_size=4, sizes=(2, (3, 4))))
+    assert path.read_text() == "MINSIZE 1\nMAXSIZE 4\nSIZES 2 3-4\n"
 
 
-@pytest.mark.parametrize("line", ["MINSIZE", "MINSIZE 0", "MINSIZE 1 2", "SIZES", "SIZES 1 x"])
+@pytest.mark.parametrize(
+    "line",
+    ["MINSIZE", "MINSIZE 0", "MINSIZE 1 2", "SIZES", "SIZES 1 x", "SIZES 2-1", "SIZES 1-2-3"],
+)
 def test_lines_are_checked(tmp_path, line):
     path = tmp_path / "sizes.txt"
     path.write_text(f"{line}\n")

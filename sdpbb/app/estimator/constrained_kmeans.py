@@ -35,6 +35,7 @@ from sdpbb.app.estimator.inputs import (
     without_clustering,
 )
 from sdpbb.bounds.registry import Bounding
+from sdpbb.checker.sizes import Range
 from sdpbb.errors import warn_caller
 from sdpbb.problem import ClusterConstraint, Instance
 from sdpbb.problem.checks import checked_size, checked_weights
@@ -66,7 +67,8 @@ class ExactConstrainedKMeans(
     ----------
     n_clusters : number of clusters
     min_size, max_size : limits on the number of points of every cluster, or None
-    sizes : the numbers of points of the clusters, in any order; None where they are not given
+    sizes : the numbers of points of the clusters, or ranges (least, most), in any order; None where
+        they are not given
     min_weight, max_weight : limits on the weight of every cluster, the sum of the sample_weight of
         its points, or None
     gap : stop when (inertia_ - lower_bound_) / inertia_ is at most this
@@ -111,7 +113,7 @@ class ExactConstrainedKMeans(
         *,
         min_size: int | None = None,
         max_size: int | None = None,
-        sizes: Iterable[int] | None = None,
+        sizes: Iterable[int | Range] | None = None,
         min_weight: float | None = None,
         max_weight: float | None = None,
         gap: float = 1e-4,

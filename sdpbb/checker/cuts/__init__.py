@@ -7,7 +7,7 @@ construction. Few rules prove all of them:
 | --- | --- |
 | `templates.py` | integer vectors; cliques; enumeration of the partitions of a few places |
 | `families.py` | the cuts that are templates: stars, cliques, complements, limits on weights |
-| `measures.py` | rows of a measure, traces and cliques of listed sizes |
+| `measures.py` | rows of a measure, traces of sizes, cliques of listed sizes |
 | `capacities.py` | sets that clusters within limits have to split |
 | `lifted.py` | the lift to three blocks: pentagons, terms of soft pairs |
 | `inequalities.py` | inequalities as terms, a node, and their sums |
@@ -54,7 +54,7 @@ def _leaves(word: str) -> tuple[ArrayKey, ...]:
 
 
 _VECTORS, _ENUMERATION, _ROWS = "integer vectors", "enumeration", "rows of a measure"
-_TRACES, _LISTED = "traces of listed sizes", "cliques of listed sizes"
+_TRACES, _LISTED = "traces of sizes", "cliques of listed sizes"
 _CAPACITIES, _LIFT = "capacities", "lift to three blocks"
 
 FAMILIES: tuple[Family, ...] = (

@@ -5,18 +5,23 @@ its blocks, and sum of q_j Z_ij = q(C) Z_ii. Where every cluster measures a to b
 
     b Z_ii - sum of q_j Z_ij >= 0,    sum of q_j Z_ij - a Z_ii >= 0.
 
-*Traces of listed sizes.* Where the k sizes are listed, s_1 >= s_2 >= ..., take any list T of t
-different points. Of the n points, s_1 have 1 / s_1 for the entry of their block, s_2 others
-1 / s_2, and so on, so that those of T have the t least of these numbers at the least:
+*Traces of sizes.* Let M_i be the most points that i clusters have together within the limits, and T
+any list of t different points. Then
 
-    sum of Z_ii over the points of T, i being their block, >= L(t) = sum_c min(s_c, rest) / s_c,
+    sum of Z_ii over the points of T, i being their block, >= L(t),
+    L(t) = i + (t - M_i) / (M_(i+1) - M_i)    for M_i <= t <= M_(i+1).
 
-where the rest is what the larger clusters leave of t. A block i that is listed several times, no
-more often than it has points, stands for as many of its points.
+Let s_1 >= s_2 >= ... be the sizes, S_i the sum of the first i of them, which is M_i at most. Of the
+n points, s_1 have 1 / s_1 for the entry of their block, s_2 others 1 / s_2, and so on; those of T
+have at the least the t least of these numbers, with the sum j + (t - S_j) / s_(j+1) for S_j <= t <=
+S_(j+1). If j > i, that is i + 1 or more, and if j < i, then t = M_i. If j = i, it is i + 1 less
+(S_(i+1) - t) / (S_(i+1) - S_i), a share that grows if S_(i+1) grows to M_(i+1), and then S_i to
+M_i. A block i that is listed several times, no more often than it has points, stands for as many
+of its points.
 
-*Cliques of listed sizes.* Let e be the largest of the sizes, not all of them equal, q the number of
-clusters that have it, and s the next smaller one. For a list Q of q + 1 blocks, in which blocks may
-occur more than once,
+*Cliques of listed sizes.* Where single sizes are listed, let e be the largest of them, q the number
+of clusters that have it, and s the next smaller one. For a list Q of q + 1 blocks, in which blocks
+may occur more than once,
 
     (e - s) sum of Z_ij over i < j in Q + s sum of Z_ii over Q >= 1 + q s / e.
 
@@ -34,13 +39,14 @@ where all are, two share one, and the left-hand side is at least (s - e) / e - (
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from ..arithmetic import down, sum_down, up
+from ..arithmetic import down, up
 from ..rejection import Rejected
 from ..sizes import Measure, SizeLimits
 from ..weight_bounds import WeightBounds
@@ -92,8 +98,8 @@ least_point_rows = partial(_rows, is_most=False)
 
 
 def listed_sizes(node: NodeFacts, start: Numbers, blocks: Numbers) -> Inequalities:
-    """Traces of listed sizes: sum of Z_ii over t points >= L(t)."""
-    require_lists(start, blocks.shape, "listed sizes")
+    """Traces of sizes: sum of Z_ii over t points >= L(t)."""
+    require_lists(start, blocks.shape, "traces of sizes")
     require_blocks(blocks, node.m)
     owner, limits = owners(start), node.limits
     stated = np.unique(owner * node.m + blocks, return_counts=True)
@@ -101,19 +107,22 @@ def listed_sizes(node: NodeFacts, start: Numbers, blocks: Numbers) -> Inequaliti
         raise Rejected("a cut on sizes has more points of a block than there are")
     if len(start) == 1:
         return Inequalities(np.empty(0))
-    if not isinstance(limits, SizeLimits) or limits.listed is None:
-        raise Rejected("a cut on listed sizes, and there are none")
-    sides = [least_entries(limits.listed, count) for count in np.diff(start).tolist()]
+    if not isinstance(limits, SizeLimits) or limits.is_empty:
+        raise Rejected("a cut on sizes, and these are not limited")
+    most = most_of_some(limits)
+    sides = [least_entries(most, count) for count in np.diff(start).tolist()]
     return Inequalities(np.array(sides), [Terms(owner, blocks, blocks, np.ones(len(blocks)))])
 
 
-def least_entries(listed: Sequence[int], count: int) -> float:
-    """Return L(count) of listed sizes, rounded down."""
-    parts, rest = [], count
-    for size in sorted(listed, reverse=True):
-        parts.append(down(min(size, rest) / size))
-        rest -= min(size, rest)
-    return sum_down(parts)
+def most_of_some(limits: SizeLimits) -> list[int]:
+    """Return M_i, the most points that i clusters have together, for i = 0, ..., k."""
+    return [limits.n - least for least in reversed(limits.least_of_some())]
+
+
+def least_entries(most: Sequence[int], count: int) -> float:
+    """Return L(count) for M_0, ..., M_k, rounded down; count is 0 to M_k."""
+    i = min(bisect_right(most, count), len(most) - 1) - 1
+    return down(i + down((count - most[i]) / (most[i + 1] - most[i])))
 
 
 def _extreme_cliques(
@@ -123,8 +132,8 @@ def _extreme_cliques(
     require_blocks(blocks, node.m)
     if len(start) == 1:
         return Inequalities(np.empty(0))
-    listed = node.limits.listed if isinstance(node.limits, SizeLimits) else None
-    if listed is None or listed[0] == listed[-1]:
+    listed = node.limits.exact if isinstance(node.limits, SizeLimits) else None
+    if listed is None:
         raise Rejected("a clique of listed sizes, and there are none that differ")
     sizes = extreme_sizes(listed, is_largest)
     width = sizes.count + 1

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.checker.sizes import Range
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import ClusterConstraint
@@ -65,7 +66,7 @@ class Constraints:
     cluster_constraints: tuple[ClusterConstraint, ...] = ()
     min_size: int | None = None
     max_size: int | None = None
-    sizes: tuple[int, ...] | None = None
+    sizes: tuple[int | Range, ...] | None = None
     min_weight: float | None = None
     max_weight: float | None = None
     lines: Mapping[str, Any] = field(default_factory=dict)

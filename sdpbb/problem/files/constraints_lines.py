@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sdpbb.checker.sizes import Range
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import (
@@ -30,7 +31,7 @@ from sdpbb.problem.files.constraints import (
     StatedPairs,
 )
 from sdpbb.problem.files.rows import Rows
-from sdpbb.problem.rules import LIMITS
+from sdpbb.problem.rules import LIMITS, size_text
 from sdpbb.problem.textfile import (
     chunks,
     columns,
@@ -299,8 +300,9 @@ def _with_one_maximum(constraints: Constraints) -> tuple[list[ClusterConstraint]
 
 
 def _value_line(keyword: str, value: Any) -> str:
-    numbers = value if isinstance(value, (tuple, list)) else [value]
-    return " ".join([keyword, *(f"{x}" if isinstance(x, Integral) else f"{x!r}" for x in numbers)])
+    if isinstance(value, tuple):
+        return " ".join([keyword, *map(size_text, value)])
+    return f"{keyword} {value if isinstance(value, Integral) else repr(value)}"
 
 
 def _soft_lines(keyword: str, soft: SoftPairs) -> list[str]:
@@ -369,17 +371,26 @@ def _weight(line: _Line, rows: Rows) -> float:
     raise line.wrong(rows)
 
 
-def _sizes(line: _Line, rows: Rows) -> tuple[int, ...]:
-    fields = line.fields[1:]
-    if not fields or not all(map(is_integer, fields)) or min(map(int, fields)) < 1:
+def _sizes(line: _Line, rows: Rows) -> tuple[int | Range, ...]:
+    ranges = []
+    for stated in line.fields[1:]:
+        ends = stated.split("-")
+        if not 1 <= len(ends) <= 2 or not all(map(is_integer, ends)):
+            raise line.wrong(rows)
+        low, high = int(ends[0]), int(ends[-1])
+        if not 1 <= low <= high:
+            raise line.wrong(rows)
+        ranges.append((low, high))
+    if not ranges:
         raise line.wrong(rows)
-    return tuple(map(int, fields))
+    return tuple(low if low == high else (low, high) for low, high in sorted(ranges))
 
 
 def _size(line: _Line, rows: Rows) -> int:
-    if len(line.fields) != 2:
+    size = _sizes(line, rows)[0]
+    if len(line.fields) != 2 or not isinstance(size, int):
         raise line.wrong(rows)
-    return _sizes(line, rows)[0]
+    return size
 
 
 def _positive(line: _Line, rows: Rows) -> float:
@@ -417,7 +428,10 @@ VALUE_LINES = {
     "DELTA": ValueLine("min_separation", "x", "a finite distance x >= 0", _distance),
     "MINSIZE": ValueLine("min_size", "n", "an integer n >= 1", _size),
     "SIZES": ValueLine(
-        "sizes", "n n ...", "the numbers of points of all clusters, integers n >= 1", _sizes
+        "sizes",
+        "n n-n ...",
+        "the numbers of points of all clusters, integers n >= 1 or ranges",
+        _sizes,
     ),
     "MINWEIGHT": ValueLine("min_weight", "w", "a finite weight w > 0", _positive),
     "MAXWEIGHT": ValueLine("max_weight", "w", "a finite weight w > 0", _positive),

@@ -188,7 +188,7 @@ def _programme(
         blocks, one = np.ones(m, np.intp), np.ones(k, np.intp)
         sizes.append(size_rows(blocks, one, m * one))
     rows = assignment_rows(contraction, sizes)
-    alike = all(quantity.limits.is_range for quantity in contraction.packed_quantities)
+    alike = all(quantity.limits.listed is None for quantity in contraction.packed_quantities)
     if costs is None and alike:
         rows = with_fixed(rows, _some_clique(contraction), contraction.k)
     return BinaryProgramme(

@@ -31,6 +31,7 @@ from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.lagrangian.brute_force import all_columns, optimum, whole_contraction
 from tests.bounds.sdp.problems import small_problem
 from tests.constants import constants
+from tests.enumeration import are_in_ranges
 
 AT = "bounds.lagrangian.partitioning.cheapest."
 UNTRIED = {f"{AT}TRIAL_EFFORT": 0}
@@ -54,23 +55,25 @@ def random_sets(rng: np.random.Generator, t: int, m: int) -> np.ndarray:
     return np.unique(members, axis=0)
 
 
-def search(members, gains, costs, k, budget, target, shift=0, effort=10**9):
+def search(members, gains, costs, k, budget, target, shift=0, effort=10**9, ranges=()):
     sets = csr_array(members.astype(np.int8))
     start, block = sets.indptr.astype(np.int64), sets.indices.astype(np.int64)
     words = as_words(sets)
     m = members.shape[1]
     kind, n_of_kind = np.zeros(len(members), np.int64), np.array([k])
-    return cheapest_exact_cover(
-        start, block, words, gains, costs, m, k, budget, target, shift, effort, kind, n_of_kind
-    )
+    columns, sizes = (start, block, words, gains, costs), members.sum(axis=1).astype(np.int64)
+    wanted = kind, n_of_kind, sizes, np.array(ranges, np.int64).reshape(-1, 2)
+    return cheapest_exact_cover(*columns, m, k, budget, target, shift, effort, *wanted)
 
 
-def covers(members: np.ndarray, k: int) -> list[list[int]]:
-    """All choices of k sets that hold each block once."""
+def covers(members: np.ndarray, k: int, ranges=()) -> list[list[int]]:
+    """All choices of k sets that hold each block once, with sizes in the ranges in some order."""
+    sizes = members.sum(axis=1)
     return [
         list(chosen)
         for chosen in combinations(range(len(members)), k)
         if (members[list(chosen)].sum(axis=0) == 1).all()
+        and (not ranges or are_in_ranges(sizes[None, list(chosen)], ranges).all())
     ]
 
 
@@ -333,13 +336,22 @@ def test_the_cheapest_cover_within_the_budget(seed, shift):
     members = random_sets(rng, int(rng.integers(1, 25)), m)
     costs = rng.integers(0, 50, size=len(members))
     gains = rng.integers(0, 20, size=len(members))
+    ranges = [(each, each + wide) for each, wide in rng.integers((1, 0), (4, 3), (k, 2)).tolist()]
+    ranges = ranges if rng.random() < 0.5 else []
     # Every partition costs at least `low` and its gains, as reduced costs promise.
-    possible = covers(members, k)
+    possible = covers(members, k, ranges)
     low = min((int(costs[c].sum() - gains[c].sum()) for c in possible), default=0)
     target = int(rng.integers(0, 120))
     best = min((int(costs[c].sum()) for c in possible), default=target)
     chosen, found, n_nodes, finished = search(
-        members, gains >> shift, costs, k, ((target - low) >> shift) + 1, target, shift
+        members,
+        gains >> shift,
+        costs,
+        k,
+        ((target - low) >> shift) + 1,
+        target,
+        shift,
+        ranges=ranges,
     )
     assert finished
     assert found == min(best, target)

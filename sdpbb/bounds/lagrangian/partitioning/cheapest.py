@@ -113,7 +113,7 @@ def cheapest_partition(
         minimise    sum_X c_X x_X
         subject to  sum_{X holds i} x_X = 1 for all blocks i,  sum x_X = k,  x binary
 
-    and as many of each size as are listed, where sizes of clusters are. Where the list has every
+    and as many of each size, or in each range, as are listed. Where the list has every
     cluster that a clustering cheaper than the cutoff can have, the bound is one on all clusterings
     of the node.
 
@@ -194,7 +194,7 @@ class _PartitionSearch:
         self.sets = csr_array(columns.members[keep].astype(np.int8))
         self.costs = np.floor(lower_costs[keep] / self._unit).astype(np.int64)
         self.position = np.flatnonzero(keep)
-        self._counts, self._listed = contraction.counts, _listed_sizes(contraction)
+        self._counts, self._limits = contraction.counts, contraction.size_limits
         self.kind, self._n_of_kind = _kinds(contraction, columns.members[keep])
         nothing = np.zeros(self.m, np.int64)
         self._best = Multipliers(nothing, np.empty((0, 3), np.int64), nothing[:0])
@@ -308,6 +308,8 @@ class _PartitionSearch:
             effort,
             self.kind[order],
             self._n_of_kind,
+            sets @ self._counts.astype(np.int64),
+            self._ranges(),
         )
         self._n_nodes += n_nodes
         if chosen[0] >= 0:
@@ -329,14 +331,16 @@ class _PartitionSearch:
         """Accept an integral vertex below the target as a partition."""
         once = np.bincount(sets.indices, minlength=self.m) == 1
         if sets.shape[0] == self.k and once.all() and int(costs.sum()) < self.target:
-            if not self._keeps_kinds(sets):
+            if self._limits is not None and not self._limits.keeps(sets @ self._counts):
                 return
             self._take(sets, int(costs.sum()))
 
-    def _keeps_kinds(self, sets: csr_array) -> bool:
-        """Return whether clusters (k, m) have listed sizes, each as often as it is listed."""
-        sizes = np.sort(sets @ self._counts)
-        return self._listed is None or np.array_equal(sizes, self._listed)
+    def _ranges(self) -> NDArray[np.int64]:
+        """Return the ranges (k, 2) that the search looks at, (0, 2) where kinds say it all."""
+        limits = self._limits
+        is_kind = limits is None or limits.listed is None or limits.exact is not None
+        ranges = [] if limits is None or is_kind else limits.bounds()
+        return np.array(ranges, np.int64).reshape(-1, 2)
 
     def result(self) -> Partitioning:
         bound = self._cutoff
@@ -387,17 +391,11 @@ def _kinds(
 
     Kinds are the listed sizes, which all clusters have one of; there is one where none are listed.
     """
-    sizes = _listed_sizes(contraction)
-    if sizes is None:
-        return np.zeros(len(members), np.int64), np.array([contraction.k], np.int64)
-    listed, count = np.unique(sizes, return_counts=True)
-    return np.searchsorted(listed, members @ contraction.counts), count.astype(np.int64)
-
-
-def _listed_sizes(contraction: Contraction) -> tuple[int, ...] | None:
-    """Return the listed sizes that clusters are looked at for, or None."""
     limits = contraction.size_limits
-    return None if limits is None or limits.follow_from_most else limits.listed
+    if limits is None or limits.exact is None:
+        return np.zeros(len(members), np.int64), np.array([contraction.k], np.int64)
+    listed, count = np.unique(limits.exact, return_counts=True)
+    return np.searchsorted(listed, members @ contraction.counts), count.astype(np.int64)
 
 
 def _lowest(reduced: NDArray[np.int64], count: int) -> NDArray[np.intp]:

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from sdpbb.runtime.arrays import Booleans, Integers, Reals
 from sdpbb.runtime.jit import njit
+from sdpbb.runtime.ranges import has_ranges
 
 
 def as_words(sets: csr_array) -> NDArray[np.uint64]:
@@ -133,6 +134,8 @@ def cheapest_exact_cover(
     effort: int,
     kind: Integers,
     n_of_kind: Integers,
+    measures: Integers,
+    ranges: Integers,
 ) -> tuple[Integers, int, int, bool]:
     """Search for the cheapest k columns that hold each of the m blocks exactly once.
 
@@ -150,6 +153,8 @@ def cheapest_exact_cover(
     shift : the budget falls by 2^-shift for each unit that the target falls
     kind : (t,) 0 to q - 1
     n_of_kind : (q,) columns of each kind that are to be chosen, k in all
+    measures : (t,) whole numbers
+    ranges : (k, 2) those that the measures of the chosen columns have one of each; (0, 2): any
 
     Returns
     -------
@@ -217,6 +222,8 @@ def cheapest_exact_cover(
             continue
         pick[depth] = t
         if depth == k - 1:
+            if len(ranges) and not has_ranges(measures[pick], ranges):
+                continue
             for position in range(k):
                 chosen[position] = pick[position]
             target = paid[depth] + costs[t]
@@ -328,5 +335,8 @@ def exercise() -> None:
     sets = csr_array(np.eye(3, dtype=np.int8))
     start, block, none = sets.indptr.astype(np.int64), sets.indices.astype(np.int64), np.zeros(3)
     words, zeros, counts = as_words(sets), none.astype(np.int64), np.array([3], np.int64)
-    cheapest_exact_cover(start, block, words, zeros, zeros, 3, 3, 1, 1, 0, 100, zeros, counts)
+    ranges = np.ones((3, 2), np.int64)
+    cheapest_exact_cover(
+        start, block, words, zeros, zeros, 3, 3, 1, 1, 0, 100, zeros, counts, zeros, ranges
+    )
     violated_triples(sets, none, 1e-3, 1, 1)

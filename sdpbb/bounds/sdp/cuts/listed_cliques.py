@@ -48,10 +48,11 @@ class ListedCliqueCuts(CutFamily):
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return the most violated cuts that were grown, each once."""
         limits, found = relaxation.size_limits, CutSet.empty()
-        if limits is None or limits.listed is None or limits.is_range:
+        exact = None if limits is None else limits.exact
+        if exact is None:
             return found
         for is_largest in (True, False):
-            sizes = extreme_sizes(limits.listed, is_largest)
+            sizes = extreme_sizes(exact, is_largest)
             threshold = sizes.side - TOLERANCE * abs(sizes.side)
             grow = partial(_grown, Z, sizes, LAST, threshold)
             grown = in_pieces(grow, ranges_of_centres(relaxation.m))

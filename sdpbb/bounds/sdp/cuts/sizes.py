@@ -5,15 +5,15 @@ cluster has a to b points,
 
     Z_ii >= 1 / b,    - Z_ii >= - 1 / a.
 
-Where the k sizes are listed, the entries Z_ii of the n points, each that of its block, are s_c
-times 1 / s_c for each size s_c, in some order: of any t points they add up to L(t) at least, the
-sum of the t least of these numbers,
+With M_i the most points that i clusters have together, the entries Z_ii of any t points, each that
+of its block, add up to L(t) at least,
 
-    sum of Z_ii over t points >= L(t).
+    sum of Z_ii over t points >= L(t) = i + (t - M_i) / (M_(i+1) - M_i) for M_i <= t <= M_(i+1)
 
-Upper bounds follow, as all entries add up to k. For single points this is the convex hull of all
-orders of these numbers (Rado 1952), so that no other inequality over the diagonal says more. With
-one size it is Z_ii = 1 / s.
+(proof: `sdpbb.checker.cuts.measures`). Upper bounds follow, as all entries add up to k. Where the k
+sizes are listed, the entries are s_c times 1 / s_c for each size s_c, and L(t) is the sum of the t
+least of them: for single points this is the convex hull of all orders of these numbers (Rado 1952),
+so that no other inequality over the diagonal says more.
 
 Where points have weights, and their numbers are limited, these are row sums: with n_j points in
 block j,
@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.checker.cuts.measures import most_of_some
 from sdpbb.checker.sizes import SizeLimits
 from sdpbb.checker.weight_bounds import WeightBounds
 
@@ -54,7 +55,7 @@ class SizeCuts(CutFamily):
     """Cuts on the diagonal and the rows of Z where sizes or weights of clusters are limited."""
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """Return all violated cuts of one term, and the most violated one of each listed size."""
+        """Return all violated cuts of one term, and of traces the most violated of each slope."""
         limits, bounds = relaxation.size_limits, relaxation.weight_bounds
         entries = np.diag(Z)
         if limits is not None:
@@ -70,9 +71,7 @@ class SizeCuts(CutFamily):
         )
         if limits is None:
             return cuts + self._of_rows(Z, bounds)
-        if limits.is_range:
-            return cuts
-        return cuts + self._of_listed(entries, relaxation, limits)
+        return cuts + self._traces(entries, relaxation, limits)
 
     def _of_rows(self, Z: NDArray[np.float64], bounds: WeightBounds | None) -> CutSet:
         """Return the most violated cuts on the points of clusters, of each row two at most."""
@@ -91,19 +90,18 @@ class SizeCuts(CutFamily):
             cuts = cuts + _row_cuts(family, blocks, counts, limit)
         return cuts
 
-    def _of_listed(
+    def _traces(
         self, entries: NDArray[np.float64], relaxation: Relaxation, limits: SizeLimits
     ) -> CutSet:
-        """Return the most violated cut of those that end in the clusters of each size."""
-        assert limits.listed is not None
+        """Return the most violated cut of those whose t are where L has the same slope."""
         order = np.argsort(entries, kind="stable")
         counts = np.rint(relaxation.weights[order]).astype(np.intp)
         points = np.cumsum(counts)
-        falling = np.array(limits.listed[::-1], np.float64)
-        ends = np.concatenate([[0.0], np.cumsum(falling)])
+        ends = np.array(most_of_some(limits), np.float64)
+        falling = np.diff(ends)
         least = np.interp(points, ends, np.arange(len(ends)))
         lacking = least - np.cumsum(counts * entries[order])
-        # Sizes that are alike share their range of points.
+        # Steps that are alike share their range of points.
         last = np.concatenate([np.flatnonzero(np.diff(falling)) + 1, [len(falling)]])
         begins, found = 0, CutSet.empty()
         for end in ends[last].tolist():
@@ -113,7 +111,7 @@ class SizeCuts(CutFamily):
                 continue
             at = inside[np.argmax(lacking[inside])]
             if lacking[at] > TOLERANCE * least[at]:
-                found = found + _listed_cut(order[: at + 1], counts[: at + 1], float(least[at]))
+                found = found + _trace(order[: at + 1], counts[: at + 1], float(least[at]))
         return found
 
 
@@ -147,7 +145,7 @@ def _row_cuts(
     )
 
 
-def _listed_cut(blocks: NDArray[np.intp], counts: NDArray[np.intp], least: float) -> CutSet:
+def _trace(blocks: NDArray[np.intp], counts: NDArray[np.intp], least: float) -> CutSet:
     """Return the cut of all points of some blocks, whose entries add up to `least` or more."""
     listed = np.repeat(blocks, counts).astype(np.int32)
     members = DefiningBlocks.without_parts(

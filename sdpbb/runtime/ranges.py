@@ -1,0 +1,28 @@
+"""Compiled assignment of whole numbers to ranges, one to each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdpbb.runtime.arrays import Integers
+from sdpbb.runtime.jit import njit
+
+
+@njit(cache=True, nogil=True)
+def has_ranges(numbers: Integers, ranges: Integers) -> bool:
+    """Return whether numbers (k,) can have ranges (k, 2) of their own.
+
+    The least number takes the range with the least end of those that it is in; any other choice can
+    be exchanged for that one. `sdpbb.checker.sizes.SizeLimits.places` is the same, in Python.
+    """
+    is_taken = np.zeros(len(ranges), np.bool_)
+    for number in np.sort(numbers):
+        best = -1
+        for place in range(len(ranges)):
+            is_free = not is_taken[place] and ranges[place, 0] <= number <= ranges[place, 1]
+            if is_free and (best < 0 or ranges[place, 1] < ranges[best, 1]):
+                best = place
+        if best < 0:
+            return False
+        is_taken[best] = True
+    return True
