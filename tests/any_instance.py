@@ -34,6 +34,8 @@ from sdpbb.problem import (
     MinimumDifference,
     SoftCannotLinks,
 )
+from sdpbb.problem.class_sizes import ClassSizes
+from sdpbb.problem.known_classes import KnownClasses
 
 Points = NDArray[np.float64]
 # What an instance may have besides points and k.
@@ -42,6 +44,7 @@ PARTS = (
     "far groups",
     "units",
     "pairs",
+    "classes",
     "constraints",
     "own constraints",
     "weights",
@@ -86,6 +89,8 @@ def written(instance: Instance) -> str:
     stated = {name: x.tolist() for name, x in stated.items() if x is not None and len(x)}
     others = ("min_size", "max_size", "sizes", "min_weight", "max_weight", "cluster_constraints")
     stated |= soft | {name: x for name in others if (x := getattr(instance, name))}
+    if isinstance(instance.sizes, ClassSizes):
+        stated["known_classes"] = instance.origin.known_classes.numbers.tolist()
     arguments = [f"{name}={value!r}" for name, value in stated.items()]
     return f"Instance({', '.join([repr(instance.points.tolist()), str(instance.k), *arguments])})"
 
@@ -252,21 +257,36 @@ def _own_constraints(random: Random, instance: Instance) -> dict[str, Any]:
     return {"cluster_constraints": (*instance.cluster_constraints, own)}
 
 
+def _classes(random: Random, instance: Instance) -> dict[str, Any]:
+    """Classes of some points, which may be wrong, share clusters or be split."""
+    n = instance.n_points
+    n_classes = random.randint(1, instance.k)
+    given = [random.choice([-1, random.randrange(n_classes)]) for _ in range(n)]
+    classes = KnownClasses.of(given, n)
+    if random.random() < 0.3:
+        weight = 10.0 ** random.uniform(-2.0, 2.0) * np.square(instance.points).max()
+        classes = replace(classes, weight=float(weight) or 1.0)
+    return {"known_classes": replace(classes, may=random.choice([None, None, "share", "split"]))}
+
+
 def _sizes(random: Random, instance: Instance) -> dict[str, Any]:
     n, k = instance.n_points, instance.k
-    kind = random.choice(["least", "most", "both", "listed", "ranges"])
-    if kind in ("listed", "ranges"):
+    kind = random.choice(["least", "most", "both", "listed", "ranges", "of classes"])
+    if kind in ("listed", "ranges", "of classes"):
         cuts = sorted(random.sample(range(1, n), k - 1))
         ends = [*cuts, n]
         sizes = [b - a for a, b in zip([0, *cuts], ends, strict=True)]
         if kind == "listed":
             return {"sizes": sizes}
         width = [0, 0, 1, 2]
-        return {
-            "sizes": [
-                (max(1, size - random.choice(width)), size + random.choice(width)) for size in sizes
-            ]
-        }
+        ranges = [
+            (max(1, size - random.choice(width)), size + random.choice(width)) for size in sizes
+        ]
+        if kind == "ranges" or instance.origin.known_classes is not None:
+            return {"sizes": ranges}
+        classes = np.full(n, -1)
+        classes[random.sample(range(n), k)] = range(k)
+        return {"sizes": dict(enumerate(ranges)), "known_classes": classes}
     limits = {}
     if kind != "most":
         limits["min_size"] = random.randint(1, n // k + (random.random() < 0.1))
@@ -310,6 +330,7 @@ def _soft_pairs(random: Random, instance: Instance) -> dict[str, Any]:
 
 _CHANGES: dict[str, Callable[[Random, Instance], dict[str, Any]]] = {
     "pairs": _pairs,
+    "classes": _classes,
     "constraints": _constraints,
     "own constraints": _own_constraints,
     "sizes": _sizes,

@@ -21,6 +21,7 @@ from sdpbb.problem import (
     SoftCannotLinks,
 )
 from sdpbb.problem.checks import SoftPairs
+from sdpbb.problem.class_sizes import ClassSizes, listed
 
 
 @cache
@@ -53,7 +54,13 @@ class Truth:
         keep = ~np.isnan(costs)
         if instance.sizes is not None:
             sizes = clusters.sum(axis=1)[which.reshape(sets.shape)]
-            keep &= are_in_ranges(sizes, instance.sizes)
+            keep &= are_in_ranges(sizes, listed(instance.sizes))
+        if isinstance(instance.sizes, ClassSizes):
+            classes = instance.origin.known_classes
+            for name, size in zip(instance.sizes.names, instance.sizes.sizes, strict=True):
+                row = classes.numbers.tolist().index(classes.names.index(name))
+                own = (labels == labels[:, [row]]).sum(axis=1)
+                keep &= are_in_ranges(own[:, None], [size])
         self.labels, self.costs = labels[keep], costs[keep]
 
     @property

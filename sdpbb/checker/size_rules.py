@@ -33,47 +33,48 @@ def with_limits(rules: Rules, n: int, k: int) -> Rules:
     """Return rules on k clusters of n points, with the limits on measures that follow from them.
 
     Statements about a measure become a `Measure`, and a `Limit` on it for parts of clusters,
-    narrower than those stated. Limits that all points count for are among the statements.
+    narrower than those stated. Limits that all points count for are among the statements. Measures
+    are in the order in which they are stated first, that of points before all others.
     """
-    for counts_points in (True, False):
-        rules = _with_measure(rules, counts_points, n, k)
+    stated = [rule.units for rule in rules if isinstance(rule, StatedMeasure)]
+    rules = _with_measure(rules, None, n, k)
+    for units in stated:
+        if units is not None and any(_states(rule, units) for rule in rules):
+            rules = _with_measure(rules, units, n, k)
     return rules
 
 
-def _with_measure(rules: Rules, counts_points: bool, n: int, k: int) -> Rules:
-    stated = [
-        rule for rule in rules if isinstance(rule, StatedMeasure) and _is_on(rule, counts_points)
-    ]
+def _with_measure(rules: Rules, units: NDArray[np.int64] | None, n: int, k: int) -> Rules:
+    """Return rules with what follows for a measure: for the points of clusters if units is None."""
+    stated = [rule for rule in rules if isinstance(rule, StatedMeasure) and _states(rule, units)]
     most = [rule.most for rule in stated]
-    if counts_points:
+    if units is None:
         most += [rule.most for rule in rules if isinstance(rule, Limit) and _counts_all(rule)]
     if not most:
         return rules
-    values = stated[0].values(n) if stated else np.ones(n, np.int64)
-    if not all(np.array_equal(rule.values(n), values) for rule in stated):
-        raise ValueError("rules: weights of the same points in different units")
+    values = np.ones(n, np.int64) if units is None else units
     total = int(values.sum())
     least = max((rule.least for rule in stated), default=1)
     lists = {rule.listed for rule in stated if rule.listed}
     if len(lists) > 1:
         raise ValueError("rules: two lists of sizes")
     limits = SizeLimits.of(total, k, least, min(most), next(iter(lists), None))
-    others = tuple(rule for rule in rules if not _is_on(rule, counts_points))
+    others = tuple(rule for rule in rules if not _states(rule, units))
     if limits is None:
         return others
     counted = Limit(values, np.empty((0, 2), np.int64), max(limits.most, 0))
-    return (*others, counted, Measure(values, limits, counts_points))
+    return (*others, counted, Measure(values, limits, counts_points=units is None))
 
 
 def _counts_all(limit: Limit) -> bool:
     return bool((limit.weights >= 1).all())
 
 
-def _is_on(rule: object, counts_points: bool) -> bool:
-    """Return whether a rule is about the points of clusters, or else their weights."""
-    if isinstance(rule, StatedMeasure):
-        return (rule.units is None) == counts_points
-    return isinstance(rule, Measure) and rule.counts_points == counts_points
+def _states(rule: object, units: NDArray[np.int64] | None) -> bool:
+    """Return whether a rule is a statement about a measure: about points if units is None."""
+    if not isinstance(rule, StatedMeasure) or rule.units is None or units is None:
+        return isinstance(rule, StatedMeasure) and rule.units is units
+    return np.array_equal(rule.units, units)
 
 
 def of_parts(rules: Rules) -> Rules:

@@ -13,6 +13,7 @@ from sdpbb.checker.rules import Either, Limit, Rule, Rules
 from sdpbb.checker.size_rules import weight_rule
 from sdpbb.checker.sizes import LARGEST_SUM, StatedMeasure, as_range
 from sdpbb.checker.soft import CheckedSoftPairs, PricedPairs
+from sdpbb.problem.class_sizes import class_measures, listed
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
     AllOf,
@@ -72,10 +73,13 @@ def _sizes(instance: Instance) -> Iterator[Rule]:
     if instance.min_size is not None:
         yield StatedMeasure(instance.min_size)
     if instance.sizes is not None:
-        yield StatedMeasure(listed=tuple(map(as_range, instance.sizes)))
+        yield StatedMeasure(listed=tuple(sorted(map(as_range, listed(instance.sizes)))))
     for is_least, weight in ((True, instance.min_weight), (False, instance.max_weight)):
         if weight is not None:
             yield weight_rule(is_least, weight, instance.weights, instance.n_points)
+    for each in class_measures(instance.sizes, instance.origin.known_classes):
+        most = LARGEST_SUM if each.most is None else each.most
+        yield StatedMeasure(each.least or 1, most, units=each.units)
 
 
 def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:

@@ -199,18 +199,18 @@ def checked_sizes(values: Any, n: int, k: int) -> tuple[int | Range, ...] | None
     )
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InstanceError(f"sizes = {values!r}; {expected}")
-    given = list(values)
-    ranges = sorted(_range(value, f"sizes[{at}]", expected) for at, value in enumerate(given))
+    ranges = [checked_range(each, f"sizes[{at}]", expected) for at, each in enumerate(values)]
     if len(ranges) != k:
         raise InstanceError(f"sizes: {len(ranges)} of them; {expected}")
     least, most = (sum(ends) for ends in zip(*ranges, strict=True))
     if not least <= n <= most:
         sums = str(least) if least == most else f"{least} to {most}"
         raise InstanceError(f"sizes: they add up to {sums}; {expected}")
-    return tuple(low if low == high else (low, high) for low, high in ranges)
+    return tuple(low if low == high else (low, high) for low, high in sorted(ranges))
 
 
-def _range(value: Any, argument: str, expected: str) -> Range:
+def checked_range(value: Any, argument: str, expected: str) -> Range:
+    """Return the range that a size or two sizes state, or raise an InstanceError."""
     ends = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
     found = [checked_size(end, argument) for end in ends]
     if not 1 <= len(found) <= 2 or None in found or found[0] > found[-1]:  # type: ignore[operator]

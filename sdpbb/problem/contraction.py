@@ -85,7 +85,7 @@ class Contraction:
 
     @cached_property
     def limited_amounts(self) -> tuple[Quantity, ...]:
-        """Points and units of weight, if they are limited: every block has some."""
+        """Points, units of weight and sizes of classes, if limited: every block has some."""
         return tuple(each for each in self.quantities if each.name)
 
     @property

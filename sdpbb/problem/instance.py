@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from sdpbb.problem.checks import (
     frozen,
     number_of_clusters,
 )
+from sdpbb.problem.class_sizes import ClassSizes, Sizes, checked_class_sizes
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.coordinates import centred, in_mean_units
 from sdpbb.problem.frames import is_frame
@@ -84,7 +85,8 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
     min_size, max_size : integers >= 1, limits on the number of points of every cluster; None: no
         limit. A `MaximumSize` among the constraints on clusters says the same as max_size
     sizes : k integers >= 1 that add up to n, the numbers of points of the clusters in any order,
-        or ranges (least, most) of these; None where they are not given. Kept in ascending order
+        or ranges (least, most) of these; None where they are not given. Kept in ascending order.
+        A mapping states those of the clusters of known classes, one for each cluster
     min_weight, max_weight : positive numbers, limits on the weight of every cluster in the units of
         `weights`, or on its number of points if these are None; None: no limit. They hold to
         within one part in 10^9, or the rounding of weights to whole units if that is more
@@ -117,7 +119,7 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
     weights: NDArray[np.float64] | None = None
     min_size: int | None = None
     max_size: int | None = None
-    sizes: tuple[int | Range, ...] | None = None
+    sizes: Sizes | None = None
     min_weight: float | None = None
     max_weight: float | None = None
     known_classes: InitVar[Any] = None
@@ -139,7 +141,7 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
             weights: ArrayLike | None = None,
             min_size: int | None = None,
             max_size: int | None = None,
-            sizes: Iterable[int | Range] | None = None,
+            sizes: Iterable[int | Range] | Mapping[str, int | Range] | ClassSizes | None = None,
             min_weight: float | None = None,
             max_weight: float | None = None,
             known_classes: Any = None,
@@ -182,7 +184,6 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
         _set(self, "cluster_constraints", constraints)
         for argument in ("min_size", "max_size"):
             _set(self, argument, checked_size(getattr(self, argument), argument))
-        _set(self, "sizes", checked_sizes(self.sizes, n, self.k))
         for argument in ("min_weight", "max_weight"):
             _set(self, argument, checked_weight(getattr(self, argument), argument))
         names = self.origin.row_names
@@ -194,6 +195,15 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
                     in_row_order(known_classes, n, self.origin, "known_classes", partial=True), n
                 )
             )
+        self._check_sizes(n)
+
+    def _check_sizes(self, n: int) -> None:
+        checked: Sizes | None
+        if isinstance(self.sizes, (Mapping, ClassSizes)):
+            checked = checked_class_sizes(self.sizes, n, self.k, self.origin.known_classes)
+        else:
+            checked = checked_sizes(self.sizes, n, self.k)
+        _set(self, "sizes", checked)
 
     def _link(self, classes: KnownClasses) -> None:
         """Add the pairs, hard or soft, that known classes of rows amount to."""

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sdpbb.checker.sizes import SizeLimits
 from sdpbb.problem.graph import distinct_edges
 
-POINTS, WEIGHT = "points", "weight"
-"""Names of the quantities that sizes and weights of clusters are."""
+POINTS, WEIGHT, CLASSES = "points", "weight", "sizes of classes"
+"""Names of the quantities that sizes and weights of clusters are, and sizes of known classes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Quantity:
     linear : (m,) int64 >= 0
     limits : on what each of k clusters holds
     pairs : (q, 2) i < j; a repeated pair counts repeatedly. Limits on pairs have no least
-    name : POINTS or WEIGHT; "" for others
+    name : POINTS, WEIGHT or CLASSES, of which all points have some; "" for others
     """
 
     linear: NDArray[np.int64]

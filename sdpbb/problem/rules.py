@@ -10,10 +10,11 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.sizes import Range, SizeLimits, as_range
+from sdpbb.checker.sizes import SizeLimits
 from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
+from sdpbb.problem.class_sizes import Sizes, class_measures, listed, sizes_text
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
     AllOf,
@@ -24,7 +25,8 @@ from sdpbb.problem.cluster_constraints import (
     leaves,
 )
 from sdpbb.problem.graph import distinct_edges
-from sdpbb.problem.quantities import POINTS, WEIGHT, Quantity
+from sdpbb.problem.origin import Origin
+from sdpbb.problem.quantities import CLASSES, POINTS, WEIGHT, Quantity
 
 LIMITS = {
     "min_size": "MINSIZE",
@@ -120,9 +122,10 @@ class ConstraintForms:
     weights: NDArray[np.float64] | None
     min_size: int | None
     max_size: int | None
-    sizes: tuple[int | Range, ...] | None
+    sizes: Sizes | None
     min_weight: float | None
     max_weight: float | None
+    origin: Origin
 
     @property
     def has_constraints(self) -> bool:
@@ -131,7 +134,7 @@ class ConstraintForms:
         return bool(hard or self.limits or self.has_soft_constraints)
 
     @property
-    def limits(self) -> dict[str, int | float | tuple[int | Range, ...]]:
+    def limits(self) -> dict[str, int | float | Sizes]:
         """Limits on clusters as given, by argument."""
         values = {argument: getattr(self, argument) for argument in LIMITS}
         return {argument: value for argument, value in values.items() if value is not None}
@@ -163,6 +166,7 @@ class ConstraintForms:
         """Rules on clusters that all constraints amount to, but for must-links and cannot-links."""
         points, weight = self._limited_points, self._limited_weight
         limited = tuple(quantity for quantity in (points, weight) if quantity is not None)
+        limited += tuple(self._limited_classes())
         stated = self._rules_beyond_sizes
         if points is None:  # sizes that k clusters have anyway are limits on parts of clusters
             stated = Rules.of(self.cluster_constraints, self.points, self.k)
@@ -193,6 +197,13 @@ class ConstraintForms:
         limits = SizeLimits.of(units.total, self.k, least_units(units, self.min_weight), most)
         return None if limits is None else Quantity.within(units.units, limits, WEIGHT)
 
+    def _limited_classes(self) -> Iterator[Quantity]:
+        """Yield the measures that are limited as sizes of known classes are."""
+        for each in class_measures(self.sizes, self.origin.known_classes):
+            limits = SizeLimits.of(int(each.units.sum()), self.k, each.least or 1, each.most)
+            if limits is not None:
+                yield Quantity.within(each.units, limits, CLASSES)
+
     @property
     def stated_maxima(self) -> list[int]:
         """Limits of all `MaximumSize` that every cluster satisfies."""
@@ -220,7 +231,8 @@ class ConstraintForms:
             least, most = [*least, lightest], [*most, heaviest]
         fewest = max((size for size in least if size is not None), default=1)
         largest = min((size for size in most if size is not None), default=None)
-        return SizeLimits.of(n, k, fewest, largest, self.sizes)
+        sizes = None if self.sizes is None else listed(self.sizes)
+        return SizeLimits.of(n, k, fewest, largest, sizes)
 
     @property
     def stated_limits(self) -> list[str]:
@@ -231,10 +243,10 @@ class ConstraintForms:
         if not any(quantity.name for quantity in self.rules.quantities):
             return []
         most = self.largest_size
-        listed = f"sizes {', '.join(map(size_text, self.sizes))}" if self.sizes else ""
+        sizes = f"sizes {sizes_text(self.sizes).replace(' ', ', ')}" if self.sizes else ""
         points = "point" if (self.min_size if most is None else most) == 1 else "points"
         texts = (
-            listed,
+            sizes,
             within(self.min_size, most, f"{{}} {points} each"),
             within(self.min_weight, self.max_weight, "weight {} each"),
         )
@@ -266,12 +278,6 @@ class ConstraintForms:
     def _all_cannot_links(self) -> NDArray[np.intp]:
         """Return the cannot-links (q, 2), also of constraints on clusters."""
         return distinct_edges(np.concatenate([self.cannot_link, self.rules.apart]))
-
-
-def size_text(size: int | Range) -> str:
-    """Return a size of a cluster, or a range of sizes, as a line of a file has it: "10-20"."""
-    least, most = as_range(size)
-    return str(least) if least == most else f"{least}-{most}"
 
 
 def least_units(weights: WeightUnits, min_weight: float | None) -> int:

@@ -22,6 +22,7 @@ from sdpbb.problem.checks import (
     checked_weights,
     number_of_clusters,
 )
+from sdpbb.problem.class_sizes import ClassSizes, listed
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.files.constraint_formats import check_no_constraints_options, read_constraints
 from sdpbb.problem.files.constraints import Constraints
@@ -42,7 +43,7 @@ class FrameArguments(TableArguments, total=False):
     cluster_constraints: Iterable[ClusterConstraint] | None
     min_size: int | None
     max_size: int | None
-    sizes: Iterable[int | Range] | None
+    sizes: Iterable[int | Range] | Mapping[str, int | Range] | ClassSizes | None
     min_weight: float | None
     max_weight: float | None
     weights: ArrayLike | None
@@ -123,7 +124,8 @@ def stated_in_file(
         with naming_file(constraints):
             if of_several_k and stated.sizes is not None:
                 raise InstanceError(OF_ONE_K)
-            checked_sizes(stated.sizes, len(points), k)
+            if stated.sizes is not None:
+                checked_sizes(listed(stated.sizes), len(points), k)
     if weights is None and not (stated.min_weight is None and stated.max_weight is None):
         warn_caller(
             f"{shown_path(constraints or '')}: limits on weights count points, as points have no "

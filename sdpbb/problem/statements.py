@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.sizes import Range
 from sdpbb.problem import (
     ClusterConstraint,
     InfeasibilityKind,
@@ -20,8 +19,9 @@ from sdpbb.problem import (
     Origin,
     SoftPairs,
 )
+from sdpbb.problem.class_sizes import ClassSizes, Sizes, sizes_text
 from sdpbb.problem.files.constraints_lines import line_of
-from sdpbb.problem.rules import LIMITS, size_text
+from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.values import plain_number
@@ -50,14 +50,15 @@ class SizeStatement:
     """Limit on the sizes or weights of clusters: an argument of the instance, and its value."""
 
     argument: str
-    value: float | tuple[int | Range, ...]
+    value: float | Sizes
 
     @property
     def text(self) -> str:
         """The line of a file that states it."""
-        if isinstance(self.value, tuple):
-            return " ".join([LIMITS[self.argument], *map(size_text, self.value)])
-        return f"{LIMITS[self.argument]} {plain_number(self.value)}"
+        keyword = LIMITS[self.argument]
+        if isinstance(self.value, (tuple, ClassSizes)):
+            return f"{keyword} {sizes_text(self.value)}"
+        return f"{keyword} {plain_number(self.value)}"
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,10 @@ class Catalogue:
         return self.must_link[must], self.cannot_link[cannot], [self.on_clusters[i] for i in others]
 
     def restricted(self, numbers: Sequence[int]) -> Instance:
-        """Return the same points with these constraints only."""
+        """Return the same points with these constraints only.
+
+        Sizes of known classes come with the pairs that the classes amount to.
+        """
         must_link, cannot_link, on_clusters = self.split(numbers)
         sizes: dict[str, Any] = dict.fromkeys(LIMITS)
         constraints = []
@@ -200,6 +204,10 @@ class Catalogue:
                 sizes[each.argument] = each.value
             else:
                 constraints.append(each)
+        classes = self.instance.origin.known_classes
+        if isinstance(sizes["sizes"], ClassSizes) and classes is not None:
+            must_link = np.concatenate([must_link, classes.together])
+            cannot_link = np.concatenate([cannot_link, classes.apart])
         return replace(
             self.instance,
             must_link=must_link,

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.sizes import Range, SizeLimits, as_range, sums_over
+from sdpbb.checker.sizes import SizeLimits, as_range, sums_over
 from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.problem.checks import SoftPairs
+from sdpbb.problem.class_sizes import Sizes, class_measures, listed
 from sdpbb.problem.cluster_constraints import is_allowed
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.partition import Partition
@@ -104,7 +105,7 @@ def _on_limits(instance: Instance, partition: Partition) -> Iterable[Violation]:
     wrong: dict[str, Callable[[Any], NDArray[np.bool_]]] = {
         "min_size": lambda size: sizes < size,
         "max_size": lambda size: sizes > size,
-        "sizes": lambda listed: _unlisted(sizes, list(map(as_range, listed))),
+        "sizes": lambda stated: _unlisted(instance, partition.labels, stated),
         "min_weight": lambda weight: weighed < units.least(weight),
         "max_weight": lambda weight: weighed > units.most(weight),
     }
@@ -116,14 +117,23 @@ def _on_limits(instance: Instance, partition: Partition) -> Iterable[Violation]:
             yield _of_cluster(instance, partition, first, argument, weight)
 
 
-def _unlisted(sizes: NDArray[np.intp], listed: list[Range]) -> NDArray[np.bool_]:
-    """Return which clusters are in no listed range, (k,); all if only their numbers are wrong."""
-    low, high = np.array(listed).T
+def _unlisted(instance: Instance, labels: NDArray[np.intp], stated: Sizes) -> NDArray[np.bool_]:
+    """Return which clusters are in no listed range, (k,); all if only their numbers are wrong.
+
+    Where classes have sizes of their own, it is the range of its class.
+    """
+    sizes, ranges = np.bincount(labels), list(map(as_range, listed(stated)))
+    low, high = np.array(ranges).T
     inside = (low <= sizes[:, None]) & (sizes[:, None] <= high)
     wrong: NDArray[np.bool_] = ~inside.any(axis=1)
+    for each in class_measures(stated, instance.origin.known_classes):
+        sums = sums_over(each.units, labels)
+        wrong |= sums < (each.least or 1)
+        if each.most is not None:
+            wrong |= sums > each.most
     if wrong.any():
         return wrong
-    limits = SizeLimits.of(int(sizes.sum()), len(listed), listed=listed)
+    limits = SizeLimits.of(len(labels), len(ranges), listed=ranges)
     return np.full(len(sizes), limits is not None and not limits.keeps(sizes))
 
 
@@ -137,7 +147,7 @@ def _of_cluster(
     """Return the violation of a limit, named like its argument, by a cluster of this weight."""
     points = tuple(np.flatnonzero(partition.labels == cluster).tolist())
     rows, value = tuple(instance.origin.rows(points)), getattr(instance, limit)
-    shown = str(value) if isinstance(value, tuple) else plain_number(value)
+    shown = plain_number(value) if isinstance(value, (int, float)) else str(value)
     place = instance.origin.place_on_clusters(limit, value)
     return Violation(limit, 0, points, rows, place, f"{limit} = {shown}", weight)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -39,6 +39,7 @@ from sdpbb.checker.sizes import Range
 from sdpbb.errors import warn_caller
 from sdpbb.problem import ClusterConstraint, Instance
 from sdpbb.problem.checks import checked_size, checked_weights
+from sdpbb.problem.class_sizes import ClassSizes
 from sdpbb.problem.frames import (
     columns_of,
     is_frame,
@@ -67,8 +68,8 @@ class ExactConstrainedKMeans(
     ----------
     n_clusters : number of clusters
     min_size, max_size : limits on the number of points of every cluster, or None
-    sizes : the numbers of points of the clusters, or ranges (least, most), in any order; None where
-        they are not given
+    sizes : the numbers of points of the clusters, or ranges (least, most), in any order, or a
+        mapping of these by known class; None where they are not given
     min_weight, max_weight : limits on the weight of every cluster, the sum of the sample_weight of
         its points, or None
     gap : stop when (inertia_ - lower_bound_) / inertia_ is at most this
@@ -113,7 +114,7 @@ class ExactConstrainedKMeans(
         *,
         min_size: int | None = None,
         max_size: int | None = None,
-        sizes: Iterable[int | Range] | None = None,
+        sizes: Iterable[int | Range] | Mapping[str, int | Range] | ClassSizes | None = None,
         min_weight: float | None = None,
         max_weight: float | None = None,
         gap: float = 1e-4,

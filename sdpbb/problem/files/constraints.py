@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.sizes import Range
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
+from sdpbb.problem.class_sizes import ClassSizes, Sizes
 from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.coordinates import pairs_closer_than, pairs_farther_than
 from sdpbb.problem.files.rows import Rows
@@ -66,7 +66,7 @@ class Constraints:
     cluster_constraints: tuple[ClusterConstraint, ...] = ()
     min_size: int | None = None
     max_size: int | None = None
-    sizes: tuple[int | Range, ...] | None = None
+    sizes: Sizes | None = None
     min_weight: float | None = None
     max_weight: float | None = None
     lines: Mapping[str, Any] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Constraints:
     def holds(self, name: str) -> bool:
         """Return whether there is a constraint of a name that is one here."""
         value = getattr(self, name)
-        return value is not None and (isinstance(value, (int, float)) or len(value) > 0)
+        return value is not None and (isinstance(value, (int, float, ClassSizes)) or len(value) > 0)
 
     def arguments(self, points: NDArray[np.float64], origin: Origin) -> dict[str, Any]:
         """Return the arguments of an `Instance` of these points that state the constraints.

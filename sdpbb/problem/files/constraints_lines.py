@@ -15,6 +15,7 @@ import numpy as np
 from sdpbb.checker.sizes import Range
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
+from sdpbb.problem.class_sizes import ClassSizes, Sizes, sizes_text
 from sdpbb.problem.cluster_constraints import (
     BuiltInConstraint,
     ClusterConstraint,
@@ -31,7 +32,7 @@ from sdpbb.problem.files.constraints import (
     StatedPairs,
 )
 from sdpbb.problem.files.rows import Rows
-from sdpbb.problem.rules import LIMITS, size_text
+from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.textfile import (
     chunks,
     columns,
@@ -300,8 +301,8 @@ def _with_one_maximum(constraints: Constraints) -> tuple[list[ClusterConstraint]
 
 
 def _value_line(keyword: str, value: Any) -> str:
-    if isinstance(value, tuple):
-        return " ".join([keyword, *map(size_text, value)])
+    if isinstance(value, (tuple, ClassSizes)):
+        return f"{keyword} {sizes_text(value)}"
     return f"{keyword} {value if isinstance(value, Integral) else repr(value)}"
 
 
@@ -371,26 +372,35 @@ def _weight(line: _Line, rows: Rows) -> float:
     raise line.wrong(rows)
 
 
-def _sizes(line: _Line, rows: Rows) -> tuple[int | Range, ...]:
-    ranges = []
-    for stated in line.fields[1:]:
-        ends = stated.split("-")
-        if not 1 <= len(ends) <= 2 or not all(map(is_integer, ends)):
-            raise line.wrong(rows)
-        low, high = int(ends[0]), int(ends[-1])
-        if not 1 <= low <= high:
-            raise line.wrong(rows)
-        ranges.append((low, high))
-    if not ranges:
+def _sizes(line: _Line, rows: Rows) -> Sizes:
+    fields = line.fields[1:]
+    ranges = sorted(_range(each.rpartition("=")[2], line, rows) for each in fields)
+    names = {each.rpartition("=")[0] for each in fields if "=" in each}
+    if not ranges or (names and (len(names) < len(fields) or "" in names)):
         raise line.wrong(rows)
-    return tuple(low if low == high else (low, high) for low, high in sorted(ranges))
+    if not names:
+        return tuple(low if low == high else (low, high) for low, high in ranges)
+    stated = {}
+    for name, _, size in (each.rpartition("=") for each in fields):
+        low, high = _range(size, line, rows)
+        stated[name] = low if low == high else (low, high)
+    return ClassSizes.of(stated)
+
+
+def _range(size: str, line: _Line, rows: Rows) -> Range:
+    ends = size.split("-")
+    if not 1 <= len(ends) <= 2 or not all(map(is_integer, ends)):
+        raise line.wrong(rows)
+    low, high = int(ends[0]), int(ends[-1])
+    if not 1 <= low <= high:
+        raise line.wrong(rows)
+    return low, high
 
 
 def _size(line: _Line, rows: Rows) -> int:
-    size = _sizes(line, rows)[0]
-    if len(line.fields) != 2 or not isinstance(size, int):
+    if len(line.fields) != 2 or "-" in line.fields[1]:
         raise line.wrong(rows)
-    return size
+    return _range(line.fields[1], line, rows)[0]
 
 
 def _positive(line: _Line, rows: Rows) -> float:
@@ -430,7 +440,8 @@ VALUE_LINES = {
     "SIZES": ValueLine(
         "sizes",
         "n n-n ...",
-        "the numbers of points of all clusters, integers n >= 1 or ranges",
+        "the numbers of points of all clusters, integers n >= 1 or ranges, or c=n-n of known "
+        "classes c",
         _sizes,
     ),
     "MINWEIGHT": ValueLine("min_weight", "w", "a finite weight w > 0", _positive),

@@ -14,8 +14,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from sdpbb.bounds.registry import bounding_method
-from sdpbb.errors import ParameterError
+from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Instance, SoftViolations, contract
+from sdpbb.problem.class_sizes import ClassSizes
 from sdpbb.problem.instance import check_instance
 from sdpbb.problem.statements import Catalogue, Statement, StatementKind, soft_statements
 from sdpbb.questions.prices.probe import probe, without
@@ -41,9 +42,13 @@ def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
     Raises
     ------
     InstanceError
-        If the instance is none.
+        If the instance is none, or has sizes of known classes.
     """
     check_instance(instance)
+    if isinstance(instance.sizes, ClassSizes):
+        raise InstanceError(
+            "sizes: of classes, which all their pairs define; prices take sizes in any order"
+        )
     catalogue = Catalogue(instance)
     hard = (catalogue.statement(number) for number in catalogue.stated_pairs)
     return (*hard, *soft_statements(instance))

@@ -80,7 +80,10 @@ class PentagonCuts(CutFamily):
         ]
         distinct = np.unique(np.array(copies, np.int64).reshape(-1, 5), axis=0)
         cuts = pentagon_cuts(sharpest_pentagons(Z, relaxation, distinct), e, forbidden)
-        return cuts.select(cuts.rhs - cuts.values(Z) > TOLERANCE)
+        violated = cuts.select(cuts.rhs - cuts.values(Z) > TOLERANCE)
+        # Where pairs are forbidden, different cycles may be the same cut.
+        first = np.unique(violated.keys, return_index=True)[1]
+        return violated.select(np.sort(first))
 
 
 def tied_groups(

@@ -1,0 +1,126 @@
+"""Sizes of the clusters of known classes, and the quantities that stand for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.checker.sizes import Range, as_range
+from sdpbb.errors import InstanceError
+from sdpbb.problem.checks import checked_range, checked_sizes
+from sdpbb.problem.known_classes import KnownClasses
+from sdpbb.problem.textfile import name_in_file, shown
+from sdpbb.runtime.archive.stored import stored
+
+
+@stored
+@dataclass(frozen=True)
+class ClassSizes:
+    """Sizes of the clusters of known classes, or ranges of these, a class for each cluster.
+
+    names : (k,) of the classes, in ascending order
+    sizes : (k,) of their clusters
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[int | Range, ...]
+
+    @classmethod
+    def of(cls, stated: Mapping[str, int | Range]) -> ClassSizes:
+        """Return the sizes of classes by name."""
+        names = sorted(stated)
+        return cls(tuple(names), tuple(stated[name] for name in names))
+
+    def __str__(self) -> str:
+        pairs = zip(self.names, self.sizes, strict=True)
+        return " ".join(name_in_file(f"{name}={size_text(size)}") for name, size in pairs)
+
+
+Sizes = tuple[int | Range, ...] | ClassSizes
+"""Sizes of clusters, or ranges of these, in any order or for known classes."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMeasure:
+    """Measure of clusters, each with one point of k that are known to be apart.
+
+    Where the cluster of point i of these has a_i to b_i points, and other points count 1, it is
+    that of clusters of at least L = max a_i, point i counting 1 + L - a_i, and that of clusters of
+    at most H = max b_i, point i counting 1 + H - b_i.
+
+    units : (n,) whole numbers >= 1
+    least, most : of each cluster; None: no limit
+    """
+
+    units: NDArray[np.int64]
+    least: int | None
+    most: int | None
+
+
+def listed(sizes: Sizes) -> tuple[int | Range, ...]:
+    """Return sizes in any order."""
+    return sizes.sizes if isinstance(sizes, ClassSizes) else sizes
+
+
+def sizes_text(sizes: Sizes) -> str:
+    """Return sizes as a line of a file has them: "10-20 30", or "red=10-20 blue=30"."""
+    return str(sizes) if isinstance(sizes, ClassSizes) else " ".join(map(size_text, sizes))
+
+
+def size_text(size: int | Range) -> str:
+    """Return a size of a cluster, or a range of sizes, as a line of a file has it: "10-20"."""
+    least, most = as_range(size)
+    return str(least) if least == most else f"{least}-{most}"
+
+
+def checked_class_sizes(
+    stated: Mapping[Any, Any] | ClassSizes, n: int, k: int, classes: KnownClasses | None
+) -> ClassSizes:
+    """Return the sizes of known classes, one of a cluster each, or raise an InstanceError."""
+    if isinstance(stated, ClassSizes):
+        stated = dict(zip(stated.names, stated.sizes, strict=True))
+    names = ", ".join(shown(str(name)) for name in stated)
+    if classes is None or classes.weight is not None or classes.may is not None:
+        raise InstanceError(
+            f"sizes: of classes {names}; expected known_classes, without known_weight and "
+            "classes_may"
+        )
+    if {str(name) for name in stated} != set(classes.names):
+        raise InstanceError(
+            f"sizes: of classes {names}; expected a size for each of the known classes "
+            f"{', '.join(map(shown, classes.names))}"
+        )
+    expected = "expected a size, or a range (least, most)"
+    ranges = {
+        str(name): checked_range(size, f"sizes[{name!r}]", expected)
+        for name, size in stated.items()
+    }
+    checked_sizes(ranges.values(), n, k)
+    return ClassSizes.of(
+        {name: low if low == high else (low, high) for name, (low, high) in ranges.items()}
+    )
+
+
+def class_measures(sizes: Sizes | None, classes: KnownClasses | None) -> Iterator[ClassMeasure]:
+    """Yield the measures of clusters that sizes of classes amount to, besides those in any order.
+
+    A class that all rows of are linked stands for its first row.
+    """
+    if not isinstance(sizes, ClassSizes) or classes is None:
+        return
+    range_of = dict(zip(sizes.names, map(as_range, sizes.sizes), strict=True))
+    first = [int(np.argmax(classes.numbers == number)) for number in range(len(classes.names))]
+    ends = np.array([range_of[name] for name in classes.names], np.int64)
+    least, most = ends[:, 0].max(), ends[:, 1].max()
+    of_least, of_most = (np.ones(len(classes.numbers), np.int64) for _ in range(2))
+    of_least[first] += least - ends[:, 0]
+    of_most[first] += most - ends[:, 1]
+    if np.array_equal(of_least, of_most):
+        yield ClassMeasure(of_least, int(least), int(most))
+        return
+    yield ClassMeasure(of_least, int(least), None)
+    yield ClassMeasure(of_most, None, int(most))
