@@ -139,7 +139,7 @@ def prepared(
         table = replace(table, known_classes=given)
     for option, value in reading.of_classes.items():
         if table.known_classes is None:
-            raise wrong(option, value, "known_classes with it")
+            raise wrong(option, value, "known classes with it")
         classes = KnownClasses.of(table.known_classes, len(table.points))
         table = replace(table, known_classes=classes.read_as(reading))
     if codes:

@@ -22,13 +22,14 @@ from sdpbb.problem.checks import (
     checked_weights,
     number_of_clusters,
 )
-from sdpbb.problem.class_sizes import ClassSizes, listed
+from sdpbb.problem.class_sizes import ClassSizes, checked_class_sizes
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.files.constraint_formats import check_no_constraints_options, read_constraints
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.files.kept_rows import KeptRows
 from sdpbb.problem.files.long_reading import reading_file
 from sdpbb.problem.frames import numbered
+from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import naming_file
 from sdpbb.runtime.files import FilePath, shown_path
@@ -124,8 +125,12 @@ def stated_in_file(
         with naming_file(constraints):
             if of_several_k and stated.sizes is not None:
                 raise InstanceError(OF_ONE_K)
-            if stated.sizes is not None:
-                checked_sizes(listed(stated.sizes), len(points), k)
+            if isinstance(stated.sizes, ClassSizes):
+                given, n = table.known_classes, len(points)
+                classes = None if given is None else KnownClasses.of(given, n)
+                checked_class_sizes(stated.sizes, n, k, classes)
+            else:
+                checked_sizes(stated.sizes, len(points), k)
     if weights is None and not (stated.min_weight is None and stated.max_weight is None):
         warn_caller(
             f"{shown_path(constraints or '')}: limits on weights count points, as points have no "

@@ -171,7 +171,7 @@ class Reading(Parameters):
         None,
         "Known classes may be wrong: each pair of rows that does otherwise costs this much.",
         gt=0,
-        unit="squared distance > 0",
+        unit="a squared distance",
         reason="In the units of the sum of squares; the result names the rows that contradict it.",
     )
     classes_may: ClassesMay | None = parameter(

@@ -75,6 +75,12 @@ def test_lines_are_checked(line, tmp_path):
         read_constraints(tmp_path / "sizes.txt", 8, "pc-sos-sdp")
 
 
+def test_classes_that_are_not_known_name_the_file(tmp_path):
+    (tmp_path / "some.txt").write_text("SIZES a=2 b=6\n")
+    with pytest.raises(InstanceError, match=r"some\.txt: sizes: of classes 'a', 'b'; expected kno"):
+        sdpbb.Instance.from_points(POINTS, 2, tmp_path / "some.txt", as_points=True)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -288,8 +288,8 @@ def test_classes_may_share_a_cluster_or_be_split():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"known_weight": 1.0}, "known_weight = 1.0: expected known_classes with it"),
-        ({"classes_may": "share"}, "classes_may = 'share': expected known_classes with it"),
+        ({"known_weight": 1.0}, "known_weight = 1.0: expected known classes with it"),
+        ({"classes_may": "share"}, "classes_may = 'share': expected known classes with it"),
         ({"known_weight": 0.0, "known_classes": CLASSES}, "known_weight = 0.0: expected"),
         ({"known_weight": "x", "known_classes": CLASSES}, "known_weight = 'x': expected"),
         ({"classes_may": "mix", "known_classes": CLASSES}, "classes_may = 'mix': expected 'sha"),
