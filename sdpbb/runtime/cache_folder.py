@@ -9,6 +9,7 @@ VARIABLE = "NUMBA_CACHE_DIR"
 PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Where the modules of kernels are.
 FOLDERS = (
+    "sdpbb/runtime",
     "sdpbb/bounds/lagrangian/places",
     "sdpbb/bounds/sdp",
     "sdpbb/bounds/sdp/cuts",
