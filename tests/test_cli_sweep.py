@@ -36,16 +36,6 @@ def test_a_table_of_all_k(run, data, tmp_path):
         assert [row["k"] for row in csv.DictReader(file)] == [str(row["k"]) for row in rows]
 
 
-def test_labels_of_all_k(run, data):
-    code, out, _ = run(data, "-k", "2,3", "--labels", "-", "-q")
-    lines = out.splitlines()
-    assert code == ExitCode.OPTIMAL
-    assert lines[0] == "id,k=2,k=3"
-    assert len(lines) == 21
-    assert lines[1].startswith("0,0,")
-    assert lines[20].startswith("19,1,")
-
-
 def test_pictures(run, data, tmp_path):
     pytest.importorskip("matplotlib")
     folder = tmp_path / "out"
@@ -71,25 +61,6 @@ def test_numbers_of_clusters_that_are_none(run, data, ks):
     assert code == ExitCode.USAGE
     assert err.startswith("error: -k ")
     assert err.count("\n") == 1
-
-
-def test_more_clusters_than_points(run, data):
-    code, _, err = run(data, "-k", "2-21")
-    assert (code, err) == (
-        ExitCode.BAD_INPUT,
-        "error: k = 21; expected at most 20, the number of points\n",
-    )
-
-
-@pytest.mark.parametrize("ks", ["2", "1-3"])
-def test_listed_sizes_are_refused_as_those_of_one_k(run, data, tmp_path, ks):
-    (tmp_path / "sz.txt").write_text("SIZES 8 12\n")
-    code, _, err = run(data, "-k", ks, "--constraints", tmp_path / "sz.txt")
-    assert code == ExitCode.BAD_INPUT
-    assert err == (
-        f"error: {tmp_path / 'sz.txt'}: sizes: they are for one number of clusters; expected "
-        "min_size and max_size in a sweep (lines MINSIZE and MAXSIZE)\n"
-    )
 
 
 def test_a_sweep_that_is_none(tmp_path, data, monkeypatch, capsys):
