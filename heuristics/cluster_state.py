@@ -50,8 +50,7 @@ class BlockData(NamedTuple):
         m, limited, soft = contraction.n_blocks, contraction.limited_amounts, contraction.soft
         limits = [(1, m), *((each.limits.least, each.limits.most) for each in limited)]
         listed = [number for number, each in enumerate(limited, 1) if each.limits.listed]
-        ranges = [each.limits.bounds() for each in limited if each.limits.listed]
-        is_range = any(each.limits.listed and not each.limits.exact for each in limited)
+        ranges = [pair for each in limited for pair in each.limits.wide]
         return cls(
             contraction.weights,
             np.ascontiguousarray(contraction.means),
@@ -60,7 +59,7 @@ class BlockData(NamedTuple):
             np.column_stack([np.ones(m, np.int64), *(each.linear for each in limited)]),
             np.array(limits, np.int64),
             max(listed, default=0),
-            np.array(ranges[0] if is_range else [], np.int64).reshape(-1, 2),
+            np.array(ranges, np.int64).reshape(-1, 2),
         )
 
 

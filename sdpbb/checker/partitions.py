@@ -110,7 +110,7 @@ def require_no_partition(
         raise Rejected("the prices of a partition prove nothing")
     gains = reduced - least[kind]
     kept = np.flatnonzero(gains < budget)
-    ranged = [each for each in measures_of_whole(rules) if each.limits.listed is not None]
+    ranged = [each for each in measures_of_whole(rules) if each.limits.wide]
     search = _PartitionSearch(
         members[kept], gains[kept], units[kept], kind[kept], budget, limit, ranged
     )

@@ -39,7 +39,7 @@ def with_limits(rules: Rules, n: int, k: int) -> Rules:
     stated = [rule.units for rule in rules if isinstance(rule, StatedMeasure)]
     rules = _with_measure(rules, None, n, k)
     for units in stated:
-        if units is not None and any(_states(rule, units) for rule in rules):
+        if units is not None:  # a measure that is done is not stated any more
             rules = _with_measure(rules, units, n, k)
     return rules
 
@@ -72,8 +72,10 @@ def _counts_all(limit: Limit) -> bool:
 
 def _states(rule: object, units: NDArray[np.int64] | None) -> bool:
     """Return whether a rule is a statement about a measure: about points if units is None."""
-    if not isinstance(rule, StatedMeasure) or rule.units is None or units is None:
-        return isinstance(rule, StatedMeasure) and rule.units is units
+    if not isinstance(rule, StatedMeasure):
+        return False
+    if rule.units is None or units is None:
+        return rule.units is units
     return np.array_equal(rule.units, units)
 
 

@@ -22,6 +22,11 @@ def as_range(size: int | Range) -> Range:
     return (size, size) if isinstance(size, int) else size
 
 
+def as_size(ends: Range) -> int | Range:
+    """Return what stands for a range: the size, if it is of one size."""
+    return ends[0] if ends[0] == ends[1] else ends
+
+
 @dataclass(frozen=True, eq=False)
 class StatedMeasure:
     """Statement about a measure of clusters: their points, or their units of weight.
@@ -119,6 +124,11 @@ class SizeLimits:
         return tuple(size for size, _ in self.listed)
 
     @property
+    def wide(self) -> tuple[Range, ...]:
+        """The k ranges that are listed, if one is of several sizes; () for others, or no list."""
+        return () if self.listed is None or self.exact is not None else self.listed
+
+    @property
     def is_empty(self) -> bool:
         """True if no k sums are within the limits."""
         if self.listed is None:
@@ -168,13 +178,13 @@ class SizeLimits:
         if len(sums) != self.k or self.is_empty:
             return None
         bounds, places = self.bounds(), np.empty(self.k, np.intp)
-        order = sorted(range(self.k), key=lambda place: bounds[place])
+        # Ends and places of the ranges that begin at the size or below, and are not taken.
         begun: list[tuple[int, int]] = []
         n_begun = 0
         for cluster in np.argsort(sums, kind="stable").tolist():
             size = int(sums[cluster])
-            while n_begun < self.k and bounds[order[n_begun]][0] <= size:
-                heappush(begun, (bounds[order[n_begun]][1], order[n_begun]))
+            while n_begun < self.k and bounds[n_begun][0] <= size:
+                heappush(begun, (bounds[n_begun][1], n_begun))
                 n_begun += 1
             if not begun or begun[0][0] < size:
                 return None

@@ -77,9 +77,7 @@ def _sizes(instance: Instance) -> Iterator[Rule]:
     for is_least, weight in ((True, instance.min_weight), (False, instance.max_weight)):
         if weight is not None:
             yield weight_rule(is_least, weight, instance.weights, instance.n_points)
-    for each in class_measures(instance.sizes, instance.origin.known_classes):
-        most = LARGEST_SUM if each.most is None else each.most
-        yield StatedMeasure(each.least or 1, most, units=each.units)
+    yield from class_measures(instance.sizes, instance.origin.known_classes)
 
 
 def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.checker.sizes import Range
+from sdpbb.checker.sizes import Range, as_size
 from sdpbb.errors import InstanceError
 from sdpbb.problem.frames import is_frame
 from sdpbb.problem.geometry import is_sparse
@@ -206,7 +206,7 @@ def checked_sizes(values: Any, n: int, k: int) -> tuple[int | Range, ...] | None
     if not least <= n <= most:
         sums = str(least) if least == most else f"{least} to {most}"
         raise InstanceError(f"sizes: they add up to {sums}; {expected}")
-    return tuple(low if low == high else (low, high) for low, high in sorted(ranges))
+    return tuple(map(as_size, sorted(ranges)))
 
 
 def checked_range(value: Any, argument: str, expected: str) -> Range:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sdpbb.checker.sizes import Range, as_range
+from sdpbb.checker.sizes import Range, StatedMeasure, as_range, as_size
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import checked_range, checked_sizes
 from sdpbb.problem.known_classes import KnownClasses
@@ -44,21 +43,8 @@ Sizes = tuple[int | Range, ...] | ClassSizes
 """Sizes of clusters, or ranges of these, in any order or for known classes."""
 
 
-@dataclass(frozen=True, eq=False)
-class ClassMeasure:
-    """Measure of clusters, each with one point of k that are known to be apart.
-
-    Where the cluster of point i of these has a_i to b_i points, and other points count 1, it is
-    that of clusters of at least L = max a_i, point i counting 1 + L - a_i, and that of clusters of
-    at most H = max b_i, point i counting 1 + H - b_i.
-
-    units : (n,) whole numbers >= 1
-    least, most : of each cluster; None: no limit
-    """
-
-    units: NDArray[np.int64]
-    least: int | None
-    most: int | None
+StatedSizes = Iterable[int | Range] | Mapping[str, int | Range] | ClassSizes | None
+"""Sizes as users give them; None where they give none."""
 
 
 def listed(sizes: Sizes) -> tuple[int | Range, ...]:
@@ -100,27 +86,29 @@ def checked_class_sizes(
         for name, size in stated.items()
     }
     checked_sizes(ranges.values(), n, k)
-    return ClassSizes.of(
-        {name: low if low == high else (low, high) for name, (low, high) in ranges.items()}
-    )
+    return ClassSizes.of({name: as_size(ends) for name, ends in ranges.items()})
 
 
-def class_measures(sizes: Sizes | None, classes: KnownClasses | None) -> Iterator[ClassMeasure]:
-    """Yield the measures of clusters that sizes of classes amount to, besides those in any order.
+def class_measures(sizes: Sizes | None, classes: KnownClasses | None) -> Iterator[StatedMeasure]:
+    """Yield statements that sizes of classes amount to, besides those in any order.
 
-    A class that all rows of are linked stands for its first row.
+    Let the cluster of point i, one of k that are known to be apart, have a_i to b_i points. Where i
+    counts 1 + max a - a_i, and every other point 1, clusters measure max a at least. Where i counts
+    1 + max b - b_i, they measure max b at most.
+
+    The first row of a class, which the others are linked with, stands for it.
     """
     if not isinstance(sizes, ClassSizes) or classes is None:
         return
     range_of = dict(zip(sizes.names, map(as_range, sizes.sizes), strict=True))
     first = [int(np.argmax(classes.numbers == number)) for number in range(len(classes.names))]
     ends = np.array([range_of[name] for name in classes.names], np.int64)
-    least, most = ends[:, 0].max(), ends[:, 1].max()
+    least, most = ends.max(axis=0).tolist()
     of_least, of_most = (np.ones(len(classes.numbers), np.int64) for _ in range(2))
     of_least[first] += least - ends[:, 0]
     of_most[first] += most - ends[:, 1]
     if np.array_equal(of_least, of_most):
-        yield ClassMeasure(of_least, int(least), int(most))
+        yield StatedMeasure(least, most, units=of_least)
         return
-    yield ClassMeasure(of_least, int(least), None)
-    yield ClassMeasure(of_most, None, int(most))
+    yield StatedMeasure(least, units=of_least)
+    yield StatedMeasure(most=most, units=of_most)

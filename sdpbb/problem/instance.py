@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.checker.sizes import Range
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import (
     SoftPairs,
@@ -25,7 +24,7 @@ from sdpbb.problem.checks import (
     frozen,
     number_of_clusters,
 )
-from sdpbb.problem.class_sizes import ClassSizes, Sizes, checked_class_sizes
+from sdpbb.problem.class_sizes import ClassSizes, Sizes, StatedSizes, checked_class_sizes
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.coordinates import centred, in_mean_units
 from sdpbb.problem.frames import is_frame
@@ -141,7 +140,7 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
             weights: ArrayLike | None = None,
             min_size: int | None = None,
             max_size: int | None = None,
-            sizes: Iterable[int | Range] | Mapping[str, int | Range] | ClassSizes | None = None,
+            sizes: StatedSizes = None,
             min_weight: float | None = None,
             max_weight: float | None = None,
             known_classes: Any = None,

@@ -137,8 +137,9 @@ def prepared(
         origin, n = table.origin(), len(table.points)
         given = in_row_order(known_classes, n, origin, "known_classes", partial=True)
         table = replace(table, known_classes=given)
-    for option, value in reading.of_classes.items():
+    if reading.of_classes:
         if table.known_classes is None:
+            option, value = next(iter(reading.of_classes.items()))
             raise wrong(option, value, "known classes with it")
         classes = KnownClasses.of(table.known_classes, len(table.points))
         table = replace(table, known_classes=classes.read_as(reading))

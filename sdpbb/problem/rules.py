@@ -200,9 +200,10 @@ class ConstraintForms:
     def _limited_classes(self) -> Iterator[Quantity]:
         """Yield the measures that are limited as sizes of known classes are."""
         for each in class_measures(self.sizes, self.origin.known_classes):
-            limits = SizeLimits.of(int(each.units.sum()), self.k, each.least or 1, each.most)
+            units = each.values(len(self.points))
+            limits = SizeLimits.of(int(units.sum()), self.k, each.least, each.most)
             if limits is not None:
-                yield Quantity.within(each.units, limits, CLASSES)
+                yield Quantity.within(units, limits, CLASSES)
 
     @property
     def stated_maxima(self) -> list[int]:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sdpbb.checker.sizes import Range
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.checks import (
     OF_ONE_K,
@@ -22,7 +21,7 @@ from sdpbb.problem.checks import (
     checked_weights,
     number_of_clusters,
 )
-from sdpbb.problem.class_sizes import ClassSizes, checked_class_sizes
+from sdpbb.problem.class_sizes import ClassSizes, StatedSizes, checked_class_sizes
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.files.constraint_formats import check_no_constraints_options, read_constraints
 from sdpbb.problem.files.constraints import Constraints
@@ -44,7 +43,7 @@ class FrameArguments(TableArguments, total=False):
     cluster_constraints: Iterable[ClusterConstraint] | None
     min_size: int | None
     max_size: int | None
-    sizes: Iterable[int | Range] | Mapping[str, int | Range] | ClassSizes | None
+    sizes: StatedSizes
     min_weight: float | None
     max_weight: float | None
     weights: ArrayLike | None

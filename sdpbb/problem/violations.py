@@ -127,10 +127,8 @@ def _unlisted(instance: Instance, labels: NDArray[np.intp], stated: Sizes) -> ND
     inside = (low <= sizes[:, None]) & (sizes[:, None] <= high)
     wrong: NDArray[np.bool_] = ~inside.any(axis=1)
     for each in class_measures(stated, instance.origin.known_classes):
-        sums = sums_over(each.units, labels)
-        wrong |= sums < (each.least or 1)
-        if each.most is not None:
-            wrong |= sums > each.most
+        sums = sums_over(each.values(len(labels)), labels)
+        wrong |= (sums < each.least) | (sums > each.most)
     if wrong.any():
         return wrong
     limits = SizeLimits.of(len(labels), len(ranges), listed=ranges)

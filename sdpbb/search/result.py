@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PRECISION = 1e-12
 # Part of a cost by which sums in another order may differ from it, and proven bounds be above it.
 ROUNDING = 1e-9
-# Rows whose known classes are contradicted, of which the summary names so many.
+# Most rows that the summary names as contradicting their known classes.
 SHOWN_ROWS = 12
 
 # Features and clusters whose means a notebook shows, and letters of a feature's name there.
@@ -362,11 +362,12 @@ class Result(Reported):
             facts.append(("Gap", percent_up(self.gap)))
         if self.partition is not None:
             facts.append(("Clusters", str(self.partition)))
-        if any(self.cluster_classes):
-            named = (f"{c} {name}" for c, name in enumerate(self.cluster_classes) if name)
+        classes = self.cluster_classes
+        if any(classes):
+            named = (f"{c} {name}" for c, name in enumerate(classes) if name)
             facts.append(("Classes", ", ".join(named)))
-        if len(self.contradicted_classes):
-            facts.append(("Contradicted", self._contradicted()))
+        if contradicted := self.contradicted_classes.tolist():
+            facts.append(("Contradicted", self._contradicted(contradicted)))
         if statistics.n_subsets:
             lost = statistics.n_lost_subsets
             given_up = f", {lost} abandoned after two workers crashed" if lost else ""
@@ -378,13 +379,14 @@ class Result(Reported):
             facts.append(("Root", f"{seconds_text(statistics.root_seconds)}{gap}"))
         return [*facts, *(("Note", note) for note in self.notes)]
 
-    def _contradicted(self) -> str:
-        """Return the rows whose classes the clustering contradicts, with these."""
-        known, rows = self.origin.known_classes, self.contradicted_classes[:SHOWN_ROWS].tolist()
+    def _contradicted(self, rows: list[int]) -> str:
+        """Return the names of rows whose classes the clustering contradicts, with these."""
+        known = self.origin.known_classes
         assert known is not None
-        named = (f"{self.origin.row(i)} ({known.names[known.numbers[i]]})" for i in rows)
-        more = ", ..." if len(self.contradicted_classes) > SHOWN_ROWS else ""
-        return f"{counted(len(self.contradicted_classes), 'row')}: {', '.join(named)}{more}"
+        first = rows[:SHOWN_ROWS]
+        named = (f"{self.origin.row(i)} ({known.names[known.numbers[i]]})" for i in first)
+        more = ", ..." if len(rows) > SHOWN_ROWS else ""
+        return f"{counted(len(rows), 'row')}: {', '.join(named)}{more}"
 
     def _means(self, centers: NDArray[np.float64]) -> Section:
         """Return the table of the means of clusters by feature."""

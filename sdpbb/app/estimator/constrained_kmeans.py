@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -35,11 +35,10 @@ from sdpbb.app.estimator.inputs import (
     without_clustering,
 )
 from sdpbb.bounds.registry import Bounding
-from sdpbb.checker.sizes import Range
 from sdpbb.errors import warn_caller
 from sdpbb.problem import ClusterConstraint, Instance
 from sdpbb.problem.checks import checked_size, checked_weights
-from sdpbb.problem.class_sizes import ClassSizes
+from sdpbb.problem.class_sizes import StatedSizes
 from sdpbb.problem.frames import (
     columns_of,
     is_frame,
@@ -114,7 +113,7 @@ class ExactConstrainedKMeans(
         *,
         min_size: int | None = None,
         max_size: int | None = None,
-        sizes: Iterable[int | Range] | Mapping[str, int | Range] | ClassSizes | None = None,
+        sizes: StatedSizes = None,
         min_weight: float | None = None,
         max_weight: float | None = None,
         gap: float = 1e-4,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sdpbb.checker.sizes import Range
+from sdpbb.checker.sizes import Range, as_size
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.class_sizes import ClassSizes, Sizes, sizes_text
@@ -374,16 +374,13 @@ def _weight(line: _Line, rows: Rows) -> float:
 
 def _sizes(line: _Line, rows: Rows) -> Sizes:
     fields = line.fields[1:]
-    ranges = sorted(_range(each.rpartition("=")[2], line, rows) for each in fields)
-    names = {each.rpartition("=")[0] for each in fields if "=" in each}
-    if not ranges or (names and (len(names) < len(fields) or "" in names)):
+    parts = [each.rpartition("=") for each in fields]
+    ranges = [_range(size, line, rows) for _, _, size in parts]
+    if fields and not any(equals for _, equals, _ in parts):
+        return tuple(map(as_size, sorted(ranges)))
+    stated = {name: as_size(ends) for (name, _, _), ends in zip(parts, ranges, strict=True)}
+    if not fields or len(stated) < len(fields) or "" in stated:
         raise line.wrong(rows)
-    if not names:
-        return tuple(low if low == high else (low, high) for low, high in ranges)
-    stated = {}
-    for name, _, size in (each.rpartition("=") for each in fields):
-        low, high = _range(size, line, rows)
-        stated[name] = low if low == high else (low, high)
     return ClassSizes.of(stated)
 
 

@@ -41,9 +41,8 @@ def label_column(
     width = max(map(len, records.rows), default=0)
     if width == 0:
         return LabelColumn([], records.where)
-    called: Sequence[
-        str
-    ] = ()  # what the first of two columns calls rows by, where it may lack some
+    # What the first of two columns calls rows by, where it may lack some.
+    called: Sequence[str] = ()
     if partial and width == 2 and origin is not None and n_points is not None:
         called = (*origin.rows(range(n_points)), *origin.dropped_rows)
     start = int(_is_heading(records, called) or _start(records, width, column, n_points, origin))

@@ -170,7 +170,7 @@ class QueryReport(Reported, Tabular):
         In the place of each `??` belongs ML or CL; lines without an answer are to be deleted.
 
         Of classes it is a CSV file with a row for each query, behind the known ones; the answer
-        belongs in the field `class`, and rows without an answer are of no class.
+        belongs in the field `class`, and rows without an answer are of an unknown class.
         """
         if self.ask == "classes":
             return self._form_of_classes()

@@ -293,7 +293,7 @@ class _PartitionSearch:
         order = np.argsort(gains, kind="stable")
         budget = self.target - value
         shift = max(0, budget.bit_length() - GAIN_BITS)
-        sets = self.sets[order]
+        sets, limits = self.sets[order], self._limits
         chosen, target, n_nodes, finished = cheapest_exact_cover(
             sets.indptr.astype(np.int64),
             sets.indices.astype(np.int64),
@@ -309,7 +309,7 @@ class _PartitionSearch:
             self.kind[order],
             self._n_of_kind,
             sets @ self._counts.astype(np.int64),
-            self._ranges(),
+            np.array(() if limits is None else limits.wide, np.int64).reshape(-1, 2),
         )
         self._n_nodes += n_nodes
         if chosen[0] >= 0:
@@ -334,13 +334,6 @@ class _PartitionSearch:
             if self._limits is not None and not self._limits.keeps(sets @ self._counts):
                 return
             self._take(sets, int(costs.sum()))
-
-    def _ranges(self) -> NDArray[np.int64]:
-        """Return the ranges (k, 2) that the search looks at, (0, 2) where kinds say it all."""
-        limits = self._limits
-        is_kind = limits is None or limits.listed is None or limits.exact is not None
-        ranges = [] if limits is None or is_kind else limits.bounds()
-        return np.array(ranges, np.int64).reshape(-1, 2)
 
     def result(self) -> Partitioning:
         bound = self._cutoff
