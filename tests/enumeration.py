@@ -61,6 +61,8 @@ class Truth:
                 row = classes.numbers.tolist().index(classes.names.index(name))
                 own = (labels == labels[:, [row]]).sum(axis=1)
                 keep &= are_in_ranges(own[:, None], [size])
+            first = [classes.numbers.tolist().index(c) for c in range(len(classes.names))]
+            keep &= np.array([len(set(row[first])) == len(first) for row in labels], bool)
         self.labels, self.costs = labels[keep], costs[keep]
 
     @property

@@ -14,7 +14,7 @@ from sdpbb.checker.sizes import SizeLimits
 from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
-from sdpbb.problem.class_sizes import Sizes, class_measures, listed, sizes_text
+from sdpbb.problem.class_sizes import ClassSizes, Sizes, class_measures, listed, sizes_text
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
     AllOf,
@@ -170,6 +170,10 @@ class ConstraintForms:
         stated = self._rules_beyond_sizes
         if points is None:  # sizes that k clusters have anyway are limits on parts of clusters
             stated = Rules.of(self.cluster_constraints, self.points, self.k)
+        if isinstance(self.sizes, ClassSizes) and self.origin.known_classes is not None:
+            # Each class has a cluster of its own, whichever pairs are stated.
+            apart = np.concatenate([stated.apart, self.origin.known_classes.apart])
+            stated = replace(stated, apart=apart)
         return replace(stated, quantities=limited + stated.quantities)
 
     @cached_property

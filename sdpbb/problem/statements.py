@@ -192,10 +192,7 @@ class Catalogue:
         return self.must_link[must], self.cannot_link[cannot], [self.on_clusters[i] for i in others]
 
     def restricted(self, numbers: Sequence[int]) -> Instance:
-        """Return the same points with these constraints only.
-
-        Sizes of known classes come with the pairs that the classes amount to.
-        """
+        """Return the same points with these constraints only."""
         must_link, cannot_link, on_clusters = self.split(numbers)
         sizes: dict[str, Any] = dict.fromkeys(LIMITS)
         constraints = []
@@ -204,10 +201,6 @@ class Catalogue:
                 sizes[each.argument] = each.value
             else:
                 constraints.append(each)
-        classes = self.instance.origin.known_classes
-        if isinstance(sizes["sizes"], ClassSizes) and classes is not None:
-            must_link = np.concatenate([must_link, classes.together])
-            cannot_link = np.concatenate([cannot_link, classes.apart])
         return replace(
             self.instance,
             must_link=must_link,

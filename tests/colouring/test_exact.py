@@ -1,4 +1,4 @@
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from hypothesis import given
@@ -79,3 +79,23 @@ def test_the_empty_graph_needs_no_colour():
     verdict, colours = colour_exactly(csr_array((0, 0)), 1, budget=0)
     assert verdict is Colourability.YES
     assert len(colours) == 0
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_colourings_with_sizes_are_those_of_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    m, k = int(rng.integers(1, 7)), int(rng.integers(1, 4))
+    adjacent = np.triu(rng.random((m, m)) < 0.3, 1)
+    graph = csr_array(adjacent | adjacent.T)
+    sizes = sorted((rng.multinomial(m, np.ones(k) / k)).tolist())
+
+    def keeps(labels):
+        return sorted(np.bincount(labels, minlength=k).tolist()) == sizes
+
+    expected = any(
+        keeps(np.array(labels)) and all(labels[i] != labels[j] for i, j in np.argwhere(adjacent))
+        for labels in product(range(k), repeat=m)
+    )
+    answer, colours = colour_exactly(graph, k, 10**6, keeps=keeps)
+    assert answer is (Colourability.YES if expected else Colourability.NO)
+    assert colours is None or keeps(colours)

@@ -15,6 +15,7 @@ from sdpbb.run.explanation.check import constraint_report
 from sdpbb.run.explanation.explain import Diagnosis
 from sdpbb.run.explanation.implications import redundant
 from sdpbb.run.explanation.oracle import Deadline
+from tests.any_instance import ForbiddenSets
 from tests.enumeration import feasible_clusterings
 from tests.examples import examples
 from tests.explanation.cases import can_hold, contradictory, only
@@ -181,3 +182,13 @@ def test_many_repetitions_are_counted():
 def test_the_time_limit_is_checked():
     with pytest.raises(ParameterError, match=r"^time_limit = 0: expected seconds > 0$"):
         sdpbb.check_constraints(Instance(points(3), 2), 0)
+
+
+def test_sizes_and_own_constraints_together_are_decided():
+    """The first packing breaks a constraint, and another one keeps it."""
+    sets = ({1, 3, 4}, {1, 2}, {3, 4, 5}, {0, 2, 4})
+    own = ForbiddenSets(tuple(map(frozenset, sets)))
+    for sizes, is_feasible in (([1, 1, 4], True), ([1, 1, (2, 5)], True), ([1, 5], False)):
+        instance = Instance(points(6), len(sizes), cluster_constraints=[own], sizes=sizes)
+        assert bool(len(feasible_clusterings(instance))) is is_feasible
+        assert constraint_report(instance).is_feasible is is_feasible

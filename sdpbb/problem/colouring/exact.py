@@ -23,7 +23,11 @@ class Colourability(Enum):
 
 
 def colour_exactly(
-    graph: csr_array, k: int, budget: int, fits: Fits | None = None
+    graph: csr_array,
+    k: int,
+    budget: int,
+    fits: Fits | None = None,
+    keeps: Callable[[NDArray[np.intp]], bool] | None = None,
 ) -> tuple[Colourability, NDArray[np.intp] | None]:
     """Look for a colouring of m vertices with at most k colours, by saturation (DSATUR).
 
@@ -35,6 +39,8 @@ def colour_exactly(
     budget : maximum number of vertices coloured, again and again included
     fits : whether vertices that are not neighbours may all have the same colour; must hold
         for all subsets of a set that it holds for. None for no such condition
+    keeps : whether the colours (m,) of all vertices are those of a colouring that is looked for;
+        None: they are. It says the same for the same sets of vertices, whatever their colours
 
     Returns
     -------
@@ -43,7 +49,7 @@ def colour_exactly(
 
     Source: D. Brélaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979).
     """
-    return _ColourSearch(graph, k, fits).run(budget)
+    return _ColourSearch(graph, k, fits, keeps).run(budget)
 
 
 class _ColourSearch:
@@ -53,9 +59,15 @@ class _ColourSearch:
     has not tried yet. The checker has a search of its own on purpose (`sdpbb.checker.colouring`).
     """
 
-    def __init__(self, graph: csr_array, k: int, fits: Fits | None) -> None:
+    def __init__(
+        self,
+        graph: csr_array,
+        k: int,
+        fits: Fits | None,
+        keeps: Callable[[NDArray[np.intp]], bool] | None,
+    ) -> None:
         m = graph.shape[0]
-        self._graph, self._k, self._fits = graph, k, fits
+        self._graph, self._k, self._fits, self._keeps = graph, k, fits, keeps
         self._colour = np.full(m, -1, np.intp)
         # How many neighbours of a vertex have a colour.
         self._seen = np.zeros((m, k), np.intp)
@@ -80,9 +92,10 @@ class _ColourSearch:
                 return Colourability.UNKNOWN, None
             budget -= 1
             self._give(vertex, self._left[-1].pop())
-            if len(self._path) == len(self._colour):
+            if len(self._path) < len(self._colour):
+                self._enter()
+            elif self._keeps is None or self._keeps(self._colour):
                 return Colourability.YES, self._colour
-            self._enter()
         return Colourability.NO, None
 
     def _enter(self) -> None:

@@ -93,12 +93,12 @@ class Oracle:
         if fits is None:
             return self.colour(graph).answer
         k = self._catalogue.instance.k
-        answer, labels = colour_exactly(graph, k, NODES_ON_CLUSTERS, fits)
-        if answer is not Colourability.YES or sized is None:
-            return answer
-        # What fits says nothing of least sizes.
-        is_kept = labels is not None and sized.keeps(use_every_colour(labels, k))
-        return Colourability.YES if is_kept else Colourability.UNKNOWN
+
+        def keeps(labels: NDArray[np.intp]) -> bool:
+            # What fits says nothing of least sizes.
+            return sized is None or sized.keeps(use_every_colour(labels, k))
+
+        return colour_exactly(graph, k, NODES_ON_CLUSTERS, fits, keeps)[0]
 
     def _within_sizes(self, contraction: Contraction) -> Colourability:
         """Return whether clusters of blocks can have the sizes that limits allow."""
