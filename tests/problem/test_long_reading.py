@@ -107,10 +107,10 @@ def test_text_that_unfolds_to_more_than_the_memory_is_one_line(run, tmp_path, fr
         assert data.stat().st_size < 2**20
         status, out, err = run(*command, "-q")
         assert (status, out) == (3, "")
-        assert err == f"error: {data}: does not fit into the memory; expected less data\n"
+        assert err == f"error: {data}: does not fit into the memory, or is damaged; expected less data\n"
     outcome = isolated(partial(evaluate, Job(str(data), "points", 2), None), True)
     assert outcome.failure == "bad_input"
-    assert outcome.message == f"{data}: does not fit into the memory; expected less data"
+    assert outcome.message == f"{data}: does not fit into the memory, or is damaged; expected less data"
 
 
 @pytest.mark.parametrize("suffix", [".xlsx", ".parquet"])
@@ -132,7 +132,7 @@ def test_tables_that_unfold_to_more_than_the_memory_are_one_line(run, tmp_path, 
     free(200)
     status, out, err = run("solve", data, "-k", 2, "-q")
     assert (status, out) == (3, "")
-    assert err == f"error: {data}: does not fit into the memory; expected less data\n"
+    assert err == f"error: {data}: does not fit into the memory, or is damaged; expected less data\n"
 
 
 def test_the_limit_is_of_the_block_alone():

@@ -35,7 +35,9 @@ def reading_file(path: FilePath) -> Iterator[None]:
     try:
         yield
     except MemoryError:
-        raise InstanceError(f"{name}: does not fit into the memory; expected less data") from None
+        raise InstanceError(
+            f"{name}: does not fit into the memory, or is damaged; expected less data"
+        ) from None
     finally:
         done.set()
 
