@@ -21,6 +21,8 @@ from sdpbb.runtime.executors.memory import within_free_memory
 
 HOUSE = (10**9, 10**6)  # 8 PB of floats
 
+NO_MEMORY = "does not fit into the memory, or is damaged; expected less data"
+
 
 def header(shape: tuple[int, ...], dtype: str = "<f8") -> bytes:
     stream = io.BytesIO()
@@ -107,10 +109,10 @@ def test_text_that_unfolds_to_more_than_the_memory_is_one_line(run, tmp_path, fr
         assert data.stat().st_size < 2**20
         status, out, err = run(*command, "-q")
         assert (status, out) == (3, "")
-        assert err == f"error: {data}: does not fit into the memory, or is damaged; expected less data\n"
+        assert err == f"error: {data}: {NO_MEMORY}\n"
     outcome = isolated(partial(evaluate, Job(str(data), "points", 2), None), True)
     assert outcome.failure == "bad_input"
-    assert outcome.message == f"{data}: does not fit into the memory, or is damaged; expected less data"
+    assert outcome.message == f"{data}: {NO_MEMORY}"
 
 
 @pytest.mark.parametrize("suffix", [".xlsx", ".parquet"])
@@ -132,7 +134,7 @@ def test_tables_that_unfold_to_more_than_the_memory_are_one_line(run, tmp_path, 
     free(200)
     status, out, err = run("solve", data, "-k", 2, "-q")
     assert (status, out) == (3, "")
-    assert err == f"error: {data}: does not fit into the memory, or is damaged; expected less data\n"
+    assert err == f"error: {data}: {NO_MEMORY}\n"
 
 
 def test_the_limit_is_of_the_block_alone():
