@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from heuristics.result import HeuristicResult
     from sdpbb.app.estimator import ExactConstrainedKMeans
     from sdpbb.bounds.sdp.model import RelaxationModel, relaxation
-    from sdpbb.checker.verdict import CertificateVerdict
+    from sdpbb.checker.kernel.verdict import CertificateVerdict
     from sdpbb.errors import (
         ArchiveError,
         BackendFailure,
@@ -91,7 +91,7 @@ _HOME = {
     "BatchResult": "sdpbb.questions.batch",
     "CertaintyReport": "sdpbb.questions.certainties.report",
     "CertificateError": "sdpbb.errors",
-    "CertificateVerdict": "sdpbb.checker.verdict",
+    "CertificateVerdict": "sdpbb.checker.kernel.verdict",
     "ClusterConstraint": "sdpbb.problem",
     "Conflict": "sdpbb.problem.statements",
     "ConstraintReport": "sdpbb.run.explanation.report",

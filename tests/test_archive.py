@@ -26,7 +26,6 @@ from hypothesis.extra import numpy as hnp
 import sdpbb
 from sdpbb import Instance, SolverParameters
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.checker import container
 from sdpbb.errors import ArchiveError, InstanceError
 from sdpbb.runtime import files
 from sdpbb.runtime.archive import file as archive_file
@@ -441,7 +440,7 @@ def test_the_header_is_checked_quickly(tmp_path):
     content = small_archive(path)
     path.write_bytes(content[:-1] + b"x")
     check_header(path)
-    certificate = container.pack({}, [])
+    certificate = b"sdpbb-certificate 2\n"
     for other, reason in (
         (certificate, "is an sdpbb certificate; expected an sdpbb checkpoint"),
         (b"sdpbb-checkpoint 12\nwhatever", "is in format 12 of another version of sdpbb, "),

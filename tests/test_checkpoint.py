@@ -14,7 +14,6 @@ import pytest
 import sdpbb
 from sdpbb import __version__
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.checker import container
 from sdpbb.errors import ArchiveError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance
 from sdpbb.run.checkpoint import (
@@ -321,7 +320,7 @@ def test_what_is_no_checkpoint_is_told(good, tmp_path):
     assert reason(tmp_path / "missing") == missing
     good.write_text("3 1 2\n0\n1\n5\n")
     assert reason(good).startswith("is not an sdpbb checkpoint")
-    good.write_bytes(container.pack({}, []))
+    good.write_bytes(b"sdpbb-certificate 2\n")
     assert reason(good) == "is an sdpbb certificate; expected an sdpbb checkpoint"
     write_archive(good, (1, 2))
     assert "does not hold the state of a run" in reason(good)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb import Instance, SolverParameters, solve, verify_certificate
-from sdpbb.checker.container import pack, unpack
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Partition
+from tests.checker.parts import Parts
 from tests.enumeration import feasible_clusterings
 from tests.examples import examples
 from tests.oracles.exact import Exact, least_cost
@@ -154,10 +154,10 @@ def test_no_other_clustering_is_certified_by_the_same_proof(tmp_path_factory, se
     labels = others[rng.integers(len(others))]
     exact = Exact.of(instance.points)
     cost = exact.cost_of(labels)
-    document, arrays = unpack(path.read_bytes())
-    arrays = list(arrays)
-    arrays[document["labels"]] = labels.astype(np.int32)
-    path.write_bytes(pack(document | {"cost": float(cost), "status": "optimal"}, arrays))
+    parts = Parts.of(path)
+    parts.labels = labels.astype(np.int32)
+    parts.claim |= {"cost": float(cost), "status": "optimal"}
+    path.write_bytes(parts.data)
     try:
         verdict = verify_certificate(path, instance)
     except CertificateError:

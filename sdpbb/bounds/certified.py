@@ -20,15 +20,15 @@ from sdpbb.bounds.bound import (
 )
 from sdpbb.bounds.evidence import Enumerated, Evidence, Lagrangian, Semidefinite
 from sdpbb.bounds.method import BoundingMethod
-from sdpbb.checker.blocks import Blocks
-from sdpbb.checker.effort import Effort
-from sdpbb.checker.evidence.scatter import scatter_bound
-from sdpbb.checker.exclusion import excluded_pairs, far_pairs
-from sdpbb.checker.geometry import Contracted, Geometry
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.rules import BlockRules, Rules, over_blocks
-from sdpbb.checker.size_rules import with_limits
-from sdpbb.checker.soft import CheckedSoftPairs
+from sdpbb.checker.kernel.blocks import Blocks
+from sdpbb.checker.kernel.effort import Effort
+from sdpbb.checker.kernel.evidence import scatter_bound
+from sdpbb.checker.kernel.exclusion import excluded_pairs, far_pairs
+from sdpbb.checker.kernel.geometry import Contracted, Geometry
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.rules import BlockRules, Rules, over_blocks
+from sdpbb.checker.kernel.size_rules import with_limits
+from sdpbb.checker.kernel.soft import CheckedSoftPairs
 from sdpbb.problem import Contraction, Instance
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from sdpbb.checker.cuts import Cuts
-from sdpbb.checker.evidence import Enumerated, Evidence, Lagrangian, Semidefinite
+from sdpbb.checker.clusters import Enumerated
+from sdpbb.checker.kernel.cuts import FORMS, Cuts
+from sdpbb.checker.kernel.dual import Semidefinite
+from sdpbb.checker.kernel.evidence import Evidence
+from sdpbb.checker.prices import Lagrangian
 from sdpbb.runtime.archive.stored import stored
 
 __all__ = ["Cuts", "Enumerated", "Evidence", "Lagrangian", "Semidefinite"]
 
 # The checker imports nothing else of this package, so it cannot register its own.
-for _evidence in (Semidefinite, Lagrangian, Enumerated, Cuts):
+for _evidence in (Semidefinite, Lagrangian, Enumerated, Cuts, *FORMS):
     stored(_evidence)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .rejection import Rejected
+from .kernel.rejection import Rejected
 
 # What a search may take: some minutes at most.
 STEPS = 2_000_000

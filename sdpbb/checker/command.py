@@ -7,9 +7,9 @@ import json
 import sys
 from collections.abc import Sequence
 
-from .certificate import Certificate
+from .kernel.certificate import Certificate
+from .kernel.rejection import Rejected
 from .reading import NOTHING, Unreadable, opened, read_constraints, read_points, read_weights
-from .rejection import Rejected
 from .verify import verify
 
 VERIFIED, REJECTED, UNREADABLE = 0, 1, 2
@@ -41,9 +41,13 @@ def main(arguments: Sequence[str]) -> int:
                 options.workers,
                 weights,
                 stated.soft,
+                options.exact,
             )
     except Unreadable as error:
         print(f"error: {error}", file=sys.stderr)
+        return UNREADABLE
+    except ImportError:
+        print("error: --exact needs python-flint: pip install python-flint", file=sys.stderr)
         return UNREADABLE
     except Rejected as error:
         if options.json:
@@ -96,6 +100,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="threads, each of which checks one subset at a time where a certificate is about "
         "subsets (default: 1)",
+    )
+    parser.add_argument(
+        "--exact",
+        action="store_true",
+        help="calculate with balls, which python-flint has; takes longer",
     )
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     return parser

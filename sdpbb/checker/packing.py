@@ -23,8 +23,8 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from .rejection import Rejected
-from .sizes import Measure
+from .kernel.rejection import Rejected
+from .kernel.sizes import Measure
 
 # How often a block may be put into a cluster, in all: some minutes at most; and before clusters are
 # filled one after the other.

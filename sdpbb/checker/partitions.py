@@ -27,14 +27,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .arithmetic import gamma
-from .effort import AtStep, go_on
-from .geometry import Contracted
+from .kernel.arithmetic import gamma
+from .kernel.effort import AtStep, go_on
+from .kernel.geometry import Contracted
+from .kernel.rejection import Rejected
+from .kernel.rules import BlockRules
+from .kernel.sizes import Measure
 from .pricing.problem import Indices, Marks, Reals
 from .pricing.whole import measures_of_whole
-from .rejection import Rejected
-from .rules import BlockRules
-from .sizes import Measure
 
 # The limit is a whole number of at most 2^_BITS units, prices and penalties add up to less than
 # _LARGEST: sums of them are exact in int64.

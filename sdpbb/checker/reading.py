@@ -10,10 +10,10 @@ from io import BufferedReader
 import numpy as np
 from numpy.typing import NDArray
 
-from .rules import Limit, Rules
-from .size_rules import weight_rule
-from .sizes import LARGEST_SUM, StatedMeasure
-from .soft import CheckedSoftPairs, PricedPairs
+from .kernel.rules import Limit, Rules
+from .kernel.size_rules import weight_rule
+from .kernel.sizes import LARGEST_SUM, StatedMeasure
+from .kernel.soft import CheckedSoftPairs, PricedPairs
 
 # What three fields of a line of constraints say.
 _LINKS = {"1": "ML", "-1": "CL"}

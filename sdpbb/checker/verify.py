@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import digests
-from .arithmetic import sum_down
-from .blocks import Blocks
-from .certificate import Certificate
-from .geometry import Geometry
-from .nodes import Bound, Fix, Split, Subset, rules_used
-from .rejection import Rejected, at
-from .rules import Either, Limit, Rules, broken_clusters
-from .size_rules import with_limits
-from .sizes import StatedMeasure
-from .soft import CheckedSoftPairs
-from .subsets import Subsets
-from .tree import tree_value
-from .verdict import OPTIMAL, CertificateVerdict, gap_rounded_up, is_cost, is_optimal
+from .kernel import digests
+from .kernel.archive import NUMBERS
+from .kernel.blocks import Blocks
+from .kernel.certificate import Certificate
+from .kernel.exact import ExactJudge
+from .kernel.geometry import Geometry
+from .kernel.judge import Judge
+from .kernel.log import Log, fields
+from .kernel.proof import ProofCounts, proven_value
+from .kernel.rejection import Rejected, at
+from .kernel.rules import Either, Limit, Rules, broken_clusters
+from .kernel.size_rules import with_limits
+from .kernel.sizes import StatedMeasure
+from .kernel.soft import CheckedSoftPairs
+from .kernel.subsets import Subsets
+from .kernel.verdict import (
+    OPTIMAL,
+    CertificateVerdict,
+    gap_rounded_up,
+    is_cost,
+    is_optimal,
+)
+
+SUBSET = "subset"
+"""Word of the step that a proof about a subset begins with."""
 
 
 def verify(
@@ -37,6 +47,7 @@ def verify(
     workers: int = 1,
     weights: ArrayLike | None = None,
     soft: CheckedSoftPairs | None = None,
+    exact: bool = False,
 ) -> CertificateVerdict:
     """Prove what a certificate says of an instance.
 
@@ -49,6 +60,7 @@ def verify(
     workers : threads, each of which checks one subset at a time
     weights : (n,) > 0 of the points, by which squares are weighted; None for 1 each
     soft : pairs of these points that cost their weights where they are violated, or None
+    exact : whether bounds are proven in balls, by python-flint (`kernel.exact`)
 
     Raises
     ------
@@ -56,6 +68,8 @@ def verify(
         If the certificate is about another instance, or does not prove what it says.
     ValueError
         If these are no instance.
+    ImportError
+        If python-flint is needed, and not installed.
     """
     started = time.monotonic()
     coordinates = np.ascontiguousarray(points, dtype=np.float64)
@@ -72,16 +86,20 @@ def verify(
     # What is not finite because a certificate makes no sense is refused where it is used.
     with np.errstate(all="ignore"):
         geometry = Geometry.of(coordinates, masses, soft)
-        cost = _checked_cost(certificate, geometry, together, apart, rules)
-        if certificate.subsets is None:
-            root = Blocks.of(len(coordinates), k, together, apart, rules)
-            value = tree_value(certificate, root, geometry)
-        else:
-            value = _sum_over_subsets(
-                certificate.subsets, geometry, k, together, apart, rules, workers
-            )
-    _check_claim(certificate, value, cost)
-    return _verdict(certificate, cost, time.monotonic() - started)
+        judge = ExactJudge(geometry) if exact else Judge(geometry)
+        cost = _checked_cost(certificate, judge, together, apart, rules)
+        proven = _proven(certificate, judge, k, together, apart, rules, workers)
+    certificate.archive.require_all_taken()
+    _check_claim(certificate, proven.value, cost)
+    return _verdict(certificate, proven, cost, time.monotonic() - started)
+
+
+class _Proven(NamedTuple):
+    """Value that a log proves, with counts; n_subsets is None if it is one tree."""
+
+    value: float
+    counts: ProofCounts
+    n_subsets: int | None
 
 
 def _checked_pairs(pairs: ArrayLike, n: int, what: str) -> NDArray[np.int64]:
@@ -150,58 +168,73 @@ def _soft_digests(
     ]
 
 
-def _sum_over_subsets(
-    subsets: Sequence[Subset],
-    geometry: Geometry,
+def _proven(
+    certificate: Certificate,
+    judge: Judge,
     k: int,
     must_link: NDArray[np.int64],
     cannot_link: NDArray[np.int64],
     rules: Rules,
     workers: int,
-) -> float:
-    """Return the sum of what is proven of disjoint subsets, rounded down.
+) -> _Proven:
+    """Return what is proven: by a tree, or the sum of what is proven of disjoint subsets.
 
-    It is infinity if one of them has no clustering.
+    The sum is infinity if one of them has no clustering.
     """
-    rows = [subset.rows.load() for subset in subsets]
-    n = len(geometry.points)
+    log, n = certificate.log, certificate.n
+    lines = range(1, len(log))
+    begins = [line for line in lines if log.begins_with(line, SUBSET)]
+    if lines and not begins:
+        root, counts = Blocks.of(n, k, must_link, cannot_link, rules), ProofCounts()
+        return _Proven(proven_value(log, lines, root, judge, counts), counts, None)
+    if lines and begins[0] != 1:
+        raise Rejected("a step before the first subset; expected none")
+    rows = [_rows(log, line, n, k) for line in begins]
     limited = with_limits(rules, n, k)
-    restricted = Subsets(rows, n, must_link, cannot_link, limited, geometry.soft)
+    restricted = Subsets(rows, n, must_link, cannot_link, limited, judge.geometry.soft)
+    ends = [*begins[1:], len(log)]
 
-    def value(number: int) -> float:
+    def proven(number: int) -> tuple[float, ProofCounts]:
         with at(f"subset {number}"), np.errstate(all="ignore"):
-            root = restricted.root(number, k)
-            soft = restricted.soft(number, k)
-            own = geometry.restricted(restricted.rows[number], soft)
-            return tree_value(subsets[number], root, own)
+            root, soft = restricted.root(number, k), restricted.soft(number, k)
+            own, counts = judge.restricted(restricted.rows[number], soft), ProofCounts()
+            steps = range(begins[number] + 1, ends[number])
+            return proven_value(log, steps, root, own, counts), counts
 
-    numbers = range(len(subsets))
-    if workers == 1:
-        values = list(map(value, numbers))
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            try:
-                values = list(pool.map(value, numbers))
-            except Rejected:
-                pool.shutdown(cancel_futures=True)
-                raise
-    return math.inf if math.inf in values else sum_down(values)
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            found = list(pool.map(proven, range(len(begins))))
+        except Rejected:
+            pool.shutdown(cancel_futures=True)
+            raise
+    total = ProofCounts(rules={"sums over subsets": None})
+    for _, counts in found:
+        total.add(counts)
+    values = [value for value, _ in found]
+    value = math.inf if math.inf in values else judge.sum_at_most(values)
+    return _Proven(value, total, len(begins))
+
+
+def _rows(log: Log, line: int, n: int, k: int) -> NDArray[np.int32]:
+    with at(f"line {line}"):
+        fields(log.step(line)[1:])
+        return log.arrays(line).take("rows", NUMBERS, range(k, n + 1))
 
 
 def _checked_cost(
     certificate: Certificate,
-    geometry: Geometry,
+    judge: Judge,
     must_link: NDArray[np.int64],
     cannot_link: NDArray[np.int64],
     rules: Rules,
 ) -> float | None:
     """Return the cost of the labels, rounded up, after checking that they keep the constraints."""
-    if certificate.labels is None or certificate.cost is None:
+    if certificate.cost is None:
         return None
     with at("labels"):
-        labels = certificate.labels.load().astype(np.int64)
+        labels = certificate.labels()
         _check_labels(labels, certificate.k, must_link, cannot_link, rules)
-    cost = geometry.cost_at_most(labels)
+    cost = judge.cost_at_most(labels)
     if not is_cost(certificate.cost, cost):
         raise Rejected(f"cost: states {certificate.cost!r}, the labels cost {cost!r}")
     return cost
@@ -243,13 +276,13 @@ def _check_claim(certificate: Certificate, value: float, cost: float | None) -> 
         )
 
 
-def _verdict(certificate: Certificate, cost: float | None, seconds: float) -> CertificateVerdict:
+def _verdict(
+    certificate: Certificate, proven: _Proven, cost: float | None, seconds: float
+) -> CertificateVerdict:
     lower, gap = certificate.lower_bound, None
     if cost is not None and lower is not None:
         gap = gap_rounded_up(lower, cost)
-    nodes = [node for tree in certificate.trees for node in tree.nodes]
-    steps = [step for node in nodes for step in node.steps]
-    of_subsets = [] if certificate.subsets is None else ["sums over subsets"]
+    counts = proven.counts
     return CertificateVerdict(
         status=certificate.status,
         n=certificate.n,
@@ -259,16 +292,11 @@ def _verdict(certificate: Certificate, cost: float | None, seconds: float) -> Ce
         cost=cost,
         lower_bound=lower,
         gap=gap,
-        n_nodes=len(nodes),
-        n_leaves=sum(not isinstance(node.end, Split) for node in nodes),
-        n_bounds=sum(isinstance(step, Bound) for step in steps),
-        n_fixings=sum(_n_fixed(step) for step in steps if isinstance(step, Fix)),
+        n_nodes=counts.nodes,
+        n_leaves=counts.leaves,
+        n_bounds=counts.bounds,
+        n_fixings=counts.fixings,
         seconds=seconds,
-        n_subsets=0 if certificate.subsets is None else len(certificate.subsets),
-        rules=tuple(dict.fromkeys([*of_subsets, *chain.from_iterable(map(rules_used, nodes))])),
+        n_subsets=proven.n_subsets or 0,
+        rules=tuple(counts.rules),
     )
-
-
-def _n_fixed(step: Fix) -> int:
-    excluded = 0 if step.excluded is None else step.excluded[0].shape[0]
-    return len(step.refuted) + excluded + (0 if step.far is None else step.far.shape[0])

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.digests import normalised
-from sdpbb.checker.rules import Either, Limit, Rule, Rules
-from sdpbb.checker.size_rules import weight_rule
-from sdpbb.checker.sizes import LARGEST_SUM, StatedMeasure, as_range
-from sdpbb.checker.soft import CheckedSoftPairs, PricedPairs
+from sdpbb.checker.kernel.digests import normalised
+from sdpbb.checker.kernel.rules import Either, Limit, Rule, Rules
+from sdpbb.checker.kernel.size_rules import weight_rule
+from sdpbb.checker.kernel.sizes import LARGEST_SUM, StatedMeasure, as_range
+from sdpbb.checker.kernel.soft import CheckedSoftPairs, PricedPairs
 from sdpbb.problem.class_sizes import class_measures, listed
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.checker.sizes import Range, as_size
+from sdpbb.checker.kernel.sizes import Range, as_size
 from sdpbb.errors import InstanceError
 from sdpbb.problem.frames import is_frame
 from sdpbb.problem.geometry import is_sparse

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sdpbb.checker.sizes import Range, StatedMeasure, as_range, as_size
+from sdpbb.checker.kernel.sizes import Range, StatedMeasure, as_range, as_size
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import checked_range, checked_sizes
 from sdpbb.problem.known_classes import KnownClasses

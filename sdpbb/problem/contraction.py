@@ -10,8 +10,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.rules import LARGEST_FOR_PAIRS
-from sdpbb.checker.sizes import SizeLimits
+from sdpbb.checker.kernel.rules import LARGEST_FOR_PAIRS
+from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem.cluster_constraints import ClusterConstraint, is_allowed
 from sdpbb.problem.coordinates import (
     block_means,

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.checker.sizes import SizeLimits
+from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem.graph import distinct_edges
 
 POINTS, WEIGHT, CLASSES = "points", "weight", "sizes of classes"

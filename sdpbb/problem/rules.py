@@ -10,8 +10,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.sizes import SizeLimits
-from sdpbb.checker.weight_units import WeightUnits
+from sdpbb.checker.kernel.sizes import SizeLimits
+from sdpbb.checker.kernel.weight_units import WeightUnits
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.class_sizes import ClassSizes, Sizes, class_measures, listed, sizes_text

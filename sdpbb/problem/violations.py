@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.sizes import SizeLimits, as_range, sums_over
-from sdpbb.checker.weight_units import WeightUnits
+from sdpbb.checker.kernel.sizes import SizeLimits, as_range, sums_over
+from sdpbb.checker.kernel.weight_units import WeightUnits
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.class_sizes import Sizes, class_measures, listed
 from sdpbb.problem.cluster_constraints import is_allowed

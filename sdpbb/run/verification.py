@@ -8,15 +8,16 @@ from typing import Any, Unpack
 
 from threadpoolctl import threadpool_limits
 
-from sdpbb.checker.certificate import Certificate
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.verdict import CertificateVerdict
+from sdpbb.checker.kernel.certificate import Certificate
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.verdict import CertificateVerdict
 from sdpbb.checker.verify import verify
-from sdpbb.errors import CertificateError
+from sdpbb.errors import BackendUnavailable, CertificateError
 from sdpbb.problem import Instance
 from sdpbb.problem.checker_rules import CheckedConstraints, foreign_constraints
 from sdpbb.problem.sources import InstanceArguments
 from sdpbb.problem.stated import instance_of
+from sdpbb.runtime.extras import install_command
 from sdpbb.runtime.files import FilePath, shown_path
 
 
@@ -24,6 +25,7 @@ def verify_certificate(
     path: FilePath,
     instance: Any,
     workers: int = 1,
+    exact: bool = False,
     *,
     k: int | None = None,
     **arguments: Unpack[InstanceArguments],
@@ -37,6 +39,8 @@ def verify_certificate(
         with the others as further arguments
     workers : threads, each of which checks one subset at a time where the certificate is about
         subsets
+    exact : whether bounds are proven in balls (python-flint), so that no analysis of rounding
+        errors is relied on; proofs by prices are not for that
     k : number of clusters, of points
     arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
 
@@ -55,6 +59,8 @@ def verify_certificate(
         If there is no argument of a name.
     InstanceError
         If the instance is none, or the points and constraints make none.
+    BackendUnavailable
+        If python-flint is needed, and not installed.
     """
     own = [*inspect.signature(verify_certificate).parameters][2:-1]
     instance = instance_of(instance, k, arguments, own, "verify_certificate")
@@ -64,7 +70,7 @@ def verify_certificate(
     try:
         # Two BLAS threads have been seen to slow small eigenvalue problems down by factors.
         with _opened(path, name) as file, threadpool_limits(1):
-            return verdict_on(Certificate.load(file), instance, workers)
+            return verdict_on(Certificate.load(file), instance, workers, exact)
     except OSError as error:
         raise CertificateError(f"{name}: cannot be read ({error.strerror or error})") from None
     except Rejected as error:
@@ -94,7 +100,7 @@ def unspoken(instance: Instance) -> str | None:
 
 
 def verdict_on(
-    certificate: Certificate, instance: Instance, workers: int = 1
+    certificate: Certificate, instance: Instance, workers: int = 1, exact: bool = False
 ) -> CertificateVerdict:
     """Return what a certificate proves of an instance, all of whose constraints are covered.
 
@@ -102,13 +108,20 @@ def verdict_on(
     """
     stated = CheckedConstraints.of(instance)
     pairs = stated.must_link, stated.cannot_link
-    return verify(
-        certificate,
-        instance.points,
-        instance.k,
-        *pairs,
-        stated.rules,
-        workers,
-        instance.weights,
-        stated.soft,
-    )
+    try:
+        return verify(
+            certificate,
+            instance.points,
+            instance.k,
+            *pairs,
+            stated.rules,
+            workers,
+            instance.weights,
+            stated.soft,
+            exact,
+        )
+    except ImportError:
+        raise BackendUnavailable(
+            f"exact: needs python-flint, which is not installed; {install_command('exact')}",
+            extra="exact",
+        ) from None

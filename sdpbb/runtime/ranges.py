@@ -13,7 +13,7 @@ def has_ranges(numbers: Integers, ranges: Integers) -> bool:
     """Return whether numbers (k,) can have ranges (k, 2) of their own.
 
     The least number takes the range with the least end of those that it is in; any other choice can
-    be exchanged for that one. `sdpbb.checker.sizes.SizeLimits.places` is the same, in Python.
+    be exchanged for that one. `SizeLimits.places` of the checker is the same, in Python.
     """
     is_taken = np.zeros(len(ranges), np.bool_)
     for number in np.sort(numbers):

@@ -11,7 +11,8 @@ from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.hybrid.bounding import HybridBounding
 from sdpbb.bounds.lagrangian.bounding import ColgenBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.checker.evidence import Enumerated, Lagrangian
+from sdpbb.checker.clusters import Enumerated
+from sdpbb.checker.prices import Lagrangian
 from sdpbb.problem import Instance, contract
 from sdpbb.problem.contraction import Contraction
 from sdpbb.runtime.archive.file import read_archive, write_archive

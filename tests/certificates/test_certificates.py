@@ -8,12 +8,12 @@ import pytest
 import sdpbb
 from sdpbb.bounds.sdp.cuts import pentagons
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.checker import container
-from sdpbb.checker.certificate import Certificate
+from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.verify import verify
 from sdpbb.errors import ParameterError
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.search.events import CertificateWritten, Finished
+from tests.checker.parts import Parts
 
 # So little of the method that most instances branch.
 WEAK = SdpParameters(max_iterations=20)
@@ -67,10 +67,9 @@ def test_pairs_are_fixed_with_reasons(tmp_path):
     instance = sdpbb.Instance(points, 4, [], [(0, 7), (0, 14), (7, 14), (0, 27), (7, 27), (14, 27)])
     parameters = SolverParameters(bounding="sdp", sdp=WEAK, gap=1e-9)
     sdpbb.solve(instance, parameters, certificate=tmp_path / "proof")
-    document = container.unpack((tmp_path / "proof").read_bytes())[0]
-    fixings = [step["fix"] for node in document["nodes"] for step in node["steps"] if "fix" in step]
-    assert any(fix["excluded"] for fix in fixings)
-    assert any(fix["far"] is not None for fix in fixings)
+    fixings = Parts.of(tmp_path / "proof").named_steps("fix")
+    assert any("excluded" in step.arrays for step in fixings)
+    assert any("far" in step.arrays for step in fixings)
     verdict = verdict_of(tmp_path / "proof", instance)
     assert verdict.status == "optimal"
     assert verdict.n_fixings > 10
@@ -83,8 +82,7 @@ def test_forced_merges_carry_their_cliques(tmp_path):
     both = [(i, j) for i in (3, 4) for j in (1, 2)]
     instance = sdpbb.Instance(points, 3, [], triangle + both)
     sdpbb.solve(instance, SolverParameters(gap=1e-6), certificate=tmp_path / "proof")
-    document = container.unpack((tmp_path / "proof").read_bytes())[0]
-    assert any("merge" in step for step in document["nodes"][0]["steps"])
+    assert Parts.of(tmp_path / "proof").steps[0].name == "merge"
     assert verdict_of(tmp_path / "proof", instance).status == "optimal"
 
 
@@ -102,7 +100,7 @@ TRIANGLE_FREE += [(5 + i, 10) for i in range(5)]
         (2, [], [(0, 1), (1, 2), (0, 2)], "conflict"),
         (3, [], [(i, j) for i in range(4) for j in range(i)], "clique"),
         (3, [], WHEEL, "conflict"),
-        (3, [], TRIANGLE_FREE, "colouring"),
+        (3, [], TRIANGLE_FREE, "clique"),
         (11, [(0, 1)], [], "conflict"),
     ],
 )
@@ -111,8 +109,9 @@ def test_infeasible_instances_leave_the_reason(tmp_path, k, must_link, cannot_li
     instance = sdpbb.Instance(points, k, must_link, cannot_link)
     result = sdpbb.solve(instance, certificate=tmp_path / "proof")
     assert result.status.value == "infeasible"
-    document = container.unpack((tmp_path / "proof").read_bytes())[0]
-    assert document["nodes"][0]["end"]["infeasible"]["kind"] == kind
+    steps = Parts.of(tmp_path / "proof").steps
+    assert next(step.words[1] for step in steps if step.name == "infeasible") == kind
+    assert ("split" in {step.name for step in steps}) == (cannot_link is TRIANGLE_FREE)
     verdict = verdict_of(tmp_path / "proof", instance)
     assert verdict.status == "infeasible"
     assert verdict.lower_bound is None
@@ -123,10 +122,8 @@ def grid_instance() -> sdpbb.Instance:
     return sdpbb.Instance(np.array([(i, j) for i in range(7) for j in range(6)], float), 5)
 
 
-def evidence_in(path) -> tuple[list[dict], container.Arrays]:
-    document, arrays = container.unpack(path.read_bytes())
-    steps = [step for node in document["nodes"] for step in node["steps"] if "bound" in step]
-    return [step["evidence"] for step in steps], arrays
+def words_of_bounds(path) -> list[str]:
+    return [step.evidence[0] for step in Parts.of(path).named_steps("bound")]
 
 
 @pytest.mark.parametrize("bounding", ["colgen", "hybrid"])
@@ -135,13 +132,12 @@ def test_clusters_that_were_enumerated_are_a_proof(tmp_path, bounding):
     path = tmp_path / "proof"
     result = sdpbb.solve(instance, SolverParameters(bounding=bounding), certificate=path)
     assert result.statistics.n_nodes == 1
-    found, _ = evidence_in(path)
-    assert [evidence["kind"] for evidence in found] == ["enumerated"]
+    assert words_of_bounds(path) == ["clusters"]
     assert verdict_of(path, instance).status == "optimal"
 
 
 def test_where_the_checker_gives_up_the_run_branches(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdpbb.checker.evidence.enumerated.MAX_PARTITION_NODES", 4)
+    monkeypatch.setattr("sdpbb.checker.clusters.MAX_PARTITION_NODES", 4)
     path = tmp_path / "proof"
     result = sdpbb.solve(grid_instance(), certificate=path)
     assert result.status.value == "optimal"
@@ -161,8 +157,8 @@ def test_pentagons_are_a_proof(tmp_path, monkeypatch):
         path = tmp_path / "proof"
         parameters = SolverParameters(bounding="sdp", sdp=sdp, gap=1e-7)
         sdpbb.solve(instance, parameters, certificate=path)
-        found, arrays = evidence_in(path)
-        count += sum(len(arrays[e["pentagons"]]) for e in found if e["kind"] == "semidefinite")
+        groups = [step.evidence[2] for step in Parts.of(path).evidences("dual")]
+        count += sum(group[0] == "pentagons" for each in groups for group in each)
         assert verdict_of(path, instance).status == "optimal"
     assert count > 0
 
@@ -194,7 +190,7 @@ def test_a_disk_that_is_full_costs_nobody_the_result(tmp_path, monkeypatch):
 
 
 def test_whatever_goes_wrong_costs_nobody_the_result(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdpbb.run.certificates.writer.document_and_arrays", None)
+    monkeypatch.setattr("sdpbb.run.certificates.writer.certificate_arrays", None)
     with pytest.raises(sdpbb.CertificateError, match="not callable") as error:
         sdpbb.solve(branching_instance(), certificate=tmp_path / "proof")
     assert error.value.result.status.value == "optimal"
@@ -236,6 +232,6 @@ def test_files_that_are_no_certificates_are_named(tmp_path):
         sdpbb.verify_certificate(tmp_path / "none", instance)
     (tmp_path / "text").write_text("a text")
     with pytest.raises(
-        sdpbb.CertificateError, match=r"text: rejected: is not an sdpbb certificate"
+        sdpbb.CertificateError, match=r"text: rejected: is not a certificate of sdpbb"
     ):
         sdpbb.verify_certificate(tmp_path / "text", instance)

@@ -8,18 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.checker import command, container, digests
-from sdpbb.checker.blocks import Blocks
-from sdpbb.checker.certificate import Certificate
+from sdpbb.checker import command
+from sdpbb.checker.kernel import digests
+from sdpbb.checker.kernel.blocks import Blocks
+from sdpbb.checker.kernel.certificate import Certificate
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.rules import broken_by, over_blocks
 from sdpbb.checker.reading import read_constraints
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.rules import broken_by, over_blocks
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, contract
 from sdpbb.problem.checker_rules import CheckedConstraints, checker_rules
 from sdpbb.run.certificates.replay import propagated
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on
+from tests.checker.parts import Parts
 from tests.constants import NO_ENUMERATION, constants
 from tests.constrained import (
     COMPILED,
@@ -99,11 +101,10 @@ def test_a_proof_for_other_constraints_is_none(tmp_path, constraints):
     claim is true of these, too."""
     instance = small_instance(sdpbb.MaximumSize(3))
     certified(instance, tmp_path / "proof", gap=1e-9)
-    document, arrays = container.unpack((tmp_path / "proof").read_bytes())
+    parts = Parts.of(tmp_path / "proof")
     other = replace(instance, cluster_constraints=constraints)
-    forged = container.pack(
-        {**document, "rules": digests.of_rules(checker_rules(other))}, list(arrays)
-    )
+    parts.claim["rules"] = digests.of_rules(checker_rules(other))
+    forged = parts.data
     truth = optimum(other)
     try:
         verdict = verdict_of(forged, other)
@@ -119,10 +120,9 @@ def test_labels_that_do_not_keep_the_constraints_are_rejected(tmp_path):
     free, limited = small_instance(), small_instance(sdpbb.MaximumSize(3))
     assert optimum(free) < optimum(limited)
     certified(free, tmp_path / "proof", gap=1e-9)
-    document, arrays = container.unpack((tmp_path / "proof").read_bytes())
-    forged = container.pack(
-        {**document, "rules": digests.of_rules(checker_rules(limited))}, list(arrays)
-    )
+    parts = Parts.of(tmp_path / "proof")
+    parts.claim["rules"] = digests.of_rules(checker_rules(limited))
+    forged = parts.data
     with pytest.raises(Rejected, match=r"labels: cluster \d does not keep the constraints on clus"):
         verdict_of(forged, limited)
 
@@ -141,18 +141,15 @@ def test_prices_prove_that_there_is_no_clustering(tmp_path):
     assert optimum(instance) is None
     result = certified(instance, tmp_path / "proof")
     assert result.status.value == "infeasible"
-    document, arrays = container.unpack((tmp_path / "proof").read_bytes())
-    ends = [node["end"].get("infeasible", {}).get("kind") for node in document["nodes"]]
-    assert "prices" in ends
+    parts = Parts.of(tmp_path / "proof")
+    priced = [step for step in parts.steps if step.words[:2] == ["infeasible", "prices"]]
+    assert priced
     verdict = sdpbb.verify_certificate(tmp_path / "proof", instance)
     assert verdict.status == "infeasible"
     # Clusters that may hold more of the prices may hold them all.
-    reasons = [n["end"]["infeasible"] for n in document["nodes"] if "infeasible" in n["end"]]
-    reason = next(reason for reason in reasons if reason["kind"] == "prices")
-    stored = list(arrays)
-    reason["least"] *= 2
+    priced[0].words[2] *= 2
     with pytest.raises(Rejected, match="prices prove no infeasibility"):
-        verdict_of(container.pack(document, stored), instance)
+        verdict_of(parts.data, instance)
 
 
 # Repeatable, however slow the integer programme is.
@@ -180,9 +177,9 @@ def test_the_checker_infers_what_the_engine_does(seed):
     stated = CheckedConstraints.of(instance)
     pairs = stated.must_link, stated.cannot_link
     root = Blocks.of(instance.n_points, instance.k, *pairs, stated.rules)
-    blocks, _, reason = propagated(root)
+    blocks, _, end = propagated(root)
     contraction = contract(instance)
-    assert isinstance(contraction, Infeasibility) is (reason is not None)
+    assert isinstance(contraction, Infeasibility) is bool(end)
     if isinstance(contraction, Contraction):
         assert np.array_equal(blocks.block_of, contraction.block_of)
         assert np.array_equal(blocks.adjacency, contraction.adjacency)

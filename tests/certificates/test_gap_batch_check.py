@@ -126,7 +126,7 @@ def test_a_batch_leaves_a_certificate_for_each_result(files):
 def test_a_certificate_that_is_not_written_is_told_in_the_row(files, monkeypatch):
     from sdpbb.questions.batch.evaluation import evaluate
 
-    monkeypatch.setattr("sdpbb.run.certificates.writer.document_and_arrays", None)
+    monkeypatch.setattr("sdpbb.run.certificates.writer.certificate_arrays", None)
     job = Job(str(files / "points.txt"), "a", constraints=str(files / "size.txt"))
     value = evaluate(job, str(files / "a.cert")).value
     assert (value["status"], value["certificate"]) == ("optimal", False)

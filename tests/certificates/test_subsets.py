@@ -1,16 +1,16 @@
 """Certificates of runs that begin with subsets."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.checker import container
-from sdpbb.checker.certificate import Certificate
-from sdpbb.checker.digests import of_rules
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.subsets import Subsets
+from sdpbb.checker.kernel.certificate import Certificate
+from sdpbb.checker.kernel.digests import of_rules
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.subsets import Subsets
 from sdpbb.errors import CertificateError, ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.checker_rules import CheckedConstraints, foreign_constraints
@@ -18,7 +18,7 @@ from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.run.decomposition.restriction import Restriction
 from sdpbb.run.solver import resume, solve
 from sdpbb.run.verification import verdict_on, verify_certificate
-from tests.checker.corrupted import resealed
+from tests.checker.parts import Parts
 from tests.constants import NO_PLACES, constants
 from tests.decomposition.test_bound import PARAMETERS as TINY
 from tests.decomposition.test_bound import random_any
@@ -65,18 +65,18 @@ def test_it_is_of_one_instance_only(certified):
 def test_evidence_of_one_subset_proves_nothing_of_another(certified):
     _, path = certified
 
-    def exchange(document):
-        first, second = document["subsets"][:2]
-        first["rows"], second["rows"] = second["rows"], first["rows"]
+    def exchange(parts):
+        first, second = parts.named_steps("subset")[:2]
+        first.arrays, second.arrays = second.arrays, first.arrays
 
-    def raise_a_bound(document):
-        step = document["subsets"][0]["nodes"][0]["steps"][-1]
-        step["bound"] *= 1.0 + 1e-6
+    def raise_a_bound(parts):
+        parts.named_steps("bound")[0].words[1] *= 1.0 + 1e-6
 
     for change in (exchange, raise_a_bound):
-        data = resealed(path.read_bytes(), change)
+        parts = Parts.of(path)
+        change(parts)
         with pytest.raises(Rejected, match="subset 0"):
-            verdict_on(Certificate.read(data), CLOUDS)
+            verdict_on(Certificate.read(parts.data), CLOUDS)
 
 
 def test_links_and_rules_of_subsets(tmp_path):
@@ -122,8 +122,7 @@ def test_a_run_that_goes_on_from_a_checkpoint(tmp_path, certified):
 
 
 def test_only_proofs_of_the_best_sum_are_kept(certified):
-    document, arrays = container.unpack(certified[1].read_bytes())
-    rows = [arrays[subset["rows"]] for subset in document["subsets"]]
+    rows = [step.arrays["rows"] for step in Parts.of(certified[1]).named_steps("subset")]
     together = np.concatenate(rows)
     assert len(np.unique(together)) == len(together) <= 240
 
@@ -181,5 +180,5 @@ def test_equal_points_of_subsets_are_joined(tmp_path):
     verdict = verify_certificate(tmp_path / "proof", instance)
     assert verdict.status == "optimal"
     assert verdict.n_subsets > 1
-    document = container.unpack((tmp_path / "proof").read_bytes())[0]
-    assert any("equal" in subset["nodes"][0]["steps"][0] for subset in document["subsets"])
+    names = [step.name for step in Parts.of(tmp_path / "proof").steps]
+    assert ("subset", "equal") in pairwise(names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.checker.rules import BlockEither, BlockLimit, BlockRules
+from sdpbb.checker.kernel.rules import BlockEither, BlockLimit, BlockRules
 
 
 def random_limit(rng: np.random.Generator, m: int) -> BlockLimit:

@@ -7,32 +7,36 @@ from typing import Any
 
 import numpy as np
 
-from sdpbb.checker import digests
-from sdpbb.checker.blocks import Blocks
-from sdpbb.checker.certificate import Certificate
-from sdpbb.checker.container import pack
-from sdpbb.checker.cuts import Cuts
-from sdpbb.checker.evidence import Enumerated, Lagrangian, Semidefinite
-from sdpbb.checker.evidence.scatter import scatter_bound
-from sdpbb.checker.exclusion import excluded_pairs, far_pairs
-from sdpbb.checker.geometry import Contracted, Geometry
-from sdpbb.checker.verdict import CertificateVerdict
+from sdpbb.checker.clusters import Enumerated
+from sdpbb.checker.kernel import digests
+from sdpbb.checker.kernel.archive import FORMAT
+from sdpbb.checker.kernel.blocks import Blocks
+from sdpbb.checker.kernel.certificate import Certificate
+from sdpbb.checker.kernel.cuts import Cuts
+from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons
+from sdpbb.checker.kernel.cuts.templates import Cliques, Templates, Vectors
+from sdpbb.checker.kernel.dual import Semidefinite
+from sdpbb.checker.kernel.evidence import Evidence, Scatter
+from sdpbb.checker.kernel.exclusion import excluded_pairs, far_pairs
+from sdpbb.checker.kernel.geometry import Contracted, Geometry
+from sdpbb.checker.kernel.verdict import CertificateVerdict
+from sdpbb.checker.prices import Lagrangian
 from sdpbb.checker.verify import verify
 from sdpbb.problem import Instance
+from tests.checker.parts import Parts, Step
 from tests.enumeration import feasible_clusterings, sums_of_squares
 
 
 @dataclass
 class Built:
-    """A document and its arrays, of an instance."""
+    """A certificate, and its instance."""
 
     instance: Instance
-    document: dict[str, Any]
-    arrays: list[np.ndarray]
+    parts: Parts
 
     @property
     def data(self) -> bytes:
-        return pack(self.document, self.arrays)
+        return self.parts.data
 
     def verified(self, data: bytes | None = None) -> CertificateVerdict:
         return verified(self.data if data is None else data, self.instance)
@@ -50,24 +54,22 @@ def verified(data: bytes, instance: Instance) -> CertificateVerdict:
 
 @dataclass
 class Builder:
-    """Builds the nodes of an instance.
+    """Builds the steps of an instance.
 
     below : nodes fix pairs that cheaper clusterings do not link otherwise, if that is finite
-    fixing : at the root only, by refutation too
+    fixing : at the root only
     """
 
     instance: Instance
     below: float = np.inf
     fixing: bool = False
-    nodes: list[dict[str, Any]] = field(default_factory=list)
-    arrays: list[np.ndarray] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.geometry = Geometry.of(self.instance.points)
 
-    def ref(self, array: np.ndarray) -> int:
-        self.arrays.append(array)
-        return len(self.arrays) - 1
+    def add(self, *words: Any, **arrays: np.ndarray) -> None:
+        self.steps.append(Step(list(words), arrays))
 
     def root(self) -> float:
         instance = self.instance
@@ -76,118 +78,63 @@ class Builder:
 
     def node(self, blocks: Blocks, fixing: bool = False) -> float:
         """Appends a node and those below it; returns its value."""
-        node: dict[str, Any] = {"steps": [], "end": None}
-        self.nodes.append(node)
         caps = []
         if fixing and blocks.contradiction is None:
-            blocks, caps = self.fixes(node, blocks)
-        value = self.ended(node, blocks)
-        return min([value, *caps])
+            blocks, caps = self.fixes(blocks)
+        return min([self.ended(blocks), *caps])
 
-    def fixes(self, node: dict[str, Any], blocks: Blocks) -> tuple[Blocks, list[float]]:
-        """Two bounds, pairs that are far or excluded, and pairs that are refuted."""
-        first, contracted = (
-            first_points(blocks),
-            self.geometry.contracted(blocks.block_of, blocks.component_of),
-        )
-        evidence = some_evidence(blocks)
-        stored = self.stored(evidence)
+    def bound(self, evidence: Evidence, blocks: Blocks) -> float:
+        contracted = self.contracted(blocks)
         stated = evidence.bound(contracted, blocks.k, blocks.adjacency)
-        node["steps"].append({"bound": stated, "evidence": stored})
-        node["steps"].append(self.prices(blocks, contracted))
-        node["steps"].append(self.enumerated(blocks, contracted))
+        words, arrays = evidence.written()
+        self.add("bound", stated, words, **arrays)
+        return stated
+
+    def contracted(self, blocks: Blocks) -> Contracted:
+        return self.geometry.contracted(blocks.block_of, blocks.component_of)
+
+    def fixes(self, blocks: Blocks) -> tuple[Blocks, list[float]]:
+        """Bounds of each kind, and pairs that are far or excluded."""
+        first, contracted = first_points(blocks), self.contracted(blocks)
+        evidence = some_evidence(blocks)
+        self.bound(evidence, blocks)
+        self.bound(Lagrangian(np.full(blocks.m, 0.125), -0.125 * blocks.m), blocks)
+        self.bound(self.enumerated(blocks), blocks)
         far = np.argwhere(np.triu(far_pairs(contracted, self.below)))
         excluded = np.argwhere(
             np.triu(excluded_pairs(contracted, blocks.k, blocks.adjacency, evidence, self.below))
         )
-        step = fix(self.below, far=self.ref(first[far].astype(np.int32)))
-        pairs = self.ref(first[excluded].astype(np.int32))
-        step["fix"]["excluded"] = {"pairs": pairs, "evidence": stored}
-        node["steps"].append(step)
-        blocks = blocks.separated(first[np.concatenate([far, excluded])])
-        if blocks.contradiction is not None:
-            return blocks, [self.below]
-        refuted = []
-        for i, j in undecided(blocks):
-            for link, other in (("together", blocks.separated), ("apart", blocks.linked)):
-                kept = len(self.nodes), len(self.arrays)
-                value = self.node(other(np.array([[i, j]])))
-                if value >= self.below:
-                    refuted.append([i, j, link, kept[0]])
-                    break
-                del self.nodes[kept[0] :], self.arrays[kept[1] :]
-            if len(refuted) == 3:
-                break
-        node["steps"].append(fix(self.below, refuted=refuted))
-        together, apart = (
-            np.array([r[:2] for r in refuted if r[2] == link], np.int64).reshape(-1, 2)
-            for link in ("together", "apart")
-        )
-        return blocks.changed(together, apart), [self.below]
+        words, arrays = evidence.written()
+        pairs = {"far": first[far], "excluded": first[excluded]}
+        stored = {name: array.astype(np.int32) for name, array in pairs.items()}
+        self.add("fix", self.below, words, **arrays, **stored)
+        return blocks.separated(first[np.concatenate([far, excluded])]), [self.below]
 
-    def prices(self, blocks: Blocks, contracted: Contracted) -> dict[str, Any]:
-        prices = np.full(blocks.m, 0.125)
-        evidence = Lagrangian(prices, -0.125 * blocks.m)
-        return {
-            "bound": evidence.bound(contracted, blocks.k, blocks.adjacency),
-            "evidence": {
-                "kind": "lagrangian",
-                "prices": self.ref(prices),
-                "least": evidence.least,
-            },
-        }
-
-    def enumerated(self, blocks: Blocks, contracted: Contracted) -> dict[str, Any]:
+    def enumerated(self, blocks: Blocks) -> Enumerated:
         """At prices of nothing, so that all clusters are looked at."""
         m, below = blocks.m, 0.9 * self.below
         some = min(m // 3, 1)
         triples = np.arange(3 * some, dtype=np.int32).reshape(-1, 3)
         prices, penalties = np.full(m, 0.125 * below), np.full(some, 0.0625 * below)
-        evidence = Enumerated(below, prices, -below * m, prices.copy(), triples, penalties)
-        return {
-            "bound": evidence.bound(contracted, blocks.k, blocks.adjacency),
-            "evidence": {
-                "kind": "enumerated",
-                "below": below,
-                "prices": self.ref(evidence.prices),
-                "least": evidence.least,
-                "share_prices": self.ref(evidence.share_prices),
-                "triples": self.ref(triples),
-                "penalties": self.ref(penalties),
-            },
-        }
+        return Enumerated(below, prices, -below * m, prices.copy(), triples, penalties)
 
-    def stored(self, evidence: Semidefinite) -> dict[str, Any]:
-        return {
-            "kind": "semidefinite",
-            "unit": evidence.unit,
-            "N": self.ref(evidence.N),
-            **{name: self.ref(array) for name, array in evidence.cuts.arrays.items()},
-            "multipliers": self.ref(evidence.multipliers),
-        }
-
-    def ended(self, node: dict[str, Any], blocks: Blocks) -> float:
+    def ended(self, blocks: Blocks) -> float:
         first = first_points(blocks)
         if blocks.contradiction is not None:
-            node["end"] = {"infeasible": {"kind": "conflict"}}
+            self.add("infeasible", "conflict")
             return np.inf
         if blocks.m == blocks.k:
-            stated = scatter_bound(self.geometry.contracted(blocks.block_of, blocks.component_of))
-            node["steps"].append({"bound": stated, "evidence": {"kind": "scatter"}})
-            node["end"] = {"open": True}
+            stated = self.bound(Scatter(), blocks)
+            self.add("open")
             return stated
         pairs = undecided(blocks)
         if not pairs:
-            points = first[: blocks.k + 1].tolist()
-            node["end"] = {"infeasible": {"kind": "clique", "points": points}}
+            self.add("infeasible", "clique", first[: blocks.k + 1].tolist())
             return np.inf
         i, j = pairs[0]
-        together = len(self.nodes)
+        self.add("split", i, j)
         value = self.node(blocks.linked(np.array([[i, j]])))
-        apart = len(self.nodes)
-        value = min(value, self.node(blocks.separated(np.array([[i, j]]))))
-        node["end"] = {"split": [i, j, together, apart]}
-        return value
+        return min(value, self.node(blocks.separated(np.array([[i, j]]))))
 
 
 def built(instance: Instance, fixing: bool = False, tolerance: float = 1e-9) -> Built:
@@ -195,8 +142,7 @@ def built(instance: Instance, fixing: bool = False, tolerance: float = 1e-9) -> 
     best = cheapest(instance)
     builder = Builder(instance, np.inf if best is None else best[1], fixing and best is not None)
     value = builder.root()
-    proven = {"nodes": builder.nodes}
-    return certificate_of(instance, best, proven, builder.arrays, value, "optimal", tolerance)
+    return certificate_of(instance, best, builder.steps, value, "optimal", tolerance)
 
 
 def cheapest(instance: Instance) -> tuple[np.ndarray, float] | None:
@@ -211,18 +157,15 @@ def cheapest(instance: Instance) -> tuple[np.ndarray, float] | None:
 def certificate_of(
     instance: Instance,
     best: tuple[np.ndarray, float] | None,
-    proven: dict[str, Any],
-    arrays: list[np.ndarray],
+    steps: list[Step],
     value: float,
     status: str,
     tolerance: float,
 ) -> Built:
-    """A certificate of a clustering, with its status, or of none.
-
-    proven : what the document has besides, which refers to the arrays and proves a value
-    """
+    """A certificate of a clustering, with its status, or of none, whose steps prove a value."""
     is_infeasible = value == np.inf
-    document = {
+    claim = {
+        "certificate": FORMAT,
         "written_by": "a test",
         "n": instance.n_points,
         "d": instance.n_features,
@@ -233,36 +176,40 @@ def certificate_of(
         "rules": digests.of_rules(()),
         "tolerance": tolerance,
         "status": "infeasible" if is_infeasible else "unknown" if best is None else status,
-        "labels": None if best is None else len(arrays),
         "cost": None if best is None else best[1],
         "lower_bound": None if is_infeasible else max(0.0, value),
-        **proven,
     }
-    return Built(instance, document, arrays if best is None else [*arrays, best[0]])
+    return Built(instance, Parts(claim, steps, None if best is None else best[0]))
+
+
+def claimed(points: Any, k: int, labels: Any, tolerance: float = 1e-4) -> Built:
+    """A certificate that calls labels optimal, and proves nothing."""
+    instance = Instance(np.array(points), k)
+    found = np.array(labels, np.int32)
+    best = found, Geometry.of(instance.points).cost_at_most(found)
+    return certificate_of(instance, best, [Step(["open"])], 0.0, "optimal", tolerance)
 
 
 def some_evidence(blocks: Blocks) -> Semidefinite:
-    """Dual values that prove little, with cuts of every kind there is."""
+    """Dual values that prove little, with cuts of some forms."""
     m, k = blocks.m, blocks.k
     linked = np.argwhere(blocks.adjacency)[:1] if k == 2 else np.empty((0, 2), np.intp)
-    cuts = Cuts.of(
-        k,
-        {
-            "star_start": np.array([0, 3], np.int64),
-            "star_blocks": np.array([0, m - 1, m - 1], np.int32),
-            "cliques": np.arange(k + 1, dtype=np.int32)[None] % m,
-            "complements": np.array([[0, j, h] for j, h in linked], np.int32).reshape(-1, 3),
-            "pentagons": np.array([[0, 1 % m, 0, m - 1, m - 1]], np.int32),
-            "estimate_start": np.array([0, 2], np.int64),
-            "estimates": np.array([[0, m - 1, 1], [16, 0, 1]], np.int32),
-        },
+    complements = np.array([[0, j, h] for j, h in linked], np.int32).reshape(-1)
+    template = Templates(1, 3, ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0)), 0.0)
+    groups = (Vectors(1, (-1, 1, 1)), Cliques(1), *([template] if len(complements) else []))
+    blocks_of_cuts = [
+        np.array([0, m - 1, m - 1]),
+        np.arange(k + 1) % m,
+        complements,
+        np.array([0, 1 % m, 0, m - 1, m - 1]),
+    ]
+    cuts = Cuts(
+        (*groups, LiftedPentagons((2,))),
+        np.concatenate(blocks_of_cuts).astype(np.int32),
+        estimates=np.array([[0, m - 1, 1], [16, 0, 1]], np.int32),
     )
     N = np.full(m * (m + 1) // 2, 0.25, np.float32)
     return Semidefinite(0.5, N, cuts, np.full(len(cuts), 0.125))
-
-
-def fix(below: float | None, refuted: list[Any] | None = None, far: int | None = None) -> Any:
-    return {"fix": {"below": below, "refuted": refuted or [], "excluded": None, "far": far}}
 
 
 def first_points(blocks: Blocks) -> np.ndarray:

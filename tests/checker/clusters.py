@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sdpbb.checker.geometry import Contracted
+from sdpbb.checker.kernel.geometry import Contracted
 from sdpbb.checker.pricing import places
 
 Adjacency = NDArray[np.bool_]

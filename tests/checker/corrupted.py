@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from sdpbb.checker.container import CERTIFICATE, pack, unpack
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.verdict import CertificateVerdict
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.verdict import CertificateVerdict
 from sdpbb.problem import Instance
+from tests.checker.parts import Parts
 from tests.enumeration import optimum
 
-MAGIC, DTYPES = CERTIFICATE.first_line, CERTIFICATE.dtypes
+DTYPES = ("<f8", "<f4", "<i8", "<i4", "|u1")
 
 _WORDS = (
-    *("optimal", "feasible", "infeasible", "unknown", "together", "apart", "conflict", "clique"),
-    *("colouring", "scatter", "semidefinite", "lagrangian", "prices", "enumerated", "open"),
-    *("split", "bound", "merge"),
+    *("optimal", "feasible", "infeasible", "unknown", "conflict", "clique", "colouring", "packing"),
+    *("scatter", "dual", "prices", "clusters", "open", "split", "bound", "merge", "fix", "equal"),
+    *("vectors", "cliques", "templates", "pentagons"),
 )
 
 
 def mutations(data: bytes, rng: np.random.Generator) -> Iterator[tuple[str, bytes]]:
     """Descriptions and contents of corrupted files, without end: a third each of damaged bytes, of
-    a changed document, and of changed arrays, the latter two with the digest that belongs to them.
+    a changed line of the log, and of changed arrays.
 
     data : the bytes of a certificate
     """
     kinds: tuple[Callable[[bytes, np.random.Generator], tuple[str, bytes]], ...] = (
         damaged,
-        with_changed_document,
+        with_changed_line,
         with_changed_array,
     )
     while True:
@@ -81,7 +79,7 @@ def assert_rejected_or_true(
 
 
 def damaged(data: bytes, rng: np.random.Generator) -> tuple[str, bytes]:
-    """With a wrong byte, a byte too few or too many, or cut off; the digest is the old one."""
+    """With a wrong byte, a byte too few or too many, or cut off."""
     at = int(rng.integers(len(data)))
     match rng.integers(4):
         case 0:
@@ -95,28 +93,39 @@ def damaged(data: bytes, rng: np.random.Generator) -> tuple[str, bytes]:
             return f"cut off at {at}", data[:at]
 
 
-def with_changed_document(data: bytes, rng: np.random.Generator) -> tuple[str, bytes]:
-    """With another value somewhere in the document, the table of arrays included."""
-    document, payload = _parts(data)
-    changed = copy.deepcopy(document)
-    places = list(_places(changed))
+def with_changed_line(data: bytes, rng: np.random.Generator) -> tuple[str, bytes]:
+    """With another value somewhere in the claim or in a step, or a step fewer or more."""
+    parts = Parts.of(data)
+    if rng.random() < 0.2:
+        at = int(rng.integers(len(parts.steps)))
+        if rng.random() < 0.5:
+            del parts.steps[at]
+            return f"line {at + 1} is missing", parts.data
+        parts.steps.insert(at, copy.deepcopy(parts.steps[at]))
+        return f"line {at + 1} is there twice", parts.data
+    lines: list[Any] = [parts.claim, *(step.words for step in parts.steps)]
+    places = [place for line in lines for place in _places(line)]
     place, container, key = places[int(rng.integers(len(places)))]
     before = container[key]
     description = _changed(container, key, rng)
     if description is None:
         container[key] = _other(before, rng)
         description = f"{_short(before)} -> {_short(container[key])}"
-    return f"{place}: {description}", _sealed(changed, payload)
+    return f"{place}: {description}", parts.data
 
 
 def with_changed_array(data: bytes, rng: np.random.Generator) -> tuple[str, bytes]:
     """With another entry of an array, a row fewer or more, or another dtype."""
-    document, stored = unpack(data)
-    arrays = list(stored)
-    if not arrays:
+    parts = Parts.of(data)
+    holders: list[tuple[Any, str]] = [
+        (step.arrays, name) for step in parts.steps for name in step.arrays
+    ]
+    if parts.labels is not None:
+        holders.append((vars(parts), "labels"))
+    if not holders:
         return "no arrays", data
-    position = int(rng.integers(len(arrays)))
-    array = arrays[position].copy()
+    holder, name = holders[int(rng.integers(len(holders)))]
+    array = holder[name].copy()
     match rng.integers(6):
         case 0 if len(array):
             array = np.delete(array, int(rng.integers(len(array))), axis=0)
@@ -138,27 +147,15 @@ def with_changed_array(data: bytes, rng: np.random.Generator) -> tuple[str, byte
         case _:
             array = array.reshape(-1)
             what = "one dimension"
-    arrays[position] = array
-    return f"array {position} {what}", pack(document, arrays)
+    holder[name] = array
+    return f"array {name} {what}", parts.data
 
 
-def resealed(data: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
-    """With the document, the table of arrays included, changed in place, and its digest."""
-    document, payload = _parts(data)
-    change(document)
-    return _sealed(document, payload)
-
-
-def _parts(data: bytes) -> tuple[dict[str, Any], bytes]:
-    length, rest = data[len(MAGIC) :].split(b"\n", 1)
-    size = int(length)
-    return json.loads(rest[:size]), rest[size:-32]
-
-
-def _sealed(document: dict[str, Any], payload: bytes) -> bytes:
-    text = json.dumps(document, separators=(",", ":")).encode()
-    content = MAGIC + b"%d\n" % len(text) + text + payload
-    return content + hashlib.sha256(content).digest()
+def changed_claim(data: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
+    """With the claim changed in place."""
+    parts = Parts.of(data)
+    change(parts.claim)
+    return parts.data
 
 
 def _places(value: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:

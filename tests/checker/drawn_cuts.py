@@ -1,15 +1,21 @@
-"""Nodes of small instances, and arrays of cuts of every family on their blocks."""
+"""Nodes of small instances, and cuts of every form on their blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sdpbb.bounds.sdp.cuts.size_pairs import difference_down
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.checker.cuts import FAMILIES, family_number
-from sdpbb.checker.cuts.capacities import set_measure
-from sdpbb.checker.cuts.inequalities import Family, NodeFacts
+from sdpbb.checker.kernel.arithmetic import down, up
+from sdpbb.checker.kernel.cuts import Cuts
+from sdpbb.checker.kernel.cuts.capacities import SetCliques, Sets, set_measure
+from sdpbb.checker.kernel.cuts.inequalities import Group, NodeFacts
+from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons, SoftTerms
+from sdpbb.checker.kernel.cuts.measures import ListedCliques, MeasureRows, Traces
+from sdpbb.checker.kernel.cuts.templates import Cliques, Templates, Vectors
 from sdpbb.problem import Contraction, Instance
 from sdpbb.problem.checker_rules import checked_soft_pairs
 from sdpbb.problem.contraction import contract
@@ -72,80 +78,161 @@ def node_of(instance: Instance) -> EnumeratedNode | None:
     return EnumeratedNode(node, matrices, paid)
 
 
-def drawn_arrays(
-    rng: np.random.Generator, family: Family, node: NodeFacts
-) -> dict[str, np.ndarray]:
-    """Arrays of a few cuts, most of them valid if the node has what the family needs.
+def drawn_cuts(rng: np.random.Generator, name: str, node: NodeFacts) -> Cuts:
+    """A few cuts of a form, most of them valid if the node has what the form needs.
 
     Blocks repeat in some.
     """
-    arrays = _drawn(rng, family, node, int(rng.integers(1, 4)))
-    return {
-        key.name: np.asarray(array).astype(key.dtypes[0])
-        for key, array in zip(family.keys, arrays, strict=True)
-    }
+    return FORMS[name](rng, node, int(rng.integers(1, 4)))
 
 
-def _drawn(rng: np.random.Generator, family: Family, node: NodeFacts, new: int) -> list[np.ndarray]:
-    m, name = node.m, family.name
-    if name == "complements":
-        linked = np.argwhere(node.adjacency)
-        if len(linked):
-            pairs = linked[rng.integers(len(linked), size=new)]
-            return [np.column_stack([rng.integers(m, size=new), pairs])]
-    if name == "pentagons":
-        return _pentagons(rng, node.weights)
-    if len(family.keys) == 1:
-        columns = family.keys[0].columns_for(node.k)
-        rows = rng.integers(m, size=(new,) if columns is None else (new, columns))
-        if columns is not None and columns <= m and rng.random() < 0.7:
-            rows = np.array([rng.permutation(m)[:columns] for _ in range(new)])
-        return [rows]
-    if len(family.keys) == 2:
-        width = _width(rng, name, node)
-        if name == "listed_sizes":
-            own = np.repeat(np.arange(m), node.weights.astype(int).clip(0, 9))
-            lists = [own[rng.random(len(own)) < 0.5] for _ in range(new)]
-        else:
-            lists = [rng.integers(m, size=width) for _ in range(new)]
-        return _lists(lists)
-    measure = set_measure(node.limits, node.weights, name.startswith("weight"))
-    own = np.ones(m, np.int64) if measure is None else measure.of_blocks
-    sets = [np.flatnonzero(rng.random(m) < rng.random()) for _ in range(new)]
-    sets = [blocks if len(blocks) else np.arange(1) for blocks in sets]
-    arrays = _lists(sets)
-    most = own[arrays[1]]
-    arrays.append(np.where(rng.random(len(most)) < 0.3, rng.integers(1, most + 1), most))
-    if len(family.keys) == 3:
-        return arrays
-    width = int(rng.integers(2, node.k + 3))
-    return [*arrays, *_lists([rng.integers(m, size=width) for _ in range(new)])]
+def joined(*cuts: Cuts) -> Cuts:
+    """Cuts of several groups as one."""
+    return Cuts(
+        tuple(group for each in cuts for group in each.groups),
+        *(
+            np.concatenate([getattr(each, name) for each in cuts])
+            for name in ("blocks", "parts", "estimates")
+        ),
+    )
 
 
-def _width(rng: np.random.Generator, name: str, node: NodeFacts) -> int:
-    listed = getattr(node.limits, "listed", None)
-    if name == "stars" or listed is None:
-        return int(rng.integers(2, 6))
-    return 1 + listed.count(listed[-1] if name == "largest_cliques" else listed[0])
+def _rows(rng: np.random.Generator, m: int, new: int, width: int) -> np.ndarray:
+    if width <= m and rng.random() < 0.7:
+        return np.concatenate([rng.permutation(m)[:width] for _ in range(new)])
+    return rng.integers(m, size=new * width)
 
 
-def _lists(lists: list[np.ndarray]) -> list[np.ndarray]:
-    return [np.cumsum([0, *map(len, lists)]), np.concatenate(lists)]
+def _cuts(group: Group, blocks: np.ndarray, **others: np.ndarray) -> Cuts:
+    arrays = {name: array.astype(np.int64) for name, array in others.items()}
+    if "estimates" in arrays:
+        arrays["estimates"] = arrays["estimates"].astype(np.int32)
+    return Cuts((group,), blocks.astype(np.int32), **arrays)
 
 
-def _pentagons(rng: np.random.Generator, weights: np.ndarray) -> list[np.ndarray]:
-    """Up to three, with random estimates for some of the points of all blocks."""
-    cycles = rng.integers(len(weights), size=(int(rng.integers(1, 4)), 5))
-    start, estimates = [0], []
-    for _ in cycles:
+def _of(make: Callable[[int], Group]) -> Callable[..., Cuts]:
+    def drawn(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
+        group = make(new)
+        return _cuts(group, _rows(rng, node.m, new, group.n_blocks(node.k) // new))
+
+    return drawn
+
+
+def _vectors(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
+    width = int(rng.integers(1, 6))
+    return _of(lambda count: Vectors(count, tuple(rng.integers(-3, 4, width).tolist())))(
+        rng, node, new
+    )
+
+
+def _stars(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
+    vector = (-1, *[1] * int(rng.integers(1, 5)))
+    return _of(lambda count: Vectors(count, vector))(rng, node, new)
+
+
+def _complements(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
+    group = Templates(new, 3, ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0)), 0.0)
+    linked = np.argwhere(node.adjacency)
+    if not len(linked):
+        return _cuts(group, _rows(rng, node.m, new, 3))
+    pairs = linked[rng.integers(len(linked), size=new)]
+    return _cuts(group, np.column_stack([rng.integers(node.m, size=new), pairs]).reshape(-1))
+
+
+def _limits(node: NodeFacts) -> tuple[float, float]:
+    if node.limits is None:
+        return 1.0, node.heaviest
+    return float(node.limits.least), float(node.limits.most)
+
+
+def _most_points(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
+    side = down(1.0 / _limits(node)[1])
+    return _of(lambda count: Templates(count, 1, ((0, 0, 1.0),), side))(rng, node, new)
+
+
+def _least_points(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
+    side = -up(1.0 / max(_limits(node)[0], 1e-9))
+    return _of(lambda count: Templates(count, 1, ((0, 0, -1.0),), side))(rng, node, new)
+
+
+def _size_pairs(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
+    least, most = _limits(node)
+    entries = ((0, 0, most), (1, 1, -least), (0, 1, -difference_down(most, least)))
+    return _of(lambda count: Templates(count, 2, entries, 0.0))(rng, node, new)
+
+
+def _traces(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
+    own = np.repeat(np.arange(node.m), node.weights.astype(int).clip(0, 9))
+    lists = [own[rng.random(len(own)) < 0.5] for _ in range(new)]
+    return _cuts(Traces(tuple(map(len, lists))), np.concatenate(lists))
+
+
+def _listed(end: str) -> Callable[..., Cuts]:
+    def drawn(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
+        listed = getattr(node.limits, "listed", None)
+        width = int(rng.integers(2, 6))
+        if listed is not None:
+            width = 1 + listed.count(listed[-1] if end == "largest" else listed[0])
+        return _cuts(ListedCliques(new, width, end), _rows(rng, node.m, new, width))
+
+    return drawn
+
+
+def _sets(unit: str, is_clique: bool) -> Callable[..., Cuts]:
+    def drawn(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
+        measure = set_measure(node.limits, node.weights, unit == "units")
+        own = np.ones(node.m, np.int64) if measure is None else measure.of_blocks
+        sets = [np.flatnonzero(rng.random(node.m) < rng.random()) for _ in range(new)]
+        sets = [blocks if len(blocks) else np.arange(1) for blocks in sets]
+        blocks, lengths = np.concatenate(sets), tuple(map(len, sets))
+        most = own[blocks]
+        parts = np.where(rng.random(len(most)) < 0.3, rng.integers(1, most + 1), most)
+        if not is_clique:
+            return _cuts(Sets(lengths, unit), blocks, parts=parts)
+        width = int(rng.integers(2, node.k + 3))
+        leaves = rng.integers(node.m, size=new * width)
+        group = SetCliques(lengths, unit, (width,) * new)
+        return _cuts(group, np.concatenate([blocks, leaves]), parts=parts)
+
+    return drawn
+
+
+def _pentagons(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
+    """With random estimates for some of the points of all blocks."""
+    lengths, estimates = [], []
+    for _ in range(new):
+        before = len(estimates)
         for pair in range(10):
-            for s, size in enumerate(weights.astype(int).tolist()):
+            for s, size in enumerate(node.weights.astype(int).tolist()):
                 parts = rng.multinomial(size, np.full(4, 0.25))[: 3 if pair < 5 else 2]
                 parts = parts * (rng.random() < 0.7)
                 estimates += [(3 * pair + w, s, part) for w, part in enumerate(parts) if part]
-        start.append(len(estimates))
-    return [cycles, np.array(start), np.array(estimates).reshape(-1, 3)]
+        lengths.append(len(estimates) - before)
+    blocks = rng.integers(node.m, size=5 * new)
+    return _cuts(
+        LiftedPentagons(tuple(lengths)), blocks, estimates=np.array(estimates, int).reshape(-1, 3)
+    )
 
 
-def family_named(name: str) -> Family:
-    return FAMILIES[family_number(name)]
+FORMS: dict[str, Callable[[np.random.Generator, NodeFacts, int], Cuts]] = {
+    "stars": _stars,
+    "vectors": _vectors,
+    "cliques": _of(Cliques),
+    "complements": _complements,
+    "most points": _most_points,
+    "least points": _least_points,
+    "size pairs": _size_pairs,
+    "most point rows": _of(lambda count: MeasureRows(count, "most")),
+    "least point rows": _of(lambda count: MeasureRows(count, "least")),
+    "traces": _traces,
+    "largest cliques": _listed("largest"),
+    "smallest cliques": _listed("smallest"),
+    "point sets": _sets("points", False),
+    "weight sets": _sets("units", False),
+    "point cliques": _sets("points", True),
+    "weight cliques": _sets("units", True),
+    "pentagons": _pentagons,
+    "soft cannot-links": _of(lambda count: SoftTerms(count, "cannot")),
+    "soft must-links": _of(lambda count: SoftTerms(count, "must")),
+}
+"""Functions that draw cuts of each form."""

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from sdpbb.checker.geometry import Contracted, Geometry
+from sdpbb.checker.kernel.geometry import Contracted, Geometry
 from tests.enumeration import clusterings
 
 Rational = list[Fraction]

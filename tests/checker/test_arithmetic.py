@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.arithmetic import (
+from sdpbb.checker.kernel.arithmetic import (
     difference_and_error,
     down,
     gamma,

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.blocks import Blocks
-from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.kernel.blocks import Blocks
+from sdpbb.checker.kernel.rejection import Rejected
 from tests.enumeration import clusterings
 
 NONE = np.empty((0, 2), np.int64)

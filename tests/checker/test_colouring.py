@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.checker.colouring import is_colourable
-from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.kernel.rejection import Rejected
 
 
 def graph(m: int, edges) -> np.ndarray:

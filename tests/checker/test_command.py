@@ -14,7 +14,7 @@ from sdpbb.checker.command import REJECTED, UNREADABLE, VERIFIED, main
 from sdpbb.checker.reading import Unreadable, read_constraints, read_points
 from sdpbb.problem import Instance
 from tests.checker.building import built
-from tests.checker.corrupted import resealed
+from tests.checker.corrupted import changed_claim
 
 POINTS = np.array([[0.0, 0.1], [0.0, 1.0], [4.0, 0.0], [4.0, 1.5], [9.0, 9.0], [9.0, 7.0]])
 INSTANCE = Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(2, 3)])
@@ -85,7 +85,7 @@ def test_it_is_a_module_too(files):
 
 def test_a_rejection_is_one_line(files, capsys):
     certificate, points, constraints = files
-    certificate.write_bytes(resealed(DATA, lambda document: document.update(cost=1.0)))
+    certificate.write_bytes(changed_claim(DATA, lambda document: document.update(cost=1.0)))
     arguments = [str(certificate), str(points), "--constraints", str(constraints)]
     assert main(arguments) == REJECTED
     out, err = capsys.readouterr()
@@ -102,7 +102,7 @@ def test_a_gap_and_a_k_of_ones_own(files, capsys):
     certificate, points, constraints = map(str, files)
     arguments = [certificate, points, "--constraints", constraints]
     certificate_says = {"status": "feasible", "tolerance": 0.25}
-    Path(certificate).write_bytes(resealed(DATA, lambda d: d.update(certificate_says)))
+    Path(certificate).write_bytes(changed_claim(DATA, lambda d: d.update(certificate_says)))
     assert main([*arguments, "--json"]) == VERIFIED
     values = json.loads(capsys.readouterr().out)
     assert (values["status"], values["tolerance"]) == ("feasible", 0.25)

@@ -3,7 +3,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.verdict import gap_rounded_up, is_cost, is_optimal
+from sdpbb.checker.kernel.verdict import gap_rounded_up, is_cost, is_optimal
 
 
 def test_what_may_be_called_optimal():

@@ -1,5 +1,6 @@
-"""Contract of all families of cuts: what the checker accepts holds for every clustering."""
+"""Contract of all forms of cuts: what the checker accepts holds for every clustering."""
 
+import json
 from fractions import Fraction
 from functools import cache
 
@@ -9,19 +10,23 @@ import pytest
 from sdpbb.bounds.sdp.cuts.cliques import clique_cuts
 from sdpbb.bounds.sdp.cuts.complements import complement_cuts
 from sdpbb.bounds.sdp.cuts.stars import star_cuts
-from sdpbb.checker.cuts import FAMILIES, Cuts, inequalities, require_moderate, templates
-from sdpbb.checker.cuts.inequalities import NodeFacts
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import SizeLimits
-from tests.checker.drawn_cuts import EnumeratedNode, drawn_arrays, enumerated_nodes
+from sdpbb.checker.kernel.archive import Archive
+from sdpbb.checker.kernel.cuts import Cuts, inequalities, templates
+from sdpbb.checker.kernel.cuts.capacities import SetCliques, Sets
+from sdpbb.checker.kernel.cuts.inequalities import Group, NodeFacts
+from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons, SoftTerms
+from sdpbb.checker.kernel.cuts.measures import ListedCliques, MeasureRows, Traces
+from sdpbb.checker.kernel.cuts.templates import Cliques, Templates, Vectors
+from sdpbb.checker.kernel.log import StepArrays
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.sizes import SizeLimits
+from tests.checker.drawn_cuts import FORMS, EnumeratedNode, drawn_cuts, enumerated_nodes, joined
 
-INT8, INT4 = np.int64, np.int32
-NAMES = [family.name for family in FAMILIES]
 PLAIN = NodeFacts(2, np.ones(5), np.zeros((5, 5), bool))
 
 
-# Families of which no clustering attains the cuts that are drawn.
-NEVER_ATTAINED = {"pentagons", "soft_cannot_links", "soft_must_links"}
+# Forms of which no clustering attains the cuts that are drawn.
+NEVER_ATTAINED = {"pentagons", "soft cannot-links", "soft must-links"}
 
 
 @cache
@@ -29,12 +34,12 @@ def nodes() -> list[EnumeratedNode]:
     return enumerated_nodes(160)
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=NAMES)
-def test_what_is_accepted_holds_for_all_clusterings(family):
+@pytest.mark.parametrize("name", FORMS)
+def test_what_is_accepted_holds_for_all_clusterings(name):
     """Some clustering attains some of the cuts, so that no larger side would be valid."""
     rng, n_accepted, nearest = np.random.default_rng(0), 0, np.inf
     for found in nodes() * 3:
-        cuts = Cuts.of(found.node.k, drawn_arrays(rng, family, found.node))
+        cuts = drawn_cuts(rng, name, found.node)
         t = rng.choice([0.0, 1e-3, 1.0, 1e6], len(cuts))
         try:
             sums = cuts.sums(t, found.node)
@@ -50,7 +55,7 @@ def test_what_is_accepted_holds_for_all_clusterings(family):
         if t.any() and scale > 0.0:
             nearest = min(nearest, min(gaps) / scale)
     assert n_accepted >= 8
-    assert nearest <= 1e-9 or family.name in NEVER_ATTAINED
+    assert nearest <= 1e-9 or name in NEVER_ATTAINED
 
 
 @pytest.mark.parametrize("at_once", [1, 2**22])
@@ -59,8 +64,8 @@ def test_errors_of_sums_are_bounded_by_their_terms(monkeypatch, at_once):
         monkeypatch.setattr(module, "TERMS_AT_ONCE", at_once)
     rng, count = np.random.default_rng(1), 0
     for found in nodes() * 2:
-        family = FAMILIES[rng.integers(len(FAMILIES))]
-        cuts = Cuts.of(found.node.k, drawn_arrays(rng, family, found.node))
+        name = list(FORMS)[rng.integers(len(FORMS))]
+        cuts = drawn_cuts(rng, name, found.node)
         t = rng.exponential(size=len(cuts))
         try:
             matrix, absolute, roundings, _ = cuts.sums(t, found.node)
@@ -77,21 +82,14 @@ def test_sums_agree_with_the_cuts_of_the_solver():
     rng = np.random.default_rng(0)
     m, k, n = 9, 2, 14
     adjacency = ~np.eye(m, dtype=bool)
-    trees = [rng.permutation(m)[:5] for _ in range(20)]
-    centre, leaves = np.array(trees)[:, 0], np.array(trees)[:, 1:]
-    cliques = np.array([rng.permutation(m)[: k + 1] for _ in range(5)], dtype=INT4)
-    complements = np.array([rng.permutation(m)[:3] for _ in range(5)], dtype=INT4)
-    stars = star_cuts(centre.astype(INT4), leaves.astype(INT4), np.full(20, 4, dtype=INT4))
+    trees = np.array([rng.permutation(m)[:5] for _ in range(20)], np.int32)
+    cliques = np.array([rng.permutation(m)[: k + 1] for _ in range(5)], np.int32)
+    complements = np.array([rng.permutation(m)[:3] for _ in range(5)], np.int32)
+    stars = star_cuts(trees[:, 0], trees[:, 1:], np.full(20, 4, np.int32))
     theirs = stars + clique_cuts(cliques, n - k + 1) + complement_cuts(complements)
-    ours = Cuts.of(
-        k,
-        {
-            "star_start": np.arange(21) * 5,
-            "star_blocks": np.concatenate(trees).astype(INT4),
-            "cliques": cliques,
-            "complements": complements,
-        },
-    )
+    entries = ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0))
+    groups = (Vectors(20, (-1, 1, 1, 1, 1)), Cliques(5), Templates(5, 3, entries, 0.0))
+    ours = Cuts(groups, np.concatenate([trees.ravel(), cliques.ravel(), complements.ravel()]))
     t = rng.exponential(size=30)
     sums = ours.sums(t, NodeFacts(k, np.r_[np.ones(m - 1), n - m + 1.0], adjacency))
     for _ in range(5):
@@ -103,149 +101,170 @@ def test_sums_agree_with_the_cuts_of_the_solver():
     assert sum(sums.sides) == pytest.approx(float(t @ theirs.rhs))
 
 
-def of(node: NodeFacts = PLAIN, **arrays) -> Cuts:
-    """Cuts of arrays, summed: `Rejected` if they are not valid."""
-    cuts = Cuts.of(node.k, arrays)
-    cuts.sums(np.ones(max(0, len(cuts))), node)
-    return cuts
+def summed(group: Group, blocks, node: NodeFacts = PLAIN, parts=(), estimates=()) -> None:
+    """Sum cuts: `Rejected` if they are not valid."""
+    cuts = Cuts(
+        (group,),
+        np.array(blocks, np.int32),
+        np.array(parts, np.int64),
+        np.array(estimates, np.int32).reshape(-1, 3),
+    )
+    cuts.sums(np.ones(len(cuts)), node)
+
+
+COMPLEMENT = Templates(1, 3, ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0)), 0.0)
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("group", "blocks", "why"),
     [
-        ({"star_start": np.array([1], INT8)}, "starts of stars"),
-        ({"star_start": np.array([], INT8)}, "starts of stars"),
-        ({"star_start": np.array([0.0])}, "star_start of shape"),
-        ({"star_start": np.array([[0]], INT8)}, "star_start of shape"),
-        ({"star_start": np.array([0, 1], INT8), "star_blocks": np.array([1], INT4)}, "no leaves"),
-        ({"star_start": np.array([0, 2], INT8), "star_blocks": np.array([1], INT4)}, "0..1"),
-        ({"star_blocks": np.array([1], INT4)}, "fit"),
-        ({"star_start": np.array([0, 2**62, 2**63 - 1, -(2**62), 0], INT8)}, "0..0"),
-        (
-            {"star_start": np.array([0, 3, 2], INT8), "star_blocks": np.array([1, 0], INT4)},
-            "0..2",
-        ),
-        ({"cliques": np.zeros((1, 2), INT4)}, "cliques of shape"),
-        ({"cliques": np.zeros(3, INT4)}, "cliques of shape"),
-        ({"cliques": np.array([[0, 1, 5]], INT4)}, "outside of 0..4"),
-        ({"cliques": np.array([[0, 1, -1]], INT4)}, "outside of 0..4"),
-        ({"cliques": np.array([[0.0, 1.0, 2.0]])}, "cliques of shape"),
-        ({"complements": np.zeros((1, 2), INT4)}, "complements of shape"),
-        ({"complements": np.array([[0, 1, 2]], INT4)}, "not valid"),
-        ({"complements": np.array([[2, 1, 1]], INT4)}, "not valid"),
-        ({"pentagons": np.zeros((1, 4), INT4)}, "pentagons of shape"),
-        ({"soft_must_links": np.array([[2, 2, 1]], INT4)}, "of one block"),
-        ({"most_points": np.zeros(1, INT4)}, "not limited"),
-        ({"size_pairs": np.zeros((1, 2), INT4)}, "not limited"),
-        ({"most_point_rows": np.zeros(1, INT4)}, "not limited"),
-        ({"point_set_start": np.array([0, 1], INT8)}, "fit|0..0"),
+        (Cliques(1), [0, 1, 5], r"outside of 0\.\.4"),
+        (Vectors(1, (-1, 1)), [0, -1], r"outside of 0\.\.4"),
+        (COMPLEMENT, [0, 1, 2], "not valid"),
+        (COMPLEMENT, [2, 1, 1], "not valid"),
+        (Templates(1, 1, ((0, 1, 1.0),), 0.0), [0], "an entry beyond its 1 places"),
+        (Templates(1, 1, ((0, 0, 1.0),), 0.5), [0], "not valid"),
+        (Templates(1, 1, ((0, 0, -1.0),), -1.0), [0], "as little as they may"),
+        (SoftTerms(1, "must"), [2, 2, 1], "of one block"),
+        (MeasureRows(1, "most"), [0], "not limited"),
+        (MeasureRows(11, "most"), [0] * 11, "11 cuts on rows of 5 blocks"),
+        (Traces((1,)), [0], "not limited"),
+        (Traces((2,)), [0, 0], "more points of a block"),
+        (ListedCliques(1, 2, "largest"), [0, 1], "none that differ"),
     ],
 )
-def test_what_is_no_cut_is_rejected(changes, why):
+def test_what_is_no_cut_is_rejected(group, blocks, why):
     with pytest.raises(Rejected, match=why):
-        of(**changes)
+        summed(group, blocks)
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("group", "blocks", "parts", "why"),
     [
-        ({"smallest_start": [0, 3], "smallest_blocks": [0, 1, 2]}, "not 2 blocks"),
-        ({"listed_start": [0, 2], "listed_blocks": [0, 0]}, "more points"),
-        ({"point_set_start": [0, 2], "point_set_blocks": [0, 0]}, "ascending order"),
-        ({"point_set_start": [0, 2], "point_set_blocks": [1, 0]}, "ascending order"),
-        ({"point_set_start": [0, 2], "point_set_blocks": [0, 9]}, "outside of"),
-        ({"point_set_start": [0, 2], "point_set_parts": [1, 2]}, "more of a block"),
-        ({"point_set_start": [0, 2], "point_set_parts": [0, 1]}, "more of a block"),
-        ({"point_set_start": [0, 2], "point_set_parts": [1]}, "a part of each"),
-        ({"weight_set_start": [0, 1], "weight_set_blocks": [0]}, "what is not limited"),
-        ({"point_clique_leaf_start": [0, 1], "point_clique_leaves": [0]}, "less than two"),
-        ({"point_clique_leaf_start": [0, 3], "point_clique_leaves": [0, 1]}, "0..2"),
-        ({"point_clique_leaf_start": [0, 1, 2]}, "one for each cut"),
-        ({"point_clique_leaves": [0, 9]}, "outside of"),
-        ({"point_clique_blocks": [0, 1, 2, 3, 4, 5]}, "no more leaves"),
+        (ListedCliques(1, 3, "smallest"), [0, 1, 2], [], "not 2 blocks"),
+        (Sets((2,), "points"), [0, 0], [1, 1], "ascending order"),
+        (Sets((2,), "points"), [1, 0], [1, 1], "ascending order"),
+        (Sets((2,), "points"), [0, 9], [1, 1], "outside of"),
+        (Sets((2,), "points"), [0, 1], [1, 2], "more of a block"),
+        (Sets((2,), "points"), [0, 1], [0, 1], "more of a block"),
+        (Sets((1,), "units"), [0], [1], "what is not limited"),
+        (SetCliques((2,), "points", (1,)), [0, 1, 0], [1, 1], "less than two"),
+        (SetCliques((2,), "points", (2, 2)), [0, 1, 0, 1, 0, 1], [1, 1], "some for each set"),
+        (SetCliques((2,), "points", (2,)), [0, 1, 0, 9], [1, 1], "outside of"),
+        (SetCliques((6,), "points", (2,)), [0, 1, 2, 3, 4, 5, 0, 1], [1] * 6, "no more leaves"),
     ],
 )
-def test_what_is_no_cut_within_limits_is_rejected(changes, why):
+def test_what_is_no_cut_within_limits_is_rejected(group, blocks, parts, why):
     """Six points in clusters of 1, 2 and 3."""
     node = NodeFacts(3, np.ones(6), np.zeros((6, 6), bool), SizeLimits.of(6, 3, listed=(1, 2, 3)))
-    arrays = {key: np.array(value, INT8) for key, value in changes.items()}
-    word = next(iter(changes)).rsplit("_", 1)[0].removesuffix("_leaf")
-    if word.endswith(("_set", "_clique")):
-        blocks = arrays.setdefault(f"{word}_blocks", np.arange(2))
-        arrays.setdefault(f"{word}_parts", np.ones(len(blocks), INT8))
-        arrays.setdefault(f"{word}_start", np.array([0, len(blocks)]))
-    if word.endswith("_clique"):
-        arrays.setdefault(f"{word}_leaves", np.arange(2))
-        arrays.setdefault(f"{word}_leaf_start", np.array([0, 2]))
     with pytest.raises(Rejected, match=why):
-        of(node, **arrays)
-
-
-ESTIMATES = [[0, 2, 2], [2, 2, 1], [15, 1, 2]]
+        summed(group, blocks, node, parts)
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("estimates", "why"),
     [
-        ({"pentagons": [[0, 1, 2, 3, 5]]}, r"outside of 0\.\.4"),
-        ({"estimates": np.zeros((3, 2), INT4)}, "estimates of shape"),
-        ({"estimate_start": [0]}, "one for each cut"),
-        ({"estimate_start": [1, 3]}, "begins with 0"),
-        ({"estimate_start": [0, 2]}, "do not fit"),
-        ({"estimate_start": [0, 4]}, r"estimates: expected numbers in 0\.\.3"),
-        ({"estimates": [(30, 0, 1)]}, "a place that there is not"),
-        ({"estimates": [(-1, 0, 1)]}, "a place that there is not"),
-        ({"estimates": [(17, 0, 1)]}, "a place that there is not"),
-        ({"estimates": [(0, 5, 1)]}, r"outside of 0\.\.4"),
-        ({"estimates": [(0, 0, 0)]}, "for no points"),
-        ({"estimates": [(0, 0, -1)]}, "for no points"),
-        ({"estimates": [(0, 0, 2)]}, "for more than a block has"),
-        ({"estimates": [(0, 2, 2), (1, 2, 2)]}, "for more points than a block has"),
-        ({"estimates": [(15, 2, 3), (15, 2, 1)]}, "for more points than a block has"),
+        ([(30, 0, 1)], "a place that there is not"),
+        ([(-1, 0, 1)], "a place that there is not"),
+        ([(17, 0, 1)], "a place that there is not"),
+        ([(0, 5, 1)], r"outside of 0\.\.4"),
+        ([(0, 0, 0)], "for no points"),
+        ([(0, 0, -1)], "for no points"),
+        ([(0, 0, 2)], "for more than a block has"),
+        ([(0, 2, 2), (1, 2, 2)], "for more points than a block has"),
+        ([(15, 2, 3), (15, 2, 1)], "for more points than a block has"),
     ],
 )
-def test_what_is_no_pentagon_is_rejected(changes, why):
+def test_what_is_no_pentagon_is_rejected(estimates, why):
     sizes = np.array([1.0, 2.0, 3.0, 1.0, 1.0])
     node = NodeFacts(3, sizes, np.zeros((5, 5), bool))
-    sound = {"pentagons": [[0, 1, 2, 3, 4]], "estimate_start": [0, 3], "estimates": ESTIMATES}
-    arrays = {key: np.array(value, INT8) for key, value in {**sound, **changes}.items()}
-    if "estimates" in changes:
-        arrays["estimate_start"][-1] = len(arrays["estimates"])
     with pytest.raises(Rejected, match=why):
-        of(node, **arrays)
-    of(node, **{key: np.array(value, INT8) for key, value in sound.items()})
+        summed(LiftedPentagons((len(estimates),)), range(5), node, estimates=estimates)
+    sound = [(0, 2, 2), (2, 2, 1), (15, 1, 2)]
+    summed(LiftedPentagons((3,)), range(5), node, estimates=sound)
     fractions = NodeFacts(3, 0.5 * sizes, np.zeros((5, 5), bool))
     with pytest.raises(Rejected, match="no whole numbers"):
-        of(fractions, pentagons=np.zeros((1, 5), INT4), estimate_start=np.zeros(2, INT8))
+        summed(LiftedPentagons((0,)), range(5), fractions)
 
 
 def test_complements_are_for_two_clusters():
-    complements = np.array([[2, 0, 1]], INT4)
     adjacency = ~np.eye(3, dtype=bool)
-    of(NodeFacts(2, np.ones(3), adjacency), complements=complements)
+    summed(COMPLEMENT, [2, 0, 1], NodeFacts(2, np.ones(3), adjacency))
     with pytest.raises(Rejected, match="not valid"):
-        of(NodeFacts(3, np.ones(3), adjacency), complements=complements)
-
-
-def test_stars_that_would_take_all_memory_are_refused():
-    blocks = np.zeros(2**12 + 1, INT4)
-    with pytest.raises(Rejected, match="more than 4096 blocks"):
-        of(star_start=np.array([0, len(blocks)]), star_blocks=blocks)
+        summed(COMPLEMENT, [2, 0, 1], NodeFacts(3, np.ones(3), adjacency))
 
 
 def test_cuts_that_would_take_long_are_refused():
-    start = np.arange(10) * 2**12
+    long = Vectors(9, (-1, *[1] * 4095))
     with pytest.raises(Rejected, match="more than 134217728 pairs of blocks"):
-        of(star_start=start, star_blocks=np.zeros(start[-1], INT4))
+        summed(long, np.zeros(9 * 4096))
     wide = NodeFacts(600, np.ones(601), np.zeros((601, 601), bool))
     with pytest.raises(Rejected, match="more than 134217728 pairs of blocks"):
-        of(wide, cliques=np.zeros((400, 601), INT4))
+        summed(Cliques(400), np.zeros(400 * 601), wide)
+
+
+class FileOf(Archive):
+    """Arrays in memory, in place of those of a file."""
+
+    def __init__(self, **arrays: np.ndarray) -> None:
+        self.arrays = arrays
+
+    def take(self, name, dtypes, *shape):
+        found = self.arrays[name.partition(".")[2]]
+        assert found.shape == shape
+        assert found.dtype.str in dtypes
+        return found
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_what_is_read_is_what_was_written(name):
+    rng, found = np.random.default_rng(2), nodes()[0]
+    cuts = joined(*(drawn_cuts(rng, name, found.node) for _ in range(3)))
+    groups, arrays = cuts.written()
+    steps = StepArrays(FileOf(**arrays), 1)
+    read = Cuts.read(json.loads(json.dumps(groups)), steps, found.node.m, found.node.k)
+    assert read.groups == cuts.groups
+    for each in ("blocks", "parts", "estimates"):
+        assert np.array_equal(getattr(read, each), getattr(cuts, each))
+
+
+@pytest.mark.parametrize(
+    ("groups", "why"),
+    [
+        (7, "cuts: 7; expected a list"),
+        ([7], "a group of cuts: 7; expected a list"),
+        ([[]], "expected a group that begins with one of vectors, cliques"),
+        ([["cuts", 1]], "expected a group that begins with one of vectors, cliques"),
+        ([["cliques"]], "0 values; expected count"),
+        ([["cliques", 1, 2]], "2 values; expected count"),
+        ([["cliques", 0]], "count: 0; expected a whole number in 1.."),
+        ([["cliques", True]], "count: True; expected a whole number"),
+        ([["cliques", 2**24]], "count: 16777216; expected a whole number in 1..16777215"),
+        ([["vectors", 1, []]], "an integer vector of 0 places"),
+        ([["vectors", 1, [1] * 4097]], "an integer vector of 4097 places"),
+        ([["vectors", 1, [0.5]]], "vector: 0.5; expected a whole number"),
+        ([["vectors", 1, [1025]]], "vector: 1025; expected a whole number in -1024..1024"),
+        ([["templates", 1, 9, [[0, 0, 1]], 0]], "places: 9; expected a whole number in 1..8"),
+        ([["templates", 1, 2, [], 0]], "without entries"),
+        ([["templates", 1, 2, [[0, 1, 1], [1, 0, 1]], 0]], "with one twice"),
+        ([["templates", 1, 2, [[0, 1]], 0]], "2 values; expected p, q, coefficient"),
+        ([["templates", 1, 2, [[0, 8, 1]], 0]], "a place: 8; expected a whole number"),
+        ([["templates", 1, 2, [[0, 1, 1]], None]], "side: None; expected a finite number"),
+        ([["measure rows", 1, "all"]], "end: 'all'; expected most or least"),
+        ([["traces", [-1]]], "lengths: -1; expected a whole number"),
+        ([["traces", 3]], "lengths: 3; expected a list"),
+        ([["sets", [1], "kilograms"]], "unit: 'kilograms'; expected points or units"),
+        ([["soft pairs", 1, ["cannot"]]], "expected cannot or must"),
+    ],
+)
+def test_what_is_no_group_is_rejected(groups, why):
+    with pytest.raises(Rejected) as rejected:
+        Cuts.read(groups, StepArrays(FileOf(), 1), 5, 2)
+    assert why in str(rejected.value)
 
 
 def test_cuts_that_would_take_much_memory_are_refused():
-    wide = np.zeros((64 * 100_025 // 3 + 1, 3), INT4)
     with pytest.raises(Rejected, match="the cuts have more than 6401600 entries"):
-        of(cliques=wide)
-    require_moderate(2**13, [(2**24,)])
+        Cuts.read([["vectors", 6_401_601, [1]]], StepArrays(FileOf(), 1), 5, 2)
     with pytest.raises(Rejected, match="the cuts have more than 16777216 entries"):
-        require_moderate(2**13, [(2**23, 2), (1,)])
+        Cuts.read([["vectors", 2**23, [1, 1]]] * 2, StepArrays(FileOf(), 1), 2**13, 2)

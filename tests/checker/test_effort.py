@@ -5,13 +5,14 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from sdpbb.checker.effort import Effort
-from sdpbb.checker.evidence import Enumerated, Lagrangian
-from sdpbb.checker.geometry import Contracted
+from sdpbb.checker.clusters import Enumerated
+from sdpbb.checker.kernel.effort import Effort
+from sdpbb.checker.kernel.geometry import Contracted
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.checker.partitions import require_no_partition
+from sdpbb.checker.prices import Lagrangian
 from sdpbb.checker.pricing import clusters_below, proven_least
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import SizeLimits
 from sdpbb.problem.packing.in_units import ClusterPacking
 
 NO_TRIPLES = np.empty((0, 3), np.int32), np.empty(0)

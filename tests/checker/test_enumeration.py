@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.evidence import Enumerated
-from sdpbb.checker.geometry import Geometry
+from sdpbb.checker.clusters import Enumerated
+from sdpbb.checker.kernel.geometry import Geometry
+from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.partitions import cluster_costs, require_no_partition
 from sdpbb.checker.pricing import clusters_below, proven_least
-from sdpbb.checker.rejection import Rejected
 from tests.checker.clusters import contracted_blocks, exact_values
 from tests.checker.test_lagrangian import cheapest
 from tests.checker.test_pricing import problems, random_problem

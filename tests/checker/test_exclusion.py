@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart
 from sdpbb.bounds.sdp.safe_bound import safe_bound
-from sdpbb.checker.evidence.semidefinite import dual_bound
-from sdpbb.checker.exclusion import excluded_pairs, far_pairs
-from sdpbb.checker.geometry import Geometry
-from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.kernel.dual import dual_bound
+from sdpbb.checker.kernel.exclusion import excluded_pairs, far_pairs
+from sdpbb.checker.kernel.geometry import Geometry
+from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.problem import Contraction, Instance, contract
 from tests.checker.duals import evidence_of, random_evidence, solved, zero_evidence
 from tests.checker.exact import Costs, Problem, random_problem
@@ -99,7 +99,7 @@ def test_pairs_are_found_one_after_the_other():
         problem = random_problem(rng, n_min=5)
         m, k = len(problem.adjacency), problem.k
         N = rng.exponential(0.3, size=m * (m + 1) // 2) * (rng.random(m * (m + 1) // 2) < 0.7)
-        evidence = replace(zero_evidence(m, k), N=N)
+        evidence = replace(zero_evidence(m), N=N)
         contracted = problem.contracted
         proven = dual_bound(contracted, k, problem.adjacency, evidence)
         below = max(proven.bound, 0.0) + rng.exponential(1.0)
@@ -132,7 +132,7 @@ def by_definition(N: np.ndarray, e: np.ndarray, budget: float, adjacency: np.nda
 def test_below_the_bound_all_pairs_are_excluded():
     contracted = Geometry.of(np.arange(6.0)[:, None]).contracted(np.arange(6))
     none = np.zeros((6, 6), dtype=bool)
-    evidence = zero_evidence(6, 1)
+    evidence = zero_evidence(6)
     assert dual_bound(contracted, 1, none, evidence).bound == pytest.approx(17.5)
     excluded = excluded_pairs(contracted, 1, none, evidence, 17.4)
     np.testing.assert_array_equal(excluded, ~np.eye(6, dtype=bool))
@@ -190,7 +190,7 @@ def test_nan_is_rejected():
     with pytest.raises(Rejected, match="nan"):
         far_pairs(contracted, np.nan)
     with pytest.raises(Rejected, match="nan"):
-        excluded_pairs(contracted, 1, np.zeros((2, 2), bool), zero_evidence(2, 1), np.nan)
+        excluded_pairs(contracted, 1, np.zeros((2, 2), bool), zero_evidence(2), np.nan)
 
 
 def test_coordinates_whose_squares_underflow_exclude_nothing():
@@ -199,6 +199,6 @@ def test_coordinates_whose_squares_underflow_exclude_nothing():
     contracted = Geometry.of(points).contracted(np.arange(3))
     adjacency = np.zeros((3, 3), bool)
     adjacency[0, 1] = adjacency[1, 0] = True
-    evidence = zero_evidence(3, 2, unit=2.0**-800)
+    evidence = zero_evidence(3, unit=2.0**-800)
     found = excluded_pairs(contracted, 2, adjacency, evidence, 1.0)
     assert (found == adjacency).all()

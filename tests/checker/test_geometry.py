@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.geometry import Contracted, Geometry
-from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.kernel.geometry import Contracted, Geometry
+from sdpbb.checker.kernel.rejection import Rejected
 from tests.checker.exact import Costs, Problem, random_problem
 from tests.enumeration import clusterings
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.evidence import Lagrangian
-from sdpbb.checker.geometry import Contracted, Geometry
-from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.kernel.geometry import Contracted, Geometry
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.prices import Lagrangian
 from tests.checker.clusters import contracted_blocks, exact_values
 from tests.examples import examples
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.sizes import Measure, SizeLimits
 from sdpbb.checker.packing import ClusterByCluster, is_packable
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import Measure, SizeLimits
 from sdpbb.problem.packing.in_units import ClusterPacking, UndecidedPacking
 from tests.examples import examples
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.evidence import Lagrangian
-from sdpbb.checker.geometry import Contracted, Geometry
+from sdpbb.checker.kernel.geometry import Contracted, Geometry
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.rules import BlockLimit
+from sdpbb.checker.kernel.sizes import Measure, SizeLimits
+from sdpbb.checker.prices import Lagrangian
 from sdpbb.checker.pricing import place_bounds, places, proven_least
 from sdpbb.checker.pricing.place_bounds import PlacedBlocks
 from sdpbb.checker.pricing.places import greatest_value
 from sdpbb.checker.pricing.whole import Whole
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.rules import BlockLimit
-from sdpbb.checker.sizes import Measure, SizeLimits
 from tests.checker.block_rules import random_rules
 from tests.checker.test_pricing_rules import allowed_values
 from tests.examples import examples

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sdpbb.checker.geometry import Contracted
+from sdpbb.checker.kernel.geometry import Contracted
+from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.pricing import bounds as pricing_bounds
 from sdpbb.checker.pricing import places, proven_least
 from sdpbb.checker.pricing import search as pricing_search
 from sdpbb.checker.pricing.place_bounds import PlacedBlocks
 from sdpbb.checker.pricing.problem import CheckedPricing
-from sdpbb.checker.rejection import Rejected
 from tests.checker.clusters import (
     SEARCHES,
     contracted_blocks,

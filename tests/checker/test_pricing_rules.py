@@ -11,12 +11,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sdpbb.checker.evidence import Lagrangian
-from sdpbb.checker.geometry import Contracted
+from sdpbb.checker.kernel.geometry import Contracted
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.rules import BlockLimit
+from sdpbb.checker.prices import Lagrangian
 from sdpbb.checker.pricing import places, proven_least
 from sdpbb.checker.pricing import search as pricing_search
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.rules import BlockLimit
 from tests.checker.block_rules import keeps, random_rules
 from tests.checker.clusters import SEARCHES, exact_values, searching
 from tests.checker.test_lagrangian import cheapest

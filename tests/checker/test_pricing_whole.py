@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from sdpbb.checker.geometry import Geometry
+from sdpbb.checker.kernel.geometry import Geometry
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.rules import over_blocks
+from sdpbb.checker.kernel.size_rules import with_limits
 from sdpbb.checker.partitions import cluster_costs, require_no_partition
 from sdpbb.checker.pricing import clusters_below, proven_least
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.rules import over_blocks
-from sdpbb.checker.size_rules import with_limits
 from sdpbb.problem import Contraction, Instance
 from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules
 from tests.bounds.lagrangian.brute_force import all_columns, whole_instance

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.cuts.families import difference_down
-from sdpbb.checker.cuts.inequalities import NodeFacts
-from sdpbb.checker.cuts.measures import extreme_sizes, least_entries, most_of_some
-from sdpbb.checker.cuts.templates import Template, partitions
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import SizeLimits
+from sdpbb.bounds.sdp.cuts.size_pairs import difference_down
+from sdpbb.checker.kernel.cuts.inequalities import NodeFacts
+from sdpbb.checker.kernel.cuts.measures import extreme_sizes, least_entries, most_of_some
+from sdpbb.checker.kernel.cuts.templates import Template, partitions
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.sizes import SizeLimits
 from tests.enumeration import clustering_matrix, clusterings
 
 seeds = st.integers(0, 10**6)

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.safe_bound import safe_bound
-from sdpbb.checker.evidence import Semidefinite
-from sdpbb.checker.evidence.scatter import scatter_bound
-from sdpbb.checker.evidence.semidefinite import dual_bound
-from sdpbb.checker.geometry import Geometry
-from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.kernel.cuts import Cuts
+from sdpbb.checker.kernel.cuts.templates import Cliques, Templates, Vectors
+from sdpbb.checker.kernel.dual import Semidefinite, dual_bound
+from sdpbb.checker.kernel.evidence import scatter_bound
+from sdpbb.checker.kernel.geometry import Geometry
+from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.problem import Contraction, Instance, contract
 from tests.checker.duals import (
-    cuts_of,
     evidence_of,
     random_evidence,
     solved,
@@ -86,7 +86,7 @@ def test_the_dual_values_of_the_solver_prove_nearly_the_optimum():
 def test_one_cluster_is_proven_without_dual_values(seed, scale, offset):
     """Only the eigenvector of all clusterings counts, so that rounding alone is lost."""
     problem = random_problem(np.random.default_rng(seed), scale, offset * scale, k=1)
-    bound = bound_of(problem, zero_evidence(len(problem.adjacency), 1))
+    bound = bound_of(problem, zero_evidence(len(problem.adjacency)))
     assert Fraction(bound) <= problem.optimum
     length = float(np.abs(problem.points).max())
     assert bound >= float(problem.optimum) * (1 - 1e-13) - 1e-13 * length**2 * (offset > 0) - 1e-210
@@ -100,7 +100,7 @@ def test_a_cluster_for_each_block_is_proven_without_dual_values(seed, scale, off
     contracted = problem.contracted
     m = contracted.m
     nothing = np.zeros((m, m), dtype=bool)
-    bound = zero_evidence(m, m).bound(contracted, m, nothing)
+    bound = zero_evidence(m).bound(contracted, m, nothing)
     inside = sum(map(Fraction, contracted.scatter.tolist()))
     root = Fraction(np.nextafter(np.sqrt(float(inside)), np.inf)) + Fraction(contracted.error)
     assert Fraction(bound) <= root**2
@@ -119,12 +119,10 @@ def test_large_dual_values_that_cancel_do_not_lift_the_bound(seed):
     optimum = Costs(points).of(np.array([0, 0, 0, 1, 1]))
     assert float(optimum) == pytest.approx(2.72)  # {0, 1} and {2, 3, 4.2} cost 2.93
     stars = [[i, 0, 4] for i in (1, 2, 3)] + [[i, j] for i in (1, 2, 3) for j in range(5) if i != j]
-    cuts = cuts_of(
-        2,
-        star_start=np.cumsum([0, *map(len, stars)], dtype=np.int64),
-        star_blocks=np.concatenate(stars).astype(np.int32),
-        complements=np.array([(i, 0, 4) for i in (1, 2, 3)], np.int32),
-    )
+    complements = [(i, 0, 4) for i in (1, 2, 3)]
+    entries = ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0))
+    groups = (Vectors(3, (-1, 1, 1)), Vectors(12, (-1, 1)), Templates(3, 3, entries, 0.0))
+    cuts = Cuts(groups, np.concatenate([*stars, *complements]).astype(np.int32))
     contracted = Geometry.of(points).contracted(np.arange(5))
     for _ in range(20):
         T = 10.0 ** rng.uniform(8, 18)
@@ -177,7 +175,7 @@ def test_the_kernel_of_two_clusters_strengthens_the_bound():
     linked = np.zeros((8, 8), dtype=bool)
     linked[0, 1] = linked[2, 3] = linked[4, 5] = True
     linked |= linked.T
-    evidence = zero_evidence(8, 2)
+    evidence = zero_evidence(8)
     with_kernel = dual_bound(contracted, 2, linked, evidence).bound
     assert with_kernel > dual_bound(contracted, 2, linked & False, evidence).bound + 0.1
 
@@ -191,9 +189,9 @@ def test_the_scatter_inside_blocks_is_a_bound(seed, scale):
 def test_points_that_coincide():
     contracted = Geometry.of(np.ones((4, 2))).contracted(np.arange(4))
     none = np.zeros((4, 4), dtype=bool)
-    assert zero_evidence(4, 2).bound(contracted, 2, none) == 0.0
+    assert zero_evidence(4).bound(contracted, 2, none) == 0.0
     N = np.ones(10)
-    assert replace(zero_evidence(4, 2), N=N).bound(contracted, 2, none) == 0.0
+    assert replace(zero_evidence(4), N=N).bound(contracted, 2, none) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -220,14 +218,14 @@ def test_points_that_coincide():
         ({"multipliers": np.array([np.nan])}, "negative"),
         ({"multipliers": np.array([np.inf])}, "too large"),
         ({"multipliers": np.array([1])}, "multipliers"),
-        ({"cuts": cuts_of(2, cliques=np.array([[0, 1, 4]], np.int32))}, "outside of"),
+        ({"cuts": Cuts((Cliques(1),), np.array([0, 1, 4], np.int32))}, "outside of"),
     ],
 )
 def test_evidence_that_makes_no_sense_is_rejected(changes, why):
     contracted = Geometry.of(np.arange(8.0).reshape(4, 2)).contracted(np.arange(4))
     adjacency = np.zeros((4, 4), dtype=bool)
     adjacency[0, 3] = adjacency[3, 0] = True
-    cuts = cuts_of(2, cliques=np.array([[0, 1, 2]], np.int32))
+    cuts = Cuts((Cliques(1),), np.array([0, 1, 2], np.int32))
     evidence = Semidefinite(1.0, np.ones(10), cuts, np.ones(1))
     evidence.bound(contracted, 2, adjacency)
     with pytest.raises(Rejected, match=why):
@@ -238,6 +236,6 @@ def test_more_clusters_than_blocks_are_rejected():
     contracted = Geometry.of(np.ones((4, 2))).contracted(np.array([0, 0, 1, 1]))
     for k in (0, 3):
         with pytest.raises(Rejected, match=f"{k} clusters of 2 blocks"):
-            zero_evidence(2, k).bound(contracted, k, np.zeros((2, 2), bool))
+            zero_evidence(2).bound(contracted, k, np.zeros((2, 2), bool))
     with pytest.raises(Rejected, match="cannot-links of"):
-        zero_evidence(2, 1).bound(contracted, 1, np.zeros((3, 3), bool))
+        zero_evidence(2).bound(contracted, 1, np.zeros((3, 3), bool))

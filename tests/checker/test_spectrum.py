@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.spectrum import sum_of_smallest
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.spectrum import sum_of_smallest
 from tests.checker.exact import is_sum_of_smallest_at_least
 
 seeds = st.integers(0, 10**6)

@@ -2,14 +2,18 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.cuts import FAMILIES
-from sdpbb.checker.evidence import KINDS
-from sdpbb.checker.nodes import REASONS
-from sdpbb.checker.verdict import CertificateVerdict
+from sdpbb.checker.clusters import Enumerated
+from sdpbb.checker.kernel.cuts import FORMS, Cuts
+from sdpbb.checker.kernel.dual import Semidefinite
+from sdpbb.checker.kernel.evidence import Scatter
+from sdpbb.checker.kernel.proof import REASONS
+from sdpbb.checker.kernel.verdict import CertificateVerdict
+from sdpbb.checker.prices import Lagrangian
 from sdpbb.problem import Instance
 from tests.checker.building import built, verified
 
@@ -102,9 +106,16 @@ def test_the_rules_of_a_proof_are_named():
     page = Path("docs/proof_rules.md").read_text()
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| ")]
     named = {name.strip() for row in rows[1:] for name in row.split(",")}
-    shapes = {name: (2, 2) for family in FAMILIES for name in family.names}
-    found = {name for kind in KINDS for name in kind.rules_used(shapes)} | set(REASONS.values())
-    assert {family.proof for family in FAMILIES} < found <= named
+    found = {form.PROOF for form in FORMS} | set(REASONS.values())
+    none = np.empty(0)
+    for evidence in (
+        Scatter(),
+        Semidefinite(1.0, none, Cuts(), none),
+        Lagrangian(none, 0.0),
+        Enumerated(1.0, none, 0.0, none, none, none),
+    ):
+        found |= set(evidence.rules_used)
+    assert found <= named
 
 
 def test_the_rules_that_a_proof_used():

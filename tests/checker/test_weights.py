@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.checker.evidence.scatter import scatter_bound
-from sdpbb.checker.geometry import Geometry
-from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.kernel.evidence import scatter_bound
+from sdpbb.checker.kernel.geometry import Geometry
+from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance
-from tests.checker.corrupted import resealed
+from tests.checker.corrupted import changed_claim
 from tests.checker.exact import random_problem
 from tests.decomposition.test_run import PARAMETERS
 from tests.enumeration import optimum, random_instance, weighted
@@ -150,7 +150,7 @@ def test_weights_that_are_left_out_of_the_file_or_changed_in_it_are_noticed(cert
 
     for change in (left_out, another, none):
         changed = path.with_name("changed")
-        changed.write_bytes(resealed(path.read_bytes(), change))
+        changed.write_bytes(changed_claim(path.read_bytes(), change))
         with pytest.raises(CertificateError, match="weights"):
             sdpbb.verify_certificate(changed, instance)
 

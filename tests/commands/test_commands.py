@@ -23,7 +23,7 @@ from sdpbb.problem.formats import CONSTRAINT_FORMATS, read_constraints, write_po
 from sdpbb.run.explanation import check
 from sdpbb.run.explanation.explain import Diagnosis
 from tests.checker.building import built
-from tests.checker.corrupted import resealed
+from tests.checker.parts import Parts
 from tests.commands.test_transcripts import FILES
 from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_LABELS, BAD_POINTS
 
@@ -164,21 +164,20 @@ def proof(folder) -> list[str]:
 
 
 def test_a_rejection_is_one_line(run, proof):
-    def raise_bound(document):
-        document["nodes"][0]["steps"][0]["bound"] += 0.1
-
     assert run(*proof)[0] == ExitCode.OPTIMAL
-    Path("proof").write_bytes(resealed(Path("proof").read_bytes(), raise_bound))
+    parts = Parts.of(Path("proof"))
+    parts.steps[0].words[1] += 0.1
+    Path("proof").write_bytes(parts.data)
     code, out, err = run(*proof, "--json", "out.json")
     assert (code, out, err.count("\n")) == (ExitCode.REJECTED, "", 1)
-    assert err.startswith("proof: rejected: node 0, step 0: states a bound of ")
+    assert err.startswith("proof: rejected: line 1: states a bound of ")
     values = json.loads(Path("out.json").read_text())
     assert values["verified"] is False
-    assert values["reason"].startswith("node 0, step 0: states a bound of ")
+    assert values["reason"].startswith("line 1: states a bound of ")
 
 
 def test_two_points_show_that_labels_are_another_clustering(run, proof):
-    proven = built(INSTANCE).arrays[-1]
+    proven = built(INSTANCE).parts.labels
     names = np.array(["seven", "b", "x"])
     for changed in range(6):
         other = proven.copy()

@@ -12,17 +12,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.cuts import separate
+from sdpbb.bounds.sdp.cuts.cut_set import kind_number
 from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms
 from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.checker.cuts import family_number
 from sdpbb.problem import Contraction, contract
 from tests.any_instance import any_instance
 from tests.enumeration import Truth, clustering_matrix, clusterings
 from tests.examples import examples
 
 CAPACITIES = [
-    family_number(name) for name in ("point_sets", "weight_sets", "point_cliques", "weight_cliques")
+    kind_number(name) for name in ("point_sets", "weight_sets", "point_cliques", "weight_cliques")
 ]
 HARD = ("equal points", "far groups", "units", "pairs", "weights", "sizes", "weight limits")
 
@@ -70,8 +70,9 @@ def test_a_separated_cut_is_violated_and_valid(instance, seed):
             merged = cuts.merged(child.block_of[contraction.representatives])
             together = truth.labels[truth.labels[:, i] == truth.labels[:, j]]
             assert_valid(merged, together[:, child.representatives], child.weights)
-            theirs, node = checked_cuts(merged.members, child.k), Relaxation.of(child).checked_node
-            theirs.sums(np.ones(len(theirs)), node)  # which are not rejected
+            of_child = Relaxation.of(child)
+            theirs, _ = checked_cuts(merged.members, of_child)
+            theirs.sums(np.ones(len(theirs)), of_child.checked_node)  # which are not rejected
 
 
 def assert_valid(cuts, labels, weights):
@@ -85,12 +86,12 @@ def assert_valid(cuts, labels, weights):
 
 def assert_checked(cuts, relaxation, seed):
     """The checker accepts the cuts, and has the same left-hand and right-hand sides."""
-    theirs, forbidden = checked_cuts(cuts.members, relaxation.k), relaxation.forbidden
+    theirs, order = checked_cuts(cuts.members, relaxation)
+    forbidden = relaxation.forbidden
     t = np.random.default_rng(seed).random(len(cuts))
-    ordered = t[np.argsort(cuts.members.kind, kind="stable")]
     B = np.zeros(forbidden.shape)
     np.add.at(B, (cuts.row, cuts.column), t[cuts.owner] * cuts.coefficient)
-    sums = theirs.sums(ordered, relaxation.checked_node)
+    sums = theirs.sums(t[order], relaxation.checked_node)
     scale = np.abs(B).max(initial=0.0)
     assert sums.matrix[~forbidden] == pytest.approx(0.5 * (B + B.T)[~forbidden], abs=1e-12 * scale)
     assert sum(sums.sides) == pytest.approx(cuts.rhs @ t, rel=1e-12)

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.checker.certificate import Certificate
+from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.run.verification import verdict_on
 from tests.any_instance import ForbiddenSets, any_instance
 from tests.checker.corrupted import assert_rejected_or_true

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.checker.blocks import Blocks
-from sdpbb.checker.certificate import Certificate
-from sdpbb.checker.container import unpack
-from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.kernel.blocks import Blocks
+from sdpbb.checker.kernel.certificate import Certificate
+from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.problem import Instance
 from sdpbb.problem.checker_rules import CheckedConstraints
 from sdpbb.run.decomposition.parameters import DecompositionParameters
@@ -25,17 +24,10 @@ from sdpbb.run.verification import verdict_on, verify_certificate
 from tests.any_instance import drawn_instance
 from tests.checker.building import built
 from tests.checker.building import random_instance as plain_instance
+from tests.checker.parts import Parts, Step
 from tests.enumeration import optimum
 from tests.examples import examples
-from tests.fuzz.forged import (
-    Arrays,
-    accepted,
-    evidences,
-    families_in,
-    forged,
-    packed,
-    references,
-)
+from tests.fuzz.forged import accepted, forged, kinds_in
 from tests.fuzz.lines import cheapest_on_line, random_line
 
 # Of every certificate.
@@ -85,10 +77,8 @@ def lagrangian(path: Path, rng: np.random.Generator) -> Proven:
 def enumerated(path: Path, rng: np.random.Generator) -> Proven:
     """The proof of a run, and enumerated clusters in its root that prove all but the optimum."""
     data, instance, truth = lagrangian(path, rng)
-    document, stored = unpack(data)
-    arrays: Arrays = list(stored)
-    root = document["nodes"][0]
-    if truth is None or truth <= 0.0 or any("equal" in step for step in root["steps"]):
+    parts = Parts.of(data)
+    if truth is None or truth <= 0.0 or parts.named_steps("equal"):
         return Proven(data, instance, truth)
     checked = CheckedConstraints.of(instance)
     pairs = checked.must_link, checked.cannot_link
@@ -96,25 +86,17 @@ def enumerated(path: Path, rng: np.random.Generator) -> Proven:
     below = truth * rng.choice([0.2, 0.9, 0.999999])
     prices = rng.exponential(truth / m, m) * rng.choice([0.0, 0.1, 1.0])
     triples = [sorted(rng.permutation(m)[:3]) for _ in range(int(rng.integers(3)) if m >= 3 else 0)]
-    values = {
+    arrays = {
         "prices": prices,
         "share_prices": prices * rng.choice([0.0, 1.0]) + rng.exponential(below / m, m) * 0.5,
         "triples": np.array(triples, np.int32).reshape(-1, 3),
         "penalties": rng.exponential(0.1 * below, len(triples)),
     }
-    at = {name: len(arrays) + place for place, name in enumerate(values)}
-    arrays += values.values()
-    evidence = {
-        "kind": "enumerated",
-        "below": below,
-        "prices": at["prices"],
-        "least": -float(prices.sum()) - below,
-        **{name: at[name] for name in ("share_prices", "triples", "penalties")},
-    }
-    root["steps"].insert(0, {"bound": below, "evidence": evidence})
-    if accepted(document, arrays, instance) is None:
+    evidence = ["clusters", float(below), -float(prices.sum()) - float(below)]
+    parts.steps.insert(0, Step(["bound", float(below), evidence], arrays))
+    if accepted(parts, instance) is None:
         return Proven(data, instance, truth)
-    return Proven(packed(document, arrays), instance, truth)
+    return Proven(parts.data, instance, truth)
 
 
 def of_subsets(path: Path, rng: np.random.Generator) -> Proven:
@@ -129,12 +111,11 @@ def pieced(path: Path, rng: np.random.Generator) -> Proven:
     """Proofs of parts, pieced together, of all constraints, some of which parts do not keep."""
     instance = drawn(rng)
     data, _, truth = proven(path, instance, COLGEN)
-    document, _ = unpack(data)
+    parts = Parts.of(data).unclaimed()
     n, k = instance.n_points, instance.k
-    parts = np.array_split(rng.permutation(n), int(rng.integers(1, max(2, n // k + 1))))
-    arrays: Arrays = []
-    subsets = []
-    for part in parts:
+    chosen = np.array_split(rng.permutation(n), int(rng.integers(1, max(2, n // k + 1))))
+    parts.steps = []
+    for part in chosen:
         rows = np.sort(part)
         if len(rows) < k:
             continue
@@ -142,19 +123,13 @@ def pieced(path: Path, rng: np.random.Generator) -> Proven:
         sdpbb.solve(
             inside(instance, rows, keeps_all), (SDP, COLGEN)[rng.integers(2)], certificate=path
         )
-        own, stored = unpack(path.read_bytes())
-        for holder, key in references(own):
-            if isinstance(holder[key], int):
-                holder[key] += len(arrays) + 1
-        subsets.append({"rows": len(arrays), "nodes": own["nodes"]})
-        arrays += [rows.astype(np.int32), *stored]
-    del document["nodes"]
-    document |= {"status": "unknown", "labels": None, "cost": None, "lower_bound": 0.0}
-    document["subsets"] = subsets
-    if not subsets or (verdict := accepted(document, arrays, instance)) is None:
+        parts.steps.append(Step(["subset"], {"rows": rows.astype(np.int32)}))
+        parts.steps += Parts.of(path).steps
+    parts.claim["lower_bound"] = 0.0
+    if not parts.steps or (verdict := accepted(parts, instance)) is None:
         return Proven(data, instance, truth)
     assert_true(verdict, truth, "pieced together")
-    return Proven(packed(document, arrays), instance, truth)
+    return Proven(parts.data, instance, truth)
 
 
 def inside(instance: Instance, rows: np.ndarray, keeps_all: bool) -> Instance:
@@ -192,7 +167,7 @@ def inside(instance: Instance, rows: np.ndarray, keeps_all: bool) -> Instance:
 
 
 def of_all_steps(path: Path, rng: np.random.Generator) -> Proven:
-    """A proof that no engine makes: with pairs that are far, excluded and refuted, and all cuts."""
+    """A proof that no engine makes: with pairs that are far and excluded, and many cuts."""
     k = int(rng.integers(2, 4))
     instance = plain_instance(rng, n=5, k=k, pairs=int(rng.integers(4)))
     return Proven(built(instance, fixing=True).data, instance, optimum(instance))
@@ -225,7 +200,7 @@ def check_forgeries(
     """Forge a certificate of a kind; counts are of what it holds, and of what is accepted."""
     for _ in range(10):  # most draws are of instances that leave nothing to prove
         made = CERTIFICATES[kind](path, rng)
-        if held := families_in(made.data):
+        if held := kinds_in(made.data):
             break
     counts.update(held)
     counts["certificates"] += 1
@@ -248,7 +223,9 @@ def test_forged_certificates_prove_nothing_that_is_wrong(kind, tmp_path):
 
     survives()
     assert 0 < counts["accepted"] < counts["forged"]
-    expected = {"of_subsets": "subsets", "pieced": "subsets", "of_all_steps": "fix"}.get(kind, kind)
+    words = {"semidefinite": "dual", "lagrangian": "prices", "enumerated": "clusters"}
+    words |= {"of_subsets": "subsets", "pieced": "subsets", "of_all_steps": "fix"}
+    expected = words[kind]
     assert counts[expected] > 0
 
 
@@ -258,12 +235,11 @@ def test_numbers_too_far_apart_are_rejected(scale, tmp_path):
     points = np.random.default_rng(16).normal(size=(9, 3))
     instance = Instance(points, 4, sizes=(1, 1, 3, 4))
     data = proven(tmp_path / "proof", instance, COLGEN).data
-    document, stored = unpack(data)
-    arrays = [np.array(array) for array in stored]
-    found = [evidence for evidence in evidences(document) if evidence["kind"] == "lagrangian"]
+    parts = Parts.of(data)
+    found = parts.evidences("prices")
     assert found
-    for evidence in found:
-        arrays[evidence["prices"]] *= scale
-        evidence["least"] = -5.0
-    with pytest.raises(Rejected, match=r"^node 0, step \d+: "):
-        verdict_on(Certificate.read(packed(document, arrays)), instance)
+    for step in found:
+        step.arrays["prices"] = step.arrays["prices"] * scale
+        step.evidence[-1] = -5.0
+    with pytest.raises(Rejected, match=r"^line \d+: "):
+        verdict_on(Certificate.read(parts.data), instance)

@@ -15,13 +15,15 @@ from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityClique, CapacityCliqu
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.checker.cuts import FAMILIES, Cuts, family_number
-from sdpbb.checker.cuts.inequalities import NodeFacts
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import SizeLimits
-from sdpbb.checker.splits import least_splits, most_filled
+from sdpbb.checker.kernel.cuts import Cuts
+from sdpbb.checker.kernel.cuts.capacities import SetCliques
+from sdpbb.checker.kernel.cuts.inequalities import NodeFacts
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.sizes import SizeLimits
+from sdpbb.checker.kernel.splits import least_splits, most_filled
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.search.result import SolutionStatus
+from tests.checker.parts import Parts
 from tests.enumeration import clustering_matrix, feasible_clusterings
 from tests.sizes.instances import sized_instance
 from tests.sizes.weighted_instances import weighted_instance
@@ -97,7 +99,7 @@ def test_many_listed_sizes_are_taken_as_a_range(monkeypatch):
     listed = (2, 2, 6)
     t = np.arange(11)
     exact = least_splits(SizeLimits.of(10, 3, listed=listed), t)
-    monkeypatch.setattr("sdpbb.checker.splits._STEPS", 0)
+    monkeypatch.setattr("sdpbb.checker.kernel.splits._STEPS", 0)
     weaker = least_splits(SizeLimits.of(10, 3, listed=listed), t)
     assert (weaker <= exact).all()
     assert (weaker < exact).any()
@@ -175,8 +177,7 @@ CutsOf = Callable[[Relaxation], CutSet]
 
 def require_agreement(relaxation: Relaxation, cuts: CutSet, rng: np.random.Generator) -> None:
     """The checker's matrices and right-hand sides are the engine's."""
-    order = np.argsort(cuts.members.kind, kind="stable")
-    theirs = checked_cuts(cuts.select(order).members, relaxation.k)
+    theirs, order = checked_cuts(cuts.members, relaxation)
     t, node = rng.random(len(cuts)), relaxation.checked_node
     matrix, absolute, count, sides = theirs.sums(t[order], node)
     values = np.zeros_like(matrix)
@@ -276,8 +277,7 @@ def test_cuts_hold_after_blocks_are_merged(seed, draw, cuts_of: CutsOf):
     for labels in labels_of_child:
         Z = clustering_matrix(labels[after[0].representatives], after[0].weights)
         assert (children.values(Z) >= children.rhs - 1e-9 * np.abs(children.rhs)).all()
-    order = np.argsort(children.members.kind, kind="stable")
-    theirs = checked_cuts(children.select(order).members, after[1].k)
+    theirs, order = checked_cuts(children.members, after[1])
     t = rng.random(len(children))
     sums = theirs.sums(t[order], after[1].checked_node)
     for labels in labels_of_child:
@@ -300,11 +300,10 @@ def test_the_split_of_a_group_is_found():
 def test_as_many_cliques_as_long_roots_have_are_accepted():
     """Their terms are few, however many blocks there are."""
     m, number = 2000, 20_000
-    starts, leaves = 2 * np.arange(number + 1), np.random.default_rng(0).integers(0, m, 2 * number)
-    blocks = np.tile(np.arange(2, dtype=np.int32), number)
-    arrays = starts, blocks, np.ones(2 * number, np.int64), starts, leaves.astype(np.int32)
-    names = FAMILIES[family_number("point_cliques")].names
-    cuts = Cuts.of(1000, dict(zip(names, arrays, strict=True)))
+    leaves, two = np.random.default_rng(0).integers(0, m, 2 * number), (2,) * number
+    blocks = np.concatenate([np.tile(np.arange(2), number), leaves]).astype(np.int32)
+    group = SetCliques(two, "points", two)
+    cuts = Cuts((group,), blocks, np.ones(2 * number, np.int64))
     limits = SizeLimits(m, 1000, 2, 2)
     sums = cuts.sums(np.ones(number), NodeFacts(1000, np.ones(m), np.zeros((m, m), bool), limits))
     # Of g = 1, w = 2: leaves 2 Z_jl, and four of the set.
@@ -344,7 +343,8 @@ def test_certificates_with_capacity_cuts_are_verified(limits, weights, tmp_path,
     parameters = sdpbb.SolverParameters(bounding="sdp", gap=5e-3)
     result = sdpbb.solve(instance, parameters, certificate=str(path))
     assert result.status is SolutionStatus.OPTIMAL
-    measure = "point" if weights is None else "weight"
-    for kind in ("set", "clique"):
-        assert f"{measure}_{kind}_start".encode() in path.read_bytes()
+    unit = "points" if weights is None else "units"
+    groups = [group for step in Parts.of(path).evidences("dual") for group in step.evidence[2]]
+    for word in ("sets", "set cliques"):
+        assert {group[2] for group in groups if group[0] == word} == {unit}
     assert sdpbb.verify_certificate(str(path), instance).status == "optimal"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sdpbb
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.sizes import Measure, SizeLimits
 from sdpbb.checker.packing import is_packable
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import Measure, SizeLimits
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance
 

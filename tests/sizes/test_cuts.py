@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.bounds.sdp.cuts.listed_cliques import ListedCliqueCuts
-from sdpbb.bounds.sdp.cuts.size_pairs import SizePairCuts
+from sdpbb.bounds.sdp.cuts.size_pairs import SizePairCuts, difference_down
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.checker.cuts.families import difference_down
 from sdpbb.problem import Instance, contract
 from sdpbb.search.result import SolutionStatus
 from tests.enumeration import clustering_matrix, feasible_clusterings

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.sizes import SizeLimits
+from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, MaximumSize, contract
 from sdpbb.problem.files.constraints import Constraints

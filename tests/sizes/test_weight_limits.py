@@ -16,10 +16,10 @@ from heuristics.bckm import BCKM
 from heuristics.best_of import BestOf
 from heuristics.result import HeuristicStatus
 from heuristics.sizes.repair_kernels import repaired_labels
+from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure
+from sdpbb.checker.kernel.weight_bounds import WeightBounds
+from sdpbb.checker.kernel.weight_units import WeightUnits
 from sdpbb.checker.packing import is_packable
-from sdpbb.checker.sizes import Measure, SizeLimits, StatedMeasure
-from sdpbb.checker.weight_bounds import WeightBounds
-from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.errors import CertificateError, InstanceError
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.files.constraints import Constraints
@@ -293,7 +293,7 @@ def test_certificates_are_about_the_weights_they_were_made_for(tmp_path):
 
 
 def test_labels_that_break_limits_are_rejected_by_the_checker():
-    from sdpbb.checker.rules import broken_clusters
+    from sdpbb.checker.kernel.rules import broken_clusters
 
     labels = np.array([0, 0, 1, 1])
     units = np.array([1, 2, 3, 4])

@@ -9,19 +9,22 @@ import sdpbb
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.evidence import semidefinite_evidence
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.checker import container
-from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.command import main
-from sdpbb.checker.cuts import Cuts
-from sdpbb.checker.evidence import Semidefinite
-from sdpbb.checker.geometry import Geometry
+from sdpbb.checker.kernel.blocks import Blocks
+from sdpbb.checker.kernel.cuts import Cuts
+from sdpbb.checker.kernel.cuts.inequalities import NodeFacts
+from sdpbb.checker.kernel.cuts.lifted import SoftTerms
+from sdpbb.checker.kernel.dual import Semidefinite
+from sdpbb.checker.kernel.geometry import Geometry
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.soft import CheckedSoftPairs, PricedPairs, SoftPrices
 from sdpbb.checker.reading import read_constraints
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.soft import CheckedSoftPairs, PricedPairs
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.checker_rules import checked_soft_pairs
 from sdpbb.problem.contraction import contract
+from tests.checker.drawn_cuts import joined
+from tests.checker.parts import Parts
 from tests.soft.instances import least_cost, random_soft_instance
 
 POINTS = np.array([[0.0], [0.1], [10.0], [10.1]])
@@ -41,16 +44,44 @@ def mutations(rng: np.random.Generator, evidence: Semidefinite, m: int, k: int):
     yield evidence
     t = evidence.multipliers.astype(float)
     yield replace(evidence, multipliers=t * rng.choice([0.5, 2.0, 1e6], len(t)))
-    arrays = dict(evidence.cuts.arrays)
-    for key, times in (("soft_cannot_links", 2), ("soft_must_links", 3)):
-        rows = arrays.get(key, np.empty((0, 3), np.int32))
+    others = [group for group in evidence.cuts.groups if not isinstance(group, SoftTerms)]
+    own = {group.link: rows for group, rows in _soft_rows(evidence.cuts, k)}
+    kept = sum(group.n_blocks(k) for group in others)
+    assert [type(group) for group in evidence.cuts.groups[len(others) :]] == [SoftTerms] * len(own)
+    more = [replace(evidence.cuts, groups=tuple(others), blocks=evidence.cuts.blocks[:kept])]
+    for link, times in (("cannot", 2), ("must", 3)):
+        rows = own.get(link, np.empty((0, 3), np.int32))
         if m > 1:
             rows = np.concatenate([rows, random_terms(rng, m)])
-        arrays[key] = np.concatenate([rows] * times)
-    cuts = Cuts.of(k, arrays)
+        rows = np.concatenate([rows] * times)
+        if len(rows):
+            more.append(Cuts((SoftTerms(len(rows), link),), rows.reshape(-1)))
+    cuts = joined(*more)
     for scale in (1e-3, 1.0, 1e9):
         yield replace(evidence, cuts=cuts, multipliers=scale * rng.random(len(cuts)))
     yield replace(evidence, N=evidence.N * rng.uniform(0.0, 2.0, len(evidence.N)))
+
+
+def _soft_rows(cuts: Cuts, k: int):
+    """The rows of each group of terms."""
+    at = 0
+    for group in cuts.groups:
+        blocks = cuts.blocks[at : at + group.n_blocks(k)]
+        at += len(blocks)
+        if isinstance(group, SoftTerms):
+            yield group, blocks.reshape(-1, 3)
+
+
+def test_terms_in_two_groups_do_not_pay_twice():
+    """Each group knows of its own terms alone: they would share the price of a pair twice."""
+    prices = SoftPrices(np.ones((3, 3)) - np.eye(3), np.zeros((3, 3)))
+    node = NodeFacts(2, np.ones(3), np.zeros((3, 3), bool), None, prices)
+    one = Cuts((SoftTerms(1, "cannot"),), np.array([0, 1, 2], np.int32))
+    two = Cuts((SoftTerms(2, "cannot"),), np.array([0, 1, 2] * 2, np.int32))
+    matrices = [cuts.sums(np.full(len(cuts), 9.0), node).matrix for cuts in (one, two)]
+    assert matrices[0] == pytest.approx(matrices[1])
+    with pytest.raises(Rejected, match="two groups of soft pairs"):
+        joined(one, one).sums(np.full(2, 9.0), node)
 
 
 @pytest.mark.parametrize("batch", range(6))
@@ -107,11 +138,9 @@ def test_certificates_are_about_the_soft_pairs_they_were_made_for(certificate, c
 
 
 def rewritten(path, change) -> None:
-    document, arrays = container.unpack(path.read_bytes())
-    change(document)
-    loaded = [array.load() for array in arrays.stored]
-    with path.open("wb") as file:
-        container.write(file, container.CERTIFICATE, document, loaded)
+    parts = Parts.of(path)
+    change(parts.claim)
+    path.write_bytes(parts.data)
 
 
 @pytest.mark.parametrize(
@@ -133,8 +162,7 @@ def test_documents_that_say_something_else(certificate, change, says):
 def test_soft_pairs_are_in_the_document_only_where_there_are_any(tmp_path):
     path = tmp_path / "hard.cert"
     sdpbb.solve(Instance(POINTS, 2), certificate=str(path))
-    document, _ = container.unpack(path.read_bytes())
-    assert not {"soft_must_link", "soft_cannot_link"} & set(document)
+    assert not {"soft_must_link", "soft_cannot_link"} & set(Parts.of(path).claim)
 
 
 LINES = "SML 0 2\nSML 1 0 2  # twice\nSCL 3 2 0.5\nSCL 0 1 0\nML 0 1\nSCL 1 2 inf\n"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.checker.subsets import Subsets
+from sdpbb.checker.kernel.subsets import Subsets
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.checker_rules import CheckedConstraints, checked_soft_pairs
 from sdpbb.run.decomposition.dealing import subset_tree

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sdpbb.checker.certificate import Certificate
-    from sdpbb.checker.verdict import CertificateVerdict
+    from sdpbb.checker.kernel.certificate import Certificate
+    from sdpbb.checker.kernel.verdict import CertificateVerdict
     from sdpbb.problem import Instance
 
 EXITS = meanings(
@@ -70,6 +70,15 @@ Workers = Annotated[
 ]
 
 
+Exact = Annotated[
+    bool,
+    options.option(
+        help="Calculate with balls (python-flint) instead of rounded numbers, so that no analysis "
+        "of rounding errors is relied on. Takes longer; proofs by prices are not for it.",
+    ),
+]
+
+
 @options.grouped
 class VerifyInputs(InstanceOptions):
     """Options on the files of the instance; the certificate states k, too."""
@@ -103,6 +112,7 @@ def verify(
     column: options.LabelsColumn = None,
     gap: Gap = None,
     workers: Workers = 1,
+    exact: Exact = False,
     outputs: JsonOutput = JsonOutput(),
     quiet: options.Quiet = False,
 ) -> ExitCode:
@@ -116,11 +126,11 @@ def verify(
     if workers < 1:
         raise ParameterError(f"workers = {workers}: expected 1 or more")
 
-    from sdpbb.checker.rejection import Rejected
+    from sdpbb.checker.kernel.rejection import Rejected
 
     try:
         with _opened(file) as content:
-            verdict = _verdict(content, data, inputs, labels, column, workers, quiet)
+            verdict = _verdict(content, data, inputs, labels, column, workers, exact, quiet)
     except Rejected as error:
         outputs.write(_Rejection(str(error)), None, quiet)
         hint = _hint(str(error), inputs)
@@ -167,15 +177,16 @@ def _verdict(
     labels: str | None,
     column: str | None,
     workers: int,
+    exact: bool,
     quiet: bool,
 ) -> CertificateVerdict:
-    from sdpbb.checker.certificate import Certificate
+    from sdpbb.checker.kernel.certificate import Certificate
     from sdpbb.run.verification import verdict_on
 
     certificate = Certificate.load(file)
     instance = _instance(data, inputs, certificate, quiet)
     expected = labels_of(instance, labels, column, inputs)
-    verdict = verdict_on(certificate, instance, workers)
+    verdict = verdict_on(certificate, instance, workers, exact)
     if labels is not None and expected is not None:
         _check_labels(shown_path(labels), expected, certificate)
     return verdict
@@ -184,11 +195,11 @@ def _verdict(
 def _check_labels(path: str, expected: NDArray[np.intp], certificate: Certificate) -> None:
     """`Rejected` unless these are the clusters of a certificate that was verified; both are
     numbered by their first points."""
-    from sdpbb.checker.rejection import Rejected
+    from sdpbb.checker.kernel.rejection import Rejected
 
-    if certificate.labels is None:
+    if certificate.cost is None:
         raise Rejected(f"labels of {path}: the certificate is not about a clustering")
-    proven = certificate.labels.load()
+    proven = certificate.labels()
     different = (proven != expected).nonzero()[0]
     if not len(different):
         return
@@ -206,7 +217,7 @@ def _instance(
     data: str, inputs: InstanceOptions, certificate: Certificate, quiet: bool
 ) -> Instance:
     """The instance, with the certificate's number of clusters where nothing else states one."""
-    from sdpbb.checker.rejection import Rejected
+    from sdpbb.checker.kernel.rejection import Rejected
 
     stated, points = None, inputs.points(data, quiet)
     if inputs.k is None:

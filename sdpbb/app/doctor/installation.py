@@ -16,7 +16,7 @@ from sdpbb.runtime.executors.memory import free_mebibytes
 from sdpbb.runtime.extras import install_command, requirements
 from sdpbb.runtime.version import installed_version
 
-EXTRAS = ("plot", "excel", "pandas", "polars", "parquet", "dask", "mpi", "gurobi")
+EXTRAS = ("plot", "excel", "pandas", "polars", "parquet", "exact", "dask", "mpi", "gurobi")
 LITTLE_MEMORY = 1024.0
 """MiB below which runs of some hundred points may have to do without the nearest bounds."""
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from sdpbb.bounds.evidence import Cuts, Semidefinite
-from sdpbb.bounds.sdp.cuts.cut_set import DefiningBlocks
+from sdpbb.bounds.sdp.cuts.cut_set import KINDS, DefiningBlocks, kind_number
+from sdpbb.bounds.sdp.cuts.size_pairs import difference_down
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, cut_sums, nonnegative_part
-from sdpbb.checker import cuts as checker_cuts
-from sdpbb.checker.cuts import family_number
+from sdpbb.checker.kernel.arithmetic import down, up
+from sdpbb.checker.kernel.cuts.capacities import SetCliques, Sets
+from sdpbb.checker.kernel.cuts.inequalities import Group
+from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons, SoftTerms
+from sdpbb.checker.kernel.cuts.measures import ListedCliques, MeasureRows, Traces
+from sdpbb.checker.kernel.cuts.templates import Cliques, Templates, Vectors
 
 # Entries of N below this part of the largest are dropped.
 NEGLIGIBLE = 1e-12
-# Families whose matrices depend on what is known of a node, more than when a cut was found.
+# Kinds whose matrices depend on what is known of a node, more than when a cut was found.
 _STRICTER = ("pentagons", "point_sets", "weight_sets", "point_cliques", "weight_cliques")
 
 
@@ -36,10 +42,9 @@ def semidefinite_evidence(
     unit = math.ldexp(1.0, round(math.log2(relaxation.scale)))
     factor = relaxation.scale / unit
     active = np.flatnonzero(dual.multipliers > 0.0)
-    # In the order of the checker's families.
-    active = active[np.argsort(dual.cuts.members.kind[active], kind="stable")]
-    cuts = checked_cuts(dual.cuts.members.select(active), relaxation.k)
-    entries = nonnegative_part(relaxation, dual) + _stricter_by(relaxation, dual, cuts)
+    cuts, order = checked_cuts(dual.cuts.members.select(active), relaxation)
+    active = active[order]
+    entries = nonnegative_part(relaxation, dual) + _stricter_by(relaxation, dual)
     N = entries[np.triu_indices(relaxation.m)] * factor
     # What the method's rounding has left where blocks share clusters: a sixth of all entries.
     N[np.abs(N) < NEGLIGIBLE * np.abs(N).max(initial=0.0)] = 0.0
@@ -52,64 +57,139 @@ def semidefinite_evidence(
         )
 
 
-def _stricter_by(
-    relaxation: Relaxation, dual: DualPoint, cuts: Cuts
-) -> NDArray[np.float64] | float:
+def _stricter_by(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64] | float:
     """Return the excess (m, m) of the cuts of a dual point over those of a certificate.
 
-    It is that of the families which may be stricter in the certificate, with their multipliers, and
+    It is that of the kinds which may be stricter in the certificate, with their multipliers, and
     is >= 0 off the cannot-links: sums of entries of Z.
     """
-    places = [family_number(name) for name in _STRICTER]
+    places = [kind_number(kind) for kind in _STRICTER]
     chosen = np.isin(dual.cuts.members.kind, places) & (dual.multipliers > 0.0)
     if not chosen.any():
         return 0.0
     t = dual.multipliers[chosen]
-    order = np.argsort(dual.cuts.members.kind[chosen], kind="stable")
     total, absolute = cut_sums(dual.cuts.select(chosen), t, relaxation.m)
-    names = [
-        key for place in places for key in checker_cuts.FAMILIES[place].names if key in cuts.arrays
-    ]
-    theirs = Cuts.of(relaxation.k, {name: cuts.arrays[name] for name in names})
+    theirs, order = checked_cuts(dual.cuts.select(chosen).members, relaxation)
     sums = theirs.sums(t[order], relaxation.checked_node)
     less = total - sums.matrix
     less[np.abs(less) < NEGLIGIBLE * absolute] = 0.0
     return np.where(relaxation.forbidden, less, np.maximum(less, 0.0))
 
 
-def checked_cuts(members: DefiningBlocks, k: int) -> Cuts:
-    """Return the cuts with these defining blocks, sorted by kind, as the checker has them."""
-    arrays: dict[str, NDArray[np.integer]] = {}
-    for place, family in enumerate(checker_cuts.FAMILIES):
-        some = members.select(np.flatnonzero(members.kind == place))
-        if not len(some.kind):
-            continue
-        part_start, parts = _parts_once(some)
-        columns = family.keys[0].columns_for(k)
-        rows = some.blocks if columns is None else some.blocks.reshape(-1, columns)
-        sets = part_start, parts[:, 1].astype(np.int32), parts[:, 2]
-        match len(family.keys), columns:
-            case 1, _:
-                found: tuple[NDArray[np.integer], ...] = (rows,)
-            case 2, _:
-                found = some.start, some.blocks
-            case 3, None:
-                found = sets
-            case 3, _:
-                found = rows, part_start, parts.astype(np.int32)
+def checked_cuts(members: DefiningBlocks, relaxation: Relaxation) -> tuple[Cuts, NDArray[np.intp]]:
+    """Return the cuts with these defining blocks as a certificate has them, and their order."""
+    parts = [_CutsOfKind(members, relaxation, number) for number in np.unique(members.kind)]
+    groups: list[tuple[Group, NDArray[np.intp]]] = []
+    for part in parts:
+        groups += part.groups()
+    none = Cuts()
+    if not groups:
+        return none, np.empty(0, np.intp)
+    order = np.concatenate([chosen for _, chosen in groups])
+    blocks, own_parts, estimates = ([], [], [])
+    for group, chosen in groups:
+        some = members.select(chosen)
+        place, block, measure = _parts_once(some).T
+        if isinstance(group, LiftedPentagons):
+            estimates.append(np.column_stack([place, block, measure]).astype(np.int32))
+        elif isinstance(group, Sets):
+            own_parts.append(measure)
+            blocks.append(block)
+        elif isinstance(group, Vectors) and not len(some.blocks):
+            blocks.append(block)  # their numbers are the parts
+        blocks.append(some.blocks)
+    return (
+        Cuts(
+            tuple(group for group, _ in groups),
+            np.concatenate(blocks).astype(np.int32),
+            np.concatenate([none.parts, *own_parts]).astype(np.int64),
+            np.concatenate([none.estimates, *estimates]),
+        ),
+        order,
+    )
+
+
+class _CutsOfKind:
+    """Cuts of one kind, on their way to a certificate."""
+
+    def __init__(self, members: DefiningBlocks, relaxation: Relaxation, number: int) -> None:
+        self._chosen = np.flatnonzero(members.kind == number)
+        self._some, self._relaxation = members.select(self._chosen), relaxation
+        self._kind, self._count = KINDS[number], len(self._chosen)
+
+    def groups(self) -> Iterator[tuple[Group, NDArray[np.intp]]]:
+        """Yield groups of cuts, and their positions among all."""
+        match self._kind:
+            case "stars":
+                lengths = np.diff(self._some.start)
+                for length in np.unique(lengths).tolist():
+                    own = np.flatnonzero(lengths == length)
+                    vector = (-1, *[1] * (length - 1))
+                    yield Vectors(len(own), vector), self._chosen[own]
+            case "vectors":
+                yield from self._vectors()
             case _:
-                found = *sets, some.start, some.blocks
-        arrays |= dict(zip(family.names, found, strict=True))
-    return Cuts.of(k, arrays)
+                yield self._group(), self._chosen
+
+    def _vectors(self) -> Iterator[tuple[Group, NDArray[np.intp]]]:
+        rows = _parts_once(self._some)
+        numbers: dict[tuple[int, ...], list[int]] = {}
+        ends = np.cumsum(_lengths_once(self._some))
+        for cut, row in enumerate(np.split(rows[:, 2], ends[:-1])):
+            numbers.setdefault(tuple(row.tolist()), []).append(cut)
+        for vector, own in numbers.items():
+            yield Vectors(len(own), vector), self._chosen[own]
+
+    def _group(self) -> Group:
+        count, limits = self._count, self._relaxation.cluster_limits
+        own = tuple(np.diff(self._some.start).tolist())
+        parts = tuple(_lengths_once(self._some).tolist())
+        match self._kind:
+            case "cliques":
+                return Cliques(count)
+            case "complements":
+                return Templates(count, 3, ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0)), 0.0)
+            case "pentagons":
+                return LiftedPentagons(parts)
+            case "soft_cannot_links" | "soft_must_links":
+                return SoftTerms(count, self._kind.split("_")[1])
+            case "most_point_rows" | "least_point_rows":
+                return MeasureRows(count, self._kind.split("_")[0])
+            case "listed_sizes":
+                return Traces(own)
+            case "largest_cliques" | "smallest_cliques":
+                return ListedCliques(count, own[0], self._kind.split("_")[0])
+            case "point_sets" | "weight_sets":
+                return Sets(parts, _UNITS[self._kind.split("_")[0]])
+            case "point_cliques" | "weight_cliques":
+                return SetCliques(parts, _UNITS[self._kind.split("_")[0]], own)
+        assert limits is not None
+        least, most = float(limits.least), float(limits.most)
+        match self._kind:
+            case "most_points":
+                return Templates(count, 1, ((0, 0, 1.0),), down(1.0 / most))
+            case "least_points":
+                return Templates(count, 1, ((0, 0, -1.0),), -up(1.0 / least))
+        apart = -difference_down(most, least)
+        return Templates(count, 2, ((0, 0, most), (1, 1, -least), (0, 1, apart)), 0.0)
 
 
-def _parts_once(members: DefiningBlocks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the starts and rows of parts, those of the same block as one."""
-    count = len(members.kind)
-    owner = np.repeat(np.arange(count), np.diff(members.part_start))
+_UNITS = {"point": "points", "weight": "units"}
+
+
+def _parts_once(members: DefiningBlocks) -> NDArray[np.int64]:
+    """Return the rows of parts, those of the same place and block of a cut as one."""
+    owner = np.repeat(np.arange(len(members.kind)), np.diff(members.part_start))
     place, block, measure = members.parts.T
     rows, inverse = np.unique(np.column_stack([owner, place, block]), axis=0, return_inverse=True)
     total = np.zeros(len(rows), np.int64)
     np.add.at(total, inverse.reshape(-1), measure)
-    start = np.concatenate([[0], np.cumsum(np.bincount(rows[:, 0], minlength=count))])
-    return start.astype(np.int64), np.column_stack([rows[:, 1:], total])
+    return np.column_stack([rows[:, 1:], total])
+
+
+def _lengths_once(members: DefiningBlocks) -> NDArray[np.intp]:
+    """Return how many of these rows each cut has."""
+    owner = np.repeat(np.arange(len(members.kind)), np.diff(members.part_start))
+    place, block, _ = members.parts.T
+    rows = np.unique(np.column_stack([owner, place, block]), axis=0)
+    return np.bincount(rows[:, 0], minlength=len(members.kind))

@@ -68,11 +68,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import down, gamma, up
-from ..effort import AtStep, go_on
-from ..geometry import Contracted
-from ..rejection import Rejected
-from ..rules import BlockRules, selected
+from ..kernel.arithmetic import down, gamma, up
+from ..kernel.effort import AtStep, go_on
+from ..kernel.geometry import Contracted
+from ..kernel.rejection import Rejected
+from ..kernel.rules import BlockRules, selected
 from .place_bounds import PlacedBlocks
 from .places import greatest_value
 from .problem import CheckedPricing, Marks, in_order

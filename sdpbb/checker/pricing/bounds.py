@@ -41,7 +41,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..rules import broken_by, broken_with
+from ..kernel.rules import broken_by, broken_with
 from .problem import SLACK, Marks, Reals, Scope, some
 from .rules import reduced_profits, surely_kept
 from .whole import Whole

@@ -37,8 +37,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arithmetic import gamma
-from ..rules import BlockRules, broken_by, broken_with, selected
+from ..kernel.arithmetic import gamma
+from ..kernel.rules import BlockRules, broken_by, broken_with, selected
 from .problem import SLACK, Indices, Marks, Reals, clique_numbers, some
 from .rules import reduced_profits
 from .whole import Whole

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..effort import AtStep, go_on
-from ..rules import broken_by
+from ..kernel.effort import AtStep, go_on
+from ..kernel.rules import broken_by
 from .place_bounds import (
     Boxes,
     PlaceBounds,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import UNIT_ROUNDOFF, gamma
-from ..rules import BlockRules, selected
+from ..kernel.arithmetic import UNIT_ROUNDOFF, gamma
+from ..kernel.rules import BlockRules, selected
 from .whole import Whole
 
 Reals = NDArray[np.float64]

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..rules import BlockLimit, BlockRules, broken, limits
+from ..kernel.rules import BlockLimit, BlockRules, broken, limits
 from .problem import Marks, Reals
 
 

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rules import BlockRules
-from ..size_rules import measures
-from ..sizes import Measure
+from ..kernel.rules import BlockRules
+from ..kernel.size_rules import measures
+from ..kernel.sizes import Measure
 
 Reals = NDArray[np.float64]
 Marks = NDArray[np.bool_]

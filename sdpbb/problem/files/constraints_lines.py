@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sdpbb.checker.sizes import Range, as_size
+from sdpbb.checker.kernel.sizes import Range, as_size
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.class_sizes import ClassSizes, Sizes, sizes_text

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.sizes import SizeLimits
+from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.packing.in_units import ClusterPacking, UndecidedPacking
 from sdpbb.problem.packing.rows import (

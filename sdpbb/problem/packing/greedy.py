@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.sizes import SizeLimits
+from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.quantities import Quantity
 

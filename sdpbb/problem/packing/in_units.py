@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.sizes import SizeLimits
+from sdpbb.checker.kernel.sizes import SizeLimits
 
 # Blocks of a half; sums that are looked at, in all; what a search for sets takes besides, in sums;
 # sets that are handled at once.

@@ -1,18 +1,19 @@
-"""Conversion of a recorded proof to the JSON nodes and arrays of a certificate."""
+"""Conversion of a recorded proof to the log of a certificate: its steps, and their arrays."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.certified import FixingProof
-from sdpbb.checker.blocks import Blocks
-from sdpbb.checker.evidence import Evidence, Lagrangian, Scatter
+from sdpbb.checker.kernel.blocks import Blocks
+from sdpbb.checker.kernel.evidence import Evidence, Scatter
 from sdpbb.run.certificates.recorder import BoundStep, Proof, ProofNode
-from sdpbb.run.certificates.replay import infeasibility, propagated
+from sdpbb.run.certificates.replay import Step, infeasibility, propagated
 
 
 def values(nodes: list[ProofNode]) -> list[float]:
@@ -42,130 +43,121 @@ def proves(step: BoundStep | FixingProof, target: float) -> bool:
     return isinstance(step, BoundStep) and step.bound >= target
 
 
-class ArrayTable:
-    """Arrays of a certificate; each is stored once."""
+class LogBuilder:
+    """Log of a certificate, as it grows.
+
+    steps : lists that begin with a word
+    arrays : by their names in the file; those of step 7 are `7.rows` and the like
+    """
 
     def __init__(self) -> None:
-        self.stored: list[NDArray[Any]] = []
-        self._position: dict[int, int] = {}
+        self.steps: list[list[Any]] = []
+        self.arrays: list[tuple[str, NDArray[Any]]] = []
 
-    def add(self, array: NDArray[Any]) -> int:
-        """Add an array; return its position."""
-        if id(array) not in self._position:
-            self._position[id(array)] = len(self.stored)
-            self.stored.append(array)
-        return self._position[id(array)]
+    def add(self, step: Step) -> None:
+        """Add a step with its arrays."""
+        words, arrays = step
+        self.steps.append(words)
+        number = len(self.steps)
+        self.arrays += [(f"{number}.{name}", array) for name, array in arrays.items()]
 
+    def add_subset(self, rows: NDArray[np.int32]) -> None:
+        """Begin the proof about a subset of the points."""
+        self.add((["subset"], {"rows": rows}))
 
-class NodeTable:
-    """Nodes of a document: those that the bound of a proof needs."""
+    def add_tree(self, proof: Proof, root: Blocks, equal: NDArray[np.integer]) -> None:
+        """Add the nodes that the bound of a proof needs, each before those below it.
 
-    def __init__(
-        self, proof: Proof, root: Blocks, equal: NDArray[np.integer], arrays: ArrayTable
-    ) -> None:
-        """equal : pairs (p, 2) of points that the search has joined at the root"""
-        self._proof, self._arrays = proof, arrays
-        self.target = values(proof.nodes)[0]
-        self.nodes: list[dict[str, Any]] = []
-        # Positions in the proof, with the blocks they begin with.
-        self._waiting: list[tuple[int, Blocks]] = []
-        first: list[dict[str, Any]] = []
-        if len(equal) and root.contradiction is None:
-            first = [{"equal": arrays.add(_int32(equal))}]
-            root = root.linked(equal.astype(np.int64))
-        self._refer(0, root)
-        for position, blocks in self._waiting:  # grows meanwhile
-            self.nodes.append(self._node(proof.nodes[position], blocks))
-        self.nodes[0]["steps"][:0] = first
-
-    def _refer(self, position: int, blocks: Blocks) -> int:
-        self._waiting.append((position, blocks))
-        return len(self._waiting) - 1
-
-    def _node(self, node: ProofNode, blocks: Blocks) -> dict[str, Any]:
-        steps: list[dict[str, Any]] = []
-        while True:
-            blocks, end = self._write_steps(node, blocks, steps)
-            if end is not None:
-                return {"steps": steps, "end": end}
-            assert node.end is not None
-            i, j = node.end.pair
-            pair = np.array([[i, j]])
-            if blocks.are_undecided(i, j):
-                together = self._refer(node.end.together, blocks.linked(pair))
-                apart = self._refer(node.end.apart, blocks.separated(pair))
-                return {"steps": steps, "end": {"split": [i, j, together, apart]}}
-            # Pairs fixed just before have decided it: what is left is the node itself.
-            same = blocks.block_of[i] == blocks.block_of[j]
-            node = self._proof.nodes[node.end.together if same else node.end.apart]
-
-    def _write_steps(
-        self, node: ProofNode, blocks: Blocks, steps: list[dict[str, Any]]
-    ) -> tuple[Blocks, dict[str, Any] | None]:
-        """Write the steps of a node.
-
-        Return the blocks after them, and the end if it is not a split.
+        equal : pairs (p, 2) of points that the search has joined at the root
         """
-        blocks, more, reason = self._propagate(blocks)
-        steps += more
+        if len(equal) and root.contradiction is None:
+            self.add((["equal"], {"pairs": equal.astype(np.int32)}))
+            root = root.linked(equal.astype(np.int64))
+        tree = _Tree(self, proof)
+        waiting = [(proof.nodes[0], root)]
+        while waiting:
+            waiting += tree.write(*waiting.pop())
+
+
+class _Tree:
+    """Nodes of a proof, on their way to a log."""
+
+    def __init__(self, log: LogBuilder, proof: Proof) -> None:
+        self._log, self._proof = log, proof
+        self._target = values(proof.nodes)[0]
+
+    def write(self, node: ProofNode, blocks: Blocks) -> list[tuple[ProofNode, Blocks]]:
+        """Write a node; return the nodes that it is split into, the one that is next last."""
+        while True:
+            blocks, is_ended = self._write_steps(node, blocks)
+            if is_ended:
+                return []
+            assert node.end is not None
+            together, apart = (self._proof.nodes[at] for at in (node.end.together, node.end.apart))
+            i, j = node.end.pair
+            if blocks.are_undecided(i, j):
+                self._log.add((["split", int(i), int(j)], {}))
+                pair = np.array([[i, j]])
+                return [(apart, blocks.separated(pair)), (together, blocks.linked(pair))]
+            # Pairs fixed just before have decided it: what is left is the node itself.
+            node = together if blocks.block_of[i] == blocks.block_of[j] else apart
+
+    def _write_steps(self, node: ProofNode, blocks: Blocks) -> tuple[Blocks, bool]:
+        """Write the steps of a node, and its end if it is not a split.
+
+        Return the blocks after them, and whether the node has ended.
+        """
+        blocks, refutation = self._propagate(blocks)
         for step in node.steps:
-            if reason is not None:
+            if refutation:
                 break
             if isinstance(step, FixingProof):
-                written, blocks = self._fixing(step, blocks)
-                steps.append(written)
-                blocks, more, reason = self._propagate(blocks)
-                steps += more
-            elif proves(step, self.target):
+                blocks, refutation = self._propagate(self._fix(step, blocks))
+            elif proves(step, self._target):
                 assert np.array_equal(step.blocks, blocks.block_of), "blocks that do not follow"
-                if step.bound == math.inf:
-                    return blocks, {"infeasible": self._prices(step.evidence)}
-                steps.append({"bound": step.bound, "evidence": self._evidence(step.evidence)})
-                return blocks, {"open": True}
-        if reason is not None or node.is_infeasible:
-            return blocks, {"infeasible": reason or infeasibility(blocks)}
+                self._bound(step)
+                return blocks, True
+        if refutation or node.is_infeasible:
+            self._add_all(refutation or infeasibility(blocks))
+            return blocks, True
         if node.end is None:
-            assert self.target <= 0.0
-            return blocks, {"open": True}
-        return blocks, None
+            assert self._target <= 0.0
+            self._log.add((["open"], {}))
+            return blocks, True
+        return blocks, False
 
-    def _propagate(
-        self, blocks: Blocks
-    ) -> tuple[Blocks, list[dict[str, Any]], dict[str, Any] | None]:
-        blocks, rounds, reason = propagated(blocks)
-        return blocks, [{"merge": self._arrays.add(_int32(rows))} for rows in rounds], reason
+    def _propagate(self, blocks: Blocks) -> tuple[Blocks, list[Step]]:
+        blocks, merges, end = propagated(blocks)
+        self._add_all(merges)
+        return blocks, end
 
-    def _fixing(self, step: FixingProof, blocks: Blocks) -> tuple[dict[str, Any], Blocks]:
-        """Return the step that fixes pairs, below the target, and the blocks after it."""
-        excluded = far = None
+    def _bound(self, step: BoundStep) -> None:
+        """Write the bound that a node ends with, or the prices that prove that it has none."""
+        words, arrays = _written(step.evidence)
+        if step.bound == math.inf:
+            self._log.add((["infeasible", *words], arrays))
+            return
+        self._log.add((["bound", step.bound, words], arrays))
+        self._log.add((["open"], {}))
+
+    def _fix(self, step: FixingProof, blocks: Blocks) -> Blocks:
+        """Write the step that fixes pairs, below the target; return the blocks after it."""
+        words: list[Any] | None = None
+        arrays: dict[str, NDArray[Any]] = {}
         if len(step.excluded):
             assert step.evidence is not None
-            excluded = {
-                "pairs": self._arrays.add(_int32(step.excluded)),
-                "evidence": self._evidence(step.evidence),
-            }
+            words, arrays = _written(step.evidence)
+            arrays = arrays | {"excluded": step.excluded.astype(np.int32)}
         if len(step.far):
-            far = self._arrays.add(_int32(step.far))
-        fix: dict[str, Any] = {
-            "below": self.target if math.isfinite(self.target) else None,
-            "refuted": [],
-            "excluded": excluded,
-            "far": far,
-        }
-        return {"fix": fix}, blocks.separated(np.concatenate([step.excluded, step.far]))
+            arrays = arrays | {"far": step.far.astype(np.int32)}
+        self._log.add((["fix", self._target, words], arrays))
+        return blocks.separated(np.concatenate([step.excluded, step.far]))
 
-    def _prices(self, evidence: Evidence | None) -> dict[str, Any]:
-        assert isinstance(evidence, Lagrangian)
-        return {**self._evidence(evidence), "kind": "prices"}
-
-    def _evidence(self, evidence: Evidence | None) -> dict[str, Any]:
-        """Return evidence as an object of the document; None is the scatter inside blocks."""
-        stated = Scatter() if evidence is None else evidence
-        written: dict[str, Any] = {"kind": stated.KIND}
-        for name, value in stated.values().items():
-            written[name] = self._arrays.add(value) if isinstance(value, np.ndarray) else value
-        return written
+    def _add_all(self, steps: Iterable[Step]) -> None:
+        for step in steps:
+            self._log.add(step)
 
 
-def _int32(rows: NDArray[np.integer]) -> NDArray[np.int32]:
-    return rows.astype(np.int32)
+def _written(evidence: Evidence | None) -> Step:
+    """Return evidence as a step has it; None is the scatter inside blocks."""
+    return (Scatter() if evidence is None else evidence).written()

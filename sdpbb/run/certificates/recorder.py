@@ -16,7 +16,7 @@ from sdpbb.search.tree import Search
 
 if TYPE_CHECKING:  # a run without a certificate does without them
     from sdpbb.bounds.certified import FixingProof
-    from sdpbb.checker.evidence import Evidence
+    from sdpbb.checker.kernel.evidence import Evidence
 
 
 @stored

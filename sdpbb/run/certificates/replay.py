@@ -8,40 +8,46 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.checker.blocks import Blocks
-from sdpbb.checker.colouring import is_colourable
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.size_rules import measures
+from sdpbb.checker.kernel.blocks import Blocks
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.size_rules import measures
+from sdpbb.problem.colouring.exact import Colourability, colour_exactly
 from sdpbb.problem.colouring.greedy import greedy_clique
 from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.propagation import shared_cliques
 
-Reason = dict[str, Any]
+Step = tuple[list[Any], dict[str, NDArray[Any]]]
+"""Step of a log: a list that begins with a word, and its arrays."""
+
+# Steps of a refutation of a colouring that are written, at most: of longer ones, the checker finds
+# its own. Each takes time in proportion to the pairs of blocks, all of them some seconds.
+MOST_STEPS, MOST_PAIRS = 1_000, 20_000_000
 # Vertices coloured to tell which of two reasons a node is left for, times vertices: half a second.
 COLOURING_WORK = 2_000_000
 
 
-def propagated(blocks: Blocks) -> tuple[Blocks, list[NDArray[np.int64]], Reason | None]:
+def propagated(blocks: Blocks) -> tuple[Blocks, list[Step], list[Step]]:
     """Draw the inferences of `sdpbb.problem.contraction.contract`, one round after the other.
 
     Returns
     -------
-    The blocks when nothing more follows; the merges of each round, (t, k + 1) rows of points i, j
-    and the clique that leaves them one cluster; and why there is no clustering, if that was met.
+    The blocks when nothing more follows; the merges of each round, rows (t, k + 1) of points i, j
+    and the clique that leaves them one cluster; and the end of the node, if these blocks have no
+    clustering.
     """
-    rounds: list[NDArray[np.int64]] = []
+    merges: list[Step] = []
     while True:
         if blocks.contradiction is not None:
-            return blocks, rounds, {"kind": "conflict"}
+            return blocks, merges, [(["infeasible", "conflict"], {})]
         if blocks.k < 3:  # the checker's blocks are closed already
-            return blocks, rounds, None
-        rows, reason = _round(blocks)
-        if reason is not None:
-            return blocks, rounds, reason
+            return blocks, merges, []
+        rows, clique = _round(blocks)
+        if clique is not None:
+            return blocks, merges, [(["infeasible", "clique", clique], {})]
         if not len(rows):
-            return blocks, rounds, None
+            return blocks, merges, []
         rows, blocks = _apply_merges(blocks, rows)
-        rounds.append(rows)
+        merges.append((["merge"], {"rows": rows.astype(np.int32)}))
 
 
 def _apply_merges(blocks: Blocks, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Blocks]:
@@ -60,7 +66,8 @@ def _apply_merges(blocks: Blocks, rows: NDArray[np.int64]) -> tuple[NDArray[np.i
         raise
 
 
-def _round(blocks: Blocks) -> tuple[NDArray[np.int64], Reason | None]:
+def _round(blocks: Blocks) -> tuple[NDArray[np.int64], list[int] | None]:
+    """Return the merges that follow, and points of k + 1 blocks of a clique, if there is one."""
     first = np.unique(blocks.block_of, return_index=True)[1]
     pairs = np.argwhere(blocks.adjacency)  # few, and a triangle would be another matrix
     neighbours = NeighbourSets(blocks.m, pairs[pairs[:, 0] <= pairs[:, 1]])
@@ -70,10 +77,7 @@ def _round(blocks: Blocks) -> tuple[NDArray[np.int64], Reason | None]:
             adjacent = common & neighbours[i]
             if adjacent:
                 members = [*clique, i, min(adjacent)]
-                return np.empty((0, 0), np.int64), {
-                    "kind": "clique",
-                    "points": first[members].tolist(),
-                }
+                return np.empty((0, 0), np.int64), first[members].tolist()
         least = min(common)
         for j in common:
             if j > least:
@@ -82,24 +86,52 @@ def _round(blocks: Blocks) -> tuple[NDArray[np.int64], Reason | None]:
     return first[table].astype(np.int64), None
 
 
-def infeasibility(blocks: Blocks) -> Reason:
-    """Return the reason why propagated blocks hold no clustering.
+def infeasibility(blocks: Blocks) -> list[Step]:
+    """Return the steps that refute propagated blocks without a clustering.
 
-    That a graph cannot be coloured is for the checker to find out: the search has decided it by an
-    integer programme.
+    A long refutation of a colouring, or that of sizes, is for the checker to find.
     """
+    if measures(blocks.rules) and _may_be_colourable(blocks):
+        return [(["infeasible", "packing"], {})]
+    if refutation := _refuted_colouring(blocks):
+        return refutation
     first = np.unique(blocks.block_of, return_index=True)[1]
-    clique = greedy_clique(csr_array(blocks.adjacency))
-    if len(clique) > blocks.k:
-        return {"kind": "clique", "points": first[clique[: blocks.k + 1]].tolist()}
-    if measures(blocks.rules) and _is_colourable(blocks):
-        return {"kind": "packing"}
-    return {"kind": "colouring", "points": first.tolist()}
+    return [(["infeasible", "colouring", first.tolist()], {})]
 
 
-def _is_colourable(blocks: Blocks) -> bool:
-    """Return whether sizes are what leaves no clustering, as far as a short search tells."""
-    try:
-        return is_colourable(blocks.adjacency, blocks.k, COLOURING_WORK // blocks.m)
-    except Rejected:
-        return True
+def _refuted_colouring(blocks: Blocks) -> list[Step]:
+    """Return the steps that show that the cannot-links alone leave no clustering.
+
+    A block shares a cluster with one of a clique, or with none of them (Zykov 1949): nodes are
+    split so until each has a clique of k + 1 blocks. Return nothing if that takes many steps, or
+    if blocks are found that k clusters hold.
+    """
+    steps: list[Step] = []
+    waiting, most = [blocks], min(MOST_STEPS, MOST_PAIRS // blocks.m**2)
+    while waiting:
+        blocks, merges, end = propagated(waiting.pop())
+        steps += [*merges, *end]
+        if end:
+            continue
+        first = np.unique(blocks.block_of, return_index=True)[1]
+        clique = greedy_clique(csr_array(blocks.adjacency))
+        if len(clique) > blocks.k:
+            steps.append((["infeasible", "clique", first[clique[: blocks.k + 1]].tolist()], {}))
+            continue
+        nearby = blocks.adjacency[:, clique].sum(axis=1)
+        nearby[clique] = -1
+        block = int(nearby.argmax())
+        if nearby[block] < 0 or len(steps) > most:
+            return []
+        other = clique[int(blocks.adjacency[block, clique].argmin())]
+        pair = first[[other, block]]
+        steps.append((["split", *pair.tolist()], {}))
+        waiting += [blocks.separated(pair[None]), blocks.linked(pair[None])]
+    return steps
+
+
+def _may_be_colourable(blocks: Blocks) -> bool:
+    """Return whether sizes may be what leaves no clustering, as far as a short search tells."""
+    graph = csr_array(blocks.adjacency)
+    answer, _ = colour_exactly(graph, blocks.k, COLOURING_WORK // blocks.m)
+    return answer is not Colourability.NO

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker import container, digests
-from sdpbb.checker.arithmetic import sum_down
-from sdpbb.checker.blocks import Blocks
-from sdpbb.checker.geometry import Geometry
-from sdpbb.checker.size_rules import with_limits
-from sdpbb.checker.subsets import Subsets
-from sdpbb.checker.verdict import FEASIBLE, OPTIMAL, is_optimal
+from sdpbb.checker.kernel import archive, digests, log
+from sdpbb.checker.kernel.arithmetic import sum_down
+from sdpbb.checker.kernel.blocks import Blocks
+from sdpbb.checker.kernel.geometry import Geometry
+from sdpbb.checker.kernel.size_rules import with_limits
+from sdpbb.checker.kernel.subsets import Subsets
+from sdpbb.checker.kernel.verdict import FEASIBLE, OPTIMAL, is_optimal
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.checker_rules import CheckedConstraints, checked_soft_pairs
 from sdpbb.problem.equal_points import equal_points
-from sdpbb.run.certificates.document import ArrayTable, NodeTable, values
+from sdpbb.run.certificates.document import LogBuilder, values
 from sdpbb.run.certificates.recorder import Proof, SubsetProof
 from sdpbb.runtime.files import FilePath, replacement, shown_path
 from sdpbb.runtime.version import installed_version
@@ -68,9 +68,9 @@ def write_certificate(
     """
     path = order.path
     try:
-        parts = document_and_arrays(instance, result, proof, gap, order.about, subsets)
+        arrays = certificate_arrays(instance, result, proof, gap, order.about, subsets)
         with replacement(path) as file:
-            container.write(file, container.CERTIFICATE, *parts)
+            archive.write(file, arrays)
             size = file.tell()
     except Exception as error:  # whatever it is, the result must not go with it
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -79,15 +79,15 @@ def write_certificate(
     return CertificateWritten(os.fspath(path), size)
 
 
-def document_and_arrays(
+def certificate_arrays(
     instance: Instance,
     result: Result,
     proof: Proof,
     tolerance: float,
     about: Partition | None = None,
     subsets: Sequence[SubsetProof] | None = None,
-) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """Return the certificate of a result, in the format of docs/certificates.md.
+) -> list[tuple[str, NDArray[Any]]]:
+    """Return the certificate of a result, in the format of docs/certificate_format.md.
 
     It is the proof by subsets unless the tree proves a higher bound. One of the two is enough, as
     the sum over subsets bounds all nodes.
@@ -98,27 +98,26 @@ def document_and_arrays(
     subsets : disjoint ones, each with its proof
     """
     n, d = instance.points.shape
-    constraints = CheckedConstraints.of(instance)
-    arrays = ArrayTable()
+    constraints, steps = CheckedConstraints.of(instance), LogBuilder()
     target = values(proof.nodes)[0]
     of_subsets = None if subsets is None else _value(subsets)
     if subsets is not None and of_subsets is not None and of_subsets >= target:
-        target, kind = of_subsets, "subsets"
-        entries = _subsets(subsets, n, instance.k, constraints, arrays)
+        target = of_subsets
+        _add_subsets(steps, subsets, n, instance.k, constraints)
     else:
         root = Blocks.of(
             n, instance.k, constraints.must_link, constraints.cannot_link, constraints.rules
         )
-        table = NodeTable(proof, root, equal_points(instance), arrays)
-        kind, entries = "nodes", table.nodes
-    labels, status, cost = None, result.status.value, result.objective
+        steps.add_tree(proof, root, equal_points(instance))
+    status, cost, arrays = result.status.value, result.objective, []
     partition = about or result.partition
     if partition is not None:
-        labels = arrays.add(_by_first_point(partition.labels).astype(np.int32))
+        arrays.append(("labels", _by_first_point(partition.labels).astype(np.int32)))
     if about is not None:
         cost = about.cost(instance)
         status = _status(instance, about.labels, target, tolerance)
-    document = {
+    claim = {
+        "certificate": archive.FORMAT,
         "written_by": f"sdpbb {installed_version()}",
         "n": n,
         "d": d,
@@ -129,19 +128,17 @@ def document_and_arrays(
         "rules": digests.of_rules(constraints.rules),
         "tolerance": tolerance,
         "status": status,
-        "labels": labels,
         "cost": cost,
         "lower_bound": target if math.isfinite(target) else None,
-        kind: entries,
     }
     if instance.weights is not None:
-        document["weights"] = digests.of_weights(instance.weights)
+        claim["weights"] = digests.of_weights(instance.weights)
     soft = constraints.soft
     if len(soft.must_link):
-        document["soft_must_link"] = digests.of_soft_pairs(soft.must_link)
+        claim["soft_must_link"] = digests.of_soft_pairs(soft.must_link)
     if len(soft.cannot_link):
-        document["soft_cannot_link"] = digests.of_soft_pairs(soft.cannot_link)
-    return document, arrays.stored
+        claim["soft_cannot_link"] = digests.of_soft_pairs(soft.cannot_link)
+    return [(log.LOG, log.lines(claim, steps.steps)), *arrays, *steps.arrays]
 
 
 def _value(subsets: Sequence[SubsetProof]) -> float:
@@ -150,13 +147,13 @@ def _value(subsets: Sequence[SubsetProof]) -> float:
     return math.inf if math.inf in proven else sum_down(proven)
 
 
-def _subsets(
+def _add_subsets(
+    steps: LogBuilder,
     subsets: Sequence[SubsetProof],
     n: int,
     k: int,
     constraints: CheckedConstraints,
-    arrays: ArrayTable,
-) -> list[dict[str, Any]]:
+) -> None:
     restricted = Subsets(
         [subset.rows for subset in subsets],
         n,
@@ -164,15 +161,9 @@ def _subsets(
         constraints.cannot_link,
         with_limits(constraints.rules, n, k),
     )
-    return [
-        {
-            "rows": arrays.add(subset.rows),
-            "nodes": NodeTable(
-                subset.proof, restricted.root(number, k), subset.equal, arrays
-            ).nodes,
-        }
-        for number, subset in enumerate(subsets)
-    ]
+    for number, subset in enumerate(subsets):
+        steps.add_subset(subset.rows)
+        steps.add_tree(subset.proof, restricted.root(number, k), subset.equal)
 
 
 def _status(instance: Instance, labels: NDArray[np.intp], lower: float, tolerance: float) -> str:

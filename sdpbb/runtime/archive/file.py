@@ -1,4 +1,4 @@
-"""Archive files: containers (`sdpbb.checker.container`) of values.
+"""Archive files: containers (`sdpbb.runtime.archive.container`) of values.
 
 Arrays are as they are in memory: iterates in single precision hardly get smaller. The checksum is
 CRC-32: it finds every change within 32 neighbouring bits, and misses one in 2^32 of the others. It
@@ -17,9 +17,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from sdpbb.checker import container
-from sdpbb.checker.rejection import Rejected
 from sdpbb.errors import ArchiveError
+from sdpbb.runtime.archive import container
 from sdpbb.runtime.archive.encoding import DTYPES, Decoder, Encoder, shown
 from sdpbb.runtime.files import FilePath, name_problem, replacement, shown_path
 from sdpbb.runtime.version import installed_version
@@ -83,7 +82,7 @@ def read_archive(path: FilePath) -> Any:
             raise ArchiveError(
                 f"written by sdpbb {written_by}; this is {this} (sdpbb {written_by} can resume it)"
             )
-        return Decoder(document, list(arrays)).value()
+        return Decoder(document, arrays).value()
 
 
 def check_header(path: FilePath) -> None:
@@ -109,7 +108,7 @@ def _opened(path: FilePath) -> Iterator[BufferedReader]:
             raise ArchiveError(f"is not a regular file; {expected}")
         with open(Path(path), "rb") as file:
             yield file
-    except (ArchiveError, Rejected) as error:
+    except ArchiveError as error:
         raise ArchiveError(f"{name}: {error}") from None
     except FileNotFoundError:
         raise ArchiveError(f"{name}: there is no such file; {expected}") from None

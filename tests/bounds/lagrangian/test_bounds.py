@@ -23,10 +23,10 @@ from sdpbb.bounds.hybrid.bounding import HybridBounding
 from sdpbb.bounds.lagrangian.bounding import ColgenBounding, known_columns
 from sdpbb.bounds.lagrangian.reach import Reach
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.checker.geometry import Geometry
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.rules import over_blocks
-from sdpbb.checker.size_rules import with_limits
+from sdpbb.checker.kernel.geometry import Geometry
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.rules import over_blocks
+from sdpbb.checker.kernel.size_rules import with_limits
 from sdpbb.problem import (
     Contraction,
     Infeasibility,

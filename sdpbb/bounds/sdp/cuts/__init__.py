@@ -2,7 +2,7 @@
 
 Z_ij = 1 / |C| for two blocks i, j of a cluster C of |C| points, and 0 elsewhere. Each file states
 its inequality and why it is valid, and finds violated ones. A family is added by its file, a place
-in `FAMILIES`, and its twin in `sdpbb.checker.cuts` (docs/extending.md).
+in `FAMILIES`, and its twin in `sdpbb.checker.kernel.cuts` (docs/extending.md).
 """
 
 from __future__ import annotations

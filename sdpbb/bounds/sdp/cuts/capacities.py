@@ -4,8 +4,9 @@ For any set T of t points that weigh 1, with t_C of them in a cluster C of s_C p
 
     sum of Z_ij over i in T, j outside = sum of t_C (s_C - t_C) / s_C over the clusters >= f(t),
 
-f(t) being the least that k clusters within the limits can come to (`sdpbb.checker.splits`). With
-equal sizes s it is r (s - r) / s for the remainder r of t divided by s. As rows of Z add up to 1,
+f(t) being the least that k clusters within the limits can come to (`sdpbb.checker.kernel.splits`).
+With equal sizes s it is r (s - r) / s for the remainder r of t divided by s. As rows of Z add up to
+1,
 
     sum of Z_ij over i and j in T <= t - f(t),
 
@@ -15,7 +16,7 @@ rounded capacity inequality of vehicle routing in this cone.
 Capacity cliques (`capacity_cliques`) say which points of T are apart.
 
 Limits on weights, and on the points of clusters where points have weights, are in
-`sdpbb.checker.cuts.capacities`. Pairs, triangles and limits on single
+`sdpbb.checker.kernel.cuts.capacities`. Pairs, triangles and limits on single
 entries of Z do not see that a group of 111 near points cannot be a cluster of 106. Where limits
 bind, gaps of 5 and 60 percent come down to a percent by sets, and to a tenth or nothing by cliques
 (docs/relaxation.md).
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.sdp.cuts.capacity_kernels import best_prefixes, improve_set
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
-from sdpbb.checker.cuts.capacities import SetMeasure
+from sdpbb.checker.kernel.cuts.capacities import SetMeasure
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation, SplitTable

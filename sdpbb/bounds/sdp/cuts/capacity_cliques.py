@@ -10,7 +10,7 @@ where no two leaves share a cluster, the left-hand side counts each cluster once
 one Z_jl at least is not less than 1 / w. Two leaves of a group that is larger than a cluster, for
 one, cannot both be with most of it and not with each other.
 
-With measures other than points: `sdpbb.checker.cuts.capacities`.
+With measures other than points: `sdpbb.checker.kernel.cuts.capacities`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from sdpbb.bounds.sdp.cuts.capacities import split_sets, spread_rows, spread_set
 from sdpbb.bounds.sdp.cuts.capacity_kernels import clique_terms, grown_cliques, violated_pairs
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
-from sdpbb.checker.cuts.capacities import SetMeasure
-from sdpbb.checker.splits import most_filled
+from sdpbb.checker.kernel.cuts.capacities import SetMeasure
+from sdpbb.checker.kernel.splits import most_filled
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation

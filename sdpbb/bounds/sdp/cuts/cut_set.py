@@ -9,10 +9,22 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.cuts import family_number
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
+
+KINDS = (
+    *("stars", "cliques", "complements", "pentagons", "soft_cannot_links", "soft_must_links"),
+    *("most_points", "least_points", "listed_sizes", "most_point_rows", "least_point_rows"),
+    *("size_pairs", "largest_cliques", "smallest_cliques", "point_sets", "weight_sets"),
+    *("point_cliques", "weight_cliques", "vectors"),
+)
+"""Kinds of cuts, each of which `sdpbb.bounds.sdp.evidence` writes in a form of its own."""
+
+
+def kind_number(kind: str) -> int:
+    """Return the place of a kind of cuts among `KINDS`."""
+    return KINDS.index(kind)
 
 
 @njit(cache=True)
@@ -259,15 +271,17 @@ class DefiningBlocks:
 
     Of a star they are the centre and the leaves, of a clique its blocks, of a complement cut i, j
     and h; of a pentagon its cycle, and parts of blocks that its estimates are of; of a capacity cut
-    the parts that its set is made of, and of a capacity clique its leaves besides. Other cuts have
+    the parts that its set is made of, and of a capacity clique its leaves besides. The parts of a
+    cut of an integer vector ("vectors") are its numbers; it has no blocks besides. Other cuts have
     no parts.
 
     After blocks are merged these are lists in which blocks may occur several times, and the
-    inequalities hold for those as well (see `sdpbb.checker.cuts`). So may parts, which add up.
+    inequalities hold for those as well (see `sdpbb.checker.kernel.cuts`). So may parts, which add
+    up.
 
     Attributes
     ----------
-    kind : (number of cuts,) uint8, the place of the checker's family in its `FAMILIES`
+    kind : (number of cuts,) uint8, the place of the kind in `KINDS`
     start : (number of cuts + 1,) int64
     blocks : those of cut c are blocks[start[c] : start[c + 1]], int32
     part_start, parts : the same of rows (place, block, measure of the part), int64; places are
@@ -281,23 +295,20 @@ class DefiningBlocks:
     parts: NDArray[np.int64]
 
     @classmethod
-    def uniform(cls, family: str, blocks: NDArray[np.integer]) -> DefiningBlocks:
-        """Return the blocks of cuts of one family of the checker.
-
-        They are the rows of blocks, (number, width).
-        """
+    def uniform(cls, kind: str, blocks: NDArray[np.integer]) -> DefiningBlocks:
+        """Return the blocks of cuts of one kind: the rows of blocks, (number, width)."""
         count, width = blocks.shape
         start = np.arange(count + 1, dtype=np.int64) * width
-        return cls.without_parts(family, start, blocks.astype(np.int32).ravel())
+        return cls.without_parts(kind, start, blocks.astype(np.int32).ravel())
 
     @classmethod
     def without_parts(
-        cls, family: str, start: NDArray[np.int64], blocks: NDArray[np.int32]
+        cls, kind: str, start: NDArray[np.int64], blocks: NDArray[np.int32]
     ) -> DefiningBlocks:
-        """Return the blocks of cuts of one family of the checker that has no parts."""
+        """Return the blocks of cuts of one kind that has no parts."""
         none = np.zeros(len(start), np.int64)
-        kind = np.full(len(start) - 1, family_number(family), np.uint8)
-        return cls(kind, start, blocks, none, np.empty((0, 3), np.int64))
+        kinds = np.full(len(start) - 1, kind_number(kind), np.uint8)
+        return cls(kinds, start, blocks, none, np.empty((0, 3), np.int64))
 
     def with_parts(
         self, blocks: NDArray[np.integer], measures: NDArray[np.int64]

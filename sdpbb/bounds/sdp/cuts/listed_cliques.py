@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
-from sdpbb.checker.cuts.measures import ExtremeSizes, extreme_sizes
+from sdpbb.checker.kernel.cuts.measures import ExtremeSizes, extreme_sizes
 from sdpbb.runtime.cores import in_pieces
 
 if TYPE_CHECKING:

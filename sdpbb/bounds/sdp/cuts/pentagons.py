@@ -35,7 +35,7 @@ from sdpbb.bounds.sdp.cuts.pentagon_kernels import (
     together_estimates,
     violated_pentagons,
 )
-from sdpbb.checker.cuts.lifted import pentagon_terms
+from sdpbb.checker.kernel.cuts.lifted import pentagon_terms
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
-from sdpbb.checker.cuts.families import difference_down
+from sdpbb.checker.kernel.arithmetic import down
 from sdpbb.runtime.cores import in_pieces
 
 if TYPE_CHECKING:
@@ -83,3 +83,10 @@ def size_pair_cuts(ij: NDArray[np.intp], a: float, b: float) -> CutSet:
     return CutSet.uniform(
         first, second, np.array([b, -a, -difference_down(b, a)]), np.zeros(len(ij)), members
     )
+
+
+def difference_down(most: float, least: float) -> float:
+    """Return at most most - least; the difference itself of whole numbers."""
+    # Those of a `SizeLimits` are below 2^53, where differences are exact; weights may be beyond.
+    is_exact = most < 2**53 and float(most).is_integer() and float(least).is_integer()
+    return most - least if is_exact else down(most - least)

@@ -10,10 +10,10 @@ of its block, add up to L(t) at least,
 
     sum of Z_ii over t points >= L(t) = i + (t - M_i) / (M_(i+1) - M_i) for M_i <= t <= M_(i+1)
 
-(proof: `sdpbb.checker.cuts.measures`). Upper bounds follow, as all entries add up to k. Where the k
-sizes are listed, the entries are s_c times 1 / s_c for each size s_c, and L(t) is the sum of the t
-least of them: for single points this is the convex hull of all orders of these numbers (Rado 1952),
-so that no other inequality over the diagonal says more.
+(proof: `sdpbb.checker.kernel.cuts.measures`). Upper bounds follow, as all entries add up to k.
+Where the k sizes are listed, the entries are s_c times 1 / s_c for each size s_c, and L(t) is the
+sum of the t least of them: for single points this is the convex hull of all orders of these numbers
+(Rado 1952), so that no other inequality over the diagonal says more.
 
 Where points have weights, and their numbers are limited, these are row sums: with n_j points in
 block j,
@@ -21,7 +21,7 @@ block j,
     b Z_ii - sum of n_j Z_ij >= 0,    sum of n_j Z_ij - a Z_ii >= 0,
 
 as both sides are (b - |C|) Z_ii and (|C| - a) Z_ii, |C| being the points of the cluster of i. What
-limits say of the weight of a cluster is in `sdpbb.checker.weight_bounds`.
+limits say of the weight of a cluster is in `sdpbb.checker.kernel.weight_bounds`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
-from sdpbb.checker.cuts.measures import most_of_some
-from sdpbb.checker.sizes import SizeLimits
-from sdpbb.checker.weight_bounds import WeightBounds
+from sdpbb.checker.kernel.cuts.measures import most_of_some
+from sdpbb.checker.kernel.sizes import SizeLimits
+from sdpbb.checker.kernel.weight_bounds import WeightBounds
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation

@@ -33,15 +33,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks, kind_number
 from sdpbb.bounds.sdp.cuts.family import CutFamily
-from sdpbb.checker.cuts import family_number
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
 
-_CANNOT = family_number("soft_cannot_links")
-_MUST = family_number("soft_must_links")
+_CANNOT = kind_number("soft_cannot_links")
+_MUST = kind_number("soft_must_links")
 
 
 # Maximum terms per block and round; the most expensive first.

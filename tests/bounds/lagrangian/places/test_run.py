@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from heuristics.multi_start import MultiStart
 from sdpbb.bounds.lagrangian.places.run import PlaceRun
 from sdpbb.bounds.lagrangian.reach import has_places
-from sdpbb.checker.geometry import Geometry
-from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.rules import over_blocks
-from sdpbb.checker.size_rules import with_limits
+from sdpbb.checker.kernel.geometry import Geometry
+from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.rules import over_blocks
+from sdpbb.checker.kernel.size_rules import with_limits
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.checker_rules import checker_rules
 from sdpbb.run.parameters import SolverParameters

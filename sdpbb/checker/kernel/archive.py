@@ -1,0 +1,177 @@
+"""Archive of a certificate: arrays by name in one file, as `numpy.savez_compressed` writes them.
+
+`numpy.load(file, allow_pickle=False)` reads it. Here nothing of a file is believed: an array takes
+no more memory than its member of the archive says that it is long, and has the header that NumPy
+writes, of a few types of numbers.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable
+from typing import IO, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .rejection import Rejected
+
+FORMAT = 3
+"""Version of the format of certificates, which docs/certificate_format.md describes."""
+
+REALS, NUMBERS, PARTS, TEXT = ("<f8", "<f4"), ("<i4",), ("<i8",), ("|u1",)
+"""Types that arrays of each kind may have."""
+
+_OLD_FILE = re.compile(rb"sdpbb-certificate (\d{1,9})\n")
+_HEADER = re.compile(
+    rb"\{'descr': '([<|]\w\d)', 'fortran_order': False, "
+    rb"'shape': \((\d{1,15}),(?: (\d{1,15}))?\), \} *\n"
+)
+_MAGIC = b"\x93NUMPY\x01\x00"
+# A sound certificate of more would be of millions of nodes.
+_MAX_BYTES = 8 * 2**30
+# A compressed byte stands for 1032 others at most (https://zlib.net/zlib_tech.html).
+_MAX_RATIO = 1032
+# The first that ZIP knows: files of the same contents are the same.
+_DATE = (1980, 1, 1, 0, 0, 0)
+# Higher levels make files a few per cent smaller, and take three times as long.
+_LEVEL = 1
+# What reading a file that is not as it was written ends with.
+_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
+    *(RuntimeError, ValueError, LookupError, OverflowError),
+)
+
+Length = int | range
+"""Length that a dimension of an array must have, or those that it may have."""
+
+
+class _ArrayHeader(NamedTuple):
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+
+
+class Archive:
+    """Arrays of a file, each read when it is taken: memory is that of the ones in use."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        """file : which stays open while arrays are taken
+
+        Raises
+        ------
+        Rejected
+            If it is no archive of moderate size.
+        """
+        _check_head(file)
+        try:
+            self._file = zipfile.ZipFile(file)
+            found = self._file.infolist()
+        except _ERRORS as error:
+            raise _damaged(error) from None
+        self._members = {entry.filename.removesuffix(".npy"): entry for entry in found}
+        if len(self._members) < len(found):
+            raise Rejected("the archive has an array twice; expected each once")
+        if sum(entry.file_size for entry in found) > _MAX_BYTES:
+            raise Rejected(f"the arrays are of more than {_MAX_BYTES} bytes; expected fewer")
+        self._taken: set[str] = set()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._members
+
+    def take(self, name: str, dtypes: tuple[str, ...], *shape: Length) -> NDArray[np.generic]:
+        """Return an array of one of the types, and of this shape; it is read-only.
+
+        Raises
+        ------
+        Rejected
+            If it is not there, or another one.
+        """
+        if name not in self._members:
+            raise Rejected(f"{name}: there is no such array in the file; expected it")
+        entry = self._members[name]
+        try:
+            with self._file.open(entry) as stream:
+                header = _header(stream, name)
+                _check_shape(name, header, dtypes, shape)
+                length = math.prod(header.shape) * np.dtype(header.dtype).itemsize
+                if entry.file_size != header.start + length:
+                    raise Rejected(f"{name}: is not as long as its shape says")
+                if entry.file_size > _MAX_RATIO * (entry.compress_size + 1):
+                    raise Rejected(f"{name}: is longer than so few bytes can be unpacked to")
+                content = stream.read()
+        except _ERRORS as error:
+            raise _damaged(error) from None
+        self._taken.add(name)
+        return np.frombuffer(content, header.dtype).reshape(header.shape)
+
+    def require_all_taken(self) -> None:
+        """Raise `Rejected` if there is an array that nothing has asked for."""
+        for name in self._members:
+            if name not in self._taken:
+                raise Rejected(f"{name[:40]!r}: no step has such an array; expected none")
+
+
+def write(file: BinaryIO, arrays: Iterable[tuple[str, NDArray[np.generic]]]) -> None:
+    """Write arrays with their names, all different, to a file; little-endian, in C order."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays:
+            content = io.BytesIO()
+            little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            np.lib.format.write_array(content, np.ascontiguousarray(little), (1, 0))
+            entry = zipfile.ZipInfo(f"{name}.npy", _DATE)
+            archive.writestr(entry, content.getbuffer(), zipfile.ZIP_DEFLATED, _LEVEL)
+
+
+def _check_head(file: BinaryIO) -> None:
+    file.seek(0)
+    head = file.read(64)
+    file.seek(0)
+    if not head:
+        raise Rejected("the file is empty; expected a certificate of sdpbb")
+    if old := _OLD_FILE.match(head):
+        raise Rejected(
+            f"is in format {int(old[1])}, which `sdpbb verify` of the version that wrote it reads; "
+            f"expected format {FORMAT}"
+        )
+    if not head.startswith(b"PK\x03\x04"):
+        raise Rejected("is not a certificate of sdpbb; expected an archive of NumPy arrays")
+
+
+def _header(stream: IO[bytes], name: str) -> _ArrayHeader:
+    start = stream.read(len(_MAGIC) + 2)
+    length = int.from_bytes(start[len(_MAGIC) :], "little")
+    found = _HEADER.fullmatch(stream.read(length)) if start.startswith(_MAGIC) else None
+    if found is None:
+        raise Rejected(f"{name}: does not begin as an array of NumPy in C order does")
+    shape = (int(found[2]),) if found[3] is None else (int(found[2]), int(found[3]))
+    return _ArrayHeader(found[1].decode(), shape, len(start) + length)
+
+
+def _check_shape(
+    name: str, header: _ArrayHeader, dtypes: tuple[str, ...], shape: tuple[Length, ...]
+) -> None:
+    fits = header.dtype in dtypes and len(header.shape) == len(shape)
+    if not fits or not all(
+        length in wanted if isinstance(wanted, range) else length == wanted
+        for length, wanted in zip(header.shape, shape, strict=True)
+    ):
+        expected = ", ".join(map(_shown, shape))
+        raise Rejected(
+            f"{name}: an array of {header.dtype} {header.shape}; expected "
+            f"{' or '.join(dtypes)} ({expected})"
+        )
+
+
+def _shown(length: Length) -> str:
+    return f"{length[0]}..{length[-1]}" if isinstance(length, range) and length else str(length)
+
+
+def _damaged(error: Exception) -> Rejected:
+    reason = " ".join(str(error).split())[:100]
+    return Rejected(f"is damaged, or not all of it ({reason}); expected the file as it was written")

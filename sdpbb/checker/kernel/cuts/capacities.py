@@ -1,0 +1,203 @@
+"""Capacity cuts: clusters of limited sizes have to split a set of points that they cannot fill.
+
+Let q(C) be the measure of a cluster C, a whole number: its points, or its units of weight. For a
+set T with the part q_i of each block i, 0 <= q_i <= what block i measures, let t be the sum of the
+q_i, f(t) the least split of such sets (`splits`), and r > 0 at most the weight of every block over
+its measure. Then
+
+    - r sum of q_i q_j Z_ij over all i and j >= f(t) - t.
+
+With x_C the part of T in the cluster C, the sum is that of r x_C^2 / |C| over the clusters, and
+|C| >= r q(C). So it is at most the sum of x_C^2 / q(C) = x_C - x_C (q(C) - x_C) / q(C), which is
+t less a split of T.
+
+That is the rounded capacity inequality of vehicle routing in the cone of clustering matrices: where
+points weigh 1, Z 1 = 1, and the left-hand side plus t is the sum of Z_ij over i in T, j outside.
+
+*Capacity cliques.* Let g be at least the number of clusters that T can fill, in parts (`splits`),
+and w at least the weight of every cluster. For a list J of p > g blocks, the leaves,
+
+    w (p - g) sum of Z_jl over j < l in J - r sum of q_i Z_ij over i and j in J >= -g.
+
+r x_C / |C| is at most x_C / q(C), the share of C that T fills. If no two leaves share a cluster,
+the second sum counts each cluster once at most, and is not above g. If two do, the second sum is at
+most p, and the first at least w (p - g) / w. Leaves may occur more than once: then they share a
+cluster with themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arithmetic import down
+from ..rejection import Rejected
+from ..sizes import SizeLimits
+from ..splits import least_splits, most_filled
+from ..weight_bounds import WeightBounds
+from .inequalities import (
+    TERMS_AT_ONCE,
+    ClusterLimits,
+    Inequalities,
+    ListGroup,
+    NodeFacts,
+    Numbers,
+    Readers,
+    Reals,
+    Terms,
+    one_of,
+    owners,
+    read_lengths,
+    starts,
+)
+
+# Products of a set's blocks in all cuts, at most: their sums take seconds.
+_PRODUCTS = 2**33
+
+
+class SetMeasure(NamedTuple):
+    """Measure of blocks, and limits on that of clusters.
+
+    of_blocks : (m,) whole numbers
+    rate : r > 0, at most the weight of each block over its measure
+    heaviest : at least the weight of every cluster
+    """
+
+    of_blocks: NDArray[np.int64]
+    limits: SizeLimits
+    rate: float
+    heaviest: float
+
+    def sides(self, parts: NDArray[np.int64]) -> Reals:
+        """Return f(t) - t of sets of measures t, (number,), rounded down."""
+        return np.nextafter(least_splits(self.limits, parts) - parts, -np.inf)
+
+
+def set_measure(limits: ClusterLimits | None, weights: Reals, in_units: bool) -> SetMeasure | None:
+    """Return the measure of blocks of weights (m,): points or units; None if it is not limited."""
+    if not isinstance(limits, WeightBounds):
+        if limits is None or in_units:
+            return None
+        found = SetMeasure(weights.astype(np.int64), limits, 1.0, float(limits.most))
+    else:
+        own = limits.measure(counts_points=not in_units)
+        if own is None:
+            return None
+        rate = down(float((weights / own.values).min()))
+        found = SetMeasure(own.values, own.limits, rate, limits.most)
+    return None if found.limits.is_empty else found
+
+
+@dataclass(frozen=True)
+class Sets(ListGroup):
+    """Capacity cuts: - r sum of q_i q_j Z_ij over all i and j >= f(t) - t.
+
+    The blocks of each set are in ascending order, with a part q_i of each.
+
+    unit : "points" or "units" of weight, what clusters are limited by
+    """
+
+    WORD: ClassVar = "sets"
+    PROOF: ClassVar = "capacities"
+    READS: ClassVar[Readers] = (read_lengths, one_of("points", "units"))
+
+    unit: str
+
+    @property
+    def n_parts(self) -> int:
+        return sum(self.lengths)
+
+    def measure(self, node: NodeFacts, blocks: Numbers, parts: Numbers) -> SetMeasure:
+        """Return the measure of the sets; `Rejected` if they are not valid."""
+        if (np.diff(blocks) <= 0)[np.diff(owners(starts(self.lengths))) == 0].any():
+            raise Rejected("the blocks of a capacity cut are not in ascending order")
+        measure = set_measure(node.limits, node.weights, self.unit == "units")
+        if measure is None:
+            raise Rejected("a capacity cut on what is not limited")
+        if (parts < 1).any() or (parts > measure.of_blocks[blocks]).any():
+            raise Rejected("a capacity cut on more of a block than there is")
+        return measure
+
+    def sums(self, parts: Numbers) -> NDArray[np.int64]:
+        """Return the measure t of each set."""
+        start, sums = starts(self.lengths), np.concatenate([[0], np.cumsum(parts)])
+        return np.asarray(sums[start[1:]] - sums[start[:-1]], np.int64)
+
+    def inequalities(
+        self, node: NodeFacts, blocks: Numbers, parts: Numbers, estimates: Numbers
+    ) -> Inequalities:
+        if len(self) * node.m**2 > _PRODUCTS:
+            raise Rejected(f"capacity cuts have more than {_PRODUCTS} products of blocks")
+        measure = self.measure(node, blocks, parts)
+        q = np.zeros((len(self), node.m))
+        q[owners(starts(self.lengths)), blocks] = parts
+        squares = q, np.full(len(self), measure.rate)
+        return Inequalities(measure.sides(self.sums(parts)), squares=squares)
+
+
+@dataclass(frozen=True)
+class SetCliques(Sets):
+    """Capacity cliques.
+
+    w (p - g) sum of Z_jl over j < l in J - r sum of q_i Z_ij over i and j in J >= -g.
+
+    leaves : how many J each has; their blocks come after those of all sets
+    """
+
+    WORD: ClassVar = "set cliques"
+    READS: ClassVar[Readers] = (*Sets.READS, read_lengths)
+
+    leaves: tuple[int, ...]
+
+    def n_blocks(self, k: int) -> int:
+        return sum(self.lengths) + sum(self.leaves)
+
+    def inequalities(
+        self, node: NodeFacts, blocks: Numbers, parts: Numbers, estimates: Numbers
+    ) -> Inequalities:
+        if len(self.leaves) != len(self):
+            raise Rejected("leaves of capacity cliques; expected some for each set")
+        blocks, leaves = np.split(blocks, [self.n_parts])
+        measure = self.measure(node, blocks, parts)
+        start, leaf_start = starts(self.lengths), starts(self.leaves)
+        lengths = np.diff(leaf_start)
+        filled = most_filled(measure.limits, self.sums(parts))
+        if (lengths < 2).any():
+            raise Rejected("a capacity clique of less than two leaves")
+        if (lengths < filled).any():
+            raise Rejected("a capacity clique has no more leaves than clusters that are filled")
+        shared = measure.heaviest * (lengths - filled)
+
+        def terms() -> Iterator[Terms]:
+            for cut, first, second in _products(leaf_start, leaf_start):
+                pair = first < second
+                cut = cut[pair]
+                yield Terms(cut, leaves[first[pair]], leaves[second[pair]], shared[cut])
+            for cut, leaf, entry in _products(leaf_start, start):
+                values = -measure.rate * parts[entry].astype(np.float64)
+                yield Terms(cut, leaves[leaf], blocks[entry], values)
+
+        products = int((lengths * (lengths + np.diff(start))).sum())
+        # A term is rounded three times at most: that of a pair of leaves, w (p - g) t.
+        return Inequalities(-filled, terms(), roundings=3.0, n_products=products)
+
+
+def _products(first: Numbers, second: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
+    """Yield all pairs of an entry of a list and one of another, for the two lists of each cut.
+
+    first, second : starts of the lists, (number of cuts + 1,)
+
+    Yields the cut of each pair, and the positions of both entries.
+    """
+    widths = np.diff(second)
+    ends = np.cumsum(np.diff(first) * widths)
+    total = int(ends[-1]) if len(ends) else 0
+    for begin in range(0, total, TERMS_AT_ONCE):
+        pair = np.arange(begin, min(begin + TERMS_AT_ONCE, total))
+        cut = np.searchsorted(ends, pair, side="right")
+        row, column = np.divmod(pair - ends[cut], widths[cut])
+        yield cut, first[cut + 1] + row, second[cut] + column

@@ -1,0 +1,201 @@
+"""Cuts by a lift to three blocks: pentagons, and terms of the prices of soft pairs.
+
+With the weights e of blocks, let x_pq = 1 where blocks p and q share a cluster, and else 0. Over
+all blocks s
+
+    x_pq = sum of e_s z_pqs,     z_pqs = 1 / |C| if p, q and s are in one cluster C, else 0,
+
+and z_pqs is at most Z_pq, Z_ps and Z_qs, at least 0, and at least Z_ca + Z_cb - Z_cc, with c any
+of the three and a, b the other two (equal if a and b are in the cluster of c, and else 0 or -Z_cc).
+
+*Pentagons.* For any five blocks v_0 .. v_4 in a circle, blocks that are the same included,
+
+    2 - sum of x_pq over the edges (v_a, v_(a+1)) + sum of x_pq over the chords (v_a, v_(a+2)) >= 0:
+
+of the blocks that share a cluster, 2 or 3 have at most one edge more than chords (1 and 0, 2 and
+1), 4 and 5 have none more (3 and 3, 5 and 5), and at most two clusters hold at least 2 of the five.
+A list of estimates says which of the bounds on z are used, for how many of the e_s points of a
+block s: on edges lower ones, on chords upper ones. What is not in the list is estimated by 0 on
+edges, and by Z_pq on chords, unless a cannot-link says that z = 0.
+
+*Soft pairs.* A price w of a soft cannot-link ij is w x_ij, and one of a soft must-link is
+w (1 - x_ij) = w sum of e_s (Z_is - z_ijs), or the same with Z_js. By the bounds on z, these are at
+least the sums over blocks h of - t <B, Z> for
+
+    soft cannot-links    <B, Z> = Z_hh - Z_ih - Z_jh,    0 <= t <= w e_h,
+    soft must-links      <B, Z> = Z_jh - Z_ih,           0 <= t <= w e_h / 2,
+
+the latter for both orders of i and j, with half of the price each. So <B, Z> >= 0 is an inequality
+that a clustering may violate at a price, and its multiplier is at most that. For h = i and h = j
+the first is -Z_ij >= 0, a single one with t <= w (e_i + e_j). Terms that are stated several times
+share what t may be, and a multiplier above it counts as it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..arithmetic import TINY, gamma
+from ..rejection import Rejected
+from .inequalities import (
+    Inequalities,
+    ListGroup,
+    Marks,
+    NodeFacts,
+    Numbers,
+    Reals,
+    RowGroup,
+    Terms,
+    one_of,
+    owners,
+    read_count,
+    read_lengths,
+    starts,
+)
+from .templates import Template
+
+_PLACES = 30  # five edges and five chords, with three blocks each
+_CANNOT = Template.of([(2, 2, 1.0), (0, 2, -1.0), (1, 2, -1.0)])
+_CANNOT_BOTH = Template.of([(0, 1, -1.0)])
+_MUST = Template.of([(1, 2, 1.0), (0, 2, -1.0)])
+
+
+@dataclass(frozen=True)
+class LiftedPentagons(ListGroup):
+    """Pentagon cuts, the five blocks of each in a circle.
+
+    The lengths are numbers of estimates, rows place, block s, points: place 3 a + w is of the edge
+    from block a of the circle to the next one, and 15 + 3 a + w of the chord from it to the next
+    but one; w says which is the block c, the first, the second or s. On chords it is not s, and the
+    estimate is Z_cs.
+    """
+
+    WORD: ClassVar = "pentagons"
+    PROOF: ClassVar = "lift to three blocks"
+    READS: ClassVar = (read_lengths,)
+
+    def n_blocks(self, k: int) -> int:
+        return 5 * len(self)
+
+    @property
+    def n_estimates(self) -> int:
+        return sum(self.lengths)
+
+    def inequalities(
+        self, node: NodeFacts, blocks: Numbers, parts: Numbers, estimates: Numbers
+    ) -> Inequalities:
+        m, weights, start = node.m, node.weights, starts(self.lengths)
+        place, block, points = estimates.T.astype(np.int64)
+        chord = place // 3 >= 5
+        if (place < 0).any() or (place >= _PLACES).any() or (chord & (place % 3 == 2)).any():
+            raise Rejected("an estimate of a pentagon is at a place that there is not")
+        if (block < 0).any() or (block >= m).any():
+            raise Rejected(f"an estimate of a pentagon has a block outside of 0..{m - 1}")
+        if not node.has_whole_weights:
+            raise Rejected("pentagons; expected none where weights are no whole numbers")
+        if (points < 1).any() or (points > weights[block]).any():
+            raise Rejected(
+                "an estimate of a pentagon is for no points, or for more than a block has"
+            )
+        pair = owners(start) * 10 + place // 3
+        each, inverse = np.unique(pair * m + block, return_inverse=True)
+        if (np.bincount(inverse.reshape(-1), points, len(each)) > weights[each % m]).any():
+            raise Rejected("estimates of a pentagon are for more points than a block has")
+        terms = pentagon_terms(blocks.reshape(-1, 5), start, estimates, weights, node.adjacency)
+        return Inequalities(np.full(len(self), -2.0), [terms])
+
+
+def pentagon_terms(
+    cycles: Numbers, start: Numbers, estimates: Numbers, weights: Reals, adjacency: Marks
+) -> Terms:
+    """Return the left-hand sides less 2 of the cuts that `LiftedPentagons` is about, as terms.
+
+    The coefficients are whole numbers. Entries may occur several times in a cut.
+    """
+    cycles, owner_of = cycles.astype(np.int64), owners(start)
+    place, s, points = estimates.T.astype(np.int64)
+    pair, which = place // 3, place % 3
+    p = cycles[owner_of, pair % 5]
+    q = cycles[owner_of, (pair + np.where(pair < 5, 1, 2)) % 5]
+    edge = pair < 5
+    centre = np.choose(which, [p, q, s])[edge]
+    first, second = np.where(which == 0, q, p)[edge], np.where(which == 2, q, s)[edge]
+    weight = points[edge].astype(np.float64)
+    used = ~edge & ~(adjacency[p, q] | adjacency[p, s] | adjacency[q, s])
+    # Of each chord: the points of no estimate that no cannot-link keeps apart from it.
+    one, other = cycles.ravel(), cycles[:, (np.arange(5) + 2) % 5].ravel()
+    free = (~(adjacency[one] | adjacency[other])) @ weights
+    listed = np.bincount(owner_of[used] * 5 + pair[used] - 5, points[used], len(one))
+    rest = np.where(adjacency[one, other], 0.0, free - listed)
+    chords = np.repeat(np.arange(len(cycles)), 5)
+    return Terms(
+        np.concatenate([np.tile(owner_of[edge], 3), owner_of[used], chords]),
+        np.concatenate([centre, centre, centre, np.where(which == 0, p, q)[used], one]),
+        np.concatenate([first, second, centre, s[used], other]),
+        np.concatenate([-weight, -weight, weight, points[used].astype(np.float64), rest]),
+    )
+
+
+@dataclass(frozen=True)
+class SoftTerms(RowGroup):
+    """Terms of the prices of soft pairs, inequalities for rows i, j, h that hold up to a price.
+
+    Z_hh - Z_ih - Z_jh >= 0 for a soft cannot-link ij, Z_jh - Z_ih >= 0 for a soft must-link.
+
+    link : "cannot" or "must"
+    """
+
+    WORD: ClassVar = "soft pairs"
+    PROOF: ClassVar = "lift to three blocks"
+    READS: ClassVar = (read_count, one_of("cannot", "must"))
+
+    link: str
+
+    def width(self, k: int) -> int:
+        return 3
+
+    def inequalities(
+        self, node: NodeFacts, blocks: Numbers, parts: Numbers, estimates: Numbers
+    ) -> Inequalities:
+        rows = blocks.reshape(-1, 3)
+        if (rows[:, 0] == rows[:, 1]).any():
+            raise Rejected("a term of a soft pair of one block")
+        return (_soft_cannot_links if self.link == "cannot" else _soft_must_links)(node, rows)
+
+
+def _soft_cannot_links(node: NodeFacts, blocks: Numbers) -> Inequalities:
+    i, j, h = blocks.T
+    i, j = np.minimum(i, j), np.maximum(i, j)
+    is_one = (h == i) | (h == j)
+    h = np.where(is_one, i, h)
+    most = np.zeros(len(blocks))
+    if node.soft is not None:
+        e = node.weights
+        most = node.soft.cannot[i, j] * (e[h] + np.where(is_one, e[j], 0.0))
+    caps = _shared(np.column_stack([i, j, h]), most, node.m)
+    terms = itertools.chain(
+        _CANNOT_BOTH.terms(blocks[is_one], np.flatnonzero(is_one)),
+        _CANNOT.terms(blocks[~is_one], np.flatnonzero(~is_one)),
+    )
+    return Inequalities(np.zeros(len(blocks)), terms, caps=caps)
+
+
+def _soft_must_links(node: NodeFacts, blocks: Numbers) -> Inequalities:
+    i, j, h = blocks.T
+    most = np.zeros(len(blocks))
+    if node.soft is not None:
+        most = node.soft.must[i, j] * (0.5 * node.weights[h])
+    caps = _shared(blocks, most, node.m)
+    return Inequalities(np.zeros(len(blocks)), _MUST.terms(blocks), caps=caps)
+
+
+def _shared(terms: Numbers, most: Reals, m: int) -> Reals:
+    """Return what each multiplier may be, rounded down: equal terms (number, 3) share."""
+    i, j, h = terms.astype(np.int64).T
+    _, which, count = np.unique((i * m + j) * m + h, return_inverse=True, return_counts=True)
+    shared = most / count[which.reshape(-1)] * (1.0 - gamma(8.0))
+    return np.where(shared < TINY, 0.0, shared)

@@ -1,0 +1,113 @@
+"""Evidence for a lower bound: the interface of its kinds, and the kind that needs no values."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arithmetic import sum_down
+from .effort import FULL, Effort
+from .geometry import Contracted
+from .log import StepArrays, fields
+from .rules import BlockRules
+
+Written = tuple[list[Any], dict[str, NDArray[Any]]]
+"""Evidence in a file: the list that a step has, and the arrays of the step."""
+
+
+class Evidence(ABC):
+    """Values that prove a lower bound on the cost of all clusterings of a node."""
+
+    WORD: ClassVar[str]
+    """The first of its list in a step."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, values: list[Any], arrays: StepArrays, m: int, k: int) -> Evidence:
+        """Return the evidence of a step, about m blocks and k clusters.
+
+        values : what follows the word
+
+        Raises
+        ------
+        Rejected
+            If these are not what such evidence has. No array is read before its shape is checked.
+        """
+
+    @abstractmethod
+    def written(self) -> Written:
+        """Return the evidence as a step has it."""
+
+    @property
+    @abstractmethod
+    def rules_used(self) -> list[str]:
+        """Names of the rules of docs/proof_rules.md that its bound rests on."""
+
+    @abstractmethod
+    def bound(
+        self,
+        contracted: Contracted,
+        k: int,
+        adjacency: NDArray[np.bool_],
+        rules: BlockRules = (),
+        effort: Effort = FULL,
+    ) -> float:
+        """Return a proven lower bound on the sum of squares of every clustering of the points.
+
+        The clusterings have exactly k clusters, keep the blocks together and adjacent ones apart,
+        and their clusters keep the rules.
+
+        Parameters
+        ----------
+        adjacency : (m, m) symmetric, the cannot-linked pairs of blocks
+        rules : on clusters of blocks, besides
+        effort : of searches
+
+        Raises
+        ------
+        Rejected
+            If the evidence is of the wrong shape or holds no numbers, if what it states is not
+            true, or if a search does not end within its limits.
+        """
+
+
+@dataclass(frozen=True)
+class Scatter(Evidence):
+    """Sum of squares inside the blocks, which every clustering that keeps them costs."""
+
+    WORD: ClassVar = "scatter"
+
+    @classmethod
+    def read(cls, values: list[Any], arrays: StepArrays, m: int, k: int) -> Scatter:
+        fields(values)
+        return cls()
+
+    def written(self) -> Written:
+        return [self.WORD], {}
+
+    @property
+    def rules_used(self) -> list[str]:
+        return ["scatter of blocks"]
+
+    def bound(
+        self,
+        contracted: Contracted,
+        k: int,
+        adjacency: NDArray[np.bool_],
+        rules: BlockRules = (),
+        effort: Effort = FULL,
+    ) -> float:
+        return scatter_bound(contracted, adjacency)
+
+
+def scatter_bound(contracted: Contracted, adjacency: NDArray[np.bool_] | None = None) -> float:
+    """Return at most what every clustering costs that keeps blocks together, adjacent ones apart.
+
+    It is the scatter inside the blocks, and what soft pairs cost in any case.
+    """
+    scatter = sum_down(contracted.scatter.tolist())
+    return contracted.for_points(contracted.with_soft(scatter, adjacency))

@@ -1,0 +1,316 @@
+"""Check of a proof: a walk over the steps of its log, and the bound that follows.
+
+A node stands for the clusterings that keep its blocks together, its cannot-links apart, and the
+rules. Its steps come one after the other, and then its end. A split is followed by the node where
+the two points share a cluster, with all that is below it, and by the one where they do not.
+
+The value of a node is at most what each of its clusterings costs. At an end without a clustering it
+is infinite, at a split the lesser of the two, and else 0; then, from the last step to the first, it
+is the greater of it and x for a bound x, and the lesser of it and x for pairs that are fixed in all
+clusterings cheaper than x. So it is right: a clustering that does not keep such pairs costs x.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .archive import NUMBERS
+from .blocks import Blocks
+from .dual import Semidefinite
+from .evidence import Evidence, Scatter
+from .judge import Judge
+from .log import Log, StepArrays, fields, items, number, shown, whole, word
+from .rejection import Rejected, at
+from .size_rules import measures
+
+# How far below what is proven a stated bound may be, relatively: it is written by arithmetic of
+# another kind, and says what the file proves, not less.
+STATED_WITHIN = 1e-9
+
+_KINDS: dict[str, type[Evidence]] = {kind.WORD: kind for kind in (Scatter, Semidefinite)}
+# Of modules beside the kernel, which are loaded if a proof needs them.
+_MODULES = {"prices": ("..prices", "Lagrangian"), "clusters": ("..clusters", "Enumerated")}
+REASONS = {
+    "conflict": "conflicts",
+    "clique": "cliques of cannot-links",
+    "colouring": "colouring",
+    "packing": "packing",
+    "prices": "pricing",
+}
+
+
+@dataclass
+class ProofCounts:
+    """Counts of what a proof consists of, and the names of the rules that it uses."""
+
+    nodes: int = 0
+    leaves: int = 0
+    bounds: int = 0
+    fixings: int = 0
+    rules: dict[str, None] = field(default_factory=dict)
+
+    def use(self, rules: Iterable[str]) -> None:
+        """Note rules, each once."""
+        self.rules.update(dict.fromkeys(rules))
+
+    def add(self, other: ProofCounts) -> None:
+        """Add the counts of another proof."""
+        for name in ("nodes", "leaves", "bounds", "fixings"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.use(other.rules)
+
+
+class _CompressedBlocks:
+    """Compressed blocks of a branch that waits: in a deep tree, many do."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._k, self._m, self._rules = blocks.k, blocks.m, blocks.rules
+        self._block_of = blocks.block_of.astype(np.int32)
+        self._adjacency = zlib.compress(np.packbits(blocks.adjacency).tobytes(), 1)
+
+    def blocks(self) -> Blocks:
+        bits = np.frombuffer(zlib.decompress(self._adjacency), np.uint8)
+        adjacency = np.unpackbits(bits, count=self._m**2).view(np.bool_)
+        square = adjacency.reshape(self._m, self._m)
+        return Blocks(self._k, self._block_of.astype(np.intp), square, self._rules)
+
+
+@dataclass
+class _Node:
+    """Node under way.
+
+    stated : what its steps say, True for bounds and False for fixed pairs, with the numbers
+    apart : the branch of a split that is left, with the pair
+    together : value of the other branch
+    """
+
+    stated: list[tuple[bool, float]] = field(default_factory=list)
+    apart: tuple[_CompressedBlocks, NDArray[np.int64]] | None = None
+    together: float | None = None
+
+    def value(self, end: float) -> float:
+        """Return the value of the node from that of its end."""
+        for is_bound, stated in reversed(self.stated):
+            end = max(end, stated) if is_bound else min(end, stated)
+        return max(end, 0.0)
+
+
+def proven_value(log: Log, lines: range, root: Blocks, judge: Judge, counts: ProofCounts) -> float:
+    """Check the steps of some lines; return what every clustering of the root costs at least.
+
+    It is infinity if there is no clustering.
+
+    Raises
+    ------
+    Rejected
+        Naming the line that does not prove what it states.
+    """
+    steps = _Steps(judge, counts, len(root.block_of))
+    path, node, blocks, value = [], _Node(), root, None
+    counts.nodes += 1
+    for line in lines:
+        with at(f"line {line}"):
+            if value is not None:
+                raise Rejected("a step after the end of the proof; expected none")
+            step = log.step(line)
+            if step[0] not in _ENDS:
+                is_first = line == lines[0]
+                blocks = steps.taken(step, log.arrays(line), blocks, node, is_first)
+                continue
+            end = steps.ended(step, log.arrays(line), blocks, node)
+        if end is None:
+            path.append(node)
+            blocks, node = blocks.linked(steps.pair), _Node()
+            counts.nodes += 1
+            continue
+        counts.leaves += 1
+        value = node.value(end)
+        while path:
+            parent = path[-1]
+            if parent.together is None:
+                assert parent.apart is not None
+                parent.together, value = value, None
+                kept, pair = parent.apart
+                blocks, node = kept.blocks().separated(pair), _Node()
+                counts.nodes += 1
+                break
+            value = path.pop().value(min(parent.together, value))
+    if value is None:
+        raise Rejected("the log ends within a proof; expected the end of each node")
+    return value
+
+
+_ENDS = ("open", "split", "infeasible")
+
+
+class _Steps:
+    """Checks of the steps and ends of nodes of n points."""
+
+    def __init__(self, judge: Judge, counts: ProofCounts, n: int) -> None:
+        self._judge, self._counts, self._n = judge, counts, n
+        self.pair = np.empty((1, 2), np.int64)  # of the last split
+
+    def taken(
+        self, step: list[Any], arrays: StepArrays, blocks: Blocks, node: _Node, is_first: bool
+    ) -> Blocks:
+        """Prove a step; return the blocks after it."""
+        _require_consistent(blocks)
+        match step:
+            case ["merge"]:
+                rows = arrays.take("rows", NUMBERS, range(blocks.m + 1), blocks.k + 1)
+                self._counts.use(["merges"])
+                return blocks.merged(self._points(rows))
+            case ["equal"]:
+                if not is_first:
+                    raise Rejected("equal points; expected them first, in the root")
+                pairs = arrays.take("pairs", NUMBERS, range(self._n + 1), 2)
+                self._counts.use(["equal points"])
+                geometry = self._judge.geometry
+                named = geometry.soft.points.tolist()
+                return blocks.with_equal_linked(geometry.points, self._points(pairs), named)
+            case ["bound", stated, evidence]:
+                self._check_bound(number(stated, "bound"), evidence, arrays, blocks)
+                node.stated.append((True, float(stated)))
+                return blocks
+            case ["fix", below, evidence]:
+                limit = number(below, "below")
+                node.stated.append((False, limit))
+                return self._fixed(limit, evidence, arrays, blocks)
+        raise Rejected(f"{shown(step[0])}; expected merge, equal, bound, fix, or the end of a node")
+
+    def ended(
+        self, step: list[Any], arrays: StepArrays, blocks: Blocks, node: _Node
+    ) -> float | None:
+        """Check the end of a node; return its value, or None of a split."""
+        match step:
+            case ["infeasible", kind, *rest]:
+                reason = word(kind, "infeasible", *REASONS)
+                self._check_infeasible(reason, rest, arrays, blocks)
+                self._counts.use([REASONS[reason]])
+                return math.inf
+            case ["open"]:
+                _require_consistent(blocks)
+                return 0.0
+            case ["split", i, j]:
+                _require_consistent(blocks)
+                i, j = self._point(i), self._point(j)
+                if not blocks.are_undecided(i, j):
+                    raise Rejected(f"splits points {i} and {j}, which are linked already")
+                self.pair = np.array([[i, j]])
+                node.apart = _CompressedBlocks(blocks), self.pair
+                self._counts.use(["splits"])
+                return None
+        raise Rejected(f"{shown(step)}; expected an end of a node as the format has it")
+
+    def _check_bound(
+        self, stated: float, evidence: Any, arrays: StepArrays, blocks: Blocks
+    ) -> None:
+        found = _evidence(evidence, arrays, blocks)
+        proven = self._judge.bound(found, blocks)
+        if not proven - STATED_WITHIN * abs(proven) <= stated <= proven:
+            raise Rejected(f"states a bound of {stated!r}, proves {proven!r}")
+        self._counts.bounds += 1
+        self._counts.use(found.rules_used)
+
+    def _fixed(self, below: float, evidence: Any, arrays: StepArrays, blocks: Blocks) -> Blocks:
+        """Return the blocks in which all pairs of a step are apart, after they are proven to be."""
+        apart = [np.empty((0, 2), np.int64)]
+        most = range(blocks.m * (blocks.m - 1) // 2 + 1)
+        if evidence is not None:
+            pairs = self._points(arrays.take("excluded", NUMBERS, most, 2))
+            found = _evidence(evidence, arrays, blocks)
+            if not isinstance(found, Semidefinite):
+                raise Rejected(f"excluded: expected evidence of the kind {Semidefinite.WORD!r}")
+            _require_apart(pairs, blocks, self._judge.excluded(found, blocks, below), "excluded")
+            apart.append(pairs)
+            self._counts.use(["excluded pairs", *found.rules_used])
+        if "far" in arrays:
+            pairs = self._points(arrays.take("far", NUMBERS, most, 2))
+            _require_apart(pairs, blocks, self._judge.far(blocks, below), "far")
+            apart.append(pairs)
+            self._counts.use(["far pairs"])
+        self._counts.fixings += sum(map(len, apart))
+        return blocks.separated(np.concatenate(apart))
+
+    def _check_infeasible(
+        self, reason: str, rest: list[Any], arrays: StepArrays, blocks: Blocks
+    ) -> None:
+        if reason == "conflict":
+            fields(rest)
+            if blocks.contradiction is None:
+                raise Rejected("nothing contradicts itself")
+            return
+        if reason == "clique":
+            points = self._listed(*fields(rest, "points"))
+            if len(points) != blocks.k + 1 or not blocks.is_clique(points):
+                raise Rejected(
+                    f"the points are not of {blocks.k + 1} blocks that are cannot-linked to each "
+                    "other"
+                )
+            return
+        _require_consistent(blocks)
+        if reason == "prices":
+            prices = _evidence(["prices", *rest], arrays, blocks)
+            if not self._judge.proves_infeasible(prices, blocks):  # type: ignore[arg-type]
+                raise Rejected(
+                    "the prices prove no infeasibility: their sum is at most what k clusters may "
+                    "hold"
+                )
+        elif reason == "colouring":
+            colouring = importlib.import_module("..colouring", __package__)
+            points = self._listed(*fields(rest, "points"))
+            members = np.unique(blocks.block_of[points])
+            if colouring.is_colourable(blocks.adjacency[np.ix_(members, members)], blocks.k):
+                raise Rejected(f"the blocks of the points can have {blocks.k} colours")
+        else:
+            packing = importlib.import_module("..packing", __package__)
+            fields(rest)
+            found = measures(blocks.block_rules)
+            if not found or packing.is_packable(found, blocks.adjacency):
+                raise Rejected("the blocks can be put into clusters of allowed sizes")
+
+    def _point(self, value: Any) -> int:
+        return whole(value, "a point", 0, self._n)
+
+    def _listed(self, value: Any) -> list[int]:
+        return [self._point(point) for point in items(value, "points")]
+
+    def _points(self, array: NDArray[Any]) -> NDArray[np.int64]:
+        """Return an array of numbers of points."""
+        points = array.astype(np.int64)
+        if points.size and not (points.min() >= 0 and points.max() < self._n):
+            raise Rejected(f"a point beyond 0..{self._n - 1}")
+        return points
+
+
+def _evidence(values: Any, arrays: StepArrays, blocks: Blocks) -> Evidence:
+    kind, *rest = items(values, "evidence") or [None]
+    name = word(kind, "evidence", *_KINDS, *_MODULES)
+    if name in _KINDS:
+        return _KINDS[name].read(rest, arrays, blocks.m, blocks.k)
+    module, class_name = _MODULES[name]
+    beside: type[Evidence] = getattr(importlib.import_module(module, __package__), class_name)
+    return beside.read(rest, arrays, blocks.m, blocks.k)
+
+
+def _require_apart(
+    pairs: NDArray[np.int64], blocks: Blocks, proven: NDArray[np.bool_], what: str
+) -> None:
+    rows, columns = blocks.block_of[pairs].T
+    unproven = np.flatnonzero(~proven[rows, columns] | (rows == columns))
+    if len(unproven):
+        i, j = pairs[unproven[0]].tolist()
+        raise Rejected(f"{what}: points {i} and {j} are not proven to be apart")
+
+
+def _require_consistent(blocks: Blocks) -> None:
+    if blocks.contradiction is not None:
+        raise Rejected(f"{blocks.contradiction}; expected the end of the node, infeasible")
