@@ -194,6 +194,15 @@ def test_complements_are_for_two_clusters():
         summed(COMPLEMENT, [2, 0, 1], NodeFacts(3, np.ones(3), adjacency))
 
 
+def test_templates_with_many_patterns_are_refused():
+    m = 40
+    adjacency = np.triu(np.random.default_rng(0).random((m, m)) < 0.5, 1)
+    node = NodeFacts(3, np.ones(m), adjacency | adjacency.T)
+    rows = np.random.default_rng(1).integers(m, size=(2000, 6))
+    with pytest.raises(Rejected, match="patterns of cannot-links; expected at most 256"):
+        summed(Templates(2000, 6, ((0, 1, 1.0),), 0.0), rows.reshape(-1), node)
+
+
 def test_cuts_that_would_take_long_are_refused():
     long = Vectors(9, (-1, *[1] * 4095))
     with pytest.raises(Rejected, match="more than 134217728 pairs of blocks"):

@@ -39,6 +39,7 @@ _MAX_BYTES = 8 * 2**30
 _MAX_RATIO = 1032
 # The first that ZIP knows: files of the same contents are the same.
 _DATE = (1980, 1, 1, 0, 0, 0)
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # Higher levels make files a few per cent smaller, and take three times as long.
 _LEVEL = 1
 # What reading a file that is not as it was written ends with.
@@ -104,6 +105,8 @@ class Archive:
                     raise Rejected(f"{name}: is not as long as its shape says")
                 if entry.file_size > _MAX_RATIO * (entry.compress_size + 1):
                     raise Rejected(f"{name}: is longer than so few bytes can be unpacked to")
+                if entry.compress_type not in _METHODS:
+                    raise Rejected(f"{name}: is compressed in a way that NumPy does not write")
                 content = stream.read()
         except _ERRORS as error:
             raise _damaged(error) from None

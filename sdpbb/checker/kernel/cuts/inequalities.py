@@ -71,12 +71,6 @@ class NodeFacts:
             most = sum_up(np.sort(self.weights)[self.k - 1 :].tolist())
         return most if self.limits is None else min(float(self.limits.most), most)
 
-    def limits_for(self, what: str) -> ClusterLimits:
-        """Return the limits that cuts need; `Rejected` if there are none."""
-        if self.limits is None or not self.limits.most > 0:
-            raise Rejected(f"{what}; expected none where weights of clusters are not limited")
-        return self.limits
-
 
 class Terms(NamedTuple):
     """Terms coefficient Z_ij of inequalities, each unordered pair of blocks once.

@@ -55,6 +55,8 @@ from .inequalities import (
 
 # Places of a template that is judged by enumeration, at most: 4,140 partitions.
 MOST_PLACES = 8
+# Patterns of cannot-links in the rows of one, each of which takes up to a second.
+MOST_PATTERNS = 256
 # Places of an integer vector, and the size of its numbers, at most: products stay exact.
 _LONGEST, _LARGEST = 2**12, 2**10
 
@@ -129,6 +131,11 @@ class Template:
         first, second = np.triu_indices(rows.shape[1], 1)
         apart = node.adjacency[rows[:, first], rows[:, second]]
         patterns = np.unique(apart @ (1 << np.arange(len(first))))
+        if len(patterns) > MOST_PATTERNS:
+            raise Rejected(
+                f"rows of a template with {len(patterns)} patterns of cannot-links; expected at "
+                f"most {MOST_PATTERNS}"
+            )
         for pattern in patterns.tolist():
             linked = np.zeros((rows.shape[1],) * 2, np.bool_)
             linked[first, second] = pattern >> np.arange(len(first)) & 1
@@ -143,6 +150,8 @@ class Template:
             raise Rejected(f"a template of {t} places; expected at most {MOST_PLACES}")
         most = Fraction(node.heaviest if node.limits is None else node.limits.most)
         least = Fraction(0 if node.limits is None else node.limits.least)
+        if most <= 0:
+            raise Rejected("a template where clusters weigh nothing")
         values = [Fraction(value) for value in self.coefficient.tolist()]
         entries = list(zip(self.p.tolist(), self.q.tolist(), values, strict=True))
         for parts in partitions(t, node.k, apart):
