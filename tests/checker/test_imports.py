@@ -32,6 +32,9 @@ def test_only_numpy_and_the_standard_library_are_imported(path):
             names = [node.module]
         for name in names:
             root = name.split(".")[0]
+            if (path.name, root) == ("exact.py", "flint"):  # inside of it, where it is asked for
+                assert node.col_offset
+                continue
             assert root == "numpy" or root in sys.stdlib_module_names, name
 
 
