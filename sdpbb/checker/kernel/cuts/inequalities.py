@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ..arithmetic import sum_up
 from ..log import fields, items, whole, word
-from ..rejection import Rejected
 from ..sizes import SizeLimits
 from ..soft import SoftPrices
 from ..weight_bounds import WeightBounds
