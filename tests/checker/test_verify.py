@@ -153,6 +153,24 @@ def test_small_files_take_little_memory(name):
         tracemalloc.stop()
 
 
+def test_text_that_is_compressed_is_refused(sound):
+    """A small file could hold lines without end."""
+    text = b"\n" * 2**24
+    header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({len(text)},), }}"
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as opened:
+        head = b"\x93NUMPY\x01\x00v\x00" + header.ljust(117).encode() + b"\n"
+        opened.writestr("log.npy", head + text)
+    assert len(file.getvalue()) < 2**16
+    tracemalloc.start()
+    try:
+        with pytest.raises(Rejected, match="log: is not stored as such arrays are"):
+            Certificate.read(file.getvalue())
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
 def test_arrays_of_more_than_a_certificate_may_have_are_refused(sound, monkeypatch):
     monkeypatch.setattr(archive, "_MAX_BYTES", 100)
     with pytest.raises(Rejected, match="the arrays are of more than 100 bytes"):

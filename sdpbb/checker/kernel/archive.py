@@ -39,7 +39,8 @@ _MAX_BYTES = 8 * 2**30
 _MAX_RATIO = 1032
 # The first that ZIP knows: files of the same contents are the same.
 _DATE = (1980, 1, 1, 0, 0, 0)
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# Text is stored as it is: what is made of it takes memory in proportion to its length.
+_METHODS = (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)
 # Higher levels make files a few per cent smaller, and take three times as long.
 _LEVEL = 1
 # What reading a file that is not as it was written ends with.
@@ -105,8 +106,8 @@ class Archive:
                     raise Rejected(f"{name}: is not as long as its shape says")
                 if entry.file_size > _MAX_RATIO * (entry.compress_size + 1):
                     raise Rejected(f"{name}: is longer than so few bytes can be unpacked to")
-                if entry.compress_type not in _METHODS:
-                    raise Rejected(f"{name}: is compressed in a way that NumPy does not write")
+                if entry.compress_type not in _METHODS[header.dtype == "|u1" :]:
+                    raise Rejected(f"{name}: is not stored as such arrays are")
                 content = stream.read()
         except _ERRORS as error:
             raise _damaged(error) from None
@@ -128,7 +129,8 @@ def write(file: BinaryIO, arrays: Iterable[tuple[str, NDArray[np.generic]]]) -> 
             little = array.astype(array.dtype.newbyteorder("<"), copy=False)
             np.lib.format.write_array(content, np.ascontiguousarray(little), (1, 0))
             entry = zipfile.ZipInfo(f"{name}.npy", _DATE)
-            archive.writestr(entry, content.getbuffer(), zipfile.ZIP_DEFLATED, _LEVEL)
+            method = zipfile.ZIP_STORED if array.dtype == np.uint8 else zipfile.ZIP_DEFLATED
+            archive.writestr(entry, content.getbuffer(), method, _LEVEL)
 
 
 def _check_head(file: BinaryIO) -> None:
