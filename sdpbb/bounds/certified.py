@@ -26,7 +26,7 @@ from sdpbb.checker.kernel.evidence import scatter_bound
 from sdpbb.checker.kernel.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.kernel.geometry import Contracted, Geometry
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.rules import BlockRules, Rules, over_blocks
+from sdpbb.checker.kernel.rules import Rules, over_blocks
 from sdpbb.checker.kernel.size_rules import with_limits
 from sdpbb.checker.kernel.soft import CheckedSoftPairs
 from sdpbb.problem import Contraction, Instance
@@ -212,7 +212,7 @@ class CertifiedRun(Generic[Warm]):
         inner: BoundRun[Warm],
         contraction: Contraction,
         contracted: Contracted,
-        rules: BlockRules,
+        rules: Rules,
         state: CertifiedState,
     ) -> None:
         """method : the one that the inner run is of"""

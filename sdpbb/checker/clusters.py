@@ -24,7 +24,7 @@ from .kernel.evidence import Evidence, Written
 from .kernel.geometry import Contracted
 from .kernel.log import StepArrays, fields, number
 from .kernel.rejection import Rejected
-from .kernel.rules import BlockRules
+from .kernel.rules import Rules
 from .partitions import require_no_partition
 from .prices import checked_prices
 from .pricing import clusters_below, looks_at_whole, proven_least
@@ -85,7 +85,7 @@ class Enumerated(Evidence):
         contracted: Contracted,
         k: int,
         adjacency: NDArray[np.bool_],
-        rules: BlockRules = (),
+        rules: Rules = (),
         effort: Effort = FULL,
     ) -> float:
         prices, least = checked_prices(contracted, k, adjacency, self.prices, self.least)

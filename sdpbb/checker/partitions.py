@@ -31,7 +31,7 @@ from .kernel.arithmetic import gamma
 from .kernel.effort import AtStep, go_on
 from .kernel.geometry import Contracted
 from .kernel.rejection import Rejected
-from .kernel.rules import BlockRules
+from .kernel.rules import Rules
 from .kernel.sizes import Measure
 from .pricing.problem import Indices, Marks, Reals
 from .pricing.whole import measures_of_whole
@@ -73,7 +73,7 @@ def require_no_partition(
     penalties: Reals,
     max_nodes: int,
     adjacency: Marks | None = None,
-    rules: BlockRules = (),
+    rules: Rules = (),
     at_step: AtStep = go_on,
 ) -> None:
     """Raise `Rejected` where a partition into k of the clusters (t, m) costs less than `below` > 0.
@@ -117,7 +117,7 @@ def require_no_partition(
     search.run(wanted, max_nodes, at_step)
 
 
-def _kinds(members: Marks, rules: BlockRules, k: int) -> tuple[Indices, Indices]:
+def _kinds(members: Marks, rules: Rules, k: int) -> tuple[Indices, Indices]:
     """Return the kind of each cluster (t, m), and how many of each kind a partition has.
 
     Kinds are the listed sizes, which the clusters have; there is one where none are listed.

@@ -24,7 +24,7 @@ from .kernel.evidence import Evidence, Written
 from .kernel.geometry import Contracted
 from .kernel.log import StepArrays, fields, number
 from .kernel.rejection import Rejected
-from .kernel.rules import BlockRules
+from .kernel.rules import Rules
 from .pricing import MAX_NODES, proven_least
 
 # Prices beyond this prove nothing that is of use, and their sums may overflow.
@@ -61,7 +61,7 @@ class Lagrangian(Evidence):
         contracted: Contracted,
         k: int,
         adjacency: NDArray[np.bool_],
-        rules: BlockRules = (),
+        rules: Rules = (),
         effort: Effort = FULL,
     ) -> float:
         prices, least = checked_prices(contracted, k, adjacency, self.prices, self.least)
@@ -75,7 +75,7 @@ class Lagrangian(Evidence):
         contracted: Contracted,
         k: int,
         adjacency: NDArray[np.bool_],
-        rules: BlockRules = (),
+        rules: Rules = (),
         effort: Effort = FULL,
     ) -> bool:
         """Return whether the prices prove that there is no clustering at all.

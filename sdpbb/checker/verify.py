@@ -120,8 +120,8 @@ def _check_rules(rules: Rules, n: int) -> None:
         if isinstance(rule, Either):
             for part in rule.alternatives:
                 _check_rules(part, n)
-        elif isinstance(rule, Limit) and len(rule.weights) != n:
-            raise ValueError(f"rules: a limit on {len(rule.weights)} points; expected {n}")
+        elif isinstance(rule, Limit):
+            rule.require_stated(n)
         elif isinstance(rule, StatedMeasure) and len(rule.values(n)) != n:
             raise ValueError(f"rules: weights of {len(rule.values(n))} points; expected {n}")
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.checker.kernel.rules import BlockEither, BlockLimit, BlockRules
+from sdpbb.checker.kernel.rules import Either, Limit, Rules
 
 
-def random_limit(rng: np.random.Generator, m: int) -> BlockLimit:
+def random_limit(rng: np.random.Generator, m: int) -> Limit:
     """Tight enough to matter, mostly; now and then so that nothing is allowed."""
-    linear = rng.integers(0, 4, m).astype(np.float64) * (rng.random(m) < 0.8)
-    pairs = None
+    weights = rng.integers(0, 4, m) * (rng.random(m) < 0.8)
+    upper = np.zeros((m, m), np.int64)
     if rng.random() < 0.4:
         upper = np.triu(rng.integers(0, 3, (m, m)) * (rng.random((m, m)) < 0.5), 1)
-        pairs = (upper + upper.T).astype(np.float64)
-        linear *= rng.random() < 0.5
-    return BlockLimit(linear, pairs, float(rng.integers(0, 7)))
+        weights *= rng.random() < 0.5
+    pairs = np.argwhere(upper)
+    return Limit(weights, pairs, int(rng.integers(0, 7)), upper[tuple(pairs.T)])
 
 
-def random_rules(rng: np.random.Generator, m: int) -> BlockRules:
+def random_rules(rng: np.random.Generator, m: int) -> Rules:
     """Up to three, of which some are alternatives."""
-    rules: list[BlockLimit | BlockEither] = []
+    rules: list[Limit | Either] = []
     for _ in range(int(rng.integers(1, 4))):
         if rng.random() < 0.7:
             rules.append(random_limit(rng, m))
@@ -29,14 +29,14 @@ def random_rules(rng: np.random.Generator, m: int) -> BlockRules:
                 tuple(random_limit(rng, m) for _ in range(int(rng.integers(1, 3))))
                 for _ in range(int(rng.integers(1, 3)))
             ]
-            rules.append(BlockEither(tuple(parts)))
+            rules.append(Either(tuple(parts)))
     return tuple(rules)
 
 
-def keeps(rules: BlockRules, blocks: list[int]) -> bool:
+def keeps(rules: Rules, blocks: list[int]) -> bool:
     """Whether a set of blocks keeps the rules."""
     for rule in rules:
-        if isinstance(rule, BlockEither):
+        if isinstance(rule, Either):
             if not any(keeps(part, blocks) for part in rule.alternatives):
                 return False
         elif _spent(rule, blocks) > rule.most:
@@ -44,8 +44,11 @@ def keeps(rules: BlockRules, blocks: list[int]) -> bool:
     return True
 
 
-def _spent(limit: BlockLimit, blocks: list[int]) -> float:
-    spent = sum(limit.linear[i] for i in blocks)
-    if limit.pairs is not None:
-        spent += sum(limit.pairs[i, j] for i in blocks for j in blocks if i < j)
-    return float(spent)
+def _spent(limit: Limit, blocks: list[int]) -> float:
+    counts = [1] * len(limit.pairs) if limit.counts is None else limit.counts.tolist()
+    inside = sum(
+        count
+        for (i, j), count in zip(limit.pairs.tolist(), counts, strict=True)
+        if i in blocks and j in blocks
+    )
+    return float(sum(limit.weights[i] for i in blocks) + inside)

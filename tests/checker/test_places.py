@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sdpbb.checker.kernel.geometry import Contracted, Geometry
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.rules import BlockLimit
+from sdpbb.checker.kernel.rules import Limit
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits
 from sdpbb.checker.prices import Lagrangian
 from sdpbb.checker.pricing import place_bounds, places, proven_least
@@ -26,6 +26,8 @@ from tests.examples import examples
 
 # Relative to the sum of the profits.
 MARGIN = 1e-12
+
+NO_PAIRS = np.empty((0, 2), np.int64)
 
 
 def random_blocks(rng, m, d, n_links):
@@ -90,7 +92,10 @@ def test_no_cluster_of_a_least_size_is_above_what_is_proven(seed, off):
     wide = int(rng.integers(0, 3))
     listed = ((least, least + wide), (most, most)) if rng.random() < 0.2 else None
     limits = SizeLimits(total, 2, least, most, listed)
-    rules = (BlockLimit(sizes, None, float(most)), Measure(sizes.astype(np.int64), limits))
+    rules = (
+        Limit(sizes.astype(np.int64), NO_PAIRS, int(most)),
+        Measure(sizes.astype(np.int64), limits),
+    )
     contracted = Contracted(total, sizes, means, np.zeros(m), 0.0)
     values = [
         -value
@@ -130,7 +135,10 @@ def test_least_sizes_are_part_of_the_bounds(least, most):
             count = least + int(gains[least - 1 : most].argmax())
             best, place = max(best, gains[count - 1]), means[order[:count]].mean(axis=0)
     limits = SizeLimits(500, 10, least, most)
-    rules = (BlockLimit(np.ones(500), None, float(most)), Measure(np.ones(500, np.int64), limits))
+    rules = (
+        Limit(np.ones(500, np.int64), NO_PAIRS, int(most)),
+        Measure(np.ones(500, np.int64), limits),
+    )
     contracted = Contracted(500, np.ones(500), means, np.zeros(500), 0.0)
     free = np.zeros((500, 500), bool)
     proven = proven_least(contracted, free, prices, -best * (1.0 + 1e-4), 50_000, rules)
@@ -197,7 +205,7 @@ def test_limits_are_part_of_the_bounds():
     """Of 500 points in clouds of 50, the 20 that are near a place are worth the most."""
     means, _ = clouds(500, 2, 10, seed=7)
     prices = np.full(500, 3.0)
-    size = BlockLimit(np.ones(500), None, 20.0)
+    size = Limit(np.ones(500, np.int64), NO_PAIRS, 20)
     value = best_place(means, prices, 20)
     contracted = Contracted(500, np.ones(500), means, np.zeros(500), 0.0)
     free = np.zeros((500, 500), bool)
@@ -212,7 +220,11 @@ def test_points_on_a_grid_with_a_limit(most):
     that it tells which."""
     means = np.array([(i, j) for i in range(6) for j in range(6)], np.float64)
     prices = np.round(np.random.default_rng(0).uniform(2.0, 6.0, 36), 1)
-    total, free, size = prices.sum(), np.zeros((36, 36), bool), BlockLimit(np.ones(36), None, most)
+    total, free, size = (
+        prices.sum(),
+        np.zeros((36, 36), bool),
+        Limit(np.ones(36, np.int64), NO_PAIRS, int(most)),
+    )
     of_grid = means / math.sqrt(total)
     placed = PlacedBlocks.of(np.ones(36), prices / total, of_grid, free, 0, (size,))
     value = best_place(means, prices, most) / total

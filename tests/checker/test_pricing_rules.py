@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sdpbb.checker.kernel.geometry import Contracted
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.rules import BlockLimit
+from sdpbb.checker.kernel.rules import Limit
 from sdpbb.checker.prices import Lagrangian
 from sdpbb.checker.pricing import places, proven_least
 from sdpbb.checker.pricing import search as pricing_search
@@ -22,6 +22,8 @@ from tests.checker.clusters import SEARCHES, exact_values, searching
 from tests.checker.test_lagrangian import cheapest
 from tests.checker.test_pricing import MARGIN, problems, random_problem, scale_of
 from tests.examples import examples
+
+NO_PAIRS = np.empty((0, 2), np.int64)
 
 
 def allowed_values(contracted, adjacency, prices, rules) -> dict[int, Fraction]:
@@ -87,7 +89,7 @@ def test_a_size_is_told_by_far_fewer_nodes_than_all_sets_are(by):
     """Of forty points around a place the ten nearest ones to some point are worth the most: limits
     are part of the bounds."""
     rng = np.random.default_rng(3)
-    points, size = rng.normal(size=(40, 2)), BlockLimit(np.ones(40), None, 5.0)
+    points, size = rng.normal(size=(40, 2)), Limit(np.ones(40, np.int64), NO_PAIRS, 5)
     contracted = Contracted(40, np.ones(40), points, np.zeros(40), 0.0)
     prices, free = np.full(40, 3.0), np.zeros((40, 40), bool)
     true = min(

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from .rejection import Rejected
 from .rules import (
-    BlockRules,
     Rules,
     broken_alone,
     broken_together,
@@ -89,7 +88,7 @@ class Blocks:
         return len(self.adjacency)
 
     @cached_property
-    def block_rules(self) -> BlockRules:
+    def block_rules(self) -> Rules:
         """Rules on clusters of blocks."""
         return over_blocks(self.rules, self.block_of)
 

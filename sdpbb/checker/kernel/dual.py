@@ -50,7 +50,7 @@ from .evidence import Evidence, Written
 from .geometry import Contracted
 from .log import StepArrays, fields, number
 from .rejection import Rejected
-from .rules import BlockRules
+from .rules import Rules
 from .size_rules import measure, measures
 from .spectrum import sum_of_smallest
 from .weight_bounds import WeightBounds
@@ -104,7 +104,7 @@ class Semidefinite(Evidence):
         contracted: Contracted,
         k: int,
         adjacency: NDArray[np.bool_],
-        rules: BlockRules = (),
+        rules: Rules = (),
         effort: Effort = FULL,
     ) -> float:
         return contracted.for_points(dual_bound(contracted, k, adjacency, self, rules).bound)
@@ -153,7 +153,7 @@ class DualTerms:
         k: int,
         adjacency: NDArray[np.bool_],
         evidence: Semidefinite,
-        rules: BlockRules,
+        rules: Rules,
     ) -> DualTerms:
         """Return the terms of evidence; `Rejected` if it is not what `Semidefinite` says."""
         m, e, across = contracted.m, contracted.weights, contracted.across
@@ -188,7 +188,7 @@ def dual_bound(
     k: int,
     adjacency: NDArray[np.bool_],
     evidence: Semidefinite,
-    rules: BlockRules = (),
+    rules: Rules = (),
 ) -> DualBound:
     """Return the bound for x^, and the dual values N that every clustering pays for on top.
 
@@ -234,7 +234,7 @@ def dual_bound(
     return DualBound(bound, float(np.ldexp(1.0, 2 * terms.exponent)), N)
 
 
-def _limits(contracted: Contracted, rules: BlockRules) -> ClusterLimits | None:
+def _limits(contracted: Contracted, rules: Rules) -> ClusterLimits | None:
     """Return the limits that cuts may know of."""
     if contracted.counts_points:
         points = measure(rules, counts_points=True)

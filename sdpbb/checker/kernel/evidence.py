@@ -13,7 +13,7 @@ from .arithmetic import sum_down
 from .effort import FULL, Effort
 from .geometry import Contracted
 from .log import StepArrays, fields
-from .rules import BlockRules
+from .rules import Rules
 
 Written = tuple[list[Any], dict[str, NDArray[Any]]]
 """Evidence in a file: the list that a step has, and the arrays of the step."""
@@ -53,7 +53,7 @@ class Evidence(ABC):
         contracted: Contracted,
         k: int,
         adjacency: NDArray[np.bool_],
-        rules: BlockRules = (),
+        rules: Rules = (),
         effort: Effort = FULL,
     ) -> float:
         """Return a proven lower bound on the sum of squares of every clustering of the points.
@@ -98,7 +98,7 @@ class Scatter(Evidence):
         contracted: Contracted,
         k: int,
         adjacency: NDArray[np.bool_],
-        rules: BlockRules = (),
+        rules: Rules = (),
         effort: Effort = FULL,
     ) -> float:
         return scatter_bound(contracted, adjacency)

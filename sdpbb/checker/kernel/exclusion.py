@@ -27,7 +27,7 @@ from .arithmetic import TINY, gamma, sum_down, up
 from .dual import Semidefinite, dual_bound
 from .geometry import Contracted
 from .rejection import Rejected
-from .rules import BlockRules
+from .rules import Rules
 
 Matrix = NDArray[np.float64]
 PairMask = NDArray[np.bool_]
@@ -43,7 +43,7 @@ def excluded_pairs(
     adjacency: PairMask,
     evidence: Semidefinite,
     below: float,
-    rules: BlockRules = (),
+    rules: Rules = (),
 ) -> PairMask:
     """Return pairs of blocks that share a cluster in no clustering cheaper than `below`.
 

@@ -19,7 +19,7 @@ from .effort import FULL, Effort
 from .evidence import Evidence
 from .exclusion import excluded_pairs, far_pairs
 from .geometry import Contracted, Geometry
-from .rules import BlockRules
+from .rules import Rules
 from .soft import CheckedSoftPairs
 
 # How many contractions are kept: a node and its child often have the same blocks.
@@ -34,7 +34,7 @@ class Prices(Protocol):
         contracted: Contracted,
         k: int,
         adjacency: NDArray[np.bool_],
-        rules: BlockRules = (),
+        rules: Rules = (),
         effort: Effort = FULL,
     ) -> bool:
         """Return whether no k clusters hold all blocks."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,26 +28,27 @@ this is a matter of what is stated there, and it is the same wherever the node i
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """Limit on the sum of weights and pairs in each cluster C:
+    """Limit on the sum of weights and pairs in each cluster C, of points or of blocks of points:
 
-    sum of weights_i over i in C + (number of the pairs inside C) <= most.
+    sum of weights_i over i in C + sum of the counts of the pairs inside C <= most.
 
     Attributes
     ----------
-    weights : (n,) int64 >= 0, of points
-    pairs : (q, 2) int64, different pairs i < j of points
+    weights : (m,) whole numbers >= 0
+    pairs : (q, 2) int64, different pairs i < j
     most : 0 <= most <= LARGEST_SUM
-
-    `ValueError` for other values.
+    counts : (q,) whole numbers >= 1, of the pairs; None for 1 each
     """
 
     weights: NDArray[np.int64]
     pairs: NDArray[np.int64]
     most: int
+    counts: NDArray[np.int64] | None = None
 
-    def __post_init__(self) -> None:
-        weights, pairs, n = self.weights, self.pairs, len(self.weights)
-        fits = weights.ndim == 1 and weights.dtype == np.int64 and pairs.dtype == np.int64
+    def require_stated(self, n: int) -> None:
+        """Raise `ValueError` unless it is a limit on n points, as somebody may state one."""
+        weights, pairs = self.weights, self.pairs
+        fits = weights.shape == (n,) and weights.dtype == np.int64 and pairs.dtype == np.int64
         fits = fits and pairs.ndim == 2 and pairs.shape[1] == 2
         if not fits or type(self.most) is not int or not 0 <= self.most <= LARGEST_SUM:
             raise ValueError("a limit: expected weights (n,), pairs (q, 2) and a whole number >= 0")
@@ -58,23 +60,63 @@ class Limit:
 
     @property
     def total(self) -> int:
-        """Sum over all points and pairs."""
+        """Sum over all weights and pairs."""
+        pairs = len(self.pairs) if self.counts is None else int(self.counts.sum())
         weight: int = sum(self.weights.tolist())
-        return weight + len(self.pairs)
+        return weight + pairs
 
-    def over(self, block_of: NDArray[np.intp]) -> BlockLimit:
-        """Return the limit on clusters of blocks; block_of (n,) 0..m-1 are those of the points."""
-        m = int(block_of.max()) + 1
-        weights = self.weights.astype(np.float64)
-        linear = np.asarray(np.bincount(block_of, weights=weights, minlength=m), np.float64)
+    @cached_property
+    def reals(self) -> Reals:
+        """Weights (m,) as floats, whose sums are exact."""
+        return self.weights.astype(np.float64)
+
+    @cached_property
+    def matrix(self) -> Reals | None:
+        """Counts of pairs (m, m), symmetric with zero diagonal; None for zeros."""
         if not len(self.pairs):
-            return BlockLimit(linear, None, float(self.most))
-        i, j = block_of[self.pairs].T
-        inside = i == j
-        linear = linear + np.bincount(i[inside], minlength=m)
-        pairs = np.zeros((m, m))
-        np.add.at(pairs, (i[~inside], j[~inside]), 1.0)
-        return BlockLimit(linear, pairs + pairs.T, float(self.most))
+            return None
+        i, j = self.pairs.T
+        matrix = np.zeros((len(self.weights),) * 2)
+        matrix[i, j] = matrix[j, i] = 1.0 if self.counts is None else self.counts
+        return matrix
+
+    def over(self, block_of: NDArray[np.intp]) -> Limit:
+        """Return the limit on clusters of blocks; block_of (n,) 0..m-1 are those of the points."""
+        weights = sums_over(self.weights, block_of)
+        if not len(self.pairs):
+            return Limit(weights, self.pairs, self.most)
+        counts = np.ones(len(self.pairs), np.int64) if self.counts is None else self.counts
+        ends = np.sort(block_of[self.pairs], axis=1)
+        inside = ends[:, 0] == ends[:, 1]
+        np.add.at(weights, ends[inside, 0], counts[inside])
+        pairs, which = np.unique(ends[~inside], axis=0, return_inverse=True)
+        sums = np.zeros(len(pairs), np.int64)
+        np.add.at(sums, which.reshape(-1), counts[~inside])
+        return Limit(weights, pairs.astype(np.int64), self.most, sums)
+
+    def select(self, blocks: NDArray[np.intp]) -> Limit:
+        """Return the limit on some blocks only, in their order."""
+        weights = self.weights[blocks]
+        if not len(self.pairs):
+            return Limit(weights, self.pairs, self.most)
+        place = np.full(len(self.weights), -1)
+        place[blocks] = np.arange(len(blocks))
+        pairs = np.sort(place[self.pairs], axis=1)
+        kept = pairs[:, 0] >= 0
+        counts = None if self.counts is None else self.counts[kept]
+        return Limit(weights, pairs[kept], self.most, counts)
+
+    def spent(self, chosen: Marks) -> Reals:
+        """Return the sums of sets (s, m), as (s,)."""
+        spent = chosen @ self.reals
+        if self.matrix is not None:
+            spent = spent + 0.5 * ((chosen @ self.matrix) * chosen).sum(axis=1)
+        return np.asarray(spent)
+
+    def added(self, chosen: Marks) -> Reals:
+        """Return what each block adds to the sums of sets (s, m) that it is not in, (s, m)."""
+        added = np.broadcast_to(self.reals, chosen.shape)
+        return added if self.matrix is None else added + chosen @ self.matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +135,7 @@ class Either:
 
 Rule = Limit | Either | StatedMeasure | Measure
 Rules = tuple[Rule, ...]
-"""All of them are to be kept."""
+"""All of them are to be kept, by clusters of points or of blocks."""
 
 
 def without_idle(rules: Rules) -> Rules:
@@ -101,97 +143,50 @@ def without_idle(rules: Rules) -> Rules:
     return tuple(rule for rule in rules if not isinstance(rule, Limit) or rule.total > rule.most)
 
 
-@dataclass(frozen=True, eq=False)
-class BlockLimit:
-    """Limit over m blocks.
-
-    For a set X of them
-
-        sum of linear_i over i in X + sum of pairs_ij over i < j in X <= most.
-
-    linear : (m,) whole numbers >= 0
-    pairs : (m, m) whole numbers >= 0, symmetric, zero diagonal; None for zeros
-    """
-
-    linear: Reals
-    pairs: Reals | None
-    most: float
-
-    def select(self, blocks: NDArray[np.intp]) -> BlockLimit:
-        """Return the limit on some blocks only, in their order."""
-        pairs = None if self.pairs is None else self.pairs[np.ix_(blocks, blocks)]
-        return BlockLimit(self.linear[blocks], pairs, self.most)
-
-    def spent(self, chosen: Marks) -> Reals:
-        """Return the sums of sets (s, m), as (s,)."""
-        spent = chosen @ self.linear
-        if self.pairs is not None:
-            spent = spent + 0.5 * ((chosen @ self.pairs) * chosen).sum(axis=1)
-        return np.asarray(spent)
-
-    def added(self, chosen: Marks) -> Reals:
-        """Return what each block adds to the sums of sets (s, m) that it is not in, (s, m)."""
-        added = np.broadcast_to(self.linear, chosen.shape)
-        return added if self.pairs is None else added + chosen @ self.pairs
-
-
-@dataclass(frozen=True, eq=False)
-class BlockEither:
-    """Alternative `Either` over blocks."""
-
-    alternatives: tuple[BlockRules, ...]
-
-
-BlockRule = BlockLimit | BlockEither | Measure
-BlockRules = tuple[BlockRule, ...]
-
-
-def over_blocks(rules: Rules, block_of: NDArray[np.intp]) -> BlockRules:
+def over_blocks(rules: Rules, block_of: NDArray[np.intp]) -> Rules:
     """Return rules on clusters of points as ones on clusters of the blocks block_of (n,) 0..m-1."""
     return tuple(_over(rule, block_of) for rule in rules)
 
 
-def _over(rule: Rule, block_of: NDArray[np.intp]) -> BlockRule:
+def _over(rule: Rule, block_of: NDArray[np.intp]) -> Rule:
     match rule:
-        case Limit():
+        case Limit() | Measure():
             return rule.over(block_of)
         case Either():
-            return BlockEither(tuple(over_blocks(part, block_of) for part in rule.alternatives))
-        case Measure():
-            return rule.over(block_of)
+            return Either(tuple(over_blocks(part, block_of) for part in rule.alternatives))
     raise ValueError("rules: statements about measures are for what follows from them")
 
 
-def selected(rules: BlockRules, blocks: NDArray[np.intp]) -> BlockRules:
+def selected(rules: Rules, blocks: NDArray[np.intp]) -> Rules:
     """Return the rules on some blocks only, in their order.
 
     Limits on the weights of whole clusters are left out, as sets are parts where this is asked for.
     """
-    found: list[BlockRule] = []
+    found: list[Rule] = []
     for rule in rules:
-        if isinstance(rule, BlockLimit):
+        if isinstance(rule, Limit):
             found.append(rule.select(blocks))
-        elif isinstance(rule, BlockEither):
+        elif isinstance(rule, Either):
             parts = tuple(selected(part, blocks) for part in rule.alternatives)
-            found.append(BlockEither(parts))
-        elif rule.counts_points:
+            found.append(Either(parts))
+        elif isinstance(rule, Measure) and rule.counts_points:
             found.append(rule.select(blocks))
     return tuple(found)
 
 
-def limits(rules: BlockRules) -> Iterator[BlockLimit]:
+def limits(rules: Rules) -> Iterator[Limit]:
     """Return the limits among rules: every cluster keeps these."""
-    return (rule for rule in rules if isinstance(rule, BlockLimit))
+    return (rule for rule in rules if isinstance(rule, Limit))
 
 
-def broken(rules: BlockRules, exceeds: Callable[[BlockLimit], Marks], shape: Any) -> Marks:
+def broken(rules: Rules, exceeds: Callable[[Limit], Marks], shape: Any) -> Marks:
     """Combine where limits are exceeded into where rules are broken, an array of a shape."""
     marks = np.zeros(shape, np.bool_)
     for rule in rules:
-        if isinstance(rule, BlockLimit):
+        if isinstance(rule, Limit):
             marks |= exceeds(rule)
             continue
-        if isinstance(rule, Measure):  # of whole clusters, these are parts
+        if not isinstance(rule, Either):  # of whole clusters, these are parts
             continue
         all_of_them = np.ones(shape, np.bool_)
         for part in rule.alternatives:
@@ -200,7 +195,7 @@ def broken(rules: BlockRules, exceeds: Callable[[BlockLimit], Marks], shape: Any
     return marks
 
 
-def broken_by(rules: BlockRules, sets: Marks) -> Marks:
+def broken_by(rules: Rules, sets: Marks) -> Marks:
     """Return whether sets (s, m) of blocks break the rules, (s,)."""
     return broken(rules, lambda limit: limit.spent(sets) > limit.most, len(sets))
 
@@ -219,32 +214,32 @@ def broken_clusters(rules: Rules, labels: NDArray[np.int64], k: int) -> Marks:
     return marks
 
 
-def broken_with(rules: BlockRules, sets: Marks) -> Marks:
+def broken_with(rules: Rules, sets: Marks) -> Marks:
     """Return whether sets (s, m) and one more block break the rules together, (s, m).
 
     Entries of blocks that are in the set have no meaning.
     """
 
-    def exceeds(limit: BlockLimit) -> Marks:
+    def exceeds(limit: Limit) -> Marks:
         return np.asarray(limit.spent(sets)[:, None] + limit.added(sets) > limit.most)
 
     return broken(rules, exceeds, sets.shape)
 
 
-def broken_alone(rules: BlockRules, m: int) -> Marks:
+def broken_alone(rules: Rules, m: int) -> Marks:
     """Return whether a block breaks the rules by itself, (m,)."""
-    return broken(rules, lambda limit: limit.linear > limit.most, m)
+    return broken(rules, lambda limit: limit.weights > limit.most, m)
 
 
-def broken_together(rules: BlockRules, m: int) -> Marks:
+def broken_together(rules: Rules, m: int) -> Marks:
     """Return whether two blocks break the rules together, (m, m) symmetric, False on the diagonal.
 
     Those that break an `Either` are found among LARGEST_FOR_PAIRS blocks only.
     """
 
-    def exceeds(limit: BlockLimit) -> Marks:
-        spent = limit.linear[:, None] + limit.linear
-        return np.asarray((spent if limit.pairs is None else spent + limit.pairs) > limit.most)
+    def exceeds(limit: Limit) -> Marks:
+        spent = limit.reals[:, None] + limit.reals
+        return np.asarray((spent if limit.matrix is None else spent + limit.matrix) > limit.most)
 
     if m > LARGEST_FOR_PAIRS:
         rules = tuple(limits(rules))
@@ -253,6 +248,6 @@ def broken_together(rules: BlockRules, m: int) -> Marks:
     return marks
 
 
-def exceeded_by_all(rules: BlockRules, k: int) -> bool:
+def exceeded_by_all(rules: Rules, k: int) -> bool:
     """Return whether all blocks exceed k times a limit, so that no k clusters are within it."""
-    return any(float(limit.linear.sum()) > k * limit.most for limit in limits(rules))
+    return any(limit.reals.sum() > k * limit.most for limit in limits(rules))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .rules import BlockRules, Limit, Rules
+from .rules import Limit, Rules
 from .sizes import Measure, SizeLimits, StatedMeasure
 from .weight_units import WeightUnits
 
@@ -96,12 +96,12 @@ def of_parts(rules: Rules) -> Rules:
     )
 
 
-def measures(rules: Rules | BlockRules) -> list[Measure]:
+def measures(rules: Rules) -> list[Measure]:
     """Return the measures among rules: points first, if they are limited, and then weights."""
     return [rule for rule in rules if isinstance(rule, Measure)]
 
 
-def measure(rules: Rules | BlockRules, counts_points: bool) -> Measure | None:
+def measure(rules: Rules, counts_points: bool) -> Measure | None:
     """Return the points of clusters if these are limited, or else their weights; None if not."""
     found = (rule for rule in measures(rules) if rule.counts_points == counts_points)
     return next(found, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import accumulate
 
@@ -211,6 +212,16 @@ class Measure:
     values: NDArray[np.int64]
     limits: SizeLimits
     counts_points: bool = True
+
+    @cached_property
+    def reals(self) -> NDArray[np.float64]:
+        """Values as floats, whose sums are exact."""
+        return self.values.astype(np.float64)
+
+    @cached_property
+    def ranges(self) -> NDArray[np.float64]:
+        """Different ranges (q, 2) that the sum of a cluster is in one of, ascending."""
+        return self.limits.ranges()
 
     def over(self, block_of: NDArray[np.intp]) -> Measure:
         """Return the measure of blocks; block_of (n,) 0..m-1 are those of the points."""

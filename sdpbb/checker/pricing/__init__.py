@@ -72,7 +72,7 @@ from ..kernel.arithmetic import down, gamma, up
 from ..kernel.effort import AtStep, go_on
 from ..kernel.geometry import Contracted
 from ..kernel.rejection import Rejected
-from ..kernel.rules import BlockRules, selected
+from ..kernel.rules import Rules, selected
 from .place_bounds import PlacedBlocks
 from .places import greatest_value
 from .problem import CheckedPricing, Marks, in_order
@@ -96,7 +96,7 @@ def proven_least(
     prices: NDArray[np.float64],
     least: float,
     max_nodes: int = MAX_NODES,
-    rules: BlockRules = (),
+    rules: Rules = (),
     at_step: AtStep = go_on,
 ) -> float:
     """Return a proven lower bound on c(X) - prices(X), at most `least` and hardly less.
@@ -168,7 +168,7 @@ def proven_least(
     return target
 
 
-def looks_at_whole(contracted: Contracted, adjacency: NDArray[np.bool_], rules: BlockRules) -> bool:
+def looks_at_whole(contracted: Contracted, adjacency: NDArray[np.bool_], rules: Rules) -> bool:
     """Return whether sets are looked at as a whole (`whole`): the least value may be above 0."""
     return Whole.of(_soft_prices(contracted, adjacency)[0], rules, contracted.m) is not None
 
@@ -181,7 +181,7 @@ def clusters_below(
     value: float,
     max_nodes: int,
     max_clusters: int,
-    rules: BlockRules = (),
+    rules: Rules = (),
     at_step: AtStep = go_on,
 ) -> Marks:
     """Return all sets X (t, m) of blocks that have c(X) - prices(X) < value.
@@ -288,7 +288,7 @@ def _whole_problem(
     adjacency: NDArray[np.bool_],
     prices: NDArray[np.float64],
     shares: NDArray[np.float64],
-    rules: BlockRules,
+    rules: Rules,
     whole: Whole,
 ) -> tuple[CheckedPricing, int]:
     """Return the problem of all blocks, with sets looked at as a whole, and its unit's exponent.

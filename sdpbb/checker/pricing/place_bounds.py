@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..kernel.arithmetic import gamma
-from ..kernel.rules import BlockRules, broken_by, broken_with, selected
+from ..kernel.rules import Rules, broken_by, broken_with, selected
 from .problem import SLACK, Indices, Marks, Reals, clique_numbers, some
 from .rules import reduced_profits
 from .whole import Whole
@@ -66,7 +66,7 @@ class PlacedBlocks:
     profits: Reals
     means: Reals
     linked: Marks | None
-    rules: BlockRules
+    rules: Rules
     clique: Indices
     starts: Indices
     whole: Whole | None = None
@@ -79,7 +79,7 @@ class PlacedBlocks:
         means: Reals,
         linked: Marks,
         exponent: int,
-        rules: BlockRules = (),
+        rules: Rules = (),
         whole: Whole | None = None,
     ) -> PlacedBlocks:
         """Return all blocks (m,), with the means (m, d) multiplied by 2^exponent."""

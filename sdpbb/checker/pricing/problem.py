@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernel.arithmetic import UNIT_ROUNDOFF, gamma
-from ..kernel.rules import BlockRules, selected
+from ..kernel.rules import Rules, selected
 from .whole import Whole
 
 Reals = NDArray[np.float64]
@@ -55,7 +55,7 @@ class CheckedPricing:
     linked: Marks
     together: Marks
     error: float
-    rules: BlockRules
+    rules: Rules
     span: Reals
     whole: Whole | None = None
 
@@ -68,7 +68,7 @@ class CheckedPricing:
         linked: Marks,
         exponent: int,
         slack: float = 0.0,
-        rules: BlockRules = (),
+        rules: Rules = (),
         whole: Whole | None = None,
     ) -> CheckedPricing:
         """Return the problem with the means (m, d) multiplied by 2^exponent, a power of two.
@@ -105,7 +105,7 @@ class CheckedPricing:
         squares: Reals,
         linked: Marks,
         d: int,
-        rules: BlockRules,
+        rules: Rules,
         whole: Whole,
     ) -> CheckedPricing:
         m = len(weights)

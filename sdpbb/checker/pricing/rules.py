@@ -17,26 +17,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernel.rules import BlockLimit, BlockRules, broken, limits
+from ..kernel.rules import Limit, Rules, broken, limits
 from .problem import Marks, Reals
 
 
-def surely_kept(rules: BlockRules, sets: Marks, linked: Reals) -> Marks:
+def surely_kept(rules: Rules, sets: Marks, linked: Reals) -> Marks:
     """Return whether sets keep the rules together with a block, whatever is left out, (s, c).
 
     That is so if each subset of a set (s, c), less the blocks that are linked (c, c) to a block,
     and that block keep the rules together.
     """
 
-    def may_exceed(limit: BlockLimit) -> Marks:
-        spent = limit.spent(sets)[:, None] + limit.added(sets) - (sets * limit.linear) @ linked
+    def may_exceed(limit: Limit) -> Marks:
+        spent = limit.spent(sets)[:, None] + limit.added(sets) - (sets * limit.reals) @ linked
         return np.asarray(spent > limit.most)
 
     return ~broken(rules, may_exceed, sets.shape)
 
 
 def reduced_profits(
-    rules: BlockRules, profits: Reals, chosen: Marks, still: Marks, values: Reals
+    rules: Rules, profits: Reals, chosen: Marks, still: Marks, values: Reals
 ) -> tuple[Reals, Reals]:
     """Return the profits (s, c) of open blocks less what limits take off, and the sums (s,) of u R.
 

@@ -26,61 +26,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernel.rules import BlockRules
+from ..kernel.rules import Rules
 from ..kernel.size_rules import measures
 from ..kernel.sizes import Measure
 
 Reals = NDArray[np.float64]
 Marks = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class WholeMeasure:
-    """Measure of blocks, points or units of weight, of which a set has as much as it may.
-
-    of_blocks : (m,) whole numbers, whose sums floats hold exactly
-    ranges : (q, 2) that the sum of a set is in one of, ascending
-    """
-
-    of_blocks: Reals
-    ranges: Reals
-
-    @classmethod
-    def of(cls, measure: Measure) -> WholeMeasure:
-        return cls(measure.values.astype(np.float64), measure.limits.ranges())
-
-    def select(self, blocks: NDArray[np.intp]) -> WholeMeasure:
-        """Return the same of some blocks only, in their order."""
-        return WholeMeasure(self.of_blocks[blocks], self.ranges)
-
-    def sums_of_sets(self, chosen: Marks, still: Marks) -> tuple[Reals, Reals]:
-        """Return the least and the most (s,) that sets of nodes may have.
-
-        The least are more than the most where there is no such set.
-        """
-        held = (chosen @ self.of_blocks)[:, None]
-        room = held + (still @ self.of_blocks)[:, None]
-        low, high = np.maximum(held, self.ranges[:, 0]), np.minimum(room, self.ranges[:, 1])
-        least = np.where(low <= high, low, np.inf).min(axis=1, initial=np.inf)
-        return least, np.where(low <= high, high, -np.inf).max(axis=1, initial=-np.inf)
-
-    def rates(self, chosen: Marks, still: Marks, values: Reals) -> tuple[Reals, Reals]:
-        """Return u (s,), and what sets lack to the least that they may have, (s,).
-
-        The u are those at which the blocks that are worth it have about that.
-
-        values : (s, c) about what open blocks add
-        """
-        lacking = self.sums_of_sets(chosen, still)[0] - chosen @ self.of_blocks
-        ratio = np.where(still, values / self.of_blocks, np.inf)
-        order = np.argsort(ratio, axis=1)
-        counted = np.where(still, self.of_blocks, 0.0)
-        filled = np.cumsum(np.take_along_axis(counted, order, axis=1), axis=1)
-        enough = filled >= lacking[:, None]
-        last = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)
-        rate = np.take_along_axis(ratio, last, axis=1)[:, 0]
-        rate = np.where((lacking > 0.0) & enough.any(axis=1) & np.isfinite(rate), rate, 0.0)
-        return np.maximum(rate, 0.0), np.where(np.isfinite(lacking), lacking, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +43,12 @@ class Whole:
     """
 
     tied: Reals
-    measures: tuple[WholeMeasure, ...]
+    measures: tuple[Measure, ...]
 
     @classmethod
-    def of(cls, tied: Reals | None, rules: BlockRules, m: int) -> Whole | None:
+    def of(cls, tied: Reals | None, rules: Rules, m: int) -> Whole | None:
         """Return what there is to look at; None if parts of sets are sets, and worth no less."""
-        measures = tuple(map(WholeMeasure.of, measures_of_whole(rules)))
+        measures = tuple(measures_of_whole(rules))
         if tied is not None and not tied.any():
             tied = None
         if not measures and tied is None:
@@ -113,7 +64,7 @@ class Whole:
         """Return whether nodes hold sets that have what they may by each measure alone, (s,)."""
         kept = np.ones(len(chosen), np.bool_)
         for measure in self.measures:
-            least, most = measure.sums_of_sets(chosen, still)
+            least, most = sums_of_sets(measure, chosen, still)
             kept &= least <= most
         return kept
 
@@ -134,14 +85,45 @@ class Whole:
         """
         added = further = np.zeros(len(chosen))
         for measure in self.measures:
-            rate, lacking = measure.rates(chosen, still, values)
-            more = rate[:, None] * measure.of_blocks
+            rate, lacking = _rates(measure, chosen, still, values)
+            more = rate[:, None] * measure.reals
             profits, values = profits + more, np.where(still, values - more, values)
             added = added + rate * lacking
-            further = further + rate * (lacking + still @ measure.of_blocks)
+            further = further + rate * (lacking + still @ measure.reals)
         return profits, added, further
 
 
-def measures_of_whole(rules: BlockRules) -> list[Measure]:
+def measures_of_whole(rules: Rules) -> list[Measure]:
     """Return the measures for which sets are looked at as a whole."""
     return [each for each in measures(rules) if not each.limits.follow_from_most]
+
+
+def sums_of_sets(measure: Measure, chosen: Marks, still: Marks) -> tuple[Reals, Reals]:
+    """Return the least and the most (s,) of a measure that sets of nodes may have.
+
+    The least are more than the most where there is no such set.
+    """
+    held = (chosen @ measure.reals)[:, None]
+    room = held + (still @ measure.reals)[:, None]
+    low, high = np.maximum(held, measure.ranges[:, 0]), np.minimum(room, measure.ranges[:, 1])
+    least = np.where(low <= high, low, np.inf).min(axis=1, initial=np.inf)
+    return least, np.where(low <= high, high, -np.inf).max(axis=1, initial=-np.inf)
+
+
+def _rates(measure: Measure, chosen: Marks, still: Marks, values: Reals) -> tuple[Reals, Reals]:
+    """Return u (s,), and what sets lack to the least that they may have, (s,).
+
+    The u are those at which the blocks that are worth it have about that.
+
+    values : (s, c) about what open blocks add
+    """
+    lacking = sums_of_sets(measure, chosen, still)[0] - chosen @ measure.reals
+    ratio = np.where(still, values / measure.reals, np.inf)
+    order = np.argsort(ratio, axis=1)
+    counted = np.where(still, measure.reals, 0.0)
+    filled = np.cumsum(np.take_along_axis(counted, order, axis=1), axis=1)
+    enough = filled >= lacking[:, None]
+    last = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)
+    rate = np.take_along_axis(ratio, last, axis=1)[:, 0]
+    rate = np.where((lacking > 0.0) & enough.any(axis=1) & np.isfinite(rate), rate, 0.0)
+    return np.maximum(rate, 0.0), np.where(np.isfinite(lacking), lacking, 0.0)
