@@ -26,7 +26,7 @@ from sdpbb.checker.kernel.evidence import scatter_bound
 from sdpbb.checker.kernel.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.kernel.geometry import Contracted, Geometry
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.rules import Rules, over_blocks
+from sdpbb.checker.kernel.rules import Rules
 from sdpbb.checker.kernel.size_rules import with_limits
 from sdpbb.checker.kernel.soft import CheckedSoftPairs
 from sdpbb.problem import Contraction, Instance
@@ -197,10 +197,9 @@ class CertifiedBounding(BoundingMethod[Warm]):
     def _run(
         self, contraction: Contraction, inner: BoundRun[Warm], state: CertifiedState
     ) -> CertifiedRun[Warm]:
-        n, k = contraction.n_points, contraction.k
-        rules = over_blocks(with_limits(self._rules, n, k), contraction.block_of)
-        contracted = self.contracted(contraction)
-        return CertifiedRun(self._inner, inner, contraction, contracted, rules, state)
+        rules = with_limits(self._rules, contraction.n_points, contraction.k)
+        blocks, contracted = _blocks(contraction, rules), self.contracted(contraction)
+        return CertifiedRun(self._inner, inner, contraction, contracted, blocks, state)
 
 
 class CertifiedRun(Generic[Warm]):
@@ -212,12 +211,12 @@ class CertifiedRun(Generic[Warm]):
         inner: BoundRun[Warm],
         contraction: Contraction,
         contracted: Contracted,
-        rules: Rules,
+        blocks: Blocks,
         state: CertifiedState,
     ) -> None:
         """method : the one that the inner run is of"""
         self._method, self._inner, self.state = method, inner, state
-        self._contraction, self._contracted, self._rules = contraction, contracted, rules
+        self._contraction, self._contracted, self._blocks = contraction, contracted, blocks
         self._n_idle = 0  # steps since a bound was claimed that closes the node, unconfirmed
         self._check_seconds = 0.0  # of the longest check so far
         self._time_left = no_limit
@@ -283,7 +282,7 @@ class CertifiedRun(Generic[Warm]):
         effort = self._effort(SHARE, self._time_left)
         with suppress(Rejected):
             if isinstance(prices, Lagrangian) and prices.proves_infeasible(
-                self._contracted, self._contraction.k, adjacency, self._rules, effort
+                self._contracted, self._blocks, effort
             ):
                 self.state.best = progress.bound
                 return progress
@@ -336,10 +335,8 @@ class CertifiedRun(Generic[Warm]):
             self._check_seconds = max(self._check_seconds, time.perf_counter() - begun)
 
     def _checker_bound(self, evidence: Evidence, effort: Effort) -> float:
-        contracted, k, rules = self._contracted, self._contraction.k, self._rules
-        adjacency = self._contraction.adjacency
         with suppress(Rejected), np.errstate(all="ignore"):
-            return _rounded_down(evidence.bound(contracted, k, adjacency, rules, effort))
+            return _rounded_down(evidence.bound(self._contracted, self._blocks, effort))
         return 0.0
 
     def provisional(self) -> ProvenBound:
@@ -364,13 +361,13 @@ class CertifiedRun(Generic[Warm]):
         if self.state.claimed.evidence is not None:
             with suppress(OutOfTime):
                 self._check(cutoff)
-        k, adjacency = self._contraction.k, self._contraction.adjacency
+        adjacency = self._contraction.adjacency
         below = _widened_cutoff(cutoff)
         far = far_pairs(self._contracted, below) & ~adjacency
         excluded = np.zeros_like(far)
         evidence = self.state.best.evidence
         if isinstance(evidence, Semidefinite):
-            excluded = excluded_pairs(self._contracted, k, adjacency, evidence, below, self._rules)
+            excluded = excluded_pairs(self._contracted, self._blocks, evidence, below)
             excluded &= ~(adjacency | far)
         first = self._contraction.representatives
         proof = FixingProof(
@@ -391,9 +388,9 @@ class CertifiedRun(Generic[Warm]):
         return self._inner.warm_start()
 
 
-def _blocks(contraction: Contraction) -> Blocks:
+def _blocks(contraction: Contraction, rules: Rules = ()) -> Blocks:
     """Return the blocks of a contraction, as the checker sees them."""
-    return Blocks(contraction.k, contraction.block_of, contraction.adjacency)
+    return Blocks(contraction.k, contraction.block_of, contraction.adjacency, rules)
 
 
 def _widened_cutoff(cutoff: float) -> float:

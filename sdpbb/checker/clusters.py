@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from .kernel.archive import NUMBERS, REALS
 from .kernel.arithmetic import sum_up
+from .kernel.blocks import Blocks
 from .kernel.effort import FULL, Effort
 from .kernel.evidence import Evidence, Written
 from .kernel.geometry import Contracted
 from .kernel.log import StepArrays, fields, number
 from .kernel.rejection import Rejected
-from .kernel.rules import Rules
 from .partitions import require_no_partition
 from .prices import checked_prices
 from .pricing import clusters_below, looks_at_whole, proven_least
@@ -80,16 +80,10 @@ class Enumerated(Evidence):
     def rules_used(self) -> list[str]:
         return ["partitions into priced clusters"]
 
-    def bound(
-        self,
-        contracted: Contracted,
-        k: int,
-        adjacency: NDArray[np.bool_],
-        rules: Rules = (),
-        effort: Effort = FULL,
-    ) -> float:
-        prices, least = checked_prices(contracted, k, adjacency, self.prices, self.least)
-        shares, below = checked_prices(contracted, k, adjacency, self.share_prices, self.below)
+    def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
+        k, adjacency, rules = blocks.k, blocks.adjacency, blocks.block_rules
+        prices, least = checked_prices(contracted, blocks, self.prices, self.least)
+        shares, below = checked_prices(contracted, blocks, self.share_prices, self.below)
         self._check_triples(contracted.m)
         if not below >= _LEAST:
             raise Rejected(

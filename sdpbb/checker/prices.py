@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from .kernel.archive import REALS
 from .kernel.arithmetic import sum_down
+from .kernel.blocks import Blocks
 from .kernel.effort import FULL, Effort
 from .kernel.evidence import Evidence, Written
 from .kernel.geometry import Contracted
 from .kernel.log import StepArrays, fields, number
 from .kernel.rejection import Rejected
-from .kernel.rules import Rules
 from .pricing import MAX_NODES, proven_least
 
 # Prices beyond this prove nothing that is of use, and their sums may overflow.
@@ -56,27 +56,16 @@ class Lagrangian(Evidence):
     def rules_used(self) -> list[str]:
         return ["pricing"]
 
-    def bound(
-        self,
-        contracted: Contracted,
-        k: int,
-        adjacency: NDArray[np.bool_],
-        rules: Rules = (),
-        effort: Effort = FULL,
-    ) -> float:
-        prices, least = checked_prices(contracted, k, adjacency, self.prices, self.least)
+    def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
+        prices, least = checked_prices(contracted, blocks, self.prices, self.least)
+        adjacency, rules = blocks.adjacency, blocks.block_rules
         nodes, at_step = effort.of(MAX_NODES), effort.at_step
         proven = proven_least(contracted, adjacency, prices, least, nodes, rules, at_step)
-        squares = sum_down([*prices.tolist(), *[proven] * k])
+        squares = sum_down([*prices.tolist(), *[proven] * blocks.k])
         return contracted.for_points(contracted.with_soft(squares, adjacency))
 
     def proves_infeasible(
-        self,
-        contracted: Contracted,
-        k: int,
-        adjacency: NDArray[np.bool_],
-        rules: Rules = (),
-        effort: Effort = FULL,
+        self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL
     ) -> bool:
         """Return whether the prices prove that there is no clustering at all.
 
@@ -88,18 +77,14 @@ class Lagrangian(Evidence):
         """
         m = contracted.m
         one_place = Contracted(contracted.n, contracted.weights, np.zeros((m, 1)), np.zeros(m), 0.0)
-        return self.bound(one_place, k, adjacency, rules, effort) > 0.0
+        return self.bound(one_place, blocks, effort) > 0.0
 
 
 def checked_prices(
-    contracted: Contracted,
-    k: int,
-    adjacency: NDArray[np.bool_],
-    prices: NDArray[np.float64],
-    value: float,
+    contracted: Contracted, blocks: Blocks, prices: NDArray[np.float64], value: float
 ) -> tuple[NDArray[np.float64], float]:
     """Return prices of the blocks, and a value; `Rejected` if they do not fit or are no numbers."""
-    m = contracted.m
+    m, k, adjacency = contracted.m, blocks.k, blocks.adjacency
     prices, value = np.asarray(prices), float(value)
     if adjacency.shape != (m, m):
         raise Rejected(f"cannot-links of {adjacency.shape} for {m} blocks")

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.rules import Either, Limit, Rules
+
+
+def of_blocks(k: int, adjacency: np.ndarray, rules: Rules = ()) -> Blocks:
+    """The state of a node of so many blocks, with rules on clusters of these."""
+    return Blocks(k, np.arange(len(adjacency)), adjacency, rules)
 
 
 def random_limit(rng: np.random.Generator, m: int) -> Limit:

@@ -85,7 +85,7 @@ class Builder:
 
     def bound(self, evidence: Evidence, blocks: Blocks) -> float:
         contracted = self.contracted(blocks)
-        stated = evidence.bound(contracted, blocks.k, blocks.adjacency)
+        stated = evidence.bound(contracted, blocks)
         words, arrays = evidence.written()
         self.add("bound", stated, words, **arrays)
         return stated
@@ -101,9 +101,7 @@ class Builder:
         self.bound(Lagrangian(np.full(blocks.m, 0.125), -0.125 * blocks.m), blocks)
         self.bound(self.enumerated(blocks), blocks)
         far = np.argwhere(np.triu(far_pairs(contracted, self.below)))
-        excluded = np.argwhere(
-            np.triu(excluded_pairs(contracted, blocks.k, blocks.adjacency, evidence, self.below))
-        )
+        excluded = np.argwhere(np.triu(excluded_pairs(contracted, blocks, evidence, self.below)))
         words, arrays = evidence.written()
         pairs = {"far": first[far], "excluded": first[excluded]}
         stored = {name: array.astype(np.int32) for name, array in pairs.items()}

@@ -14,6 +14,7 @@ from sdpbb.checker.partitions import require_no_partition
 from sdpbb.checker.prices import Lagrangian
 from sdpbb.checker.pricing import clusters_below, proven_least
 from sdpbb.problem.packing.in_units import ClusterPacking
+from tests.checker.block_rules import of_blocks
 
 NO_TRIPLES = np.empty((0, 3), np.int32), np.empty(0)
 
@@ -90,20 +91,20 @@ def packings(at_step):
 def evidence_of_prices(at_step):
     contracted, adjacency, prices = random_problem(0, 40, 6, 5)
     evidence = Lagrangian(prices, -0.1 * float(prices.sum()))
-    evidence.bound(contracted, 3, adjacency, (), Effort(0.01, at_step))
+    evidence.bound(contracted, of_blocks(3, adjacency), Effort(0.01, at_step))
 
 
 def evidence_of_infeasibility(at_step):
     contracted, adjacency, prices = random_problem(0, 40, 2, 60)
     evidence = Lagrangian(prices, -0.2 * float(prices.sum()))
-    evidence.proves_infeasible(contracted, 3, adjacency, (), Effort(0.01, at_step))
+    evidence.proves_infeasible(contracted, of_blocks(3, adjacency), Effort(0.01, at_step))
 
 
 def evidence_of_enumeration(at_step):
     contracted, adjacency, prices = random_problem(0, 40, 6, 5)
     total = float(prices.sum())
     evidence = Enumerated(0.5 * total, prices, -0.2 * total, prices, *NO_TRIPLES)
-    evidence.bound(contracted, 3, adjacency, (), Effort(0.01, at_step))
+    evidence.bound(contracted, of_blocks(3, adjacency), Effort(0.01, at_step))
 
 
 SEARCHES = [

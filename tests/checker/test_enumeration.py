@@ -15,6 +15,7 @@ from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.partitions import cluster_costs, require_no_partition
 from sdpbb.checker.pricing import clusters_below, proven_least
+from tests.checker.block_rules import of_blocks
 from tests.checker.clusters import contracted_blocks, exact_values
 from tests.checker.test_lagrangian import cheapest
 from tests.checker.test_pricing import problems, random_problem
@@ -106,10 +107,10 @@ def test_no_clustering_is_below_the_bound(data):
     )
     if true is not None and factor > 1.0:
         with pytest.raises(Rejected, match="partition"):
-            evidence.bound(contracted, k, adjacency)
+            evidence.bound(contracted, of_blocks(k, adjacency))
         return
     try:
-        bound = evidence.bound(contracted, k, adjacency)
+        bound = evidence.bound(contracted, of_blocks(k, adjacency))
     except Rejected:
         # What is true is proven, as all searches are small, unless prices are above all reason.
         assert np.abs(shares).sum() + evidence.penalties.sum() > 500.0 * evidence.below
@@ -132,20 +133,20 @@ def evidence_of(below: float) -> Enumerated:
 
 def test_a_bound_that_is_the_cost():
     contracted, free = square()
-    assert evidence_of(1.0 - 1e-9).bound(contracted, 2, free) == 1.0 - 1e-9
+    assert evidence_of(1.0 - 1e-9).bound(contracted, of_blocks(2, free)) == 1.0 - 1e-9
     with pytest.raises(Rejected, match="a partition of the blocks costs less than is stated"):
-        evidence_of(1.0 + 1e-9).bound(contracted, 2, free)
+        evidence_of(1.0 + 1e-9).bound(contracted, of_blocks(2, free))
     # Nothing costs less for three clusters than a pair by itself, and there is none for k > m.
     with pytest.raises(Rejected, match="a partition of the blocks costs less"):
-        evidence_of(0.6).bound(contracted, 3, free)
+        evidence_of(0.6).bound(contracted, of_blocks(3, free))
     with pytest.raises(Rejected, match="5 clusters of 4 blocks"):
-        evidence_of(0.6).bound(contracted, 5, free)
+        evidence_of(0.6).bound(contracted, of_blocks(5, free))
 
 
 def test_a_least_value_that_is_wrong():
     contracted, free = square()
     with pytest.raises(Rejected, match="a cluster is worth less than"):
-        replace(evidence_of(0.9), least=-0.4).bound(contracted, 2, free)
+        replace(evidence_of(0.9), least=-0.4).bound(contracted, of_blocks(2, free))
 
 
 def test_a_search_for_a_partition_ends():
@@ -185,4 +186,4 @@ TRIPLE = np.array([[0, 1, 2]], np.int32)
 def test_evidence_that_makes_no_sense(changes, why):
     contracted, free = square()
     with pytest.raises(Rejected, match=why), np.errstate(all="ignore"):
-        replace(evidence_of(0.9), **changes).bound(contracted, 2, free)
+        replace(evidence_of(0.9), **changes).bound(contracted, of_blocks(2, free))

@@ -13,6 +13,7 @@ from sdpbb.checker.kernel.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.problem import Contraction, Instance, contract
+from tests.checker.block_rules import of_blocks
 from tests.checker.duals import evidence_of, random_evidence, solved, zero_evidence
 from tests.checker.exact import Costs, Problem, random_problem
 from tests.checker.test_semidefinite import contraction_of
@@ -47,7 +48,9 @@ def test_excluded_pairs_share_no_cluster_of_a_cheaper_clustering(seed, scale, of
     evidence = random_evidence(rng, problem, spread, scale)
     contracted = problem.contracted
     for below in cutoffs(rng, problem):
-        excluded = excluded_pairs(contracted, problem.k, problem.adjacency, evidence, below)
+        excluded = excluded_pairs(
+            contracted, of_blocks(problem.k, problem.adjacency), evidence, below
+        )
         assert_right(problem, excluded, below)
         assert (excluded | ~problem.adjacency).all()
 
@@ -64,7 +67,7 @@ def test_exclusions_by_the_dual_values_of_the_solver(seed, scale, k):
     evidence, _ = evidence_of(*solved(contraction, rounds=2))
     contracted = problem.contracted
     for below in cutoffs(rng, problem):
-        excluded = excluded_pairs(contracted, k, problem.adjacency, evidence, below)
+        excluded = excluded_pairs(contracted, of_blocks(k, problem.adjacency), evidence, below)
         assert_right(problem, excluded, below)
 
 
@@ -84,7 +87,7 @@ def test_it_finds_what_the_solver_finds(k):
     numbers = []
     for gap in (1e-4, 1e-3, 1e-2, 1e-1):
         below = bound.value * (1.0 + gap)
-        excluded = excluded_pairs(contracted, k, contraction.adjacency, evidence, below)
+        excluded = excluded_pairs(contracted, of_blocks(k, contraction.adjacency), evidence, below)
         i, j = pairs_apart(relaxation, dual, bound, below).T
         assert excluded[i, j].all()
         numbers.append((excluded & ~contraction.adjacency).sum() // 2)
@@ -101,9 +104,9 @@ def test_pairs_are_found_one_after_the_other():
         N = rng.exponential(0.3, size=m * (m + 1) // 2) * (rng.random(m * (m + 1) // 2) < 0.7)
         evidence = replace(zero_evidence(m), N=N)
         contracted = problem.contracted
-        proven = dual_bound(contracted, k, problem.adjacency, evidence)
+        proven = dual_bound(contracted, of_blocks(k, problem.adjacency), evidence)
         below = max(proven.bound, 0.0) + rng.exponential(1.0)
-        excluded = excluded_pairs(contracted, k, problem.adjacency, evidence, below)
+        excluded = excluded_pairs(contracted, of_blocks(k, problem.adjacency), evidence, below)
         budget = (below - proven.bound) / proven.unit
         np.testing.assert_array_equal(
             excluded, by_definition(proven.N, contracted.weights, budget, problem.adjacency)
@@ -133,10 +136,10 @@ def test_below_the_bound_all_pairs_are_excluded():
     contracted = Geometry.of(np.arange(6.0)[:, None]).contracted(np.arange(6))
     none = np.zeros((6, 6), dtype=bool)
     evidence = zero_evidence(6)
-    assert dual_bound(contracted, 1, none, evidence).bound == pytest.approx(17.5)
-    excluded = excluded_pairs(contracted, 1, none, evidence, 17.4)
+    assert dual_bound(contracted, of_blocks(1, none), evidence).bound == pytest.approx(17.5)
+    excluded = excluded_pairs(contracted, of_blocks(1, none), evidence, 17.4)
     np.testing.assert_array_equal(excluded, ~np.eye(6, dtype=bool))
-    assert not excluded_pairs(contracted, 1, none, evidence, 17.6).any()
+    assert not excluded_pairs(contracted, of_blocks(1, none), evidence, 17.6).any()
 
 
 @given(seeds, st.sampled_from([1e-90, 1e-6, 1.0, 1e6, 1e90]), st.sampled_from([0.0, 1e3]))
@@ -190,7 +193,7 @@ def test_nan_is_rejected():
     with pytest.raises(Rejected, match="nan"):
         far_pairs(contracted, np.nan)
     with pytest.raises(Rejected, match="nan"):
-        excluded_pairs(contracted, 1, np.zeros((2, 2), bool), zero_evidence(2), np.nan)
+        excluded_pairs(contracted, of_blocks(1, np.zeros((2, 2), bool)), zero_evidence(2), np.nan)
 
 
 def test_coordinates_whose_squares_underflow_exclude_nothing():
@@ -200,5 +203,5 @@ def test_coordinates_whose_squares_underflow_exclude_nothing():
     adjacency = np.zeros((3, 3), bool)
     adjacency[0, 1] = adjacency[1, 0] = True
     evidence = zero_evidence(3, unit=2.0**-800)
-    found = excluded_pairs(contracted, 2, adjacency, evidence, 1.0)
+    found = excluded_pairs(contracted, of_blocks(2, adjacency), evidence, 1.0)
     assert (found == adjacency).all()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sdpbb.checker.kernel.geometry import Contracted, Geometry
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.prices import Lagrangian
+from tests.checker.block_rules import of_blocks
 from tests.checker.clusters import contracted_blocks, exact_values
 from tests.examples import examples
 
@@ -44,7 +45,7 @@ def test_no_clustering_is_below_the_bound(data):
     reduced = exact_values(contracted, adjacency, prices)
     slack = 1e-12 * float(np.abs(prices).sum() + contracted.scatter.sum())
     least = float(min(reduced.values())) - data.draw(st.sampled_from([1.0, 1e3, 1e9])) * slack
-    bound = Lagrangian(prices, least).bound(contracted, k, adjacency)
+    bound = Lagrangian(prices, least).bound(contracted, of_blocks(k, adjacency))
     known = cheapest(costs, m, k)
     assert known is None or Fraction(bound) <= known
     assert bound >= prices.sum() + k * (least - 2.0 * slack)
@@ -56,11 +57,11 @@ def test_a_bound_that_is_the_cost():
     contracted = Geometry.of(points).contracted(np.arange(4))
     evidence = Lagrangian(np.full(4, 0.5), -0.5)
     free = np.zeros((4, 4), bool)
-    bound = evidence.bound(contracted, 2, free)
+    bound = evidence.bound(contracted, of_blocks(2, free))
     assert bound == pytest.approx(1.0, rel=1e-12)
     assert bound <= 1.0
     with pytest.raises(Rejected, match="is worth less than"):
-        Lagrangian(np.full(4, 0.5), -0.49).bound(contracted, 2, free)
+        Lagrangian(np.full(4, 0.5), -0.49).bound(contracted, of_blocks(2, free))
 
 
 def test_the_bound_is_for_the_points():
@@ -68,7 +69,7 @@ def test_the_bound_is_for_the_points():
     means = np.array([[0.0], [1.0], [10.0], [11.0]])
     rounded = Contracted(4, np.ones(4), means, np.zeros(4), 0.1)
     evidence = Lagrangian(np.full(4, 0.5), -0.5)
-    bound = evidence.bound(rounded, 2, np.zeros((4, 4), bool))
+    bound = evidence.bound(rounded, of_blocks(2, np.zeros((4, 4), bool)))
     assert bound == pytest.approx(0.81, rel=1e-12)
 
 
@@ -88,7 +89,7 @@ def test_the_bound_is_for_the_points():
 def test_prices_that_make_no_sense(prices, least, message):
     contracted = Geometry.of(np.arange(4.0)[:, None]).contracted(np.arange(4))
     with pytest.raises(Rejected, match=message):
-        Lagrangian(prices, least).bound(contracted, 2, np.zeros((4, 4), bool))
+        Lagrangian(prices, least).bound(contracted, of_blocks(2, np.zeros((4, 4), bool)))
 
 
 def test_what_does_not_fit_the_blocks():
@@ -96,6 +97,6 @@ def test_what_does_not_fit_the_blocks():
     evidence = Lagrangian(np.zeros(4), 0.0)
     for k in (0, 5):
         with pytest.raises(Rejected, match=f"{k} clusters of 4 blocks"):
-            evidence.bound(contracted, k, np.zeros((4, 4), bool))
+            evidence.bound(contracted, of_blocks(k, np.zeros((4, 4), bool)))
     with pytest.raises(Rejected, match="cannot-links of"):
-        evidence.bound(contracted, 2, np.zeros((3, 3), bool))
+        evidence.bound(contracted, of_blocks(2, np.zeros((3, 3), bool)))

@@ -20,7 +20,7 @@ from sdpbb.checker.pricing import place_bounds, places, proven_least
 from sdpbb.checker.pricing.place_bounds import PlacedBlocks
 from sdpbb.checker.pricing.places import greatest_value
 from sdpbb.checker.pricing.whole import Whole
-from tests.checker.block_rules import random_rules
+from tests.checker.block_rules import of_blocks, random_rules
 from tests.checker.test_pricing_rules import allowed_values
 from tests.examples import examples
 
@@ -245,7 +245,7 @@ def test_prices_of_points_and_places_are_evidence():
     y = near[np.arange(m), cloud] + 0.1
     v = best_place(contracted.means, y, weights=e) * (1.0 + 1e-6)
     evidence = Lagrangian(e * y + contracted.scatter, -v)
-    bound = evidence.bound(contracted, 8, np.zeros((m, m), bool))
+    bound = evidence.bound(contracted, of_blocks(8, np.zeros((m, m), bool)))
     stated = e @ y - 8 * v + contracted.scatter.sum()
     assert 0.0 < stated * (1.0 - 1e-10) <= bound <= stated * (1.0 + 1e-12)
 

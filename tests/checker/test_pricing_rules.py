@@ -17,7 +17,7 @@ from sdpbb.checker.kernel.rules import Limit
 from sdpbb.checker.prices import Lagrangian
 from sdpbb.checker.pricing import places, proven_least
 from sdpbb.checker.pricing import search as pricing_search
-from tests.checker.block_rules import keeps, random_rules
+from tests.checker.block_rules import keeps, of_blocks, random_rules
 from tests.checker.clusters import SEARCHES, exact_values, searching
 from tests.checker.test_lagrangian import cheapest
 from tests.checker.test_pricing import MARGIN, problems, random_problem, scale_of
@@ -125,7 +125,9 @@ def test_prices_refute_only_what_has_no_clustering(seed):
     least = least if rng.random() < 0.7 else least * 0.9
     exists = cheapest(values, m, k) is not None
     try:
-        refuted = Lagrangian(prices, least).proves_infeasible(contracted, k, adjacency, rules)
+        refuted = Lagrangian(prices, least).proves_infeasible(
+            contracted, of_blocks(k, adjacency, rules)
+        )
     except Rejected:
         return
     if refuted:

@@ -14,6 +14,7 @@ from sdpbb.checker.kernel.evidence import scatter_bound
 from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.problem import Contraction, Instance, contract
+from tests.checker.block_rules import of_blocks
 from tests.checker.duals import (
     evidence_of,
     random_evidence,
@@ -28,7 +29,7 @@ offsets = st.sampled_from([0.0, 0.0, 1e3])  # in units of the scale
 
 
 def bound_of(problem: Problem, evidence: Semidefinite) -> float:
-    return evidence.bound(problem.contracted, problem.k, problem.adjacency)
+    return evidence.bound(problem.contracted, of_blocks(problem.k, problem.adjacency))
 
 
 def two_clusters(rng: np.random.Generator, n: int, pairs: int) -> Instance:
@@ -100,7 +101,7 @@ def test_a_cluster_for_each_block_is_proven_without_dual_values(seed, scale, off
     contracted = problem.contracted
     m = contracted.m
     nothing = np.zeros((m, m), dtype=bool)
-    bound = zero_evidence(m).bound(contracted, m, nothing)
+    bound = zero_evidence(m).bound(contracted, of_blocks(m, nothing))
     inside = sum(map(Fraction, contracted.scatter.tolist()))
     root = Fraction(np.nextafter(np.sqrt(float(inside)), np.inf)) + Fraction(contracted.error)
     assert Fraction(bound) <= root**2
@@ -131,7 +132,7 @@ def test_large_dual_values_that_cancel_do_not_lift_the_bound(seed):
         N[0, 4] = -1.5 * T
         t = np.concatenate([np.full(3, T), small, np.full(3, T)])
         evidence = Semidefinite(1.0, N[np.triu_indices(5)], cuts, t)
-        assert Fraction(evidence.bound(contracted, 2, adjacency)) <= optimum
+        assert Fraction(evidence.bound(contracted, of_blocks(2, adjacency))) <= optimum
 
 
 @pytest.mark.parametrize("n_must", [0, 20])
@@ -161,10 +162,10 @@ def _assert_as_tight(instance: Instance) -> None:
     expected = safe_bound(relaxation, dual).value
     assert expected > 0.05 * contraction.total
     contracted = Geometry.of(instance.points).contracted(contraction.block_of)
-    bound = evidence.bound(contracted, instance.k, contraction.adjacency)
+    bound = evidence.bound(contracted, of_blocks(instance.k, contraction.adjacency))
     assert abs(bound - expected) <= 1e-11 * contraction.total
     single = replace(evidence, N=evidence.N.astype(np.float32))
-    bound = single.bound(contracted, instance.k, contraction.adjacency)
+    bound = single.bound(contracted, of_blocks(instance.k, contraction.adjacency))
     assert abs(bound - expected) <= 1e-4 * contraction.total
 
 
@@ -176,8 +177,8 @@ def test_the_kernel_of_two_clusters_strengthens_the_bound():
     linked[0, 1] = linked[2, 3] = linked[4, 5] = True
     linked |= linked.T
     evidence = zero_evidence(8)
-    with_kernel = dual_bound(contracted, 2, linked, evidence).bound
-    assert with_kernel > dual_bound(contracted, 2, linked & False, evidence).bound + 0.1
+    with_kernel = dual_bound(contracted, of_blocks(2, linked), evidence).bound
+    assert with_kernel > dual_bound(contracted, of_blocks(2, linked & False), evidence).bound + 0.1
 
 
 @given(seeds, scales)
@@ -189,9 +190,9 @@ def test_the_scatter_inside_blocks_is_a_bound(seed, scale):
 def test_points_that_coincide():
     contracted = Geometry.of(np.ones((4, 2))).contracted(np.arange(4))
     none = np.zeros((4, 4), dtype=bool)
-    assert zero_evidence(4).bound(contracted, 2, none) == 0.0
+    assert zero_evidence(4).bound(contracted, of_blocks(2, none)) == 0.0
     N = np.ones(10)
-    assert replace(zero_evidence(4), N=N).bound(contracted, 2, none) == 0.0
+    assert replace(zero_evidence(4), N=N).bound(contracted, of_blocks(2, none)) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -227,15 +228,15 @@ def test_evidence_that_makes_no_sense_is_rejected(changes, why):
     adjacency[0, 3] = adjacency[3, 0] = True
     cuts = Cuts((Cliques(1),), np.array([0, 1, 2], np.int32))
     evidence = Semidefinite(1.0, np.ones(10), cuts, np.ones(1))
-    evidence.bound(contracted, 2, adjacency)
+    evidence.bound(contracted, of_blocks(2, adjacency))
     with pytest.raises(Rejected, match=why):
-        replace(evidence, **changes).bound(contracted, 2, adjacency)
+        replace(evidence, **changes).bound(contracted, of_blocks(2, adjacency))
 
 
 def test_more_clusters_than_blocks_are_rejected():
     contracted = Geometry.of(np.ones((4, 2))).contracted(np.array([0, 0, 1, 1]))
     for k in (0, 3):
         with pytest.raises(Rejected, match=f"{k} clusters of 2 blocks"):
-            zero_evidence(2).bound(contracted, k, np.zeros((2, 2), bool))
+            zero_evidence(2).bound(contracted, of_blocks(k, np.zeros((2, 2), bool)))
     with pytest.raises(Rejected, match="cannot-links of"):
-        zero_evidence(2).bound(contracted, 1, np.zeros((3, 3), bool))
+        zero_evidence(2).bound(contracted, of_blocks(1, np.zeros((3, 3), bool)))

@@ -23,6 +23,7 @@ from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.checker_rules import checked_soft_pairs
 from sdpbb.problem.contraction import contract
+from tests.checker.block_rules import of_blocks
 from tests.checker.drawn_cuts import joined
 from tests.checker.parts import Parts
 from tests.soft.instances import least_cost, random_soft_instance
@@ -105,7 +106,7 @@ def test_no_dual_values_prove_more_than_the_optimum(batch):
         blocks = Blocks(k, contraction.block_of, adjacency)
         contracted = geometry.contracted(blocks.block_of, blocks.component_of)
         for place, evidence in enumerate(mutations(rng, found, contracted.m, k)):
-            bound = evidence.bound(contracted, k, adjacency)
+            bound = evidence.bound(contracted, of_blocks(k, adjacency))
             assert bound <= best * (1.0 + 1e-12)
             n_tight += place == 0 and bound >= 0.9 * best
     assert n_used >= 3

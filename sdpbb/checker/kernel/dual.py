@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 
 from .archive import REALS
 from .arithmetic import TINY, down, gamma, norm_up, sum_down, sum_up, up
+from .blocks import Blocks
 from .cuts import Cuts
 from .cuts.inequalities import ClusterLimits, CutSums, NodeFacts
 from .effort import FULL, Effort
@@ -99,15 +100,8 @@ class Semidefinite(Evidence):
     def rules_used(self) -> list[str]:
         return ["dual bound", *self.cuts.rules_used]
 
-    def bound(
-        self,
-        contracted: Contracted,
-        k: int,
-        adjacency: NDArray[np.bool_],
-        rules: Rules = (),
-        effort: Effort = FULL,
-    ) -> float:
-        return contracted.for_points(dual_bound(contracted, k, adjacency, self, rules).bound)
+    def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
+        return contracted.for_points(dual_bound(contracted, blocks, self).bound)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,16 +141,10 @@ class DualTerms:
     S: Matrix
 
     @classmethod
-    def of(
-        cls,
-        contracted: Contracted,
-        k: int,
-        adjacency: NDArray[np.bool_],
-        evidence: Semidefinite,
-        rules: Rules,
-    ) -> DualTerms:
+    def of(cls, contracted: Contracted, blocks: Blocks, evidence: Semidefinite) -> DualTerms:
         """Return the terms of evidence; `Rejected` if it is not what `Semidefinite` says."""
         m, e, across = contracted.m, contracted.weights, contracted.across
+        k, adjacency = blocks.k, blocks.adjacency
         if adjacency.shape != (m, m):
             raise Rejected(f"cannot-links of {adjacency.shape} for {m} blocks")
         if not 1 <= k <= m:
@@ -171,7 +159,7 @@ class DualTerms:
         prices = None
         if contracted.soft is not None:
             prices = contracted.soft.prices(adjacency | across, exponent)
-        node = NodeFacts(k, e, adjacency, _limits(contracted, rules), prices)
+        node = NodeFacts(k, e, adjacency, _limits(contracted, blocks.block_rules), prices)
         cuts = evidence.cuts.sums(t, node)
         vectors = e[:, None] * c
         G = vectors @ vectors.T
@@ -183,18 +171,13 @@ class DualTerms:
         return cls(exponent, c, N, t, node, cuts, a, X, S + (ea + ea.T) + (X + X.T))
 
 
-def dual_bound(
-    contracted: Contracted,
-    k: int,
-    adjacency: NDArray[np.bool_],
-    evidence: Semidefinite,
-    rules: Rules = (),
-) -> DualBound:
+def dual_bound(contracted: Contracted, blocks: Blocks, evidence: Semidefinite) -> DualBound:
     """Return the bound for x^, and the dual values N that every clustering pays for on top.
 
     Of the rules, limits on sizes and weights make cuts valid.
     """
-    terms = DualTerms.of(contracted, k, adjacency, evidence, rules)
+    terms = DualTerms.of(contracted, blocks, evidence)
+    k, adjacency = blocks.k, blocks.adjacency
     e, across, c, N, X = contracted.weights, contracted.across, terms.means, terms.N, terms.X
     vectors, ea = e[:, None] * c, np.outer(e, terms.a)
     ea[across] = 0.0

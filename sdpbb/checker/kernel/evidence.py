@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arithmetic import sum_down
+from .blocks import Blocks
 from .effort import FULL, Effort
 from .geometry import Contracted
 from .log import StepArrays, fields
-from .rules import Rules
 
 Written = tuple[list[Any], dict[str, NDArray[Any]]]
 """Evidence in a file: the list that a step has, and the arrays of the step."""
@@ -48,23 +48,13 @@ class Evidence(ABC):
         """Names of the rules of docs/proof_rules.md that its bound rests on."""
 
     @abstractmethod
-    def bound(
-        self,
-        contracted: Contracted,
-        k: int,
-        adjacency: NDArray[np.bool_],
-        rules: Rules = (),
-        effort: Effort = FULL,
-    ) -> float:
+    def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
         """Return a proven lower bound on the sum of squares of every clustering of the points.
 
-        The clusterings have exactly k clusters, keep the blocks together and adjacent ones apart,
-        and their clusters keep the rules.
+        The clusterings are those of the state of a node, whose geometry is contracted.
 
         Parameters
         ----------
-        adjacency : (m, m) symmetric, the cannot-linked pairs of blocks
-        rules : on clusters of blocks, besides
         effort : of searches
 
         Raises
@@ -93,15 +83,8 @@ class Scatter(Evidence):
     def rules_used(self) -> list[str]:
         return ["scatter of blocks"]
 
-    def bound(
-        self,
-        contracted: Contracted,
-        k: int,
-        adjacency: NDArray[np.bool_],
-        rules: Rules = (),
-        effort: Effort = FULL,
-    ) -> float:
-        return scatter_bound(contracted, adjacency)
+    def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
+        return scatter_bound(contracted, blocks.adjacency)
 
 
 def scatter_bound(contracted: Contracted, adjacency: NDArray[np.bool_] | None = None) -> float:

@@ -156,7 +156,7 @@ class ExactJudge(Judge):
         """Return a lower bound on the sum of squares, and the terms that it is made of."""
         contracted, arb = self.contracted(blocks), self._arb
         k, m, across = blocks.k, contracted.m, contracted.across
-        terms = DualTerms.of(contracted, k, blocks.adjacency, evidence, blocks.block_rules)
+        terms = DualTerms.of(contracted, blocks, evidence)
         unit = arb(2) ** (-2 * terms.exponent)
         C, sides = self._cuts(evidence, terms.t, terms.node)
         a = [arb(value) for value in terms.a.tolist()]

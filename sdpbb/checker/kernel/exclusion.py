@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arithmetic import TINY, gamma, sum_down, up
+from .blocks import Blocks
 from .dual import Semidefinite, dual_bound
 from .geometry import Contracted
 from .rejection import Rejected
-from .rules import Rules
 
 Matrix = NDArray[np.float64]
 PairMask = NDArray[np.bool_]
@@ -38,25 +38,18 @@ _BITS = 58
 
 
 def excluded_pairs(
-    contracted: Contracted,
-    k: int,
-    adjacency: PairMask,
-    evidence: Semidefinite,
-    below: float,
-    rules: Rules = (),
+    contracted: Contracted, blocks: Blocks, evidence: Semidefinite, below: float
 ) -> PairMask:
     """Return pairs of blocks that share a cluster in no clustering cheaper than `below`.
 
-    They are (m, m), symmetric and False on the diagonal. The clusterings are those of the points
-    into exactly k clusters that keep the blocks together, adjacent ones apart, and the rules.
-    Adjacent pairs are among the excluded ones.
+    They are (m, m), symmetric and False on the diagonal. Adjacent pairs are among them.
 
     Pairs that are found keep blocks from joining others, so the test is repeated until none is.
     Raises `Rejected` where the evidence is not of the shape and the signs that `Semidefinite` says.
     """
     if np.isnan(below):
         raise Rejected("pairs are excluded below a cost, not below nan")
-    proven = dual_bound(contracted, k, adjacency, evidence, rules)
+    proven, adjacency = dual_bound(contracted, blocks, evidence), blocks.adjacency
     if below == np.inf or proven.unit == 0.0:  # of coordinates whose squares underflow
         return adjacency.copy()
     budget = up(up(contracted.cutoff(below) - proven.bound) / proven.unit)

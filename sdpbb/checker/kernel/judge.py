@@ -19,7 +19,6 @@ from .effort import FULL, Effort
 from .evidence import Evidence
 from .exclusion import excluded_pairs, far_pairs
 from .geometry import Contracted, Geometry
-from .rules import Rules
 from .soft import CheckedSoftPairs
 
 # How many contractions are kept: a node and its child often have the same blocks.
@@ -30,12 +29,7 @@ class Prices(Protocol):
     """Evidence that may prove that there is no clustering."""
 
     def proves_infeasible(
-        self,
-        contracted: Contracted,
-        k: int,
-        adjacency: NDArray[np.bool_],
-        rules: Rules = (),
-        effort: Effort = FULL,
+        self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL
     ) -> bool:
         """Return whether no k clusters hold all blocks."""
 
@@ -53,21 +47,15 @@ class Judge:
 
     def bound(self, evidence: Evidence, blocks: Blocks) -> float:
         """Return a lower bound on the cost of every clustering of the blocks."""
-        return evidence.bound(
-            self.contracted(blocks), blocks.k, blocks.adjacency, blocks.block_rules
-        )
+        return evidence.bound(self.contracted(blocks), blocks)
 
     def proves_infeasible(self, prices: Prices, blocks: Blocks) -> bool:
         """Return whether prices prove that the blocks have no clustering."""
-        return prices.proves_infeasible(
-            self.contracted(blocks), blocks.k, blocks.adjacency, blocks.block_rules
-        )
+        return prices.proves_infeasible(self.contracted(blocks), blocks)
 
     def excluded(self, evidence: Semidefinite, blocks: Blocks, below: float) -> NDArray[np.bool_]:
         """Return pairs of blocks, (m, m), that are apart in all clusterings cheaper than below."""
-        return excluded_pairs(
-            self.contracted(blocks), blocks.k, blocks.adjacency, evidence, below, blocks.block_rules
-        )
+        return excluded_pairs(self.contracted(blocks), blocks, evidence, below)
 
     def far(self, blocks: Blocks, below: float) -> NDArray[np.bool_]:
         """Return pairs of blocks, (m, m), whose distance alone keeps them apart below that cost."""

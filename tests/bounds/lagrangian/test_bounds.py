@@ -23,9 +23,9 @@ from sdpbb.bounds.hybrid.bounding import HybridBounding
 from sdpbb.bounds.lagrangian.bounding import ColgenBounding, known_columns
 from sdpbb.bounds.lagrangian.reach import Reach
 from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.rules import over_blocks
 from sdpbb.checker.kernel.size_rules import with_limits
 from sdpbb.problem import (
     Contraction,
@@ -278,9 +278,10 @@ def test_a_node_without_a_clustering_is_proven_to_have_none(name, of, cutoff):
 def checked_bound(instance: Instance, contraction: Contraction, evidence) -> float:
     """The bound that the checker proves from evidence."""
     n, k = instance.n_points, instance.k
-    rules = over_blocks(with_limits(checker_rules(instance), n, k), contraction.block_of)
+    rules = with_limits(checker_rules(instance), n, k)
+    blocks = Blocks(k, contraction.block_of, contraction.adjacency, rules)
     geometry = Geometry.of(instance.points).contracted(contraction.block_of)
-    return float(evidence.bound(geometry, k, contraction.adjacency, rules))
+    return float(evidence.bound(geometry, blocks))
 
 
 PROVING = ["columns in short slices", "columns without enumeration", "places"]

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from heuristics.multi_start import MultiStart
 from sdpbb.bounds.lagrangian.places.run import PlaceRun
 from sdpbb.bounds.lagrangian.reach import has_places
+from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.rules import over_blocks
 from sdpbb.checker.kernel.size_rules import with_limits
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.checker_rules import checker_rules
@@ -261,13 +261,13 @@ def test_a_certificate_of_limits() -> None:
     proof = run.proof
     assert proof is not None
     n, k = instance.n_points, instance.k
-    rules = over_blocks(with_limits(checker_rules(instance), n, k), contraction.block_of)
+    rules = with_limits(checker_rules(instance), n, k)
     checked = Geometry.of(instance.points).contracted(contraction.block_of)
-    free = np.zeros((n, n), bool)
-    assert proof.bound(checked, k, free, rules) == pytest.approx(bound, rel=1e-9)
+    blocks = Blocks(k, contraction.block_of, np.zeros((n, n), bool), rules)
+    assert proof.bound(checked, blocks) == pytest.approx(bound, rel=1e-9)
     for forged in (
         replace(proof, least=0.8 * proof.least),
         replace(proof, prices=1.2 * proof.prices),
     ):
         with pytest.raises(Rejected):
-            forged.bound(checked, k, free, rules)
+            forged.bound(checked, blocks)
