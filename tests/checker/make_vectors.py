@@ -764,6 +764,11 @@ def a_line_that_is_not_json(data: bytes) -> tuple[bytes, str]:
 
 
 @of_file
+def a_claim_that_is_a_list(data: bytes) -> tuple[bytes, str]:
+    return _with_log(data, lambda text: "[]" + text[text.index("\n") :]), "the claim is []"
+
+
+@of_file
 def a_key_twice(data: bytes) -> tuple[bytes, str]:
     return _with_log(data, lambda text: text.replace("{", '{"n":1,', 1)), "names a key twice"
 

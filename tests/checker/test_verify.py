@@ -47,6 +47,9 @@ def test_the_verdict_is_the_truth(seed, k, fixing):
     assert verdict.gap <= 1e-9
     n_splits = len(certificate.parts.named_steps("split"))
     assert (verdict.n_nodes, verdict.n_leaves) == (2 * n_splits + 1, n_splits + 1)
+    assert verdict.n_bounds == len(certificate.parts.named_steps("bound"))
+    fixed = [step.arrays for step in certificate.parts.named_steps("fix")]
+    assert verdict.n_fixings == sum(len(each["far"]) + len(each["excluded"]) for each in fixed)
 
 
 def test_the_verdict_prints_itself(sound):
