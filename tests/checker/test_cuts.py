@@ -161,6 +161,15 @@ def test_what_is_no_cut_within_limits_is_rejected(group, blocks, parts, why):
         summed(group, blocks, node, parts)
 
 
+def test_traces_list_no_more_points_of_a_block_than_it_has():
+    weights = np.array([1.0, 2.0, 5.0])
+    node = NodeFacts(2, weights, np.zeros((3, 3), bool), SizeLimits.of(8, 2, listed=(3, 5)))
+    summed(Traces((4,)), [0, 1, 1, 2], node)
+    for blocks in ([0, 0], [1, 1, 1], [2] * 6):
+        with pytest.raises(Rejected, match="more points of a block"):
+            summed(Traces((len(blocks),)), blocks, node)
+
+
 @pytest.mark.parametrize(
     ("estimates", "why"),
     [
