@@ -20,7 +20,6 @@ from tests.test_result import OPTIMAL
 pytest.importorskip("matplotlib")
 
 POINTS = np.array([[0.0, 0.0, 0.0], [5.0, 0.0, 0.1], [5.0, 1.0, 0.2], [5.0, 2.0, 0.3]])
-KINDS = ("bounds", "tree", "clusters", "matrix", "profile")
 
 
 @pytest.fixture(autouse=True)
@@ -63,147 +62,12 @@ def test_a_picture_is_written(run, files, case, ending):
     assert (files / f"out.{ending}").read_bytes()[1:4] in (b"PNG", b"?xm")
 
 
-def test_a_title_is_above_the_picture(run, files):
-    arguments = [
-        "plot",
-        "bounds",
-        "bounds.json",
-        "--out",
-        "x.svg",
-        "--title",
-        "Costs in $1 and $2",
-    ]
-    assert run(*arguments)[0] == 0
-    assert "Costs in $1 and $2" in (files / "x.svg").read_text()
-
-
-def test_labels_show_what_is_violated(run, files):
-    arguments = [*COMMANDS["labelled"], "--out", "x.svg"]
-    assert run("plot", *arguments)[0] == 0
-    svg = (files / "x.svg").read_text()
-    assert "violated must-link (1)" in svg
-    assert "violated cannot-link" not in svg
-
-
-def test_several_tables_have_a_curve_each(run, files):
-    (files / "more.csv").write_text(CSV)
-    assert run("plot", "profile", "results.csv", "more.csv", "--out", "x.svg")[0] == 0
-    svg = (files / "x.svg").read_text()
-    assert "results (3 of 5)" in svg
-    assert "more (3 of 5)" in svg
-
-
 def test_the_folder_of_a_batch_stands_for_its_table(run, files):
     (files / "out").mkdir()
     (files / "out" / "results.csv").write_text(CSV)
     assert run("plot", "profile", "out", "--by", "bounding", "--out", "x.svg") == (0, "", "")
     assert run("plot", *COMMANDS["profile"], "--out", "y.svg") == (0, "", "")
     assert (files / "x.svg").read_text() == (files / "y.svg").read_text()
-
-
-WRONG = {
-    "another ending": (
-        ["bounds", "bounds.json", "--out", "x.jpg"],
-        ExitCode.USAGE,
-        "--out x.jpg: expected a name that ends in .png, .svg or .pdf",
-    ),
-    "no ending": (
-        ["tree", "tree.json", "--out", "-"],
-        ExitCode.USAGE,
-        "--out -: expected a name that ends in .png, .svg or .pdf",
-    ),
-    "no folder": (
-        ["tree", "tree.json", "--out", "none/x.png"],
-        ExitCode.BAD_INPUT,
-        "none/x.png: there is no folder ",
-    ),
-    "no trace": (
-        ["bounds", "none.json", "--out", "x.png"],
-        ExitCode.BAD_INPUT,
-        "none.json: there is no such file",
-    ),
-    "a foreign file": (
-        ["tree", "points.txt", "--out", "x.png"],
-        ExitCode.BAD_INPUT,
-        "points.txt: is not a trace; expected a file that 'sdpbb solve --trace' wrote",
-    ),
-    "bounds of a trace without any": (
-        ["bounds", "tree.json", "--out", "x.png"],
-        ExitCode.BAD_INPUT,
-        "tree.json: the run ended before it had bounds: there is nothing to draw",
-    ),
-    "the tree of a trace without one": (
-        ["tree", "bounds.json", "--out", "x.png"],
-        ExitCode.BAD_INPUT,
-        "bounds.json: the run ended before its search began: there is no tree",
-    ),
-    "no points": (
-        ["clusters", "none.txt", "--out", "x.png"],
-        ExitCode.BAD_INPUT,
-        "none.txt: there is no such file",
-    ),
-    "labels of other points": (
-        ["clusters", "points.txt", "--labels", "constraints.txt", "--out", "x.png"],
-        ExitCode.BAD_INPUT,
-        "constraints.txt: 2 labels for 4 points; expected one per line and point",
-    ),
-    "labels that part must-links": (
-        [*COMMANDS["matrix"], "--labels", "labels.txt", "--out", "x.png"],
-        ExitCode.USAGE,
-        "labels: rows 0 and 1 have different labels",
-    ),
-    "no time": (
-        [*COMMANDS["matrix"], "--time-limit", "0", "--out", "x.png"],
-        ExitCode.USAGE,
-        "--time-limit 0.0: expected more than 0 seconds",
-    ),
-    "no clustering": (
-        ["matrix", "points.txt", "-k", "4", "--constraints", "constraints.txt", "--out", "x.png"],
-        ExitCode.INFEASIBLE,
-        "no clustering satisfies the constraints: fewer than k blocks",
-    ),
-    "a foreign table": (
-        ["profile", "points.txt", "--out", "x.png"],
-        ExitCode.BAD_INPUT,
-        "points.txt:2: no column 'status'",
-    ),
-    "a folder without a table": (
-        ["profile", "..", "--out", "x.png"],
-        ExitCode.BAD_INPUT,
-        "..: is a folder without results.csv; expected one that 'sdpbb batch' has written",
-    ),
-    "an unknown column": (
-        ["profile", "results.csv", "--by", "bonding", "--out", "x.png"],
-        ExitCode.BAD_INPUT,
-        "results.csv:2: no column 'bonding'; expected 'bounding', perhaps",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_told_in_one_line(run, files, case):
-    arguments, code, message = WRONG[case]
-    before = {path.name for path in files.iterdir()}
-    status, out, err = run("plot", *arguments)
-    assert (status, out) == (code, "")
-    assert err.startswith(f"error: {message}")
-    assert err.count("\n") == 1
-    assert {path.name for path in files.iterdir()} == before
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_picture_needs_a_name(run, files, kind):
-    status, _, err = run("plot", kind, "bounds.json")
-    assert status == ExitCode.USAGE
-    assert err == f"error: --out: is missing; see 'sdpbb plot {kind} --help'\n"
-
-
-def test_the_kinds_and_exit_statuses_are_documented(run):
-    status, out, _ = run("plot", "--help")
-    assert status == 0
-    assert all(f"  {kind} " in out for kind in KINDS)
-    for kind in KINDS:
-        assert "the picture was written" in run("plot", kind, "--help")[1]
 
 
 def test_a_disk_that_is_full_is_told_in_one_line(run, files, monkeypatch):
@@ -281,12 +145,6 @@ def test_a_run_writes_its_trace_and_its_page(run, files, engine):
     page = (files / "r <&>.html").read_text()
     assert "sdpbb solve points.txt --trace t.json --report &#x27;r &lt;&amp;&gt;.html&#x27;" in page
     assert "Proven optimal" in page
-
-
-def test_a_real_run_can_be_plotted(run, files):
-    assert run("solve", "points.txt", "--trace", "t.json", "--quiet") == (0, "", "")
-    assert run("plot", "bounds", "t.json", "--out", "b.png") == (0, "", "")
-    assert run("plot", "tree", "t.json", "--out", "t.png") == (0, "", "")
 
 
 def test_a_run_of_before_is_reported_again(run, files):
