@@ -26,6 +26,8 @@ STEP, SHARE = 2, 0.3
 # halves are left out: with two workers they take half its time for an iteration, and lose more.
 # Optdigits (5,620 points, 62 dimensions): 1.3 % after 350 s with them, 0.55 % after 205 s without.
 SHARE_OF_WHOLE = 0.5
+# Seconds of the whole from which halves are left out. Below, neither takes long.
+LONG = 10.0
 
 
 def smallest_depth(n_blocks: int, smallest: int) -> int:
@@ -39,7 +41,7 @@ def next_level(bounds: SubsetBounds, seconds_left: float, n_at_once: int) -> int
     n_at_once : subsets that are bounded at the same time
     """
     above = bounds.level - STEP
-    if above == 1:  # two halves
+    if above == 1 and predicted_seconds(bounds, 0) >= LONG:
         above = 0
     if above >= 0:
         of_one = predicted_seconds(bounds, above)
