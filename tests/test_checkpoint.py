@@ -2,10 +2,13 @@
 
 import copy
 import dataclasses
+import inspect
 import re
 import shutil
 import subprocess
 import sys
+from enum import Enum
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +20,7 @@ from sdpbb.bounds.bound import ProvenBound
 from sdpbb.errors import ArchiveError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance
 from sdpbb.run.checkpoint import (
+    STATE_MODULES,
     CheckpointWriter,
     RunState,
     read_checkpoint,
@@ -25,7 +29,7 @@ from sdpbb.run.checkpoint import (
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.archive.file import write_archive
-from sdpbb.runtime.archive.stored import has_own_state
+from sdpbb.runtime.archive.stored import TYPES, has_own_state
 from sdpbb.search.events import CheckpointFailed
 from sdpbb.search.node import Node
 from sdpbb.search.parameters import SearchParameters
@@ -93,6 +97,18 @@ def test_a_new_process_knows_all_that_a_checkpoint_may_hold(tmp_path):
         [sys.executable, "-c", script, tmp_path / "run"], capture_output=True, check=True
     )
     assert registering <= set(loaded.stdout.decode().split())
+
+
+def test_stored_types_are_made_from_all_of_their_fields_and_from_these_alone():
+    for module in STATE_MODULES:
+        import_module(module)
+    for cls in TYPES.values():
+        if issubclass(cls, Enum) or has_own_state(cls):
+            continue
+        fields = {field.name for field in dataclasses.fields(cls)}
+        arguments = inspect.signature(cls).parameters
+        required = {name for name, one in arguments.items() if one.default is one.empty}
+        assert required <= fields <= arguments.keys(), cls
 
 
 def nodes_of(tree):
