@@ -82,21 +82,22 @@ class BinaryProgramme:
 
 
 class MilpStatus(Enum):
-    """Status of a binary programme."""
+    """Status of a binary programme, or of its linear relaxation."""
 
     OPTIMAL = "x attains the minimum"
-    INFEASIBLE = "no binary vector satisfies the rows"
+    INFEASIBLE = "no vector satisfies the rows"
     TIME_LIMIT = "out of time; x is the best vector met, or None"
 
 
 @dataclass(frozen=True, eq=False)
 class MilpSolution:
-    """Solution of a binary programme.
+    """Solution of a binary programme, or of its linear relaxation.
 
     Attributes
     ----------
     status : what is proven, up to the tolerances of the solver
-    x : (p,) zeros and ones that satisfy the rows (checked), or None
+    x : (p,) zeros and ones that satisfy the rows (checked), or None; of a relaxation, numbers from
+        0 to 1
     objective : c'x, or inf without an x
     bound : a lower bound on the minimum as the solver reports it, in floating point: not a safe
         bound; inf if infeasible, -inf if unknown
