@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb import __version__
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.errors import ArchiveError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance
@@ -323,32 +322,9 @@ def reason(path):
     return line.removeprefix(f"{path}: ")
 
 
-def test_every_truncation_is_told(good):
-    content = good.read_bytes()
-    for length in {*range(0, len(content), 37), len(content) - 1}:
-        good.write_bytes(content[:length])
-        assert "expected" in reason(good)
-
-
-def test_what_is_no_checkpoint_is_told(good, tmp_path):
-    assert reason(tmp_path) == "is a folder; expected an sdpbb checkpoint"
-    missing = "there is no such file; expected an sdpbb checkpoint"
-    assert reason(tmp_path / "missing") == missing
-    good.write_text("3 1 2\n0\n1\n5\n")
-    assert reason(good).startswith("is not an sdpbb checkpoint")
-    good.write_bytes(b"sdpbb-certificate 2\n")
-    assert reason(good) == "is an sdpbb certificate; expected an sdpbb checkpoint"
+def test_an_archive_of_something_else_is_no_checkpoint(good):
     write_archive(good, (1, 2))
     assert "does not hold the state of a run" in reason(good)
-
-
-def test_other_versions_are_refused(good, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr("sdpbb.runtime.archive.file.installed_version", lambda: "0.0.9")
-        write_checkpoint(good, RunState(TINY, HASTY))
-    assert reason(good) == (
-        f"written by sdpbb 0.0.9; this is {__version__} (sdpbb 0.0.9 can resume it)"
-    )
 
 
 def test_values_of_the_wrong_types_are_refused(good):
