@@ -24,7 +24,7 @@ LEAST_POWER, MOST_POWER = 1.5, 3.5
 STEP, SHARE = 2, 0.3
 # The same part for the whole, whose bound rises while it is worked on. Where it can follow, two
 # halves are left out: with two workers they take half its time for an iteration, and lose more.
-# Optdigits (5,620 points, 62 dimensions): 1.3 % after 350 s with halves, 0.55 % after 205 s without.
+# Optdigits (5,620 points, 62 dimensions): 1.3 % after 350 s with them, 0.55 % after 205 s without.
 SHARE_OF_WHOLE = 0.5
 
 
