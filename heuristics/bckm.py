@@ -20,7 +20,7 @@ from heuristics.result import Stop
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.problem.packing import assignment_rows, size_bounds, size_rows
-from sdpbb.runtime.backends.linear import LinearModel, LinearStatus
+from sdpbb.runtime.backends.linear import LinearModel
 from sdpbb.runtime.backends.milp import load
 from sdpbb.runtime.backends.programme import MilpStatus
 from sdpbb.runtime.declaration import parameter
@@ -288,7 +288,7 @@ class _PenaltyMethod:
             solution = self._model.minimise(
                 _normalised_costs(self._weights * penalised), limit, lambda: self.is_over
             )
-            self.is_infeasible = solution.status is LinearStatus.INFEASIBLE
+            self.is_infeasible = solution.status is MilpStatus.INFEASIBLE
             if solution.x is None:
                 break
             S_next = solution.x.reshape(S.shape)

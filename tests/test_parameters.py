@@ -1,4 +1,3 @@
-import json
 import math
 from dataclasses import fields, is_dataclass, replace
 
@@ -7,17 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics.parameters import MultiStartParameters
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.questions.batch import BatchParameters
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.runtime.declaration import declarations, own_declarations, value_text
+from sdpbb.runtime.declaration import declarations, own_declarations
 from sdpbb.search.parameters import SearchParameters
-
-HUGE = 10**5000
-SHORT = {"ids": lambda value: getattr(value, "__name__", value_text(value)[:40])}
 
 
 @pytest.mark.parametrize(
@@ -52,71 +47,9 @@ def test_a_wrong_value_is_told_in_one_line(parameter, value, message):
     assert str(caught.value) == message
 
 
-def test_a_long_value_stays_on_one_short_line():
-    for value in ("a\nb" * 100, np.zeros((9, 9)), 10**400):
-        with pytest.raises(ParameterError) as caught:
-            SolverParameters(time_limit=value)
-        assert len(str(caught.value)) < 120
-        assert "\n" not in str(caught.value)
-
-
-def test_numbers_of_numpy_become_plain():
-    given = SolverParameters(
-        gap=np.float32(0.5), time_limit=np.int64(3), node_limit=np.uint8(7), seed=np.int32(2)
-    )
-    values = given.to_dict()
-    shown = {name: values[name] for name in ("gap", "time_limit", "node_limit", "seed")}
-    assert json.dumps(shown) == json.dumps(
-        {"gap": 0.5, "time_limit": 3.0, "node_limit": 7, "seed": 2}
-    )
-
-
-def test_defaults_are_kept():
-    parameters = SolverParameters()
-    assert (parameters.time_limit, parameters.node_limit) == (math.inf, None)
-    assert parameters.sdp == SdpParameters()
-
-
-@pytest.mark.parametrize(
-    ("kind", "values"),
-    [
-        (SolverParameters, {"seed": -HUGE}),
-        (SolverParameters, {"seed": HUGE}),
-        (SolverParameters, {"seed": 2**128}),
-        (SolverParameters, {"node_limit": 2**63}),
-        (SolverParameters, {"workers": HUGE}),
-        (SolverParameters, {"gap": HUGE}),
-        (SolverParameters, {"bounding": HUGE}),
-        (BatchParameters, {"workers": HUGE}),
-        (BatchParameters, {"workers": -HUGE}),
-        (BatchParameters, {"grace": -HUGE}),
-        (BatchParameters, {"grace": True}),
-        (BatchParameters, {"resume": 1}),
-        (SearchParameters, {"fixing": None}),
-        (SdpParameters, {"max_iterations": math.nan}),
-        (DecompositionParameters, {"smallest": 1}),
-        (MultiStartParameters, {"n_starts": 2**31}),
-        (MultiStartParameters, {"assignment_time_limit": math.nan}),
-    ],
-    **SHORT,
-)
-def test_values_that_once_ended_runs_are_refused(kind, values):
-    name = next(iter(values))
-    with pytest.raises(ParameterError, match=rf"^{name} = [^\n]+: expected [^\n]+$"):
-        kind(**values)
-
-
-@pytest.mark.parametrize(
-    ("kind", "values"),
-    [
-        (MultiStartParameters, {"assignment_time_limit": math.inf}),
-        (SolverParameters, {"seed": 2**128 - 1, "node_limit": 2**63 - 1}),
-    ],
-    **SHORT,
-)
-def test_the_ends_of_domains_are_in_them(kind, values):
-    made = kind(**values)
-    assert {name: getattr(made, name) for name in values} == values
+def test_seeds_of_128_bits_and_limits_of_64_are_taken():
+    made = SolverParameters(seed=2**128 - 1, node_limit=2**63 - 1)
+    assert (made.seed, made.node_limit) == (2**128 - 1, 2**63 - 1)
 
 
 def components(value):
@@ -169,17 +102,6 @@ def test_any_value_is_stored_as_a_plain_one_or_refused_in_one_line(slot, value):
         assert not math.isnan(kept)
 
 
-@pytest.mark.parametrize(
-    "part", [*COMPONENTS.values(), BatchParameters()], ids=lambda part: type(part).__name__
-)
-def test_no_count_may_be_a_fraction(part):
-    for name in (each.name for each in fields(part)):
-        if type(getattr(part, name)) is int:
-            for value in (1.0, math.nan, 1e308, HUGE, -HUGE):
-                with pytest.raises(ParameterError, match=f"^{name} = "):
-                    replace(part, **{name: value})
-
-
 DECLARED = [
     (kind, each)
     for kind in (*COMPONENTS, BatchParameters)
@@ -225,6 +147,9 @@ def test_domains_end_at_their_bounds(kind, declared):
             assert right(part, name, values[1 - out])
     if float in declared.kinds:
         assert right(part, name, math.inf) == domain.infinite
+    if declared.kinds == (int,) and domain.le is None and domain.lt is None:
+        assert right(part, name, domain.largest)
+        assert not right(part, name, domain.largest + 1)
 
 
 def test_every_parameter_is_declared():
@@ -233,11 +158,6 @@ def test_every_parameter_is_declared():
     for _, declared in DECLARED:
         assert declared.help.endswith("."), declared
         assert not declared.reason or declared.reason.endswith("."), declared
-
-
-def test_defaults_keep_their_types():
-    for part in COMPONENTS.values():
-        assert replace(part) == part
 
 
 def test_parameters_survive_a_file(tmp_path):

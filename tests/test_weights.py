@@ -1,6 +1,5 @@
 """Weights of points: every part minimises the weighted sum of squares."""
 
-import copy
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -10,12 +9,11 @@ import pytest
 import sdpbb
 from heuristics.result import centres_of
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.errors import ArchiveError, InstanceError
+from sdpbb.errors import InstanceError
 from sdpbb.plots import plot_clusters
 from sdpbb.plots.pages.clusters import _within
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.coordinates import weight_exponent
-from sdpbb.runtime.archive.encoding import Decoder, Encoder
 from tests.enumeration import (
     clusterings,
     sums_of_squares,
@@ -160,28 +158,6 @@ def test_checkpoints_hold_weights(tmp_path):
     assert result.status == sdpbb.SolutionStatus.OPTIMAL
     whole = sdpbb.solve(instance, replace(parameters, time_limit=np.inf))
     assert result.objective == whole.objective
-
-
-def test_archives_from_before_there_were_weights_are_read():
-    instance = Instance([[0.0], [1.0], [5.0]], 2)
-    encoder = Encoder(instance)
-    document = copy.deepcopy(encoder.document)
-    number, fields = next(
-        (number, entry[1])
-        for number, entry in enumerate(document["types"])
-        if entry[0].endswith(".Instance")
-    )
-    at = fields.index("weights")
-    del fields[at]
-    for item in document["items"]:
-        if item[:2] == ["object", number]:
-            del item[2 + at]
-    read = Decoder(document, encoder.arrays).value()
-    assert read.weights is None
-    assert read.points.tolist() == instance.points.tolist()
-    fields.remove("points")
-    with pytest.raises(ArchiveError, match=r"Instance of .*; expected \(points, k, "):
-        Decoder(document, encoder.arrays).value()
 
 
 def test_pictures_and_reports_show_weighted_means_and_sums():

@@ -9,8 +9,8 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from sdpbb.errors import ParameterError
-from sdpbb.runtime.backends.linear import LinearModel, LinearStatus
-from sdpbb.runtime.backends.programme import BinaryProgramme
+from sdpbb.runtime.backends.linear import LinearModel
+from sdpbb.runtime.backends.programme import BinaryProgramme, MilpStatus
 from tests.examples import examples
 
 
@@ -47,10 +47,10 @@ def test_the_minimum_of_one_objective_after_another(seed):
         solution = model.minimise(objective)
         expected = reference(programme, objective)
         if expected == np.inf:
-            assert solution.status is LinearStatus.INFEASIBLE
+            assert solution.status is MilpStatus.INFEASIBLE
             assert solution.x is None
             continue
-        assert solution.status is LinearStatus.OPTIMAL
+        assert solution.status is MilpStatus.OPTIMAL
         assert solution.objective == pytest.approx(expected, abs=1e-6)
         assert ((solution.x >= 0) & (solution.x <= 1)).all()
         activity = programme.matrix @ solution.x
@@ -75,9 +75,9 @@ def test_out_of_time():
     programme = BinaryProgramme(np.zeros(400), matrix, np.full(300, -np.inf), np.ones(300))
     model = LinearModel(programme)
     objective = -rng.random(400)
-    assert model.minimise(objective, 1e-9).status is LinearStatus.TIME_LIMIT
+    assert model.minimise(objective, 1e-9).status is MilpStatus.TIME_LIMIT
     # Time is counted anew in each call.
-    assert model.minimise(objective, 60.0).status is LinearStatus.OPTIMAL
+    assert model.minimise(objective, 60.0).status is MilpStatus.OPTIMAL
 
 
 @pytest.mark.parametrize("objective", [np.zeros(3), np.array([np.nan, 0.0])])

@@ -70,10 +70,10 @@ def test_a_model_is_kept_for_other_objectives():
 
 
 def test_warm_start_and_time_limit_are_taken():
-    knapsack = programme(
-        [-3, -4, -5], [[2, 3, 4]], [-np.inf], [5], warm_start=np.array([1.0, 0, 0]), time_limit=60.0
-    )
+    knapsack = programme([-3, -4, -5], [[2, 3, 4]], [-np.inf], [5], time_limit=60.0)
     assert solve_binary_programme(knapsack).objective == -7
+    warm_start = np.array([1.0, 0, 0])
+    assert load(knapsack).minimise(knapsack.objective, warm_start, 60.0).objective == -7
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-9, 1e-5, 1e6, 1e12, 1e200])
@@ -131,7 +131,6 @@ def test_a_programme_without_rows():
         ({"lower": [0, 0]}, "one side for each"),
         ({"upper": [np.nan]}, "not a number"),
         ({"time_limit": 0.0}, "time_limit"),
-        ({"warm_start": np.zeros(3)}, "warm_start"),
     ],
 )
 def test_invalid_programmes(change, message):

@@ -195,14 +195,15 @@ def reseal(rng: np.random.Generator, content: bytes) -> bytes:
     """An archive whose document is changed, and whose lengths and checksums are right again: what
     only somebody who means it makes."""
     first, second, rest = content.split(b"\n", 2)
-    document, arrays = rest[: int(second)], rest[int(second) : -4]
+    length = int(second.split()[0])
+    document, arrays = rest[:length], rest[length:-4]
     if rng.random() < 0.8:
         document = _json(rng, document)
     else:
         document = MUTATIONS[rng.integers(len(MUTATIONS))](rng, document)[:LONGEST]
     if rng.random() < 0.1:
         arrays = arrays[: rng.integers(len(arrays) + 1)]
-    content = b"%s\n%d\n%s%s" % (first, len(document), document, arrays)
+    content = b"%s\n%d %d\n%s%s" % (first, len(document), len(arrays), document, arrays)
     return content + zlib.crc32(content).to_bytes(4, "little")
 
 

@@ -18,7 +18,8 @@ from heuristics.result import HeuristicStatus, Stop
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import InfeasibilityKind, Instance, contract
 from sdpbb.problem.packing import assignment_rows, clique_cover, size_rows
-from sdpbb.runtime.backends.linear import LinearModel, LinearStatus
+from sdpbb.runtime.backends.linear import LinearModel
+from sdpbb.runtime.backends.programme import MilpStatus
 from tests.enumeration import feasible_clusterings, optimum, random_instance, sums_of_squares
 from tests.examples import examples
 from tests.graphs import complete, contraction_of, cycle, mycielski, random_graph
@@ -161,7 +162,7 @@ def test_penalties_need_no_columns_of_their_own(seed):
     constant = (weights * plus * V).sum() + contraction.scatter.sum()
     distances = squared_distances(instance.centred, centres)
     expected, _ = literal_step(instance, distances, V[lift], plus[lift], minus[lift], least, most)
-    assert found.status is LinearStatus.OPTIMAL
+    assert found.status is MilpStatus.OPTIMAL
     assert found.objective + constant == pytest.approx(expected, abs=1e-7)
 
 

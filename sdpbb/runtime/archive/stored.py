@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -16,25 +16,12 @@ TYPES: dict[str, type] = {}
 def stored(cls: Stored) -> Stored:
     """Register a dataclass or an enum as a type that archives can hold, and return it.
 
-    Dataclasses are stored by the fields that their constructors take. What a constructor takes
-    beside them (`InitVar` with a default) is part of these fields already. One with a
-    `__getstate__` of its own is stored by what that returns, and rebuilt by `__setstate__` without
-    its constructor, so that copies, pickles and archives agree.
-
-    Raises
-    ------
-    TypeError
-        If another type has that name, or the class cannot be rebuilt from what is stored.
+    Dataclasses are stored by their fields, and rebuilt by their constructor, which takes all of
+    them by name. What it takes beside them (`InitVar` with a default) is part of these
+    fields already. One with a `__getstate__` of its own is stored by what that returns, and rebuilt
+    by `__setstate__` without its constructor, so that copies, pickles and archives agree.
     """
-    name = full_name(cls)
-    if TYPES.get(name, cls) is not cls:
-        raise TypeError(f"two types of archives have the name {name}")
-    if not issubclass(cls, Enum):
-        if not dataclasses.is_dataclass(cls):
-            raise TypeError(f"{name} is neither a dataclass nor an enum")
-        if not has_own_state(cls) and _arguments(cls) != set(fields(cls)):
-            raise TypeError(f"{name} is not made from all of its fields, and from these alone")
-    TYPES[name] = cls
+    TYPES[full_name(cls)] = cls
     return cls
 
 
@@ -55,18 +42,6 @@ class Attached:
         self.__dict__.update(state)
 
 
-def _arguments(cls: Any) -> set[str]:
-    """Return the names of the arguments of a constructor; `inspect.signature` takes far longer."""
-    code = cls.__init__.__code__
-    arguments: set[str] = {*code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]}
-    beside = {
-        name
-        for name, field in cls.__dataclass_fields__.items()
-        if name not in fields(cls) and field.default is not dataclasses.MISSING
-    }
-    return arguments - beside
-
-
 def full_name(cls: type) -> str:
     """Return the name of a class with that of its module."""
     return f"{cls.__module__}.{cls.__qualname__}"
@@ -78,18 +53,8 @@ def has_own_state(cls: type) -> bool:
     return method is not object.__getstate__
 
 
-@functools.cache
-def fields(cls: Any) -> list[str]:
-    """Return the names of the parts that values of a registered type are stored by."""
-    if issubclass(cls, Enum):
-        return ["name"]
-    if has_own_state(cls):
-        return ["state"]
-    return [field.name for field in dataclasses.fields(cls)]
-
-
-def parts(value: Any) -> list[Any]:
-    """Return the parts of a value of a registered type.
+def parts(value: Any) -> dict[str, Any]:
+    """Return the parts of a value of a registered type, by their names.
 
     Raises
     ------
@@ -100,32 +65,14 @@ def parts(value: Any) -> list[Any]:
     if isinstance(value, Enum):
         if cls.__members__.get(value.name) is not value:
             raise TypeError(f"expected a member of {cls.__name__}")
-        return [value.name]
+        return {"name": value.name}
     if has_own_state(cls):
-        return [value.__getstate__()]
-    return [getattr(value, name) for name in fields(cls)]
+        return {"state": value.__getstate__()}
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(cls)}
 
 
-def is_made_from(cls: Any, names: Any) -> bool:
-    """Return whether values of a registered type are made from parts of these names.
-
-    Those that are missing have defaults: archives that are older than a field do not have it.
-    """
-    expected = fields(cls)
-    if names == expected or issubclass(cls, Enum) or has_own_state(cls):
-        return bool(names == expected)
-    missing = [field for field in dataclasses.fields(cls) if field.name not in names]
-    none = dataclasses.MISSING
-    return names == [name for name in expected if name in names] and all(
-        field.default is not none or field.default_factory is not none for field in missing
-    )
-
-
-def rebuilt(cls: Any, names: list[str], values: list[Any]) -> Any:
-    """Return a value of a registered type from its parts of these names; any error may be raised.
-
-    The names are such that `is_made_from` holds.
-    """
+def rebuilt(cls: Any, values: Sequence[Any]) -> Any:
+    """Return a value of a registered type from its parts; any error may be raised."""
     if issubclass(cls, Enum):
         (name,) = values
         return cls[name]
@@ -134,4 +81,5 @@ def rebuilt(cls: Any, names: list[str], values: list[Any]) -> Any:
         made = cls.__new__(cls)
         made.__setstate__(state)
         return made
+    names = [field.name for field in dataclasses.fields(cls)]
     return cls(**dict(zip(names, values, strict=True)))

@@ -18,10 +18,10 @@ from sdpbb.runtime.backends.programme import (
     unit,
 )
 
-_STATUS = {
+STATUS = {
     highspy.HighsModelStatus.kOptimal: MilpStatus.OPTIMAL,
     highspy.HighsModelStatus.kInfeasible: MilpStatus.INFEASIBLE,
-    # Binary variables are bounded, so that only one of the two remains.
+    # Variables are from 0 to 1, so that only one of the two remains.
     highspy.HighsModelStatus.kUnboundedOrInfeasible: MilpStatus.INFEASIBLE,
     highspy.HighsModelStatus.kTimeLimit: MilpStatus.TIME_LIMIT,
     highspy.HighsModelStatus.kInterrupt: MilpStatus.TIME_LIMIT,
@@ -69,9 +69,9 @@ class HighsModel:
             expect_ok(highs.setSolution(count, self._columns, values), "warm start")
         run(highs, stop)
         verdict = highs.getModelStatus()
-        if verdict not in _STATUS:
+        if verdict not in STATUS:
             raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")
-        status, info = _STATUS[verdict], highs.getInfo()
+        status, info = STATUS[verdict], highs.getInfo()
         if status is MilpStatus.INFEASIBLE:
             return MilpSolution(status, None, np.inf, np.inf)
         found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible

@@ -3,50 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
 
 import highspy
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import BackendFailure, ParameterError
-from sdpbb.runtime.backends.highs import converted, expect_ok, holding, run
-from sdpbb.runtime.backends.programme import BinaryProgramme
-
-
-class LinearStatus(Enum):
-    """Status of a linear programme."""
-
-    OPTIMAL = "x attains the minimum"
-    INFEASIBLE = "no vector in the unit cube satisfies the rows"
-    TIME_LIMIT = "out of time"
-
-
-@dataclass(frozen=True, eq=False)
-class LinearSolution:
-    """Solution of a linear programme.
-
-    Attributes
-    ----------
-    status : what is proven, up to the tolerances of the solver
-    x : (p,) a vertex in [0, 1]^p, None unless OPTIMAL
-    objective : c'x, or inf without an x
-    """
-
-    status: LinearStatus
-    x: NDArray[np.float64] | None
-    objective: float
-
-
-_STATUS = {
-    highspy.HighsModelStatus.kOptimal: LinearStatus.OPTIMAL,
-    highspy.HighsModelStatus.kInfeasible: LinearStatus.INFEASIBLE,
-    # The unit cube is bounded, so that only one of the two remains.
-    highspy.HighsModelStatus.kUnboundedOrInfeasible: LinearStatus.INFEASIBLE,
-    highspy.HighsModelStatus.kTimeLimit: LinearStatus.TIME_LIMIT,
-    highspy.HighsModelStatus.kInterrupt: LinearStatus.TIME_LIMIT,
-}
+from sdpbb.runtime.backends.highs import STATUS, converted, expect_ok, holding, run
+from sdpbb.runtime.backends.programme import BinaryProgramme, MilpSolution, MilpStatus
 
 
 class LinearModel:
@@ -73,10 +37,14 @@ class LinearModel:
         objective: NDArray[np.float64],
         time_limit: float | None = None,
         stop: Callable[[], bool] | None = None,
-    ) -> LinearSolution:
+    ) -> MilpSolution:
         """Minimise c'x for c = objective (p,), finite; time_limit in seconds, > 0.
 
         It is given up, as when the time is over, once `stop`, which is asked on the way, is true.
+
+        Returns
+        -------
+        A solution whose x is a vertex in [0, 1]^p; None unless it is optimal.
 
         Raises
         ------
@@ -94,11 +62,13 @@ class LinearModel:
         expect_ok(highs.setOptionValue("time_limit", limit), "option time_limit")
         run(highs, stop)
         verdict = highs.getModelStatus()
-        if verdict not in _STATUS:
+        if verdict not in STATUS:
             raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")
-        status = _STATUS[verdict]
-        if status is not LinearStatus.OPTIMAL:
-            return LinearSolution(status, None, np.inf)
+        status = STATUS[verdict]
+        if status is not MilpStatus.OPTIMAL:
+            bound = np.inf if status is MilpStatus.INFEASIBLE else -np.inf
+            return MilpSolution(status, None, np.inf, bound)
         # Values may leave the cube by the feasibility tolerance.
         x = np.clip(np.array(highs.getSolution().col_value), 0.0, 1.0)
-        return LinearSolution(status, x, float(objective @ x))
+        value = float(objective @ x)
+        return MilpSolution(status, x, value, value)

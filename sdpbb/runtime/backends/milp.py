@@ -141,4 +141,4 @@ def solve_binary_programme(
         If the solver ends without a verdict for another reason than time.
     """
     model = load(programme, solver)
-    return model.minimise(programme.objective, programme.warm_start, programme.time_limit, stop)
+    return model.minimise(programme.objective, None, programme.time_limit, stop)

@@ -28,7 +28,6 @@ class BinaryProgramme:
     objective : (p,) c, finite
     matrix : (q, p) A, sparse rows, finite
     lower, upper : (q,) sides of the rows; -inf and inf for a side that is absent
-    warm_start : (p,) a solution to begin from, or None
     time_limit : seconds, or None for as long as it takes
     row_tolerance : by how much a solution may miss the sides of a row of coefficients 1, and that
         times the sum of its coefficients
@@ -44,7 +43,6 @@ class BinaryProgramme:
     matrix: csr_array
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
-    warm_start: NDArray[np.float64] | None = None
     time_limit: float | None = None
     row_tolerance: float = ROW_TOLERANCE
 
@@ -56,10 +54,6 @@ class BinaryProgramme:
             raise ParameterError(f"objective: shape {self.objective.shape}, expected ({columns},)")
         if self.lower.shape != (rows,) or self.upper.shape != (rows,):
             raise ParameterError(f"lower, upper: expected one side for each of {rows} rows")
-        if self.warm_start is not None and self.warm_start.shape != (columns,):
-            raise ParameterError(
-                f"warm_start: shape {self.warm_start.shape}, expected ({columns},)"
-            )
         if not (np.isfinite(self.objective).all() and np.isfinite(self.matrix.data).all()):
             raise ParameterError("objective, matrix: every coefficient must be finite")
         if np.isnan(self.lower).any() or np.isnan(self.upper).any():
@@ -82,21 +76,22 @@ class BinaryProgramme:
 
 
 class MilpStatus(Enum):
-    """Status of a binary programme."""
+    """Status of a binary programme, or of its linear relaxation."""
 
     OPTIMAL = "x attains the minimum"
-    INFEASIBLE = "no binary vector satisfies the rows"
+    INFEASIBLE = "no vector satisfies the rows"
     TIME_LIMIT = "out of time; x is the best vector met, or None"
 
 
 @dataclass(frozen=True, eq=False)
 class MilpSolution:
-    """Solution of a binary programme.
+    """Solution of a binary programme, or of its linear relaxation.
 
     Attributes
     ----------
     status : what is proven, up to the tolerances of the solver
-    x : (p,) zeros and ones that satisfy the rows (checked), or None
+    x : (p,) zeros and ones that satisfy the rows (checked), or None; of a relaxation, numbers from
+        0 to 1
     objective : c'x, or inf without an x
     bound : a lower bound on the minimum as the solver reports it, in floating point: not a safe
         bound; inf if infeasible, -inf if unknown
