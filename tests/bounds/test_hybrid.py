@@ -80,7 +80,7 @@ PLACES, CLUSTERS_OF_PLACES, EASY_COLUMNS, RELAXATION, ENUMERATION, COLUMNS = NAM
         ("relaxation, enumeration", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION]),
         ("relaxation, columns", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION, COLUMNS]),
         ("relaxation, a few columns", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION]),
-        ("all stages", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION]),
+        ("all stages", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION, COLUMNS]),
     ],
 )
 def test_which_stages_a_node_goes_through(name, without_cutoff, with_cutoff):
