@@ -46,11 +46,3 @@ def test_seconds_are_predicted_from_the_growth_that_was_seen(bounds):
     bounds.seconds[1 << DEPTH - 1 : 1 << DEPTH] = 4.0  # with the square of the blocks
     assert predicted_seconds(bounds, DEPTH - 1) == 4.0
     assert predicted_seconds(bounds, DEPTH - 2) == pytest.approx(16.0)
-
-
-def test_two_halves_are_left_out_where_the_whole_can_follow(bounds):
-    bounds.level = 3
-    whole = predicted_seconds(bounds, 0)
-    assert next_level(bounds, 2.01 * whole, 2) == 0
-    assert next_level(bounds, 1.99 * whole, 2) == 2
-    assert next_level(bounds, math.inf, 1) == 0

@@ -22,12 +22,6 @@ LEAST_POWER, MOST_POWER = 1.5, 3.5
 # time, but where the whole level would take more than what is left, or a single subset of it more
 # than this part of that.
 STEP, SHARE = 2, 0.3
-# The same part for the whole, whose bound rises while it is worked on. Where it can follow, two
-# halves are left out: with two workers they take half its time for an iteration, and lose more.
-# Optdigits (5,620 points, 62 dimensions): 1.3 % after 350 s with them, 0.55 % after 205 s without.
-SHARE_OF_WHOLE = 0.5
-# Seconds of the whole from which halves are left out. Below, neither takes long.
-LONG = 10.0
 
 
 def smallest_depth(n_blocks: int, smallest: int) -> int:
@@ -41,13 +35,10 @@ def next_level(bounds: SubsetBounds, seconds_left: float, n_at_once: int) -> int
     n_at_once : subsets that are bounded at the same time
     """
     above = bounds.level - STEP
-    if above == 1 and predicted_seconds(bounds, 0) >= LONG:
-        above = 0
     if above >= 0:
         of_one = predicted_seconds(bounds, above)
         of_all = of_one * math.ceil(2**above / n_at_once)
-        share = SHARE if above else SHARE_OF_WHOLE
-        if of_one <= share * seconds_left and of_all <= seconds_left:
+        if of_one <= SHARE * seconds_left and of_all <= seconds_left:
             return above
     return bounds.level - 1
 
