@@ -24,6 +24,8 @@ from tests.decomposition.test_bound import PARAMETERS as TINY
 from tests.decomposition.test_bound import random_any
 from tests.decomposition.test_run import CLOUDS, MANY, PARAMETERS, clouds, left_early
 
+# Of CLOUDS, so that four subsets prove it, and their proofs are in its certificate.
+BY_SUBSETS = replace(PARAMETERS, gap=5e-3)
 WHEEL = [*((i, (i + 1) % 5) for i in range(5)), *((5, i) for i in range(5))]
 
 
@@ -31,7 +33,7 @@ WHEEL = [*((i, (i + 1) % 5) for i in range(5)), *((5, i) for i in range(5))]
 def certified(tmp_path_factory):
     """A run of two clouds of subsets, its result, and its file."""
     path = tmp_path_factory.mktemp("subsets") / "proof"
-    return solve(CLOUDS, PARAMETERS, certificate=path), path
+    return solve(CLOUDS, BY_SUBSETS, certificate=path), path
 
 
 def random_certifiable(rng: np.random.Generator) -> Instance:
@@ -154,7 +156,7 @@ def test_evidence_that_has_no_place_is_refused(tmp_path, monkeypatch):
 
 def test_many_blocks_begin_with_subsets_by_themselves(tmp_path):
     many = replace(PARAMETERS.decomposition, least_blocks=240)
-    hybrid = replace(PARAMETERS, bounding="hybrid", decomposition=many)
+    hybrid = replace(BY_SUBSETS, bounding="hybrid", decomposition=many)
     with constants(NO_PLACES):
         solve(CLOUDS, hybrid, certificate=tmp_path / "proof")
     assert verify_certificate(tmp_path / "proof", CLOUDS).n_subsets > 0
@@ -162,7 +164,7 @@ def test_many_blocks_begin_with_subsets_by_themselves(tmp_path):
 
 @pytest.mark.long
 def test_subsets_that_other_processes_bound(tmp_path):
-    solve(CLOUDS, replace(PARAMETERS, workers=2), certificate=tmp_path / "proof")
+    solve(CLOUDS, replace(BY_SUBSETS, workers=2), certificate=tmp_path / "proof")
     assert verify_certificate(tmp_path / "proof", CLOUDS).status == "optimal"
 
 

@@ -46,3 +46,12 @@ def test_seconds_are_predicted_from_the_growth_that_was_seen(bounds):
     bounds.seconds[1 << DEPTH - 1 : 1 << DEPTH] = 4.0  # with the square of the blocks
     assert predicted_seconds(bounds, DEPTH - 1) == 4.0
     assert predicted_seconds(bounds, DEPTH - 2) == pytest.approx(16.0)
+
+
+def test_full_steps_end_at_the_whole(bounds):
+    levels = []
+    bounds.level = DEPTH - 1
+    while bounds.level > 0:
+        bounds.level = next_level(bounds, math.inf, 1)
+        levels.append(bounds.level)
+    assert levels == [4, 2, 0]

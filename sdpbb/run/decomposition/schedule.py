@@ -20,7 +20,8 @@ POWER = 2.25
 LEAST_POWER, MOST_POWER = 1.5, 3.5
 # Levels that a step goes up: subsets of four times the blocks. What lies between is not worth its
 # time, but where the whole level would take more than what is left, or a single subset of it more
-# than this part of that.
+# than this part of that. The first step from an odd level is one level, as the last one is then
+# from quarters to the whole: halves would take twice its time for an iteration, and lose more.
 STEP, SHARE = 2, 0.3
 
 
@@ -34,7 +35,7 @@ def next_level(bounds: SubsetBounds, seconds_left: float, n_at_once: int) -> int
 
     n_at_once : subsets that are bounded at the same time
     """
-    above = bounds.level - STEP
+    above = bounds.level - (bounds.level % STEP or STEP)
     if above >= 0:
         of_one = predicted_seconds(bounds, above)
         of_all = of_one * math.ceil(2**above / n_at_once)
