@@ -1,4 +1,4 @@
-"""`njit` of Numba, with the cache of `kernel_cache`; clocks are stopped while it compiles."""
+"""`njit` of Numba, whose cache outlives damage; clocks are stopped while it compiles."""
 
 from __future__ import annotations
 
@@ -7,45 +7,37 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numba
+from numba.core.caching import FunctionCache
 from numba.core.event import Event, Listener, install_listener
 
 from sdpbb.runtime.time_left import RUN_CLOCK
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-NEWEST = (0, 68)
-"""The newest release of Numba with which that cache was tested; newer ones have their own."""
-
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Kernel], Kernel]:
     """Return the decorator that Numba's `njit` returns for these options."""
-    has_own_cache = cache and is_tested(numba.__version__)
-    decorate = numba.njit(cache=cache and not has_own_cache, **options)
+    decorate = numba.njit(cache=cache, **options)
 
     def decorated(function: Kernel) -> Kernel:
         kernel: Any = decorate(function)
-        if has_own_cache and hasattr(kernel, "_cache"):
-            from sdpbb.runtime.kernel_cache import (
-                KernelCache,  # by parts that other releases may lack
-            )
-
+        if cache and hasattr(kernel, "_cache"):
             kernel._cache = KernelCache(function)
-            # Numba looks for extensions among all packages before it loads a kernel, for types that
-            # none of these takes; it does so again before it compiles one.
-            kernel._compilation_chain_init_hook = _nothing
         return kernel  # type: ignore[no-any-return]
 
     return decorated
 
 
-def _nothing() -> None:
-    """Do nothing."""
+class KernelCache(FunctionCache):
+    """Cache of a kernel on disk. Numba raises an error where a file of it cannot be read."""
 
-
-def is_tested(version: str) -> bool:
-    """Return whether a version of Numba is none newer than those that were tested."""
-    release = version.split(".")[:2]
-    return all(map(str.isdecimal, release)) and tuple(map(int, release)) <= NEWEST
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the machine code for a signature; None if there is none."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # of a class that is renamed since, or of a file that is cut short
+            self.flush()
+            return None
 
 
 @contextmanager

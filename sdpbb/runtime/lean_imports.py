@@ -18,9 +18,8 @@ def lean_imports() -> Iterator[None]:
     """Context manager for the imports of a process of this project's own, in its only thread.
 
     SciPy copies all names of NumPy, with modules that NumPy imports on demand: one that translates
-    Fortran, and one for tests. Numba imports cffi, for functions of C that kernels may call, and
-    YAML, for a file of settings. Nobody here uses them, and they take a tenth of a second; after
-    the block they can be imported as always.
+    Fortran, and one for tests. Numba imports YAML, for a file of settings. Nobody here uses them,
+    and they take a tenth of a second; after the block they can be imported as always.
 
     Garbage is collected after the block: modules leave none, and looking for it takes another tenth
     of a second. Objects that are there by then are not looked at later either.
@@ -28,8 +27,8 @@ def lean_imports() -> Iterator[None]:
     import numpy
 
     modules: dict[str, Any] = sys.modules
-    optional = ["cffi"] if os.path.exists(NUMBA_SETTINGS) else ["cffi", "yaml"]
-    absent = [name for name in optional if name not in modules]
+    has_settings = os.path.exists(NUMBA_SETTINGS)
+    absent = [] if has_settings or "yaml" in modules else ["yaml"]
     names = vars(numpy)
     unnamed = [name for name in NUMPY_ON_DEMAND if name not in names]
     is_collecting = gc.isenabled()
