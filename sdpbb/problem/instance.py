@@ -28,7 +28,7 @@ from sdpbb.problem.class_sizes import ClassSizes, Sizes, StatedSizes, checked_cl
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.coordinates import centred, in_mean_units
 from sdpbb.problem.frames import is_frame
-from sdpbb.problem.from_files import FromFiles, FromFrame, FromPoints
+from sdpbb.problem.from_files import Constructors
 from sdpbb.problem.geometry import is_sparse
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
@@ -46,7 +46,7 @@ SHOWN_NAMES = 8
 
 @stored
 @dataclass(frozen=True, eq=False)
-class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
+class Instance(Constructors, ConstraintForms, Shown):
     """Instance of constrained minimum sum-of-squares clustering.
 
         minimise    sum_{i=1}^n w_i || p_i - m_{l(i)} ||^2,   m_c the mean of { p_i : l(i) = c }

@@ -160,18 +160,16 @@ class PairLines:
 
         Examples: ":17", ": ml[3]".
         """
-        position = self._position_of(i, j)
-        if position is None:
-            return ""
-        line = int(self.lines[position])
-        return f": {self.key}[{line}]" if self.key else f":{line}"
-
-    def _position_of(self, i: int, j: int) -> int | None:
         base, keys, order = self._sorted
         key = min(i, j) * base + max(i, j)
         at = int(np.searchsorted(keys, key))
         found = at < len(keys) and max(i, j) < base and int(keys[at]) == key
-        return int(order[at]) if found else None
+        return self.place_at(int(order[at])) if found else ""
+
+    def place_at(self, position: int) -> str:
+        """Return the place in the file that states the pair at a position here."""
+        line = int(self.lines[position])
+        return f": {self.key}[{line}]" if self.key else f":{line}"
 
     @cached_property
     def _sorted(self) -> tuple[int, NDArray[np.int64], NDArray[np.intp]]:

@@ -52,11 +52,16 @@ def table_in_memory(points: Any, arguments: Mapping[str, Any] | None = None) -> 
     Raises
     ------
     InstanceError
-        For the first value that is no finite number; see `sdpbb.problem.frames.table_of_frame`, and
-        `sdpbb.problem.missing.completed`.
+        If the points are a path, and for the first value that is no finite number; see
+        `sdpbb.problem.frames.table_of_frame`, and `sdpbb.problem.missing.completed`.
     ParameterError
         For a value that one of the arguments cannot have.
     """
+    if isinstance(points, (str, os.PathLike)):
+        raise InstanceError(
+            f"instance = {os.fspath(points)!r}: expected points (n, d), a data frame, or an "
+            "sdpbb.Instance, as sdpbb.read_instance makes one of files"
+        )
     arguments = arguments or {}
     asked = {name: arguments[name] for name in TableArguments.__annotations__ if name in arguments}
     weights, known_classes = arguments.get("weights"), asked.pop("known_classes", None)

@@ -321,10 +321,7 @@ def place_of_pair(instance: Instance, argument: str, position: int) -> str:
     pair = (listed.pairs if isinstance(listed, SoftPairs) else listed)[position]
     if position < len(stated.pairs) and (stated.pairs[position] == pair).all():
         # One of several places that state the pair, and not only the first.
-        at = int(stated.lines[position])
-        return f"{shown_path(origin.constraints_path)}" + (
-            f": {stated.key}[{at}]" if stated.key else f":{at}"
-        )
+        return f"{shown_path(origin.constraints_path)}{stated.place_at(position)}"
     return origin.place(argument, *pair.tolist()) or f"{argument}[{position}]"
 
 

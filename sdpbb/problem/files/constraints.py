@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,35 +101,51 @@ class Constraints:
         InstanceError
             If a distance amounts to too many pairs.
         """
-        must, cannot = _KindOfPairs.of(self, "must_link"), _KindOfPairs.of(self, "cannot_link")
-        must_link, cannot_link = must.hard, cannot.hard
-        far, near = None, None
         try:
+            near = far = None
             if self.max_diameter is not None:
                 far = pairs_farther_than(points, self.max_diameter)
-                cannot_link = distinct_edges(np.concatenate([cannot_link, far]))
             if self.min_separation is not None:
                 near = pairs_closer_than(points, self.min_separation)
-                must_link = distinct_edges(np.concatenate([must_link, near]))
         except InstanceError as error:
             raise InstanceError(f"{shown_path(origin.constraints_path)}: {error}") from None
-        return {
-            "must_link": must_link,
-            "cannot_link": cannot_link,
-            "soft_must_link": must.soft,
-            "soft_cannot_link": cannot.soft,
-            **{name: getattr(self, name) for name in ON_CLUSTERS},
-            "origin": replace(
-                origin,
-                must_link=self._places("must_link", must.hard, must.hard_lines, near),
-                cannot_link=self._places("cannot_link", cannot.hard, cannot.hard_lines, far),
-                soft_must_link=self._places("soft_must_link", must.soft.pairs, must.soft_lines),
-                soft_cannot_link=self._places(
-                    "soft_cannot_link", cannot.soft.pairs, cannot.soft_lines
-                ),
-                on_clusters=self._lines_on_clusters(),
+        found: dict[str, Any] = {name: getattr(self, name) for name in ON_CLUSTERS}
+        places: dict[str, Any] = {}
+        for argument, derived in (("must_link", near), ("cannot_link", far)):
+            pairs, weights, lines = self._stated(argument)
+            is_hard, is_soft = weights == np.inf, ~np.isin(weights, (0.0, np.inf))
+            hard, soft = pairs[is_hard], pairs[is_soft]
+            places[argument] = self._places(argument, hard, lines[is_hard], derived)
+            places[f"soft_{argument}"] = self._places(f"soft_{argument}", soft, lines[is_soft])
+            if derived is not None:
+                hard = distinct_edges(np.concatenate([hard, derived]))
+            found[argument] = hard
+            found[f"soft_{argument}"] = SoftPairs(soft, weights[is_soft])
+        on_clusters = self._lines_on_clusters()
+        return {**found, "origin": replace(origin, **places, on_clusters=on_clusters)}
+
+    def _stated(
+        self, argument: str
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.intp]]:
+        """Return the pairs (p, 2) of a kind, hard and soft, their weights (p,) and lines (p,).
+
+        Hard pairs have the weight inf. A pair that is not from a file has the line -1.
+        """
+        hard, soft = getattr(self, argument), getattr(self, f"soft_{argument}")
+        return (
+            np.concatenate([hard, soft.pairs]),
+            np.concatenate([np.full(len(hard), np.inf), soft.weights]),
+            np.concatenate(
+                [self._lines(argument, len(hard)), self._lines(f"soft_{argument}", len(soft))]
             ),
-        }
+        )
+
+    def _lines(self, argument: str, n: int) -> NDArray[np.intp]:
+        """Return the lines (n,) of n pairs, of which the first ones may be from a file."""
+        found = np.full(n, -1, np.intp)
+        known = self.lines.get(argument, ())[:n]
+        found[: len(known)] = known
+        return found
 
     def _places(
         self,
@@ -138,13 +154,12 @@ class Constraints:
         lines: NDArray[np.intp],
         derived: NDArray[np.intp] | None = None,
     ) -> PairLines:
-        """Return where pairs (p, 2) and derived pairs (q, 2) are stated.
+        """Return where pairs (p, 2) on lines (p,), and derived pairs (q, 2), are stated.
 
-        A distance in one line amounts to the derived ones.
+        A distance in one line amounts to the derived ones. Pairs without a line have no place.
         """
-        key = self.keys.get(argument, "")
-        # Pairs that are not from a file have no place.
-        stated = np.sort(pairs, axis=1)[: len(lines)]
+        key, is_placed = self.keys.get(argument, ""), lines >= 0
+        stated, lines = np.sort(pairs[is_placed], axis=1), lines[is_placed]
         if derived is None:
             return PairLines(stated, lines, len(stated), key)
         line = self.lines.get(DISTANCES[argument], 0)
@@ -163,35 +178,6 @@ class Constraints:
             *(StatedLine(argument, each, line) for each, line in constraints),
             *(StatedLine(name, getattr(self, name), self.lines[name]) for name in stated),
         )
-
-
-class _KindOfPairs(NamedTuple):
-    """Must-links or cannot-links as an `Instance` has them, and their lines where these are known.
-
-    Soft pairs of infinite weight are hard, and soft pairs of weight 0 are ignored.
-    """
-
-    hard: NDArray[np.intp]
-    hard_lines: NDArray[np.intp]
-    soft: SoftPairs
-    soft_lines: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, stated: Constraints, argument: str) -> _KindOfPairs:
-        hard, soft = getattr(stated, argument), getattr(stated, f"soft_{argument}")
-        none = np.empty(0, np.intp)
-        hard_lines = stated.lines.get(argument, none)
-        soft_lines = stated.lines.get(f"soft_{argument}", none)
-        pairs, weights = soft.pairs, soft.weights
-        endless, kept = weights == np.inf, ~np.isin(weights, (0.0, np.inf))
-        lines = soft_lines[kept[: len(soft_lines)]]
-        if endless.any():
-            # Lines are those of the first pairs: of none, where not all of those before have them.
-            has_lines = len(hard_lines) == len(hard) and len(soft_lines) == len(soft)
-            hard = np.concatenate([hard, pairs[endless]])
-            if has_lines:
-                hard_lines = np.concatenate([hard_lines, soft_lines[endless]])
-        return cls(hard, hard_lines, SoftPairs(pairs[kept], weights[kept]), lines)
 
 
 @dataclass(frozen=True)

@@ -48,12 +48,16 @@ class KeptRows:
             lines, key = stated.lines.get(argument, ()), stated.keys.get(argument)
             return lambda at: f"{path}: {key}[{lines[at]}]" if key else f"{path}:{lines[at]}"
 
+        def soft(argument: str) -> SoftPairs:
+            given: SoftPairs = getattr(stated, argument)
+            return SoftPairs(self.pairs(given.pairs, place(argument)), given.weights)
+
         return replace(
             stated,
             must_link=self.pairs(stated.must_link, place("must_link")),
             cannot_link=self.pairs(stated.cannot_link, place("cannot_link")),
-            soft_must_link=self._soft(stated.soft_must_link, path),
-            soft_cannot_link=self._soft(stated.soft_cannot_link, path),
+            soft_must_link=soft("soft_must_link"),
+            soft_cannot_link=soft("soft_cannot_link"),
             cluster_constraints=self.on_clusters(stated.cluster_constraints, f"{path}: "),
         )
 
@@ -66,9 +70,6 @@ class KeptRows:
             row = next(int(row) for row in pairs[at] if self._number[row] < 0)
             raise self._refusal(row, place(at))
         return numbers
-
-    def _soft(self, soft: SoftPairs, path: str) -> SoftPairs:
-        return SoftPairs(self.pairs(soft.pairs, lambda at: f"{path}: soft pair {at}"), soft.weights)
 
     def on_clusters(
         self, constraints: Sequence[ClusterConstraint], where: str

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TextIO
+from typing import Any
 
 from sdpbb.errors import BackendUnavailable, InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.files.points_text import read_opened
@@ -28,16 +26,10 @@ def read(path: FilePath, reading: Reading) -> PointTable:
     """Return the points of a file, as `sdpbb.problem.files.points.read_points` does."""
     text = _text(path, reading.table)
     as_csv = replace(reading, separator=",", encoding=None, table=None)
-
-    @contextmanager
-    def again() -> Iterator[TextIO]:
-        yield io.StringIO(text)
-
-    return read_opened(path, again, as_csv)
+    return read_opened(path, lambda: io.StringIO(text), as_csv)
 
 
-@contextmanager
-def opened(path: FilePath, table: str | None) -> Iterator[TextIO]:
+def opened(path: FilePath, table: str | None) -> io.StringIO:
     """Open a sheet as CSV with commas, whose lines have the numbers of its rows.
 
     Raises
@@ -47,7 +39,7 @@ def opened(path: FilePath, table: str | None) -> Iterator[TextIO]:
     BackendUnavailable
         If pandas or openpyxl is not installed.
     """
-    yield io.StringIO(_text(path, table))
+    return io.StringIO(_text(path, table))
 
 
 def _text(path: FilePath, table: str | None) -> str:
