@@ -35,6 +35,7 @@ from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.rules import ConstraintForms, check_rows
+from sdpbb.problem.textfile import first_of
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.document import Document, Facts
 from sdpbb.runtime.results import Shown
@@ -319,8 +320,7 @@ class Instance(Constructors, ConstraintForms, Shown):
         ]
         named = self.origin.feature_names
         if named:
-            more = ", ..." if len(named) > SHOWN_NAMES else ""
-            facts[1] = ("Features", f"{len(named)}: {', '.join(named[:SHOWN_NAMES])}{more}")
+            facts[1] = ("Features", f"{len(named)}: {first_of(named, SHOWN_NAMES)}")
         return Document("Instance", [Facts(facts)], self.name or "unnamed")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.textfile import is_missing_word, is_number, shown
+from sdpbb.problem.textfile import first_of, is_missing_word, is_number, shown
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.reading import ClassesMay, Reading
 from sdpbb.runtime.values import is_missing
@@ -143,11 +143,10 @@ class KnownClasses:
                 f"most {MOST_SOFT_PAIRS}, or classes without a weight"
             )
         if self.weight is None and self.may != "share" and len(self.names) > k:
-            more = ", ..." if len(self.names) > SHOWN else ""
             raise InstanceError(
                 f"{self.argument} names {len(self.names)} classes "
-                f"({', '.join(map(shown, self.names[:SHOWN]))}{more}), but k = {k}; expected at "
-                "least as many clusters as classes"
+                f"({first_of(map(shown, self.names), SHOWN)}), but k = {k}; expected at least as "
+                "many clusters as classes"
             )
 
     def names_of_clusters(self, labels: NDArray[np.intp], k: int) -> tuple[str, ...]:

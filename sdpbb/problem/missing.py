@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
-from sdpbb.problem.table import PointTable, quoted
+from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import shown
 from sdpbb.runtime.values import counted
 
@@ -69,8 +69,8 @@ def _refusal(table: PointTable, lacks: NDArray[np.bool_]) -> str:
     number = int(lacks.any(axis=1).sum())
     n_rows, lack = counted(number, "row"), "lacks" if number == 1 else "lack"
     return (
-        f"points: {_column(table, column)} has no value in row {_row(table, row)}, and {n_rows} of "
-        f"{len(lacks)} {lack} one; expected {REMEDY}"
+        f"points: column {table.column_name(column)} has no value in row {table.row_name(row)}, "
+        f"and {n_rows} of {len(lacks)} {lack} one; expected {REMEDY}"
     )
 
 
@@ -81,7 +81,7 @@ def _without_rows(table: PointTable, lacking: NDArray[np.bool_], where: str) -> 
             f"{where}missing = 'drop-rows': every row lacks a value, so no row remains; expected "
             "--missing mean or median, or to ignore columns (--drop)"
         )
-    names = [_row(table, row) for row in dropped[:SHOWN].tolist()]
+    names = [table.row_name(row) for row in dropped[:SHOWN].tolist()]
     more = f" and {len(dropped) - SHOWN} more" if len(dropped) > SHOWN else ""
     step = (
         f"{counted(len(dropped), 'row')} of {len(lacking)} dropped, as values are missing: "
@@ -115,19 +115,19 @@ def _filled_in(
     columns = np.flatnonzero(lacks.any(axis=0)).tolist()
     for j in columns:
         if table.feature_names and table.feature_names[j] == weight_column:
-            row = _row(table, int(np.argmax(lacks[:, j])))
+            row = table.row_name(int(np.argmax(lacks[:, j])))
             raise InstanceError(
                 f"{where}weight_column = {shown(weight_column)}: row {row} has no weight; expected "
                 "one for every row, or --missing drop-rows"
             )
         if lacks[:, j].all():
             raise InstanceError(
-                f"{where}{_column(table, j)} has no value at all; ignore it with --drop"
+                f"{where}column {table.column_name(j)} has no value at all; ignore it with --drop"
             )
         known = points[~lacks[:, j], j]
         mean = math.fsum(known.tolist()) / len(known)  # the same one on every machine
         points[lacks[:, j], j] = mean if missing == "mean" else np.median(known)
-    names = [_column(table, j).removeprefix("column ") for j in columns[:SHOWN]]
+    names = [table.column_name(j) for j in columns[:SHOWN]]
     more = f" and {len(columns) - SHOWN} more" if len(columns) > SHOWN else ""
     step = (
         f"{counted(int(lacks.sum()), 'missing value')} filled in by the {missing} of "
@@ -135,12 +135,3 @@ def _filled_in(
     )
     warn_caller(f"{where}{step}", InstanceNote)
     return replace(table.with_step(step), points=points)
-
-
-def _row(table: PointTable, row: int) -> str:
-    return str(row) if table.row_names is None else quoted(table.row_names[row])
-
-
-def _column(table: PointTable, column: int) -> str:
-    name = quoted(table.feature_names[column]) if table.feature_names else str(column + 1)
-    return f"column {name}"

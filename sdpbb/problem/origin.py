@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -302,6 +302,12 @@ class Origin:
     def n_data_rows(self, n_points: int) -> int:
         """Return the number of rows of the data, also of dropped ones."""
         return n_points + len(self.dropped_rows)
+
+    def of_points(self, values: Sequence[Any], n_points: int) -> Sequence[Any]:
+        """Return the values of the points, of a sequence of these or of all rows of the data."""
+        if self.kept_rows is None or len(values) != self.n_data_rows(n_points):
+            return values
+        return [values[row] for row in self.kept_rows.tolist()]
 
     def of_all_rows(self, labels: NDArray[np.intp], missing: int = -1) -> NDArray[np.intp]:
         """Return labels (n,) of the points as labels of all rows of the data.

@@ -123,11 +123,9 @@ def prepared(
     bad = np.argwhere(~np.isfinite(table.points))
     if len(bad):
         i, j = bad[0]
-        row = i if table.row_names is None else repr(table.row_names[i])
-        name = repr(table.feature_names[j]) if table.feature_names else str(j + 1)
         raise InstanceError(
-            f"{where}points: column {name} is {table.points[i, j]} in row {row}; expected a finite "
-            "number"
+            f"{where}points: column {table.column_name(j)} is {table.points[i, j]} in row "
+            f"{table.row_name(i)}; expected a finite number"
         )
     table = table.with_weights(reading.weight_column, where)
     if weights is not None:
@@ -163,11 +161,11 @@ def prepared(
     if found is None:
         return table
     j, share = found
-    name = quoted(table.feature_names[j]) if table.feature_names else str(j + 1)
     per_mille = min(999, math.floor(1000 * share))
     note = (
-        f"column {name} has {per_mille / 10:g}% of the variance, so that other columns hardly "
-        "count; --standardize (standardize=True in Python) makes columns comparable"
+        f"column {table.column_name(j)} has {per_mille / 10:g}% of the variance, so that "
+        "other columns hardly count; --standardize (standardize=True in Python) makes columns "
+        "comparable"
     )
     warn_caller(f"{where}{note}", InstanceNote)
     return table.with_step(note)
@@ -197,10 +195,10 @@ def _coded(table: PointTable, reading: Reading, where: str) -> tuple[PointTable,
         names.append(known)
         lacking = np.flatnonzero(np.isnan(columns[-1][:, 0]))
         if len(lacking) and reading.missing != "drop-rows":
-            row = lacking[0] if table.row_names is None else quoted(table.row_names[lacking[0]])
             raise InstanceError(
-                f"{where}points: column {quoted(column)} has no category in row {row}; expected "
-                "one in every row, or --missing drop-rows (missing='drop-rows')"
+                f"{where}points: column {quoted(column)} has no category in row "
+                f"{table.row_name(lacking[0])}; expected one in every row, or --missing drop-rows "
+                "(missing='drop-rows')"
             )
     q, own = len(names), table.feature_names
     wide = replace(

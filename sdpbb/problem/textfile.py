@@ -8,7 +8,7 @@ import io
 import re
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -225,6 +225,12 @@ def name_in_file(name: str) -> str:
     """Return the name of a row as files of constraints have it: with blanks it is in quotes."""
     is_plain = name and not any(char.isspace() or char in "#\"'" for char in name)
     return name if is_plain else '"' + name.replace('"', '""') + '"'
+
+
+def first_of(names: Iterable[str], most: int) -> str:
+    """Return the first names, with commas between them, and dots if there are more than most."""
+    listed = list(islice(names, most + 1))
+    return ", ".join(listed[:most]) + (", ..." if len(listed) > most else "")
 
 
 def is_number(field: str) -> bool:

@@ -272,6 +272,7 @@ CONSTRAINTS = [
     ("ML a d\nCL d f\n", "ML a b\n", ":1"),
     ("type,i,j\nml,a,d\ncl,d,f\n", "i,j,value\na,d,1\nf,c,-1\n", ":3"),
     ('{"ml": [["a", "d"]], "cl": [["d", "f"]]}', '{"cl": [["a", "d"], ["e", "a"]]}', ": cl[1]"),
+    ("SML a d inf\nCL d f\n", "SML a d\nCL d f\nSCL d b 0.5\n", ":3"),
 ]
 
 

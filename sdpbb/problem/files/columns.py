@@ -24,7 +24,14 @@ from sdpbb.problem.files.separated import (
 )
 from sdpbb.problem.missing import CORRECTION
 from sdpbb.problem.table import PointTable, check_columns, checked_names, without_columns
-from sdpbb.problem.textfile import is_integer, is_missing_word, is_number, shown, without_comment
+from sdpbb.problem.textfile import (
+    first_of,
+    is_integer,
+    is_missing_word,
+    is_number,
+    shown,
+    without_comment,
+)
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.reading import Reading
 
@@ -309,8 +316,7 @@ def index_names(layout: FileLayout, labels: list[str]) -> tuple[str, ...] | None
     if len(set(labels)) < len(labels) or not all(labels):
         _note(f"{says} that is not a feature; its values repeat, so rows are numbered from 0")
         return None
-    more = ", ..." if len(labels) > 3 else ""
-    _note(f"{says}, whose values name the rows: {', '.join(map(shown, labels[:3]))}{more}")
+    _note(f"{says}, whose values name the rows: {first_of(map(shown, labels), 3)}")
     return tuple(labels)
 
 
