@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -77,6 +77,20 @@ class Constraints:
         """Pairs (p, 2) of all kinds."""
         soft = (self.soft_must_link.pairs, self.soft_cannot_link.pairs)
         return [self.must_link, self.cannot_link, *soft]
+
+    def each_pair(self) -> Iterator[tuple[str, int, int, float | None]]:
+        """Yield the keyword, the rows and the weight of each pair; hard ones have no weight."""
+        for keyword, argument in PAIRS.items():
+            stated = getattr(self, argument)
+            is_soft = isinstance(stated, SoftPairs)
+            pairs = (stated.pairs if is_soft else stated).tolist()
+            weights = stated.weights.tolist() if is_soft else [None] * len(pairs)
+            for (i, j), weight in zip(pairs, weights, strict=True):
+                yield keyword, i, j, weight
+
+    @property
+    def has_soft(self) -> bool:
+        return bool(len(self.soft_must_link) or len(self.soft_cannot_link))
 
     @property
     def are_none(self) -> bool:

@@ -69,8 +69,8 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
         For what is not a hard constraint on a pair.
     """
     check_pairs_only(constraints, "cccg", soft=False)
-    must_links = [f"{i} {j} 1" for i, j in constraints.must_link.tolist()]
-    return [*must_links, *(f"{i} {j} -1" for i, j in constraints.cannot_link.tolist())]
+    link_of = {keyword: link for link, keyword in _LINKS.items()}
+    return [f"{i} {j} {link_of[keyword]}" for keyword, i, j, _ in constraints.each_pair()]
 
 
 def _wrong(where: str, fields: list[str], rows: Rows) -> InstanceError:

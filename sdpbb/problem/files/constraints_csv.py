@@ -97,17 +97,13 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
         For what is not a constraint on a pair.
     """
     check_pairs_only(constraints, "csv", soft=True)
-    written = ["type,i,j,weight"]
-    hard = {"ML": constraints.must_link, "CL": constraints.cannot_link}
-    for keyword, pairs in hard.items():
-        written += [f"{keyword},{i},{j}," for i, j in pairs.tolist()]
-    soft = {"SML": constraints.soft_must_link, "SCL": constraints.soft_cannot_link}
-    for keyword, weighted in soft.items():
-        entries = zip(weighted.pairs.tolist(), weighted.weights.tolist(), strict=True)
-        written += [f"{keyword},{i},{j},{weight!r}" for (i, j), weight in entries]
-    if not soft["SML"].pairs.size and not soft["SCL"].pairs.size:
-        return [line.rsplit(",", 1)[0] for line in written]
-    return written
+    written = [
+        f"{keyword},{i},{j},{'' if weight is None else repr(weight)}"
+        for keyword, i, j, weight in constraints.each_pair()
+    ]
+    if constraints.has_soft:
+        return ["type,i,j,weight", *written]
+    return ["type,i,j", *(line.removesuffix(",") for line in written)]
 
 
 def _columns(records: Records) -> tuple[_Columns, int]:

@@ -14,7 +14,6 @@ import numpy as np
 
 from sdpbb.checker.kernel.sizes import Range, as_size
 from sdpbb.errors import InstanceError
-from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.class_sizes import ClassSizes, Sizes, sizes_text
 from sdpbb.problem.cluster_constraints import (
     BuiltInConstraint,
@@ -268,10 +267,10 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
     InstanceError
         For a constraint on clusters that no line stands for.
     """
-    written = [f"ML {i} {j}" for i, j in constraints.must_link.tolist()]
-    written += [f"CL {i} {j}" for i, j in constraints.cannot_link.tolist()]
-    written += _soft_lines("SML", constraints.soft_must_link)
-    written += _soft_lines("SCL", constraints.soft_cannot_link)
+    written = [
+        f"{keyword} {i} {j}" if weight is None else f"{keyword} {i} {j} {weight!r}"
+        for keyword, i, j, weight in constraints.each_pair()
+    ]
     on_clusters, max_size = _with_one_maximum(constraints)
     values = {
         "GAMMA": constraints.max_diameter,
@@ -304,11 +303,6 @@ def _value_line(keyword: str, value: Any) -> str:
     if isinstance(value, (tuple, ClassSizes)):
         return f"{keyword} {sizes_text(value)}"
     return f"{keyword} {value if isinstance(value, Integral) else repr(value)}"
-
-
-def _soft_lines(keyword: str, soft: SoftPairs) -> list[str]:
-    rows = zip(soft.pairs.tolist(), soft.weights.tolist(), strict=True)
-    return [f"{keyword} {i} {j} {weight!r}" for (i, j), weight in rows]
 
 
 def _line_on_clusters(constraint: ClusterConstraint) -> str:
