@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
-from sdpbb.problem.table import PointTable
-from sdpbb.problem.textfile import shown
+from sdpbb.problem.table import PointTable, quoted
+from sdpbb.problem.textfile import is_missing_word, shown
 from sdpbb.runtime.values import counted
 
 REMEDY = (
@@ -46,8 +46,8 @@ def completed(
     Raises
     ------
     InstanceError
-        For the first value that is missing if it is to be refused, for a column without values,
-        and if no row remains.
+        For the first value that is missing if it is to be refused, or the first category unless
+        its row is to be left out; for a column without values, and if no row remains.
 
     Warns
     -----
@@ -55,12 +55,22 @@ def completed(
         Which rows are left out, or which columns are filled in.
     """
     lacks: NDArray[np.bool_] = np.isnan(table.points)
-    if not lacks.any():
+    lacking = np.asarray(lacks.any(axis=1))
+    for column, texts in table.categories.items():
+        unknown = np.array([is_missing_word(text) for text in texts], bool)
+        if unknown.any() and missing != "drop-rows":
+            raise InstanceError(
+                f"{where}points: column {quoted(column)} has no category in row "
+                f"{table.row_name(int(unknown.argmax()))}; expected one in every row, or --missing "
+                "drop-rows (missing='drop-rows')"
+            )
+        lacking |= unknown
+    if not lacking.any():
         return table
     if missing is None:
         raise InstanceError(f"{where}{_refusal(table, lacks)}")
     if missing == "drop-rows":
-        return _without_rows(table, np.asarray(lacks.any(axis=1)), where)
+        return _without_rows(table, lacking, where)
     return _filled_in(table, lacks, missing, weight_column, where)
 
 
@@ -88,20 +98,21 @@ def _without_rows(table: PointTable, lacking: NDArray[np.bool_], where: str) -> 
         f"{', '.join(names)}{more}"
     )
     warn_caller(f"{where}{step}", InstanceNote)
-    row_names = table.row_names
+    row_names, classes = table.row_names, table.known_classes
     return replace(
         table.with_step(step),
         points=table.points[kept],
-        row_names=_kept(row_names, kept),
+        row_names=None if row_names is None else _kept(row_names, kept),
         kept_rows=kept,
-        known_classes=_kept(table.known_classes, kept),
+        known_classes=None if classes is None else _kept(classes, kept),
+        categories={column: _kept(texts, kept) for column, texts in table.categories.items()},
         dropped_names=tuple(i if row_names is None else row_names[i] for i in dropped.tolist()),
     )
 
 
-def _kept(values: Sequence[Any] | None, rows: NDArray[np.intp]) -> tuple[Any, ...] | None:
-    """Return the values of these rows; None for None."""
-    return None if values is None else tuple(values[i] for i in rows.tolist())
+def _kept(values: Sequence[Any], rows: NDArray[np.intp]) -> tuple[Any, ...]:
+    """Return the values of these rows."""
+    return tuple(values[i] for i in rows.tolist())
 
 
 def _filled_in(

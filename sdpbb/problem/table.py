@@ -144,38 +144,25 @@ class PointTable:
         return None if self.row_names is None else tuple(map(str, self.row_names))
 
 
-def check_columns(columns: Sequence[Hashable], chosen: Iterable[tuple[str, str]]) -> None:
+def check_columns(columns: Sequence[Hashable], chosen: Iterable[tuple[str, str | None]]) -> None:
     """Raise the InstanceError for the first chosen column that is not exactly one of these.
 
     Features may share a name; a column that is chosen has one of its own.
 
-    chosen : the argument that names the column, for messages, and its name
+    chosen : the argument that names the column, for messages, and its name; None: no column
     """
     for argument, column in chosen:
-        check_column(columns, column, argument)
-
-
-def check_column(columns: Sequence[Hashable], column: str, argument: str) -> None:
-    """Raise the InstanceError unless exactly one of the columns has a name.
-
-    argument : what messages call it
-    """
-    where = f"{argument} = {shown(str(column))}"
-    if column not in columns:
-        names = first_of((shown(str(other)) for other in columns), 10)
-        a_file = "a file, or " if argument == "known_classes" else ""
-        raise InstanceError(f"{where}: there is no such column; expected {a_file}one of {names}")
-    if list(columns).count(column) > 1:
-        raise InstanceError(f"{where}: two columns have this name; expected different names")
-
-
-def check_weight_column(features: Sequence[str], column: str | None, where: str = "") -> None:
-    """Raise the InstanceError if the column of weights is none of the features.
-
-    where : what messages begin with
-    """
-    if column is not None:
-        check_column(features, column, f"{where}weight_column")
+        if column is None:
+            continue
+        where = f"{argument} = {shown(column)}"
+        if column not in columns:
+            names = first_of((shown(str(other)) for other in columns), 10)
+            a_file = "a file, or " if argument == "known_classes" else ""
+            raise InstanceError(
+                f"{where}: there is no such column; expected {a_file}one of {names}"
+            )
+        if list(columns).count(column) > 1:
+            raise InstanceError(f"{where}: two columns have this name; expected different names")
 
 
 def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]:

@@ -171,7 +171,7 @@ def layout_of(path: FilePath, file: TextIO, reading: Reading) -> FileLayout:
         if reading.left_out:
             raise without_columns(path, reading.left_out)
         return _text_columns(path, where, first)
-    layout = csv_columns(path, first, reading)
+    layout = _csv_columns(path, first, reading)
     if layout.features is not None and not layout.features and not layout.categories:
         raise InstanceError(f"{where}: no feature columns remain; expected at least one")
     return layout
@@ -196,7 +196,7 @@ def _text_columns(path: FilePath, where: str, first: FirstLine) -> FileLayout:
     return FileLayout(path, number, number, d, n=n, k=k[0] if k else None, n_integers=len(fields))
 
 
-def csv_columns(path: FilePath, first: FirstLine, reading: Reading) -> FileLayout:
+def _csv_columns(path: FilePath, first: FirstLine, reading: Reading) -> FileLayout:
     """Return the columns of CSV."""
     assert first.separator is not None
     where = f"{shown_path(path)}:{first.number}"

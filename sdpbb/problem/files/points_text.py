@@ -27,7 +27,7 @@ from sdpbb.problem.files.columns import (
 from sdpbb.problem.files.separated import decimal_of, is_comma_number, number_hint, number_in
 from sdpbb.problem.integers import inexact_integer, inexact_integer_message, may_be_inexact
 from sdpbb.problem.missing import REMEDY
-from sdpbb.problem.table import PointTable, check_weight_column
+from sdpbb.problem.table import PointTable, check_columns
 from sdpbb.problem.textfile import is_missing_word, open_text, shown
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.reading import Reading
@@ -147,9 +147,8 @@ class _Careful:
                 return points, found
         self._check_blank(file)
         if self.layout.is_csv:
-            check_weight_column(
-                self.layout.feature_names, self.reading.weight_column, f"{self.name}: "
-            )
+            chosen = [(f"{self.name}: weight_column", self.reading.weight_column)]
+            check_columns(self.layout.feature_names, chosen)
         layout, values, count = self.layout, array("d"), 0
         first_missing: tuple[int, int, str] | None = None
         texts: Texts = {column: [] for column in layout.texts}
