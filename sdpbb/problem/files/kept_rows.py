@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
-from sdpbb.problem.cluster_constraints import ClusterConstraint
+from sdpbb.problem.cluster_constraints import AllOf, AnyOf, ClusterConstraint
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.files.constraints_lines import line_of
+from sdpbb.problem.rules import check_rows
 from sdpbb.problem.table import PointTable, quoted
 
 Place = Callable[[int], str]
@@ -78,19 +79,22 @@ class KeptRows:
 
         Of those of a user's own, which may name no rows, nothing is changed.
         """
-        result = list[ClusterConstraint]()
-        for constraint in constraints:
-            line: Any = line_of(constraint)
-            rows = [] if line is None else line.rows(constraint)
-            if line is None or not rows:
-                result.append(constraint)
-                continue
-            for row in rows:
-                if self._number[row] < 0:
-                    raise self._refusal(row, f"{where}{line.keyword}")
-            numbers = self._number[rows].tolist()
-            result.append(line.constraint(constraint.limit, numbers))  # type: ignore[attr-defined]
-        return tuple(result)
+        for position, constraint in enumerate(constraints):
+            check_rows(constraint, len(self._number), f"cluster_constraints[{position}]")
+        return tuple(self._renumbered(constraint, where) for constraint in constraints)
+
+    def _renumbered(self, constraint: Any, where: str) -> ClusterConstraint:
+        if isinstance(constraint, AllOf | AnyOf):
+            parts = (self._renumbered(part, where) for part in constraint.constraints)
+            return type(constraint)(tuple(parts))
+        line = line_of(constraint)
+        rows = [] if line is None else line.rows(constraint)
+        if line is None or not rows:
+            return cast(ClusterConstraint, constraint)
+        for row in rows:
+            if self._number[row] < 0:
+                raise self._refusal(row, f"{where}{line.keyword}")
+        return line.constraint(constraint.limit, self._number[rows].tolist())
 
     def _refusal(self, row: int, where: str) -> InstanceError:
         called = quoted(self._table.dropped_names[self._dropped.index(row)])
