@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,14 +17,13 @@ from sdpbb.problem.checks import (
     checked_pairs,
     checked_points,
     checked_size,
-    checked_sizes,
     checked_soft_pairs,
     checked_weight,
     checked_weights,
     frozen,
     number_of_clusters,
 )
-from sdpbb.problem.class_sizes import ClassSizes, Sizes, StatedSizes, checked_class_sizes
+from sdpbb.problem.class_sizes import Sizes, StatedSizes, checked_sizes
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.coordinates import centred, in_mean_units
 from sdpbb.problem.frames import is_frame
@@ -195,15 +194,8 @@ class Instance(Constructors, ConstraintForms, Shown):
                     in_row_order(known_classes, n, self.origin, "known_classes", partial=True), n
                 )
             )
-        self._check_sizes(n)
-
-    def _check_sizes(self, n: int) -> None:
-        checked: Sizes | None
-        if isinstance(self.sizes, (Mapping, ClassSizes)):
-            checked = checked_class_sizes(self.sizes, n, self.k, self.origin.known_classes)
-        else:
-            checked = checked_sizes(self.sizes, n, self.k)
-        _set(self, "sizes", checked)
+        sizes = checked_sizes(self.sizes, n, self.k, self.origin.known_classes)
+        _set(self, "sizes", sizes)
 
     def _link(self, classes: KnownClasses) -> None:
         """Add the pairs, hard or soft, that known classes of rows amount to."""

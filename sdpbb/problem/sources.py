@@ -16,12 +16,11 @@ from sdpbb.problem.checks import (
     SoftPairs,
     checked_pairs,
     checked_points,
-    checked_sizes,
     checked_soft_pairs,
     checked_weights,
     number_of_clusters,
 )
-from sdpbb.problem.class_sizes import ClassSizes, StatedSizes, checked_class_sizes
+from sdpbb.problem.class_sizes import StatedSizes, checked_sizes
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.files.constraint_formats import check_no_constraints_options, read_constraints
 from sdpbb.problem.files.constraints import Constraints
@@ -120,16 +119,13 @@ def stated_in_file(
     )
     with in_file():
         weights = checked_weights(table.weights, points)
-    if constraints is not None:
+    if constraints is not None and stated.sizes is not None:
+        given, n = table.known_classes, len(points)
+        classes = None if given is None else KnownClasses.of(given, n)
         with naming_file(constraints):
-            if of_several_k and stated.sizes is not None:
+            if of_several_k:
                 raise InstanceError(OF_ONE_K)
-            if isinstance(stated.sizes, ClassSizes):
-                given, n = table.known_classes, len(points)
-                classes = None if given is None else KnownClasses.of(given, n)
-                checked_class_sizes(stated.sizes, n, k, classes)
-            else:
-                checked_sizes(stated.sizes, len(points), k)
+            checked_sizes(stated.sizes, n, k, classes)
     if weights is None and not (stated.min_weight is None and stated.max_weight is None):
         warn_caller(
             f"{shown_path(constraints or '')}: limits on weights count points, as points have no "
