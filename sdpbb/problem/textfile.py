@@ -10,6 +10,7 @@ import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
 from itertools import islice
 from pathlib import Path
 from typing import TextIO
@@ -236,6 +237,14 @@ def first_of(names: Iterable[str], most: int) -> str:
 def is_number(field: str) -> bool:
     """Return whether a field is a number as NumPy reads them; nan and inf are."""
     return _NUMBER.fullmatch(field) is not None
+
+
+def number_or_text(field: str) -> Decimal | str:
+    """Return a field as a number, equal for all its spellings (1, 01, 1.0), or else as it is."""
+    try:
+        return Decimal(field) if is_number(field) else field
+    except InvalidOperation:  # of an exponent of twenty digits
+        return field
 
 
 def is_missing_word(field: str) -> bool:

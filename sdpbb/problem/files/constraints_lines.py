@@ -210,13 +210,13 @@ def _read_soft(start: int, chunk: list[str], rows: Rows, pairs: StatedPairs) -> 
 
 def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: _Stated) -> None:
     """Add the constraints of lines one by one, or raise the error for the first one at fault."""
-    cluster_lines = {line.keyword: line for line in CLUSTER_LINES}
+    forms, cluster_lines = _forms(), {line.keyword: line for line in CLUSTER_LINES}
     for number, text in enumerate(chunk, start):
         fields = _fields(text)
         if not fields:
             continue
         keyword = fields[0].upper()
-        if keyword in _forms():
+        if keyword in forms:
             fields[0] = keyword
         line = _Line(path, number, fields)
         if keyword in VALUE_LINES or keyword == "MAXSIZE":

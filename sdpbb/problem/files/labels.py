@@ -7,7 +7,7 @@ import csv
 import io
 import sys
 from collections.abc import Callable, Hashable, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from sdpbb.problem.files.records import Records, read_records
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.row_values import note_noise
 from sdpbb.problem.table import TABLES
-from sdpbb.problem.textfile import encoding_beside, file_suffix, is_number, shown
+from sdpbb.problem.textfile import encoding_beside, file_suffix, is_number, number_or_text, shown
 from sdpbb.runtime.files import FilePath, shown_path, write_atomically
 
 
@@ -187,15 +187,13 @@ def _label(field: str) -> Hashable:
     """
     if not field:
         raise ValueError("has no label; expected one for every row")
-    if not is_number(field):
-        return field
-    try:
-        number = Decimal(field)
-    except InvalidOperation:  # of an exponent of twenty digits
-        number = Decimal("nan")
-    if not number.is_finite() or number != number.to_integral_value():
+    label = number_or_text(field)
+    is_whole = (
+        isinstance(label, Decimal) and label.is_finite() and label == label.to_integral_value()
+    )
+    if is_number(field) and not is_whole:
         raise ValueError(f"{shown(field)}; expected a whole number or a word as label")
-    return number
+    return label
 
 
 def _of_fields(fields: list[str], where: Callable[[int], str]) -> list[int]:
