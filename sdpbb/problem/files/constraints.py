@@ -195,16 +195,21 @@ class Constraints:
 
 
 @dataclass(frozen=True)
-class StatedPairs:
-    """Pairs as they are read, one table: kind, i and j, weight, line.
+class Statements:
+    """Constraints as they are read: a table of pairs, and all others with their lines.
 
-    Kinds are the positions of keywords in `PAIRS`; hard pairs have any weight.
+    kinds, numbers, weights, lines : of the pairs: the position of the keyword in `PAIRS`, i and j,
+        the weight (hard pairs have any), and the line
+    on_clusters : constraints on clusters and their lines
+    values : distances and limits and their lines, by the names that `Constraints` has for them
     """
 
     kinds: array[int] = field(default_factory=lambda: array("b"))
     numbers: array[int] = field(default_factory=lambda: array("q"))
     weights: array[float] = field(default_factory=lambda: array("d"))
     lines: array[int] = field(default_factory=lambda: array("q"))
+    on_clusters: list[tuple[ClusterConstraint, int]] = field(default_factory=list)
+    values: dict[str, tuple[Any, int]] = field(default_factory=dict)
 
     def add(self, keyword: str, pair: tuple[int, int], weight: float, line: int) -> None:
         self.kinds.append(_KINDS[keyword])
@@ -231,17 +236,21 @@ class StatedPairs:
         self.lines.extend(range(start, start + len(pairs)))
         return True
 
-    def constraints(self, lines: Mapping[str, Any] | None = None, **others: Any) -> Constraints:
-        """Return these pairs, with other constraints and their lines."""
+    def constraints(self, keys: Mapping[str, str] | None = None) -> Constraints:
+        """Return the constraints; keys : as `Constraints` has them."""
         pairs = np.array(self.numbers, np.intp).reshape(-1, 2)
         kinds, weights, numbers = map(np.array, (self.kinds, self.weights, self.lines))
         of_kind = {argument: kinds == kind for kind, argument in enumerate(PAIRS.values())}
-        lines = {name: numbers[mine] for name, mine in of_kind.items()} | dict(lines or {})
+        lines: dict[str, Any] = {name: numbers[mine] for name, mine in of_kind.items()}
         stated: dict[str, Any] = {
             name: SoftPairs(pairs[mine], weights[mine]) if name[:4] == "soft" else pairs[mine]
             for name, mine in of_kind.items()
         }
-        return Constraints(**stated, **others, lines=lines)
+        for name, (value, line) in self.values.items():
+            stated[name], lines[name] = value, line
+        lines["cluster_constraints"] = [line for _, line in self.on_clusters]
+        on_clusters = tuple(constraint for constraint, _ in self.on_clusters)
+        return Constraints(**stated, cluster_constraints=on_clusters, lines=lines, keys=keys or {})
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem.files.constraints import (
     ConstraintFormat,
     Constraints,
-    StatedPairs,
+    Statements,
     check_pairs_only,
 )
 from sdpbb.problem.files.records import Records, read_records
@@ -70,7 +70,7 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
     if not records.rows:
         return Constraints()
     columns, start = _columns(records)
-    stated = StatedPairs()
+    stated = Statements()
     for record in range(start, len(records.rows)):
         fields = records.rows[record]
         says = f"{records.where(record)}: {shown(','.join(fields))}"

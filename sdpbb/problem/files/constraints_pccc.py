@@ -19,7 +19,7 @@ from sdpbb.problem.files.constraints import (
     PAIRS,
     ConstraintFormat,
     Constraints,
-    StatedPairs,
+    Statements,
     check_pairs_only,
 )
 from sdpbb.problem.files.rows import Rows
@@ -40,7 +40,7 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
     """Return the constraints of a file, as `read_constraints` does."""
     lists = _lists(path, encoding)
     name = shown_path(path)
-    stated = StatedPairs()
+    stated = Statements()
     for key in _PAIRS:
         pairs = _pairs(lists[key], f"{name}: {key}", rows)
         weights = _weights(lists, key, len(pairs), name)
