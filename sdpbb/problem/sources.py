@@ -7,13 +7,11 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.checks import (
     OF_ONE_K,
-    SoftPairs,
     checked_pairs,
     checked_points,
     checked_soft_pairs,
@@ -190,18 +188,12 @@ def stated_by_names(
     by_number = {name: numbered(entries, table, name) for name, entries in pairs.items()}
     if table.kept_rows is None:
         return {**by_number, "cluster_constraints": cluster_constraints}
-    kept, n = KeptRows(table), table.n_data_rows
-    for argument, entries in by_number.items():
-
-        def place(at: int, argument: str = argument) -> str:
-            return f"{argument}[{at}]"
-
-        if argument.startswith("soft"):
-            soft = checked_soft_pairs(entries, n, argument)
-            by_number[argument] = SoftPairs(kept.pairs(soft.pairs, place), soft.weights)
-        else:
-            checked = checked_pairs(entries, n, argument)
-            by_number[argument] = kept.pairs(np.asarray(checked), place)
-    constraints = checked_constraints(cluster_constraints or (), "cluster_constraints")
-    on_clusters = kept.on_clusters(constraints, "cluster_constraints: ")
-    return {**by_number, "cluster_constraints": on_clusters}
+    n = table.n_data_rows
+    checked: dict[str, Any] = {}
+    for name, entries in by_number.items():
+        check = checked_soft_pairs if name.startswith("soft") else checked_pairs
+        checked[name] = check(entries, n, name)
+    on_clusters = checked_constraints(cluster_constraints, "cluster_constraints")
+    stated = Constraints(**checked, cluster_constraints=on_clusters)
+    stated = KeptRows(table).constraints(stated)
+    return {name: getattr(stated, name) for name in (*PAIRS, "cluster_constraints")}

@@ -102,6 +102,16 @@ class Constraints:
         value = getattr(self, name)
         return value is not None and (isinstance(value, (int, float, ClassSizes)) or len(value) > 0)
 
+    def place(self, argument: str, position: int) -> str:
+        """Return the place of a pair in its file, or in its list if lines are not known.
+
+        Examples: ":17", ": ml[3]", ": must_link[0]".
+        """
+        if argument not in self.lines:
+            return f": {argument}[{position}]"
+        line = self.lines[argument][position]
+        return f": {self.keys[argument]}[{line}]" if argument in self.keys else f":{line}"
+
     def arguments(self, points: NDArray[np.float64], origin: Origin) -> dict[str, Any]:
         """Return the arguments of an `Instance` of these points that state the constraints.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -12,13 +11,10 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import AllOf, AnyOf, ClusterConstraint
-from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.files.constraints import PAIRS, Constraints
 from sdpbb.problem.files.constraints_lines import line_of
 from sdpbb.problem.rules import check_rows
 from sdpbb.problem.table import PointTable, quoted
-
-Place = Callable[[int], str]
-"""Of the position of a pair: where it is stated, as messages begin."""
 
 
 class KeptRows:
@@ -36,54 +32,44 @@ class KeptRows:
         self._number[table.kept_rows] = np.arange(len(table.kept_rows))
         self._dropped = np.flatnonzero(self._number < 0).tolist()
 
-    def constraints(self, stated: Constraints, path: str) -> Constraints:
-        """Return constraints of a file on the rows that are left.
+    def constraints(self, stated: Constraints, path: str = "") -> Constraints:
+        """Return constraints on the rows that are left.
+
+        path : of the file that states them, for messages; "": they are arguments
 
         Raises
         ------
         InstanceError
             For the first one on a dropped row.
         """
+        pairs: dict[str, Any] = {}
+        for argument in PAIRS.values():
+            given = getattr(stated, argument)
+            if isinstance(given, SoftPairs):
+                numbers = self._pairs(stated, argument, given.pairs, path)
+                pairs[argument] = SoftPairs(numbers, given.weights)
+            else:
+                pairs[argument] = self._pairs(stated, argument, given, path)
+        for position, constraint in enumerate(stated.cluster_constraints):
+            check_rows(constraint, len(self._number), f"cluster_constraints[{position}]")
+        where = f"{path or 'cluster_constraints'}: "
+        on_clusters = (self._renumbered(each, where) for each in stated.cluster_constraints)
+        return replace(stated, **pairs, cluster_constraints=tuple(on_clusters))
 
-        def place(argument: str) -> Place:
-            lines, key = stated.lines.get(argument, ()), stated.keys.get(argument)
-            return lambda at: f"{path}: {key}[{lines[at]}]" if key else f"{path}:{lines[at]}"
-
-        def soft(argument: str) -> SoftPairs:
-            given: SoftPairs = getattr(stated, argument)
-            return SoftPairs(self.pairs(given.pairs, place(argument)), given.weights)
-
-        return replace(
-            stated,
-            must_link=self.pairs(stated.must_link, place("must_link")),
-            cannot_link=self.pairs(stated.cannot_link, place("cannot_link")),
-            soft_must_link=soft("soft_must_link"),
-            soft_cannot_link=soft("soft_cannot_link"),
-            cluster_constraints=self.on_clusters(stated.cluster_constraints, f"{path}: "),
-        )
-
-    def pairs(self, pairs: NDArray[np.intp], place: Place) -> NDArray[np.intp]:
+    def _pairs(
+        self, stated: Constraints, argument: str, pairs: NDArray[np.intp], path: str
+    ) -> NDArray[np.intp]:
         """Return pairs (p, 2) of rows that are left, or raise the InstanceError for another."""
         numbers = self._number[pairs].reshape(-1, 2)
         wrong = np.flatnonzero((numbers < 0).any(axis=1))
         if len(wrong):
             at = int(wrong[0])
             row = next(int(row) for row in pairs[at] if self._number[row] < 0)
-            raise self._refusal(row, place(at))
+            raise self._refusal(row, f"{path}{stated.place(argument, at)}".removeprefix(": "))
         return numbers
 
-    def on_clusters(
-        self, constraints: Sequence[ClusterConstraint], where: str
-    ) -> tuple[ClusterConstraint, ...]:
-        """Return constraints on clusters whose rows are left.
-
-        Of those of a user's own, which may name no rows, nothing is changed.
-        """
-        for position, constraint in enumerate(constraints):
-            check_rows(constraint, len(self._number), f"cluster_constraints[{position}]")
-        return tuple(self._renumbered(constraint, where) for constraint in constraints)
-
     def _renumbered(self, constraint: Any, where: str) -> ClusterConstraint:
+        """Return a constraint on clusters; a user's own, which may name no rows, as it is."""
         if isinstance(constraint, AllOf | AnyOf):
             parts = (self._renumbered(part, where) for part in constraint.constraints)
             return type(constraint)(tuple(parts))
