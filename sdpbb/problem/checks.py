@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.checker.kernel.sizes import Range, as_size
 from sdpbb.errors import InstanceError
 from sdpbb.problem.frames import is_frame
 from sdpbb.problem.geometry import is_sparse
@@ -188,34 +187,6 @@ def checked_size(value: Any, argument: str) -> int | None:
     if not is_integer or value < 1:
         raise InstanceError(f"{argument} = {value!r}; expected an integer >= 1")
     return int(value)
-
-
-def checked_sizes(values: Any, n: int, k: int) -> tuple[int | Range, ...] | None:
-    """Return listed sizes and ranges in ascending order, or None, or raise an InstanceError."""
-    if values is None:
-        return None
-    expected = (
-        f"expected k = {k} integers >= 1 that add up to n = {n}, or ranges (least, most) that can"
-    )
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InstanceError(f"sizes = {values!r}; {expected}")
-    ranges = [checked_range(each, f"sizes[{at}]", expected) for at, each in enumerate(values)]
-    if len(ranges) != k:
-        raise InstanceError(f"sizes: {len(ranges)} of them; {expected}")
-    least, most = (sum(ends) for ends in zip(*ranges, strict=True))
-    if not least <= n <= most:
-        sums = str(least) if least == most else f"{least} to {most}"
-        raise InstanceError(f"sizes: they add up to {sums}; {expected}")
-    return tuple(map(as_size, sorted(ranges)))
-
-
-def checked_range(value: Any, argument: str, expected: str) -> Range:
-    """Return the range that a size or two sizes state, or raise an InstanceError."""
-    ends = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
-    found = [checked_size(end, argument) for end in ends]
-    if not 1 <= len(found) <= 2 or None in found or found[0] > found[-1]:  # type: ignore[operator]
-        raise InstanceError(f"{argument} = {value!r}; {expected}")
-    return found[0], found[-1]  # type: ignore[return-value]
 
 
 def checked_weight(value: Any, argument: str) -> float | None:

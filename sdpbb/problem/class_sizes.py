@@ -10,7 +10,7 @@ import numpy as np
 
 from sdpbb.checker.kernel.sizes import Range, StatedMeasure, as_range, as_size
 from sdpbb.errors import InstanceError
-from sdpbb.problem.checks import checked_range, checked_sizes
+from sdpbb.problem.checks import checked_size
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.textfile import name_in_file, shown
 from sdpbb.runtime.archive.stored import stored
@@ -63,7 +63,47 @@ def size_text(size: int | Range) -> str:
     return str(least) if least == most else f"{least}-{most}"
 
 
-def checked_class_sizes(
+def checked_sizes(
+    stated: StatedSizes, n: int, k: int, classes: KnownClasses | None
+) -> Sizes | None:
+    """Return the sizes of k clusters of n points, or None, or raise an InstanceError.
+
+    classes : known ones, which a mapping states the sizes of
+    """
+    if stated is None:
+        return None
+    if isinstance(stated, Mapping | ClassSizes):
+        return _checked_of_classes(stated, n, k, classes)
+    return _checked_list(stated, n, k)
+
+
+def _checked_list(values: Any, n: int, k: int) -> tuple[int | Range, ...]:
+    """Return listed sizes and ranges in ascending order, or raise an InstanceError."""
+    expected = (
+        f"expected k = {k} integers >= 1 that add up to n = {n}, or ranges (least, most) that can"
+    )
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InstanceError(f"sizes = {values!r}; {expected}")
+    ranges = [_checked_range(each, f"sizes[{at}]", expected) for at, each in enumerate(values)]
+    if len(ranges) != k:
+        raise InstanceError(f"sizes: {len(ranges)} of them; {expected}")
+    least, most = (sum(ends) for ends in zip(*ranges, strict=True))
+    if not least <= n <= most:
+        sums = str(least) if least == most else f"{least} to {most}"
+        raise InstanceError(f"sizes: they add up to {sums}; {expected}")
+    return tuple(map(as_size, sorted(ranges)))
+
+
+def _checked_range(value: Any, argument: str, expected: str) -> Range:
+    """Return the range that a size or two sizes state, or raise an InstanceError."""
+    ends = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+    found = [checked_size(end, argument) for end in ends]
+    if not 1 <= len(found) <= 2 or None in found or found[0] > found[-1]:  # type: ignore[operator]
+        raise InstanceError(f"{argument} = {value!r}; {expected}")
+    return found[0], found[-1]  # type: ignore[return-value]
+
+
+def _checked_of_classes(
     stated: Mapping[Any, Any] | ClassSizes, n: int, k: int, classes: KnownClasses | None
 ) -> ClassSizes:
     """Return the sizes of known classes, one of a cluster each, or raise an InstanceError."""
@@ -82,10 +122,10 @@ def checked_class_sizes(
         )
     expected = "expected a size, or a range (least, most)"
     ranges = {
-        str(name): checked_range(size, f"sizes[{name!r}]", expected)
+        str(name): _checked_range(size, f"sizes[{name!r}]", expected)
         for name, size in stated.items()
     }
-    checked_sizes(ranges.values(), n, k)
+    _checked_list(ranges.values(), n, k)
     return ClassSizes.of({name: as_size(ends) for name, ends in ranges.items()})
 
 

@@ -1,58 +1,48 @@
-"""Files of points, of constraints and of labels: each format stated once, nothing guessed.
+"""Files of points, of constraints and of labels; docs/how-to/formats.md has examples.
 
 Points
-    CSV, if the file's name ends in `.csv` or its first line holds a comma: one row of numbers
-    per point, separated by commas. The first line is a heading if none of its fields is a number.
-    Columns that are no features (a class, the names of the rows) have to be named; without a
-    heading, they are called 1, 2, ... A CSV file does not state k.
+    By the suffix of the file's name: workbooks (`.xlsx`), Parquet and Feather with a column per
+    feature, arrays (n, d) of `numpy.save` and `numpy.savez`.
 
-    Parquet, if its name ends in `.parquet`: a column per feature, and others as in CSV.
+    CSV, if the suffix or the first line says so: a row of numbers per point. The first line is a
+    heading if none of its fields is a number; columns without a heading are called 1, 2, ...
 
-    A NumPy array (n, d) as numpy.save writes it, if its name ends in `.npy`.
-
-    Text otherwise: a first line `n d k` or `n d`, then n rows of d numbers separated by blanks
-    (the format of SOS-SDP and PC-SOS-SDP). Text after `#` is a comment.
+    Text otherwise: a first line `n d k` or `n d`, then n rows of d numbers separated by blanks (the
+    format of SOS-SDP and PC-SOS-SDP). Text after `#` is a comment.
 
     Numbers become doubles: decimals are rounded, integers that no double holds (beyond 2^53) are
     refused.
 
 Constraints
-    pc-sos-sdp: one per line, `ML i j` (must-link) and `CL i j` (cannot-link) with row numbers from
-    0, `GAMMA x` (no cluster has a diameter above x: points farther apart cannot link) and `DELTA x`
-    (clusters are at least x apart: points closer together must link). This is the format of
-    PC-SOS-SDP. In addition, `SML i j w` and `SCL i j w` are soft constraints, which may be violated
-    at a price; their weights are 0 < w <= 1, and 1 if left out.
+    pc-sos-sdp: one per line, `ML i j` (must-link) and `CL i j` (cannot-link), `GAMMA x` (points
+    farther apart than x cannot link) and `DELTA x` (points closer than x must link). This is the
+    format of PC-SOS-SDP. In addition, `SML i j w` and `SCL i j w` are soft constraints of weight
+    w >= 0, or 1 if it is left out; inf is a hard one.
 
-    `MINSIZE n` (every cluster has at least n points), `MAXSIZE n` (at most n points) and `SIZES n n
-    ...` (the numbers of points of all clusters, in any order), each once at most, limit the sizes
-    of clusters; `MINWEIGHT w` and `MAXWEIGHT w`, w > 0, likewise their weights, in the units of the
-    weights of the points (1 each where these have none).
+    `MINSIZE n`, `MAXSIZE n`, `SIZES n n-n ...`, `MINWEIGHT w` and `MAXWEIGHT w`, each once at most,
+    limit the sizes and weights of clusters. `OVERLAP l i j ...` (a cluster has at most l of the
+    points i, j, ...), `DIFFERENCE l i j ...` (at most l points besides these) and `SOFTCL l i j
+    i j ...` (at most l of the pairs i j) may be given several times.
 
-    These are on single clusters, which column generation supports; each may be given several times:
-    `OVERLAP l i j ...` (at most l of the points i, j,
-    ...), `DIFFERENCE l i j ...` (at most l points besides these), and `SOFTCL l i j i j ...` (a
-    cluster holds at most l of the pairs i j).
+    csv: a table with two columns for the rows, one that says how they are linked, and perhaps one
+    of weights, with which a constraint is soft.
 
     cccg: lines `i j 1` (must-link) and `i j -1` (cannot-link).
 
     matrix: n rows of n entries 1 (must-link), -1 (cannot-link) and 0 (neither), 1 on the diagonal.
-    A pair may be stated on both sides of the diagonal, or on one. This is the format of the
-    constraint sets of BH-k-means.
+    A pair may be stated on both sides of the diagonal, or on one (the format of BH-k-means).
 
     pccc: a JSON object with lists of pairs `ml`, `cl`, `sml` and `scl` (soft), and of confidences
-    `sml_proba` and `scl_proba`, which are the weights of the soft constraints. Any of them may be
-    left out.
+    `sml_proba` and `scl_proba`, 0 < w <= 1, which are weights. Any of them may be left out.
 
-    `read_constraints` detects the format. Text after `#` is a comment, except in JSON.
-    Rows are numbered from 0; from 1 where one_based says so; or they are called by the names in the
-    column index_column of the points.
+    Rows are numbered from 0, or from 1 with one_based, or called by the names in the index_column
+    of the points. Text after `#` is a comment, except in JSON and tables.
 
 Labels
-    One per line, in the order of the points: integers as written; as read, whole numbers (1 and 1.0
-    are one label), and any other words without blanks and commas. A name that ends in `.npy`: an
-    array (n,) of whole numbers or of words, as numpy.save writes it.
+    One per line, in the order of the points, numbers or words; an array (n,); or a table, where
+    they go by the names of the rows.
 
-Blank lines are skipped; files are UTF-8.
+Text is UTF-8, unless an encoding is given. Blank lines are skipped.
 """
 
 from __future__ import annotations

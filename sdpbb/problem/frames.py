@@ -16,7 +16,6 @@ from sdpbb.problem.missing import CORRECTION
 from sdpbb.problem.table import (
     PointTable,
     check_columns,
-    check_weight_column,
     checked_names,
     hint_at_similar,
     quoted,
@@ -53,7 +52,7 @@ def table_of_frame(frame: Any, reading: Reading) -> PointTable:
     if not features and not reading.one_hot:
         raise InstanceError("points: no feature columns remain; expected at least one")
     names = tuple(str(columns[at]) for at in features)
-    check_weight_column(names, reading.weight_column)
+    check_columns(names, [("weight_column", reading.weight_column)])
     points = np.empty((len(frame), len(features)))
     for j, at in enumerate(features):
         expected = _WEIGHTS if names[j] == reading.weight_column else _FEATURES

@@ -19,8 +19,8 @@ from sdpbb.runtime.files import FilePath
 from sdpbb.runtime.reading import Reading, ReadingArguments, TableArguments
 
 
-class FromFiles:
-    """Constructors from files, of a class that takes the arguments of an `Instance`."""
+class Constructors:
+    """Constructors of an `Instance`, which declares the arguments."""
 
     @classmethod
     def from_files(
@@ -80,10 +80,6 @@ class FromFiles:
         with reading_file(data):
             return cls(**stated)
 
-
-class FromFrame:
-    """Constructor from data frames, of a class that takes the arguments of an `Instance`."""
-
     @classmethod
     def from_frame(
         cls,
@@ -125,10 +121,6 @@ class FromFrame:
         table = table_in_memory(frame, arguments)
         pairs = {"must_link": must_link, "cannot_link": cannot_link}
         return cls(**arguments_of(table, k, {**pairs, **arguments}))
-
-
-class FromPoints:
-    """Constructor from points in memory, of a class that takes the arguments of an `Instance`."""
 
     @classmethod
     def from_points(

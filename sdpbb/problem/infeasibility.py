@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from sdpbb.problem.textfile import name_in_file
+from sdpbb.problem.textfile import first_of, name_in_file
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.values import counted
 
@@ -56,5 +56,4 @@ class Infeasibility:
         if not self.points:
             return self.kind.value
         names = tuple(map(name_in_file, self.rows)) or tuple(map(str, self.points))
-        shown = ", ".join(names[:12])
-        return f"{self.kind.value} (points {shown}{', ...' if len(names) > 12 else ''})"
+        return f"{self.kind.value} (points {first_of(names, 12)})"

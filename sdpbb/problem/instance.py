@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,24 +17,24 @@ from sdpbb.problem.checks import (
     checked_pairs,
     checked_points,
     checked_size,
-    checked_sizes,
     checked_soft_pairs,
     checked_weight,
     checked_weights,
     frozen,
     number_of_clusters,
 )
-from sdpbb.problem.class_sizes import ClassSizes, Sizes, StatedSizes, checked_class_sizes
+from sdpbb.problem.class_sizes import Sizes, StatedSizes, checked_sizes
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.coordinates import centred, in_mean_units
 from sdpbb.problem.frames import is_frame
-from sdpbb.problem.from_files import FromFiles, FromFrame, FromPoints
+from sdpbb.problem.from_files import Constructors
 from sdpbb.problem.geometry import is_sparse
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.rules import ConstraintForms, check_rows
+from sdpbb.problem.textfile import first_of
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.document import Document, Facts
 from sdpbb.runtime.results import Shown
@@ -46,7 +46,7 @@ SHOWN_NAMES = 8
 
 @stored
 @dataclass(frozen=True, eq=False)
-class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
+class Instance(Constructors, ConstraintForms, Shown):
     """Instance of constrained minimum sum-of-squares clustering.
 
         minimise    sum_{i=1}^n w_i || p_i - m_{l(i)} ||^2,   m_c the mean of { p_i : l(i) = c }
@@ -194,15 +194,8 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
                     in_row_order(known_classes, n, self.origin, "known_classes", partial=True), n
                 )
             )
-        self._check_sizes(n)
-
-    def _check_sizes(self, n: int) -> None:
-        checked: Sizes | None
-        if isinstance(self.sizes, (Mapping, ClassSizes)):
-            checked = checked_class_sizes(self.sizes, n, self.k, self.origin.known_classes)
-        else:
-            checked = checked_sizes(self.sizes, n, self.k)
-        _set(self, "sizes", checked)
+        sizes = checked_sizes(self.sizes, n, self.k, self.origin.known_classes)
+        _set(self, "sizes", sizes)
 
     def _link(self, classes: KnownClasses) -> None:
         """Add the pairs, hard or soft, that known classes of rows amount to."""
@@ -319,8 +312,7 @@ class Instance(FromFiles, FromPoints, FromFrame, ConstraintForms, Shown):
         ]
         named = self.origin.feature_names
         if named:
-            more = ", ..." if len(named) > SHOWN_NAMES else ""
-            facts[1] = ("Features", f"{len(named)}: {', '.join(named[:SHOWN_NAMES])}{more}")
+            facts[1] = ("Features", f"{len(named)}: {first_of(named, SHOWN_NAMES)}")
         return Document("Instance", [Facts(facts)], self.name or "unnamed")
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.textfile import is_missing_word, is_number, shown
+from sdpbb.problem.textfile import first_of, is_missing_word, number_or_text, shown
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.reading import ClassesMay, Reading
 from sdpbb.runtime.values import is_missing
@@ -143,11 +142,10 @@ class KnownClasses:
                 f"most {MOST_SOFT_PAIRS}, or classes without a weight"
             )
         if self.weight is None and self.may != "share" and len(self.names) > k:
-            more = ", ..." if len(self.names) > SHOWN else ""
             raise InstanceError(
                 f"{self.argument} names {len(self.names)} classes "
-                f"({', '.join(map(shown, self.names[:SHOWN]))}{more}), but k = {k}; expected at "
-                "least as many clusters as classes"
+                f"({first_of(map(shown, self.names), SHOWN)}), but k = {k}; expected at least as "
+                "many clusters as classes"
             )
 
     def names_of_clusters(self, labels: NDArray[np.intp], k: int) -> tuple[str, ...]:
@@ -216,10 +214,4 @@ def is_unknown(value: Any) -> bool:
 
 def _key(value: Hashable) -> Hashable:
     """Return what is equal for values that are the same class."""
-    if isinstance(value, str):
-        text = value.strip()
-        try:
-            return Decimal(text) if is_number(text) else text
-        except InvalidOperation:  # of an exponent of twenty digits
-            return text
-    return value
+    return number_or_text(value.strip()) if isinstance(value, str) else value

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.table import PointTable, quoted
-from sdpbb.problem.textfile import shown
+from sdpbb.problem.textfile import is_missing_word, shown
 from sdpbb.runtime.values import counted
 
 REMEDY = (
@@ -46,8 +46,8 @@ def completed(
     Raises
     ------
     InstanceError
-        For the first value that is missing if it is to be refused, for a column without values,
-        and if no row remains.
+        For the first value that is missing if it is to be refused, or the first category unless
+        its row is to be left out; for a column without values, and if no row remains.
 
     Warns
     -----
@@ -55,12 +55,22 @@ def completed(
         Which rows are left out, or which columns are filled in.
     """
     lacks: NDArray[np.bool_] = np.isnan(table.points)
-    if not lacks.any():
+    lacking = np.asarray(lacks.any(axis=1))
+    for column, texts in table.categories.items():
+        unknown = np.array([is_missing_word(text) for text in texts], bool)
+        if unknown.any() and missing != "drop-rows":
+            raise InstanceError(
+                f"{where}points: column {quoted(column)} has no category in row "
+                f"{table.row_name(int(unknown.argmax()))}; expected one in every row, or --missing "
+                "drop-rows (missing='drop-rows')"
+            )
+        lacking |= unknown
+    if not lacking.any():
         return table
     if missing is None:
         raise InstanceError(f"{where}{_refusal(table, lacks)}")
     if missing == "drop-rows":
-        return _without_rows(table, np.asarray(lacks.any(axis=1)), where)
+        return _without_rows(table, lacking, where)
     return _filled_in(table, lacks, missing, weight_column, where)
 
 
@@ -69,8 +79,8 @@ def _refusal(table: PointTable, lacks: NDArray[np.bool_]) -> str:
     number = int(lacks.any(axis=1).sum())
     n_rows, lack = counted(number, "row"), "lacks" if number == 1 else "lack"
     return (
-        f"points: {_column(table, column)} has no value in row {_row(table, row)}, and {n_rows} of "
-        f"{len(lacks)} {lack} one; expected {REMEDY}"
+        f"points: column {table.column_name(column)} has no value in row {table.row_name(row)}, "
+        f"and {n_rows} of {len(lacks)} {lack} one; expected {REMEDY}"
     )
 
 
@@ -81,27 +91,28 @@ def _without_rows(table: PointTable, lacking: NDArray[np.bool_], where: str) -> 
             f"{where}missing = 'drop-rows': every row lacks a value, so no row remains; expected "
             "--missing mean or median, or to ignore columns (--drop)"
         )
-    names = [_row(table, row) for row in dropped[:SHOWN].tolist()]
+    names = [table.row_name(row) for row in dropped[:SHOWN].tolist()]
     more = f" and {len(dropped) - SHOWN} more" if len(dropped) > SHOWN else ""
     step = (
         f"{counted(len(dropped), 'row')} of {len(lacking)} dropped, as values are missing: "
         f"{', '.join(names)}{more}"
     )
     warn_caller(f"{where}{step}", InstanceNote)
-    row_names = table.row_names
+    row_names, classes = table.row_names, table.known_classes
     return replace(
         table.with_step(step),
         points=table.points[kept],
-        row_names=_kept(row_names, kept),
+        row_names=None if row_names is None else _kept(row_names, kept),
         kept_rows=kept,
-        known_classes=_kept(table.known_classes, kept),
+        known_classes=None if classes is None else _kept(classes, kept),
+        categories={column: _kept(texts, kept) for column, texts in table.categories.items()},
         dropped_names=tuple(i if row_names is None else row_names[i] for i in dropped.tolist()),
     )
 
 
-def _kept(values: Sequence[Any] | None, rows: NDArray[np.intp]) -> tuple[Any, ...] | None:
-    """Return the values of these rows; None for None."""
-    return None if values is None else tuple(values[i] for i in rows.tolist())
+def _kept(values: Sequence[Any], rows: NDArray[np.intp]) -> tuple[Any, ...]:
+    """Return the values of these rows."""
+    return tuple(values[i] for i in rows.tolist())
 
 
 def _filled_in(
@@ -115,19 +126,19 @@ def _filled_in(
     columns = np.flatnonzero(lacks.any(axis=0)).tolist()
     for j in columns:
         if table.feature_names and table.feature_names[j] == weight_column:
-            row = _row(table, int(np.argmax(lacks[:, j])))
+            row = table.row_name(int(np.argmax(lacks[:, j])))
             raise InstanceError(
                 f"{where}weight_column = {shown(weight_column)}: row {row} has no weight; expected "
                 "one for every row, or --missing drop-rows"
             )
         if lacks[:, j].all():
             raise InstanceError(
-                f"{where}{_column(table, j)} has no value at all; ignore it with --drop"
+                f"{where}column {table.column_name(j)} has no value at all; ignore it with --drop"
             )
         known = points[~lacks[:, j], j]
         mean = math.fsum(known.tolist()) / len(known)  # the same one on every machine
         points[lacks[:, j], j] = mean if missing == "mean" else np.median(known)
-    names = [_column(table, j).removeprefix("column ") for j in columns[:SHOWN]]
+    names = [table.column_name(j) for j in columns[:SHOWN]]
     more = f" and {len(columns) - SHOWN} more" if len(columns) > SHOWN else ""
     step = (
         f"{counted(int(lacks.sum()), 'missing value')} filled in by the {missing} of "
@@ -135,12 +146,3 @@ def _filled_in(
     )
     warn_caller(f"{where}{step}", InstanceNote)
     return replace(table.with_step(step), points=points)
-
-
-def _row(table: PointTable, row: int) -> str:
-    return str(row) if table.row_names is None else quoted(table.row_names[row])
-
-
-def _column(table: PointTable, column: int) -> str:
-    name = quoted(table.feature_names[column]) if table.feature_names else str(column + 1)
-    return f"column {name}"

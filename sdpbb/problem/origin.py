@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -160,18 +160,16 @@ class PairLines:
 
         Examples: ":17", ": ml[3]".
         """
-        position = self._position_of(i, j)
-        if position is None:
-            return ""
-        line = int(self.lines[position])
-        return f": {self.key}[{line}]" if self.key else f":{line}"
-
-    def _position_of(self, i: int, j: int) -> int | None:
         base, keys, order = self._sorted
         key = min(i, j) * base + max(i, j)
         at = int(np.searchsorted(keys, key))
         found = at < len(keys) and max(i, j) < base and int(keys[at]) == key
-        return int(order[at]) if found else None
+        return self.place_at(int(order[at])) if found else ""
+
+    def place_at(self, position: int) -> str:
+        """Return the place in the file that states the pair at a position here."""
+        line = int(self.lines[position])
+        return f": {self.key}[{line}]" if self.key else f":{line}"
 
     @cached_property
     def _sorted(self) -> tuple[int, NDArray[np.int64], NDArray[np.intp]]:
@@ -304,6 +302,12 @@ class Origin:
     def n_data_rows(self, n_points: int) -> int:
         """Return the number of rows of the data, also of dropped ones."""
         return n_points + len(self.dropped_rows)
+
+    def of_points(self, values: Sequence[Any], n_points: int) -> Sequence[Any]:
+        """Return the values of the points, of a sequence of these or of all rows of the data."""
+        if self.kept_rows is None or len(values) != self.n_data_rows(n_points):
+            return values
+        return [values[row] for row in self.kept_rows.tolist()]
 
     def of_all_rows(self, labels: NDArray[np.intp], missing: int = -1) -> NDArray[np.intp]:
         """Return labels (n,) of the points as labels of all rows of the data.

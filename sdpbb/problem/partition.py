@@ -106,23 +106,22 @@ class Partition:
 
         Positions are those in the instance's own lists.
         """
-        ml, cl = instance.soft_must_link.pairs, instance.soft_cannot_link.pairs
-        label = self.labels
-        return (
-            np.flatnonzero(label[ml[:, 0]] != label[ml[:, 1]]),
-            np.flatnonzero(label[cl[:, 0]] == label[cl[:, 1]]),
-        )
+        return self._violated(instance.soft_must_link.pairs, instance.soft_cannot_link.pairs)
 
     def violations(self, instance: Instance) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the positions of the must-links and the cannot-links that do not hold.
 
         Positions are those in the instance's own lists.
         """
-        ml, cl = instance.must_link, instance.cannot_link
+        return self._violated(instance.must_link, instance.cannot_link)
+
+    def _violated(
+        self, must_link: NDArray[np.intp], cannot_link: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         label = self.labels
         return (
-            np.flatnonzero(label[ml[:, 0]] != label[ml[:, 1]]),
-            np.flatnonzero(label[cl[:, 0]] == label[cl[:, 1]]),
+            np.flatnonzero(label[must_link[:, 0]] != label[must_link[:, 1]]),
+            np.flatnonzero(label[cannot_link[:, 0]] == label[cannot_link[:, 1]]),
         )
 
     def cluster_violations(self, instance: Instance) -> NDArray[np.intp]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.checks import (
@@ -25,7 +25,7 @@ from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.missing import completed
 from sdpbb.problem.origin import Scaling, dominant_column
 from sdpbb.problem.row_values import in_row_order
-from sdpbb.problem.table import PointTable, check_weight_column, quoted
+from sdpbb.problem.table import PointTable, check_columns, quoted
 from sdpbb.problem.textfile import is_missing_word, shown
 from sdpbb.runtime.declaration import wrong
 from sdpbb.runtime.reading import Reading, TableArguments
@@ -52,11 +52,16 @@ def table_in_memory(points: Any, arguments: Mapping[str, Any] | None = None) -> 
     Raises
     ------
     InstanceError
-        For the first value that is no finite number; see `sdpbb.problem.frames.table_of_frame`, and
-        `sdpbb.problem.missing.completed`.
+        If the points are a path, and for the first value that is no finite number; see
+        `sdpbb.problem.frames.table_of_frame`, and `sdpbb.problem.missing.completed`.
     ParameterError
         For a value that one of the arguments cannot have.
     """
+    if isinstance(points, (str, os.PathLike)):
+        raise InstanceError(
+            f"instance = {os.fspath(points)!r}: expected points (n, d), a data frame, or an "
+            "sdpbb.Instance, as sdpbb.read_instance makes one of files"
+        )
     arguments = arguments or {}
     asked = {name: arguments[name] for name in TableArguments.__annotations__ if name in arguments}
     weights, known_classes = arguments.get("weights"), asked.pop("known_classes", None)
@@ -112,17 +117,20 @@ def prepared(
         Which rows are left out, which columns are filled in, and which column has nearly all of the
         variance.
     """
-    check_weight_column(table.feature_names, reading.weight_column, where)
+    check_columns(table.feature_names, [(f"{where}weight_column", reading.weight_column)])
     table = table.with_step(*_columns_that_are_no_features(table, reading))
-    table, codes = _coded(table, reading, where)
+    # Categories of rows that are left out have columns, too.
+    categories = {
+        column: sorted({text for text in texts if not is_missing_word(text)})
+        for column, texts in table.categories.items()
+    }
+    table = completed(table, reading.missing, reading.weight_column, where)
     bad = np.argwhere(~np.isfinite(table.points))
     if len(bad):
         i, j = bad[0]
-        row = i if table.row_names is None else repr(table.row_names[i])
-        name = repr(table.feature_names[j]) if table.feature_names else str(j + 1)
         raise InstanceError(
-            f"{where}points: column {name} is {table.points[i, j]} in row {row}; expected a finite "
-            "number"
+            f"{where}points: column {table.column_name(j)} is {table.points[i, j]} in row "
+            f"{table.row_name(i)}; expected a finite number"
         )
     table = table.with_weights(reading.weight_column, where)
     if weights is not None:
@@ -143,8 +151,8 @@ def prepared(
             raise wrong(option, value, "known classes with it")
         classes = KnownClasses.of(table.known_classes, len(table.points))
         table = replace(table, known_classes=classes.read_as(reading))
-    if codes:
-        return _with_categories(table, codes, reading)
+    if categories:
+        return _with_categories(table, categories, reading)
     try:
         if reading.metric == "euclidean":
             check_no_distances(table.points, reading.as_points)
@@ -158,64 +166,24 @@ def prepared(
     if found is None:
         return table
     j, share = found
-    name = quoted(table.feature_names[j]) if table.feature_names else str(j + 1)
     per_mille = min(999, math.floor(1000 * share))
     note = (
-        f"column {name} has {per_mille / 10:g}% of the variance, so that other columns hardly "
-        "count; --standardize (standardize=True in Python) makes columns comparable"
+        f"column {table.column_name(j)} has {per_mille / 10:g}% of the variance, so that "
+        "other columns hardly count; --standardize (standardize=True in Python) makes columns "
+        "comparable"
     )
     warn_caller(f"{where}{note}", InstanceNote)
     return table.with_step(note)
 
 
-@dataclass(frozen=True, eq=False)
-class _Codes:
-    """Column of categories: the numbers (n,) of those of the rows, and their names."""
-
-    column: str
-    numbers: NDArray[np.intp]
-    names: Sequence[str]
-
-
-def _coded(table: PointTable, reading: Reading, where: str) -> tuple[PointTable, list[_Codes]]:
-    """Return the table without missing values, and the categories of the rows that it has then.
-
-    Categories are columns of numbers while rows are dropped, nan where a row has none.
-    """
-    if not table.categories:
-        return completed(table, reading.missing, reading.weight_column, where), []
-    columns, names = [table.points], []
-    for column, texts in table.categories.items():
-        known = sorted({text for text in texts if not is_missing_word(text)})
-        number = {name: float(at) for at, name in enumerate(known)}
-        columns.append(np.array([[number.get(text, math.nan)] for text in texts]))
-        names.append(known)
-        lacking = np.flatnonzero(np.isnan(columns[-1][:, 0]))
-        if len(lacking) and reading.missing != "drop-rows":
-            row = lacking[0] if table.row_names is None else quoted(table.row_names[lacking[0]])
-            raise InstanceError(
-                f"{where}points: column {quoted(column)} has no category in row {row}; expected "
-                "one in every row, or --missing drop-rows (missing='drop-rows')"
-            )
-    q, own = len(names), table.feature_names
-    wide = replace(
-        table,
-        points=np.concatenate(columns, axis=1),
-        feature_names=(*own, *table.categories),
-        categories={},
-    )
-    wide = completed(wide, reading.missing, reading.weight_column, where)
-    numbers = wide.points[:, -q:].astype(np.intp)
-    codes = [
-        _Codes(column, numbers[:, at], names[at]) for at, column in enumerate(table.categories)
-    ]
-    return replace(wide, points=wide.points[:, :-q], feature_names=own), codes
-
-
-def _with_categories(table: PointTable, codes: list[_Codes], reading: Reading) -> PointTable:
+def _with_categories(
+    table: PointTable, categories: Mapping[str, Sequence[str]], reading: Reading
+) -> PointTable:
     """Return a table with columns of 0 and 1, scaled, for categories; others are standardized.
 
     Only columns of numbers are, if that is asked for. Centers have the share of each category.
+
+    categories : names of the categories by column
     """
     if reading.metric != "euclidean":
         raise InstanceError(f"metric = {reading.metric!r}: expected no one_hot with it")
@@ -224,16 +192,18 @@ def _with_categories(table: PointTable, codes: list[_Codes], reading: Reading) -
     d = table.points.shape[1]
     scaling = table.scaling or Scaling(np.zeros(d), np.ones(d))
     blocks, names, scales = [table.points], list(table.feature_names), [scaling.scales]
-    for each in codes:
-        weight, n_categories = reading.category_weights[each.column], len(each.names)
-        is_in = each.numbers[:, None] == np.arange(n_categories)
+    for column, texts in table.categories.items():
+        weight, n_categories = reading.category_weights[column], len(categories[column])
+        number_of = {name: number for number, name in enumerate(categories[column])}
+        numbers = np.array([number_of[text] for text in texts])
+        is_in = numbers[:, None] == np.arange(n_categories)
         # Two rows of different categories differ in two columns.
         length = math.sqrt(weight / 2.0)
         blocks.append(np.where(is_in, length, 0.0))
-        names += [f"{each.column}={name}" for name in each.names]
+        names += [f"{column}={name}" for name in categories[column]]
         scales.append(np.full(n_categories, 1.0 / length))
         table = table.with_step(
-            f"column {quoted(each.column)} became {counted(n_categories, 'column')} of 0 and 1; "
+            f"column {quoted(column)} became {counted(n_categories, 'column')} of 0 and 1; "
             f"rows of different categories are {weight:g} farther apart in squared distance"
         )
     means = np.concatenate([scaling.means, np.zeros(len(names) - d)])
@@ -241,6 +211,7 @@ def _with_categories(table: PointTable, codes: list[_Codes], reading: Reading) -
         table,
         points=np.concatenate(blocks, axis=1),
         feature_names=tuple(names),
+        categories={},
         scaling=Scaling(means, np.concatenate(scales)),
     )
 

@@ -9,6 +9,7 @@ from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.frames import merely_counts
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.table import quoted
+from sdpbb.problem.textfile import first_of
 from sdpbb.runtime.values import counted
 
 # Names that a message lists.
@@ -45,11 +46,7 @@ def in_row_order(
                 return values.iloc[positions]
             return [None if at < 0 else values.iloc[at] for at in positions]
         values = values.array
-    if origin.kept_rows is None or not hasattr(values, "__len__"):
-        return values
-    if len(values) != origin.n_data_rows(n_points):
-        return values
-    return [values[row] for row in origin.kept_rows.tolist()]
+    return origin.of_points(values, n_points) if hasattr(values, "__len__") else values
 
 
 def note_noise(n_noise: int, n: int, where: str) -> None:
@@ -128,6 +125,4 @@ def _positions(index: Any, names: _RowNames, argument: str, partial: bool) -> li
 
 
 def _listed(names: list[Any]) -> str:
-    more = ", ..." if len(names) > SHOWN else ""
-    listed = ", ".join(quoted(name) for name in names[:SHOWN])
-    return f"{len(names)} ({listed}{more})"
+    return f"{len(names)} ({first_of(map(quoted, names), SHOWN)})"

@@ -7,21 +7,18 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.checks import (
     OF_ONE_K,
-    SoftPairs,
     checked_pairs,
     checked_points,
-    checked_sizes,
     checked_soft_pairs,
     checked_weights,
     number_of_clusters,
 )
-from sdpbb.problem.class_sizes import ClassSizes, StatedSizes, checked_class_sizes
+from sdpbb.problem.class_sizes import StatedSizes, checked_sizes
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.files.constraint_formats import check_no_constraints_options, read_constraints
 from sdpbb.problem.files.constraints import Constraints
@@ -120,16 +117,13 @@ def stated_in_file(
     )
     with in_file():
         weights = checked_weights(table.weights, points)
-    if constraints is not None:
+    if constraints is not None and stated.sizes is not None:
+        given, n = table.known_classes, len(points)
+        classes = None if given is None else KnownClasses.of(given, n)
         with naming_file(constraints):
-            if of_several_k and stated.sizes is not None:
+            if of_several_k:
                 raise InstanceError(OF_ONE_K)
-            if isinstance(stated.sizes, ClassSizes):
-                given, n = table.known_classes, len(points)
-                classes = None if given is None else KnownClasses.of(given, n)
-                checked_class_sizes(stated.sizes, n, k, classes)
-            else:
-                checked_sizes(stated.sizes, len(points), k)
+            checked_sizes(stated.sizes, n, k, classes)
     if weights is None and not (stated.min_weight is None and stated.max_weight is None):
         warn_caller(
             f"{shown_path(constraints or '')}: limits on weights count points, as points have no "
@@ -194,18 +188,12 @@ def stated_by_names(
     by_number = {name: numbered(entries, table, name) for name, entries in pairs.items()}
     if table.kept_rows is None:
         return {**by_number, "cluster_constraints": cluster_constraints}
-    kept, n = KeptRows(table), table.n_data_rows
-    for argument, entries in by_number.items():
-
-        def place(at: int, argument: str = argument) -> str:
-            return f"{argument}[{at}]"
-
-        if argument.startswith("soft"):
-            soft = checked_soft_pairs(entries, n, argument)
-            by_number[argument] = SoftPairs(kept.pairs(soft.pairs, place), soft.weights)
-        else:
-            checked = checked_pairs(entries, n, argument)
-            by_number[argument] = kept.pairs(np.asarray(checked), place)
-    constraints = checked_constraints(cluster_constraints or (), "cluster_constraints")
-    on_clusters = kept.on_clusters(constraints, "cluster_constraints: ")
-    return {**by_number, "cluster_constraints": on_clusters}
+    n = table.n_data_rows
+    checked: dict[str, Any] = {}
+    for name, entries in by_number.items():
+        check = checked_soft_pairs if name.startswith("soft") else checked_pairs
+        checked[name] = check(entries, n, name)
+    on_clusters = checked_constraints(cluster_constraints, "cluster_constraints")
+    stated = Constraints(**checked, cluster_constraints=on_clusters)
+    stated = KeptRows(table).constraints(stated)
+    return {name: getattr(stated, name) for name in (*PAIRS, "cluster_constraints")}

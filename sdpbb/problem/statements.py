@@ -161,24 +161,19 @@ class Catalogue:
 
         Those of a distance (GAMMA, DELTA) are not among them.
         """
-        stated = np.concatenate([self._stated["must_link"], self._stated["cannot_link"]])
-        return np.flatnonzero(stated).tolist()
+        return np.flatnonzero(self._stated).tolist()
 
     @cached_property
     def stated_and_implied(self) -> frozenset[int]:
         """Numbers of the stated pairs that a stated distance implies, too."""
-        stated = np.concatenate([self._stated["must_link"], self._stated["cannot_link"]])
-        derived = np.concatenate(
-            [of_distance(self.instance, name) for name in ("must_link", "cannot_link")]
-        )
-        return frozenset(np.flatnonzero(stated & derived).tolist())
+        derived = [of_distance(self.instance, name) for name in ("must_link", "cannot_link")]
+        return frozenset(np.flatnonzero(self._stated & np.concatenate(derived)).tolist())
 
     @cached_property
-    def _stated(self) -> dict[str, NDArray[np.bool_]]:
+    def _stated(self) -> NDArray[np.bool_]:
         """Marks of the pairs of the instance's own lists that were stated one by one."""
-        return {
-            name: stated_one_by_one(self.instance, name) for name in ("must_link", "cannot_link")
-        }
+        names = ("must_link", "cannot_link")
+        return np.concatenate([stated_one_by_one(self.instance, name) for name in names])
 
     def split(
         self, numbers: Sequence[int]
@@ -221,9 +216,9 @@ class Catalogue:
         """Return the constraint of this number, in the user's words."""
         p, q = len(self.must_link), len(self.instance.cannot_link)
         if number < p:
-            return self._pair("must_link", number, self.must_link[number])
+            return self._pair("must_link", number, number)
         if number < p + q:
-            return self._pair("cannot_link", number - p, self.cannot_link[number - p])
+            return self._pair("cannot_link", number - p, number)
         number -= p + q
         for position, far in self._far:
             if number < len(far):
@@ -235,12 +230,12 @@ class Catalogue:
         text = _text(self.instance.cluster_constraints[position], self.instance.origin)
         return self._on_clusters(StatementKind.ON_CLUSTERS, position, (), text)
 
-    def _pair(self, argument: str, position: int, pair: NDArray[np.intp]) -> Statement:
-        i, j = int(pair[0]), int(pair[1])
+    def _pair(self, argument: str, position: int, number: int) -> Statement:
+        i, j = getattr(self.instance, argument)[position].tolist()
         origin = self.instance.origin
         names = tuple(origin.rows((i, j)))
         place = place_of_pair(self.instance, argument, position)
-        derived = not self._stated[argument][position]
+        derived = not self._stated[number]
         if argument == "must_link":
             kind = StatementKind.MINIMUM_SEPARATION if derived else StatementKind.MUST_LINK
         else:
@@ -321,10 +316,7 @@ def place_of_pair(instance: Instance, argument: str, position: int) -> str:
     pair = (listed.pairs if isinstance(listed, SoftPairs) else listed)[position]
     if position < len(stated.pairs) and (stated.pairs[position] == pair).all():
         # One of several places that state the pair, and not only the first.
-        at = int(stated.lines[position])
-        return f"{shown_path(origin.constraints_path)}" + (
-            f": {stated.key}[{at}]" if stated.key else f":{at}"
-        )
+        return f"{shown_path(origin.constraints_path)}{stated.place_at(position)}"
     return origin.place(argument, *pair.tolist()) or f"{argument}[{position}]"
 
 

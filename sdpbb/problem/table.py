@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem.origin import Origin, Scaling, standardization
-from sdpbb.problem.textfile import shown
+from sdpbb.problem.textfile import first_of, shown
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.values import is_missing
 
@@ -74,6 +74,14 @@ class PointTable:
         dropped = iter(self.dropped_names)
         return tuple(names[i] if i in names else next(dropped) for i in range(self.n_data_rows))
 
+    def row_name(self, row: int) -> str:
+        """Return the name of a row as messages show it, or its number without names."""
+        return str(row) if self.row_names is None else quoted(self.row_names[row])
+
+    def column_name(self, column: int) -> str:
+        """Return the name of a feature as messages show it, or its number from 1."""
+        return quoted(self.feature_names[column]) if self.feature_names else str(column + 1)
+
     def origin(self, **others: Any) -> Origin:
         """Return what the user calls rows and columns.
 
@@ -123,9 +131,8 @@ class PointTable:
         wrong = np.flatnonzero(~(weights > 0.0))
         if len(wrong):
             row = int(wrong[0])
-            name = row if self.row_names is None else quoted(self.row_names[row])
             raise InstanceError(
-                f"{argument}: row {name} has {weights[row]:g}; expected more than 0"
+                f"{argument}: row {self.row_name(row)} has {weights[row]:g}; expected more than 0"
             )
         names = (*self.feature_names[:at], *self.feature_names[at + 1 :])
         points = np.delete(self.points, at, axis=1)
@@ -137,41 +144,25 @@ class PointTable:
         return None if self.row_names is None else tuple(map(str, self.row_names))
 
 
-def check_columns(columns: Sequence[Hashable], chosen: Iterable[tuple[str, str]]) -> None:
+def check_columns(columns: Sequence[Hashable], chosen: Iterable[tuple[str, str | None]]) -> None:
     """Raise the InstanceError for the first chosen column that is not exactly one of these.
 
     Features may share a name; a column that is chosen has one of its own.
 
-    chosen : the argument that names the column, for messages, and its name
+    chosen : the argument that names the column, for messages, and its name; None: no column
     """
     for argument, column in chosen:
-        check_column(columns, column, argument)
-
-
-def check_column(columns: Sequence[Hashable], column: str, argument: str) -> None:
-    """Raise the InstanceError unless exactly one of the columns has a name.
-
-    argument : what messages call it
-    """
-    where = f"{argument} = {shown(str(column))}"
-    if column not in columns:
-        names = ", ".join(shown(str(other)) for other in columns[:10])
-        a_file = "a file, or " if argument == "known_classes" else ""
-        raise InstanceError(
-            f"{where}: there is no such column; expected {a_file}one of {names}"
-            f"{', ...' if len(columns) > 10 else ''}"
-        )
-    if list(columns).count(column) > 1:
-        raise InstanceError(f"{where}: two columns have this name; expected different names")
-
-
-def check_weight_column(features: Sequence[str], column: str | None, where: str = "") -> None:
-    """Raise the InstanceError if the column of weights is none of the features.
-
-    where : what messages begin with
-    """
-    if column is not None:
-        check_column(features, column, f"{where}weight_column")
+        if column is None:
+            continue
+        where = f"{argument} = {shown(column)}"
+        if column not in columns:
+            names = first_of((shown(str(other)) for other in columns), 10)
+            a_file = "a file, or " if argument == "known_classes" else ""
+            raise InstanceError(
+                f"{where}: there is no such column; expected {a_file}one of {names}"
+            )
+        if list(columns).count(column) > 1:
+            raise InstanceError(f"{where}: two columns have this name; expected different names")
 
 
 def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]:

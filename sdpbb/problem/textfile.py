@@ -8,8 +8,9 @@ import io
 import re
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
 from itertools import islice
 from pathlib import Path
 from typing import TextIO
@@ -227,9 +228,23 @@ def name_in_file(name: str) -> str:
     return name if is_plain else '"' + name.replace('"', '""') + '"'
 
 
+def first_of(names: Iterable[str], most: int) -> str:
+    """Return the first names, with commas between them, and dots if there are more than most."""
+    listed = list(islice(names, most + 1))
+    return ", ".join(listed[:most]) + (", ..." if len(listed) > most else "")
+
+
 def is_number(field: str) -> bool:
     """Return whether a field is a number as NumPy reads them; nan and inf are."""
     return _NUMBER.fullmatch(field) is not None
+
+
+def number_or_text(field: str) -> Decimal | str:
+    """Return a field as a number, equal for all its spellings (1, 01, 1.0), or else as it is."""
+    try:
+        return Decimal(field) if is_number(field) else field
+    except InvalidOperation:  # of an exponent of twenty digits
+        return field
 
 
 def is_missing_word(field: str) -> bool:

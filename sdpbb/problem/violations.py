@@ -16,7 +16,7 @@ from sdpbb.problem.class_sizes import Sizes, class_measures, listed
 from sdpbb.problem.cluster_constraints import is_allowed
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.partition import Partition
-from sdpbb.problem.textfile import name_in_file
+from sdpbb.problem.textfile import first_of, name_in_file
 from sdpbb.runtime.results import values_of
 from sdpbb.runtime.values import counted, plain_number
 
@@ -55,9 +55,7 @@ class Violation:
         place = f" ({self.place})" if self.place else ""
         if not self.constraint:
             return f"{self.kind} {' '.join(map(name_in_file, self.rows))}{place}"
-        shown = ", ".join(map(name_in_file, self.rows[:8])) + (
-            ", ..." if len(self.rows) > 8 else ""
-        )
+        shown = first_of(map(name_in_file, self.rows), 8)
         return f"{self.constraint}{place}: {self.cluster_in_words}, rows {shown}"
 
     @property

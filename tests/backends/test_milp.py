@@ -222,7 +222,7 @@ def test_a_solve_is_given_up_when_it_is_asked_to_stop(allowed):
         asked += 1
         return asked > allowed
 
-    hard = colouring_programme(csr_array(adjacency), 8, np.zeros((60, 8)))
+    hard = colouring_programme(csr_array(adjacency), 8)
     solution = solve_binary_programme(hard, "highs", stop)
     assert solution.status is MilpStatus.TIME_LIMIT
     assert asked > allowed

@@ -216,6 +216,11 @@ def test_what_a_format_has_no_place_for_is_not_written(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_matrix_takes_a_pair_that_is_stated_twice():
+    twice = Constraints(np.array([[0, 1], [1, 0]]), np.array([[1, 2], [1, 2]]))
+    assert constraints_text(twice, "matrix", 3) == "1 1 0\n1 1 -1\n0 -1 1\n"
+
+
 def test_a_matrix_that_would_fill_the_disk_is_not_written(tmp_path):
     message = "a matrix for 10001 points has 100020001 entries; expected at most 10000 points, or"
     with pytest.raises(InstanceError, match=f"^{message} another format$"):

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.errors import BackendUnavailable, InstanceError, InstanceNote, ParameterError
-from sdpbb.problem import Instance
+from sdpbb.problem import AllOf, AnyOf, Instance, MaximumOverlap, SoftCannotLinks
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
 from sdpbb.problem.origin import Scaling, standardization
 from sdpbb.runtime.declaration import own_declarations
@@ -272,6 +272,7 @@ CONSTRAINTS = [
     ("ML a d\nCL d f\n", "ML a b\n", ":1"),
     ("type,i,j\nml,a,d\ncl,d,f\n", "i,j,value\na,d,1\nf,c,-1\n", ":3"),
     ('{"ml": [["a", "d"]], "cl": [["d", "f"]]}', '{"cl": [["a", "d"], ["e", "a"]]}', ": cl[1]"),
+    ("SML a d inf\nCL d f\n", "SML a d\nCL d f\nSCL d b 0.5\n", ":3"),
 ]
 
 
@@ -329,6 +330,25 @@ def test_constraints_of_frames_name_rows_of_the_frame(library):
     message = "must_link[0]: names row 1, which is dropped, as a value is missing; expected"
     with pytest.warns(InstanceNote), pytest.raises(InstanceError, match=re.escape(message)):
         Instance.from_frame(frame, 2, [(1, 2)], drop=["n"], missing="drop-rows")
+
+
+@pytest.mark.filterwarnings("ignore::sdpbb.errors.InstanceNote")
+def test_constraints_on_clusters_name_rows_of_the_frame_however_deep_they_are():
+    pandas = pytest.importorskip("pandas")
+    options = {"frame": pandas.DataFrame({"x": [1.0, None, 3.0, 5.0]}), "k": 2}
+    options["missing"] = "drop-rows"
+    deep = [AnyOf([AllOf([MaximumOverlap([0, 3], 1)]), SoftCannotLinks([(2, 3)], 0)])]
+    instance = Instance.from_frame(**options, cluster_constraints=deep)
+    assert instance.cluster_constraints == (
+        AnyOf([AllOf([MaximumOverlap([0, 2], 1)]), SoftCannotLinks([(1, 2)], 0)]),
+    )
+    for row, message in (
+        (1, "cluster_constraints: OVERLAP: names row 1, which is dropped"),
+        (4, "cluster_constraints[0]: MaximumOverlap names row 4; rows are 0 to 3"),
+    ):
+        wrong = [AllOf([MaximumOverlap([0, row], 1)])]
+        with pytest.raises(InstanceError, match=re.escape(message)):
+            Instance.from_frame(**options, cluster_constraints=wrong)
 
 
 # Standardized columns

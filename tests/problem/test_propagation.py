@@ -50,4 +50,5 @@ def test_common_neighbours_of_a_clique_are_merged():
 def test_infeasibility_shortens_a_long_list_of_points():
     shown = str(Infeasibility(InfeasibilityKind.ODD_CYCLE, tuple(range(13))))
     assert shown.endswith("10, 11, ...)")
+    assert str(Infeasibility(InfeasibilityKind.ODD_CYCLE, tuple(range(12)))).endswith("10, 11)")
     assert str(Infeasibility(InfeasibilityKind.TOO_FEW_BLOCKS)) == "fewer than k blocks"

@@ -24,7 +24,14 @@ from sdpbb.problem.files.separated import (
 )
 from sdpbb.problem.missing import CORRECTION
 from sdpbb.problem.table import PointTable, check_columns, checked_names, without_columns
-from sdpbb.problem.textfile import is_integer, is_missing_word, is_number, shown, without_comment
+from sdpbb.problem.textfile import (
+    first_of,
+    is_integer,
+    is_missing_word,
+    is_number,
+    shown,
+    without_comment,
+)
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.reading import Reading
 
@@ -45,11 +52,9 @@ class FileLayout:
     separator : of the fields of CSV; None for text
     decimal : what decimals begin with
     n, k : the numbers of points and of clusters, where text states them
-    n_integers : how many integers the first line of text has
     names : (width,) of the columns: from a heading or, if columns are chosen, their numbers
     features : the positions of the features; None for all
     index : the position of the column that names the rows, if one does
-    index_column : what messages call it; "" for the first column of a heading that has no name
     classes : the position of the column that holds known classes of the rows, if one does
     categories : the positions of the columns that hold categories of the rows
     blank : the positions of columns at the end that have no name and hold nothing
@@ -63,11 +68,9 @@ class FileLayout:
     decimal: str = "."
     n: int | None = None
     k: int | None = None
-    n_integers: int = 0
     names: list[str] | None = None
     features: list[int] | None = None
     index: int | None = None
-    index_column: str = ""
     classes: int | None = None
     categories: tuple[int, ...] = ()
     blank: tuple[int, ...] = ()
@@ -96,6 +99,7 @@ class FileLayout:
 
     @property
     def index_name(self) -> str:
+        """Name of the column that names the rows; "" for a first column without a name."""
         return "" if self.index is None or self.names is None else self.names[self.index]
 
     def rows(self, file: TextIO) -> Iterator[tuple[int, str, list[str]]]:
@@ -142,7 +146,8 @@ class FileLayout:
         hint, kind, says = "", "fields", f"has {self.width}"
         if not self.is_csv:
             kind, says = "numbers", f"says d = {self.width}"
-            hint = MISSING_FIRST_LINE if len(fields) == self.n_integers else ""
+            n_integers = 2 if self.k is None else 3  # of the first line
+            hint = MISSING_FIRST_LINE if len(fields) == n_integers else ""
         elif self.features is None:
             kind = "numbers"
         raise InstanceError(
@@ -164,7 +169,7 @@ def layout_of(path: FilePath, file: TextIO, reading: Reading) -> FileLayout:
         if reading.left_out:
             raise without_columns(path, reading.left_out)
         return _text_columns(path, where, first)
-    layout = csv_columns(path, first, reading)
+    layout = _csv_columns(path, first, reading)
     if layout.features is not None and not layout.features and not layout.categories:
         raise InstanceError(f"{where}: no feature columns remain; expected at least one")
     return layout
@@ -186,10 +191,10 @@ def _text_columns(path: FilePath, where: str, first: FirstLine) -> FileLayout:
         )
     if k and not 1 <= k[0] <= n:
         raise InstanceError(f"{where}: k = {k[0]}; expected 1 <= k <= n = {n}{MISSING_FIRST_LINE}")
-    return FileLayout(path, number, number, d, n=n, k=k[0] if k else None, n_integers=len(fields))
+    return FileLayout(path, number, number, d, n=n, k=k[0] if k else None)
 
 
-def csv_columns(path: FilePath, first: FirstLine, reading: Reading) -> FileLayout:
+def _csv_columns(path: FilePath, first: FirstLine, reading: Reading) -> FileLayout:
     """Return the columns of CSV."""
     assert first.separator is not None
     where = f"{shown_path(path)}:{first.number}"
@@ -237,7 +242,6 @@ def _with_chosen(layout: FileLayout, where: str, names: list[str], reading: Read
         layout,
         features=features,
         index=index,
-        index_column=reading.index_column or "",
         classes=classes,
         categories=tuple(named.index(column) for column in reading.category_weights),
     )
@@ -297,8 +301,8 @@ def index_names(layout: FileLayout, labels: list[str]) -> tuple[str, ...] | None
     if layout.index is None:
         return None
     name = shown_path(layout.path)
-    if layout.index_column:
-        where = f"{name}: index_column = {layout.index_column!r}"
+    if layout.index_name:
+        where = f"{name}: index_column = {layout.index_name!r}"
         return tuple(map(str, checked_names(labels, where)))
     if not any(labels):
         return None  # a spreadsheet whose first column is empty
@@ -309,8 +313,7 @@ def index_names(layout: FileLayout, labels: list[str]) -> tuple[str, ...] | None
     if len(set(labels)) < len(labels) or not all(labels):
         _note(f"{says} that is not a feature; its values repeat, so rows are numbered from 0")
         return None
-    more = ", ..." if len(labels) > 3 else ""
-    _note(f"{says}, whose values name the rows: {', '.join(map(shown, labels[:3]))}{more}")
+    _note(f"{says}, whose values name the rows: {first_of(map(shown, labels), 3)}")
     return tuple(labels)
 
 

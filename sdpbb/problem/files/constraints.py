@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,20 @@ class Constraints:
         soft = (self.soft_must_link.pairs, self.soft_cannot_link.pairs)
         return [self.must_link, self.cannot_link, *soft]
 
+    def each_pair(self) -> Iterator[tuple[str, int, int, float | None]]:
+        """Yield the keyword, the rows and the weight of each pair; hard ones have no weight."""
+        for keyword, argument in PAIRS.items():
+            stated = getattr(self, argument)
+            is_soft = isinstance(stated, SoftPairs)
+            pairs = (stated.pairs if is_soft else stated).tolist()
+            weights = stated.weights.tolist() if is_soft else [None] * len(pairs)
+            for (i, j), weight in zip(pairs, weights, strict=True):
+                yield keyword, i, j, weight
+
+    @property
+    def has_soft(self) -> bool:
+        return bool(len(self.soft_must_link) or len(self.soft_cannot_link))
+
     @property
     def are_none(self) -> bool:
         """True if nothing at all is constrained."""
@@ -87,6 +101,16 @@ class Constraints:
         """Return whether there is a constraint of a name that is one here."""
         value = getattr(self, name)
         return value is not None and (isinstance(value, (int, float, ClassSizes)) or len(value) > 0)
+
+    def place(self, argument: str, position: int) -> str:
+        """Return the place of a pair in its file, or in its list if lines are not known.
+
+        Examples: ":17", ": ml[3]", ": must_link[0]".
+        """
+        if argument not in self.lines:
+            return f": {argument}[{position}]"
+        line = self.lines[argument][position]
+        return f": {self.keys[argument]}[{line}]" if argument in self.keys else f":{line}"
 
     def arguments(self, points: NDArray[np.float64], origin: Origin) -> dict[str, Any]:
         """Return the arguments of an `Instance` of these points that state the constraints.
@@ -101,35 +125,51 @@ class Constraints:
         InstanceError
             If a distance amounts to too many pairs.
         """
-        must, cannot = _KindOfPairs.of(self, "must_link"), _KindOfPairs.of(self, "cannot_link")
-        must_link, cannot_link = must.hard, cannot.hard
-        far, near = None, None
         try:
+            near = far = None
             if self.max_diameter is not None:
                 far = pairs_farther_than(points, self.max_diameter)
-                cannot_link = distinct_edges(np.concatenate([cannot_link, far]))
             if self.min_separation is not None:
                 near = pairs_closer_than(points, self.min_separation)
-                must_link = distinct_edges(np.concatenate([must_link, near]))
         except InstanceError as error:
             raise InstanceError(f"{shown_path(origin.constraints_path)}: {error}") from None
-        return {
-            "must_link": must_link,
-            "cannot_link": cannot_link,
-            "soft_must_link": must.soft,
-            "soft_cannot_link": cannot.soft,
-            **{name: getattr(self, name) for name in ON_CLUSTERS},
-            "origin": replace(
-                origin,
-                must_link=self._places("must_link", must.hard, must.hard_lines, near),
-                cannot_link=self._places("cannot_link", cannot.hard, cannot.hard_lines, far),
-                soft_must_link=self._places("soft_must_link", must.soft.pairs, must.soft_lines),
-                soft_cannot_link=self._places(
-                    "soft_cannot_link", cannot.soft.pairs, cannot.soft_lines
-                ),
-                on_clusters=self._lines_on_clusters(),
+        found: dict[str, Any] = {name: getattr(self, name) for name in ON_CLUSTERS}
+        places: dict[str, Any] = {}
+        for argument, derived in (("must_link", near), ("cannot_link", far)):
+            pairs, weights, lines = self._stated(argument)
+            is_hard, is_soft = weights == np.inf, ~np.isin(weights, (0.0, np.inf))
+            hard, soft = pairs[is_hard], pairs[is_soft]
+            places[argument] = self._places(argument, hard, lines[is_hard], derived)
+            places[f"soft_{argument}"] = self._places(f"soft_{argument}", soft, lines[is_soft])
+            if derived is not None:
+                hard = distinct_edges(np.concatenate([hard, derived]))
+            found[argument] = hard
+            found[f"soft_{argument}"] = SoftPairs(soft, weights[is_soft])
+        on_clusters = self._lines_on_clusters()
+        return {**found, "origin": replace(origin, **places, on_clusters=on_clusters)}
+
+    def _stated(
+        self, argument: str
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.intp]]:
+        """Return the pairs (p, 2) of a kind, hard and soft, their weights (p,) and lines (p,).
+
+        Hard pairs have the weight inf. A pair that is not from a file has the line -1.
+        """
+        hard, soft = getattr(self, argument), getattr(self, f"soft_{argument}")
+        return (
+            np.concatenate([hard, soft.pairs]),
+            np.concatenate([np.full(len(hard), np.inf), soft.weights]),
+            np.concatenate(
+                [self._lines(argument, len(hard)), self._lines(f"soft_{argument}", len(soft))]
             ),
-        }
+        )
+
+    def _lines(self, argument: str, n: int) -> NDArray[np.intp]:
+        """Return the lines (n,) of n pairs, of which the first ones may be from a file."""
+        found = np.full(n, -1, np.intp)
+        known = self.lines.get(argument, ())[:n]
+        found[: len(known)] = known
+        return found
 
     def _places(
         self,
@@ -138,13 +178,12 @@ class Constraints:
         lines: NDArray[np.intp],
         derived: NDArray[np.intp] | None = None,
     ) -> PairLines:
-        """Return where pairs (p, 2) and derived pairs (q, 2) are stated.
+        """Return where pairs (p, 2) on lines (p,), and derived pairs (q, 2), are stated.
 
-        A distance in one line amounts to the derived ones.
+        A distance in one line amounts to the derived ones. Pairs without a line have no place.
         """
-        key = self.keys.get(argument, "")
-        # Pairs that are not from a file have no place.
-        stated = np.sort(pairs, axis=1)[: len(lines)]
+        key, is_placed = self.keys.get(argument, ""), lines >= 0
+        stated, lines = np.sort(pairs[is_placed], axis=1), lines[is_placed]
         if derived is None:
             return PairLines(stated, lines, len(stated), key)
         line = self.lines.get(DISTANCES[argument], 0)
@@ -165,46 +204,22 @@ class Constraints:
         )
 
 
-class _KindOfPairs(NamedTuple):
-    """Must-links or cannot-links as an `Instance` has them, and their lines where these are known.
-
-    Soft pairs of infinite weight are hard, and soft pairs of weight 0 are ignored.
-    """
-
-    hard: NDArray[np.intp]
-    hard_lines: NDArray[np.intp]
-    soft: SoftPairs
-    soft_lines: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, stated: Constraints, argument: str) -> _KindOfPairs:
-        hard, soft = getattr(stated, argument), getattr(stated, f"soft_{argument}")
-        none = np.empty(0, np.intp)
-        hard_lines = stated.lines.get(argument, none)
-        soft_lines = stated.lines.get(f"soft_{argument}", none)
-        pairs, weights = soft.pairs, soft.weights
-        endless, kept = weights == np.inf, ~np.isin(weights, (0.0, np.inf))
-        lines = soft_lines[kept[: len(soft_lines)]]
-        if endless.any():
-            # Lines are those of the first pairs: of none, where not all of those before have them.
-            has_lines = len(hard_lines) == len(hard) and len(soft_lines) == len(soft)
-            hard = np.concatenate([hard, pairs[endless]])
-            if has_lines:
-                hard_lines = np.concatenate([hard_lines, soft_lines[endless]])
-        return cls(hard, hard_lines, SoftPairs(pairs[kept], weights[kept]), lines)
-
-
 @dataclass(frozen=True)
-class StatedPairs:
-    """Pairs as they are read, one table: kind, i and j, weight, line.
+class Statements:
+    """Constraints as they are read: a table of pairs, and all others with their lines.
 
-    Kinds are the positions of keywords in `PAIRS`; hard pairs have any weight.
+    kinds, numbers, weights, lines : of the pairs: the position of the keyword in `PAIRS`, i and j,
+        the weight (hard pairs have any), and the line
+    on_clusters : constraints on clusters and their lines
+    values : distances and limits and their lines, by the names that `Constraints` has for them
     """
 
     kinds: array[int] = field(default_factory=lambda: array("b"))
     numbers: array[int] = field(default_factory=lambda: array("q"))
     weights: array[float] = field(default_factory=lambda: array("d"))
     lines: array[int] = field(default_factory=lambda: array("q"))
+    on_clusters: list[tuple[ClusterConstraint, int]] = field(default_factory=list)
+    values: dict[str, tuple[Any, int]] = field(default_factory=dict)
 
     def add(self, keyword: str, pair: tuple[int, int], weight: float, line: int) -> None:
         self.kinds.append(_KINDS[keyword])
@@ -231,17 +246,21 @@ class StatedPairs:
         self.lines.extend(range(start, start + len(pairs)))
         return True
 
-    def constraints(self, lines: Mapping[str, Any] | None = None, **others: Any) -> Constraints:
-        """Return these pairs, with other constraints and their lines."""
+    def constraints(self, keys: Mapping[str, str] | None = None) -> Constraints:
+        """Return the constraints; keys : as `Constraints` has them."""
         pairs = np.array(self.numbers, np.intp).reshape(-1, 2)
         kinds, weights, numbers = map(np.array, (self.kinds, self.weights, self.lines))
         of_kind = {argument: kinds == kind for kind, argument in enumerate(PAIRS.values())}
-        lines = {name: numbers[mine] for name, mine in of_kind.items()} | dict(lines or {})
+        lines: dict[str, Any] = {name: numbers[mine] for name, mine in of_kind.items()}
         stated: dict[str, Any] = {
             name: SoftPairs(pairs[mine], weights[mine]) if name[:4] == "soft" else pairs[mine]
             for name, mine in of_kind.items()
         }
-        return Constraints(**stated, **others, lines=lines)
+        for name, (value, line) in self.values.items():
+            stated[name], lines[name] = value, line
+        lines["cluster_constraints"] = [line for _, line in self.on_clusters]
+        on_clusters = tuple(constraint for constraint, _ in self.on_clusters)
+        return Constraints(**stated, cluster_constraints=on_clusters, lines=lines, keys=keys or {})
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem.files.constraints import (
     ConstraintFormat,
     Constraints,
-    StatedPairs,
+    Statements,
     check_pairs_only,
 )
 from sdpbb.problem.files.rows import Rows
@@ -30,7 +30,7 @@ def begins(fields: Sequence[str], rows: Rows) -> bool:
 
 def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
     """Return the constraints of a file, as `read_constraints` does."""
-    stated = StatedPairs()
+    stated = Statements()
     with open_text(path, encoding) as file:
         for start, chunk in chunks(file):
             if not _read_plain(start, chunk, rows, stated):
@@ -38,7 +38,7 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
     return stated.constraints()
 
 
-def _read_plain(start: int, chunk: list[str], rows: Rows, stated: StatedPairs) -> bool:
+def _read_plain(start: int, chunk: list[str], rows: Rows, stated: Statements) -> bool:
     """Add the pairs of lines, all of them, if they hold nothing else; return whether they do."""
     first, second, links = columns(chunk, 3)
     pairs = rows.pairs(first, second)
@@ -46,9 +46,7 @@ def _read_plain(start: int, chunk: list[str], rows: Rows, stated: StatedPairs) -
     return stated.add_lines(keywords, pairs, np.ones(len(links)), start)
 
 
-def _read_any(
-    path: FilePath, start: int, chunk: list[str], rows: Rows, stated: StatedPairs
-) -> None:
+def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: Statements) -> None:
     """Add the pairs of lines one by one, or raise the InstanceError for the first one at fault."""
     for number, text in enumerate(chunk, start):
         fields = without_comment(text).split()
@@ -69,8 +67,8 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
         For what is not a hard constraint on a pair.
     """
     check_pairs_only(constraints, "cccg", soft=False)
-    must_links = [f"{i} {j} 1" for i, j in constraints.must_link.tolist()]
-    return [*must_links, *(f"{i} {j} -1" for i, j in constraints.cannot_link.tolist())]
+    link_of = {keyword: link for link, keyword in _LINKS.items()}
+    return [f"{i} {j} {link_of[keyword]}" for keyword, i, j, _ in constraints.each_pair()]
 
 
 def _wrong(where: str, fields: list[str], rows: Rows) -> InstanceError:

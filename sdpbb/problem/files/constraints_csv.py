@@ -14,7 +14,7 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem.files.constraints import (
     ConstraintFormat,
     Constraints,
-    StatedPairs,
+    Statements,
     check_pairs_only,
 )
 from sdpbb.problem.files.records import Records, read_records
@@ -70,7 +70,7 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
     if not records.rows:
         return Constraints()
     columns, start = _columns(records)
-    stated = StatedPairs()
+    stated = Statements()
     for record in range(start, len(records.rows)):
         fields = records.rows[record]
         says = f"{records.where(record)}: {shown(','.join(fields))}"
@@ -97,17 +97,13 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
         For what is not a constraint on a pair.
     """
     check_pairs_only(constraints, "csv", soft=True)
-    written = ["type,i,j,weight"]
-    hard = {"ML": constraints.must_link, "CL": constraints.cannot_link}
-    for keyword, pairs in hard.items():
-        written += [f"{keyword},{i},{j}," for i, j in pairs.tolist()]
-    soft = {"SML": constraints.soft_must_link, "SCL": constraints.soft_cannot_link}
-    for keyword, weighted in soft.items():
-        entries = zip(weighted.pairs.tolist(), weighted.weights.tolist(), strict=True)
-        written += [f"{keyword},{i},{j},{weight!r}" for (i, j), weight in entries]
-    if not soft["SML"].pairs.size and not soft["SCL"].pairs.size:
-        return [line.rsplit(",", 1)[0] for line in written]
-    return written
+    written = [
+        f"{keyword},{i},{j},{'' if weight is None else repr(weight)}"
+        for keyword, i, j, weight in constraints.each_pair()
+    ]
+    if constraints.has_soft:
+        return ["type,i,j,weight", *written]
+    return ["type,i,j", *(line.removesuffix(",") for line in written)]
 
 
 def _columns(records: Records) -> tuple[_Columns, int]:

@@ -6,7 +6,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -14,7 +14,6 @@ import numpy as np
 
 from sdpbb.checker.kernel.sizes import Range, as_size
 from sdpbb.errors import InstanceError
-from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.class_sizes import ClassSizes, Sizes, sizes_text
 from sdpbb.problem.cluster_constraints import (
     BuiltInConstraint,
@@ -29,7 +28,7 @@ from sdpbb.problem.files.constraints import (
     PAIRS,
     ConstraintFormat,
     Constraints,
-    StatedPairs,
+    Statements,
 )
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.rules import LIMITS
@@ -152,22 +151,6 @@ class _Line(NamedTuple):
         return InstanceError(f"{self}; expected {keyword} {form}, {meaning}")
 
 
-@dataclass(frozen=True)
-class _Stated:
-    """Constraints that have been read: pairs, those on clusters, distances and limits.
-
-    values, lines : distances and limits, by the names that `Constraints` has for them; their lines,
-        and those of the others
-    first_lines : of the keywords that are stated once at most, the line that has them
-    """
-
-    pairs: StatedPairs = field(default_factory=StatedPairs)
-    on_clusters: list[ClusterConstraint] = field(default_factory=list)
-    values: dict[str, Any] = field(default_factory=dict)
-    lines: dict[str, Any] = field(default_factory=lambda: {"cluster_constraints": []})
-    first_lines: dict[str, int] = field(default_factory=dict)
-
-
 def begins(fields: Sequence[str], rows: Rows) -> bool:
     """Return whether the first field of a line is a word, and the line is not part of a table."""
     is_word = not is_number(fields[0]) and fields[0][0] not in "{["
@@ -176,29 +159,26 @@ def begins(fields: Sequence[str], rows: Rows) -> bool:
 
 def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
     """Return the constraints of a file, as `read_constraints` does."""
-    stated = _Stated()
-    pairs = stated.pairs
+    stated = Statements()
     with open_text(path, encoding) as file:
         for start, chunk in chunks(file):
             if not (
-                _read_pairs(start, chunk, rows, pairs) or _read_soft(start, chunk, rows, pairs)
+                _read_pairs(start, chunk, rows, stated) or _read_soft(start, chunk, rows, stated)
             ):
                 _read_any(path, start, chunk, rows, stated)
-    return pairs.constraints(
-        stated.lines, cluster_constraints=tuple(stated.on_clusters), **stated.values
-    )
+    return stated.constraints()
 
 
-def _read_pairs(start: int, chunk: list[str], rows: Rows, pairs: StatedPairs) -> bool:
+def _read_pairs(start: int, chunk: list[str], rows: Rows, stated: Statements) -> bool:
     """Add the pairs of lines without weights, if they hold nothing else; return whether they do."""
     keywords, first, second = columns(chunk, 3)
     if not PAIRS.keys() >= set(keywords):
         keywords = list(map(str.upper, keywords))
     found = rows.pairs(first, second)
-    return pairs.add_lines(keywords, found, np.ones(len(keywords)), start)
+    return stated.add_lines(keywords, found, np.ones(len(keywords)), start)
 
 
-def _read_soft(start: int, chunk: list[str], rows: Rows, pairs: StatedPairs) -> bool:
+def _read_soft(start: int, chunk: list[str], rows: Rows, stated: Statements) -> bool:
     """Add the pairs of lines with weights, if they hold nothing else; return whether they do."""
     keywords, first, second, fields = columns(chunk, 4)
     if not {"SML", "SCL"}.issuperset(keywords) or not all(map(is_number, fields)):
@@ -206,44 +186,47 @@ def _read_soft(start: int, chunk: list[str], rows: Rows, pairs: StatedPairs) -> 
     weights = np.array(list(map(float, fields)))
     if not (weights >= 0).all():
         return False
-    return pairs.add_lines(keywords, rows.pairs(first, second), weights, start)
+    return stated.add_lines(keywords, rows.pairs(first, second), weights, start)
 
 
-def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: _Stated) -> None:
+def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: Statements) -> None:
     """Add the constraints of lines one by one, or raise the error for the first one at fault."""
-    cluster_lines = {line.keyword: line for line in CLUSTER_LINES}
+    forms, cluster_lines = _forms(), {line.keyword: line for line in CLUSTER_LINES}
     for number, text in enumerate(chunk, start):
         fields = _fields(text)
         if not fields:
             continue
         keyword = fields[0].upper()
-        if keyword in _forms():
+        if keyword in forms:
             fields[0] = keyword
         line = _Line(path, number, fields)
-        if keyword in VALUE_LINES or keyword == "MAXSIZE":
-            _check_first(line, stated.first_lines)
         if keyword in PAIRS:
             weight = _weight(line, rows)
-            stated.pairs.add(keyword, _pair(line, rows), weight, number)
+            stated.add(keyword, _pair(line, rows), weight, number)
         elif keyword in VALUE_LINES:
-            name = VALUE_LINES[keyword].name
-            stated.values[name] = VALUE_LINES[keyword].read(line, rows)
-            stated.lines[name] = number
+            kind = VALUE_LINES[keyword]
+            _, first = stated.values.get(kind.name, (None, 0))
+            _check_first(line, first)
+            stated.values[kind.name] = kind.read(line, rows), number
         elif keyword in cluster_lines:
-            stated.on_clusters.append(_on_clusters(line, cluster_lines[keyword], rows))
-            stated.lines["cluster_constraints"].append(number)
+            if keyword == "MAXSIZE":
+                maxima = (at for each, at in stated.on_clusters if type(each) is MaximumSize)
+                _check_first(line, next(maxima, 0))
+            constraint = _on_clusters(line, cluster_lines[keyword], rows)
+            stated.on_clusters.append((constraint, number))
         else:
             raise _unknown(line)
 
 
-def _check_first(line: _Line, first_lines: dict[str, int]) -> None:
-    """Raise the InstanceError if an earlier line has the keyword, which is stated once at most."""
-    keyword = line.fields[0]
-    first = first_lines.setdefault(keyword, line.number)
-    if first != line.number:
+def _check_first(line: _Line, first: int) -> None:
+    """Raise the InstanceError if an earlier line has the keyword, which is stated once at most.
+
+    first : the number of that line; 0: no line
+    """
+    if first:
         raise InstanceError(
-            f"{line.where}: a second {keyword}, after {shown_path(line.path)}:{first}; expected at "
-            "most one"
+            f"{line.where}: a second {line.fields[0]}, after {shown_path(line.path)}:{first}; "
+            "expected at most one"
         )
 
 
@@ -268,10 +251,10 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
     InstanceError
         For a constraint on clusters that no line stands for.
     """
-    written = [f"ML {i} {j}" for i, j in constraints.must_link.tolist()]
-    written += [f"CL {i} {j}" for i, j in constraints.cannot_link.tolist()]
-    written += _soft_lines("SML", constraints.soft_must_link)
-    written += _soft_lines("SCL", constraints.soft_cannot_link)
+    written = [
+        f"{keyword} {i} {j}" if weight is None else f"{keyword} {i} {j} {weight!r}"
+        for keyword, i, j, weight in constraints.each_pair()
+    ]
     on_clusters, max_size = _with_one_maximum(constraints)
     values = {
         "GAMMA": constraints.max_diameter,
@@ -304,11 +287,6 @@ def _value_line(keyword: str, value: Any) -> str:
     if isinstance(value, (tuple, ClassSizes)):
         return f"{keyword} {sizes_text(value)}"
     return f"{keyword} {value if isinstance(value, Integral) else repr(value)}"
-
-
-def _soft_lines(keyword: str, soft: SoftPairs) -> list[str]:
-    rows = zip(soft.pairs.tolist(), soft.weights.tolist(), strict=True)
-    return [f"{keyword} {i} {j} {weight!r}" for (i, j), weight in rows]
 
 
 def _line_on_clusters(constraint: ClusterConstraint) -> str:

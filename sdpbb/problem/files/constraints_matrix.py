@@ -85,15 +85,13 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
             f"{MAX_POINTS} points, or another format"
         )
     matrix = np.eye(n_points, dtype=np.int8)
-    for i, j in constraints.must_link.tolist():
-        matrix[i, j] = matrix[j, i] = 1
-    for i, j in constraints.cannot_link.tolist():
-        if matrix[i, j] == 1:
+    for keyword, i, j, _ in constraints.each_pair():  # must-links first
+        if keyword == "CL" and matrix[i, j] == 1:
             raise InstanceError(
                 f"cannot_link: ({i}, {j}) is a must-link too, and the matrix has one entry for "
                 "both; expected one of them, or another format"
             )
-        matrix[i, j] = matrix[j, i] = -1
+        matrix[i, j] = matrix[j, i] = 1 if keyword == "ML" else -1
     return [" ".join(map(str, row.tolist())) for row in matrix]
 
 

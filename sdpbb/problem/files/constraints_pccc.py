@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.files.constraints import (
     PAIRS,
     ConstraintFormat,
     Constraints,
+    Statements,
     check_pairs_only,
 )
 from sdpbb.problem.files.rows import Rows
@@ -40,21 +40,12 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
     """Return the constraints of a file, as `read_constraints` does."""
     lists = _lists(path, encoding)
     name = shown_path(path)
-    pairs = {key: _pairs(lists[key], f"{name}: {key}", rows) for key in _PAIRS}
-    soft = {
-        key: SoftPairs(pairs[key], _weights(lists, key, len(pairs[key]), name))
-        for key in ("sml", "scl")
-    }
-    by_argument = dict(zip(PAIRS.values(), _PAIRS, strict=True))
-    lines = {argument: np.arange(len(pairs[key])) for argument, key in by_argument.items()}
-    return Constraints(
-        pairs["ml"],
-        pairs["cl"],
-        soft_must_link=soft["sml"],
-        soft_cannot_link=soft["scl"],
-        lines=lines,
-        keys=by_argument,
-    )
+    stated = Statements()
+    for key in _PAIRS:
+        pairs = _pairs(lists[key], f"{name}: {key}", rows)
+        weights = _weights(lists, key, len(pairs), name)
+        stated.add_lines([key.upper()] * len(pairs), pairs, weights, 0)
+    return stated.constraints(keys=dict(zip(PAIRS.values(), _PAIRS, strict=True)))
 
 
 def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
@@ -170,9 +161,9 @@ def _names(value: Any, rows: Rows) -> list[str]:
 
 
 def _weights(lists: dict[str, list[Any]], key: str, n_pairs: int, name: str) -> NDArray[np.float64]:
-    """Return the confidences in the pairs under a key; 1 if the file states none."""
+    """Return the confidences in the pairs under a key; 1 if the file states none, or none can."""
     confidences = f"{key}_proba"
-    values = lists[confidences]
+    values = lists.get(confidences)
     if not values:
         return np.ones(n_pairs)
     if len(values) != n_pairs:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
-from sdpbb.problem.cluster_constraints import ClusterConstraint
-from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.cluster_constraints import AllOf, AnyOf, ClusterConstraint
+from sdpbb.problem.files.constraints import PAIRS, Constraints
 from sdpbb.problem.files.constraints_lines import line_of
+from sdpbb.problem.rules import check_rows
 from sdpbb.problem.table import PointTable, quoted
-
-Place = Callable[[int], str]
-"""Of the position of a pair: where it is stated, as messages begin."""
 
 
 class KeptRows:
@@ -35,61 +32,55 @@ class KeptRows:
         self._number[table.kept_rows] = np.arange(len(table.kept_rows))
         self._dropped = np.flatnonzero(self._number < 0).tolist()
 
-    def constraints(self, stated: Constraints, path: str) -> Constraints:
-        """Return constraints of a file on the rows that are left.
+    def constraints(self, stated: Constraints, path: str = "") -> Constraints:
+        """Return constraints on the rows that are left.
+
+        path : of the file that states them, for messages; "": they are arguments
 
         Raises
         ------
         InstanceError
             For the first one on a dropped row.
         """
+        pairs: dict[str, Any] = {}
+        for argument in PAIRS.values():
+            given = getattr(stated, argument)
+            if isinstance(given, SoftPairs):
+                numbers = self._pairs(stated, argument, given.pairs, path)
+                pairs[argument] = SoftPairs(numbers, given.weights)
+            else:
+                pairs[argument] = self._pairs(stated, argument, given, path)
+        for position, constraint in enumerate(stated.cluster_constraints):
+            check_rows(constraint, len(self._number), f"cluster_constraints[{position}]")
+        where = f"{path or 'cluster_constraints'}: "
+        on_clusters = (self._renumbered(each, where) for each in stated.cluster_constraints)
+        return replace(stated, **pairs, cluster_constraints=tuple(on_clusters))
 
-        def place(argument: str) -> Place:
-            lines, key = stated.lines.get(argument, ()), stated.keys.get(argument)
-            return lambda at: f"{path}: {key}[{lines[at]}]" if key else f"{path}:{lines[at]}"
-
-        return replace(
-            stated,
-            must_link=self.pairs(stated.must_link, place("must_link")),
-            cannot_link=self.pairs(stated.cannot_link, place("cannot_link")),
-            soft_must_link=self._soft(stated.soft_must_link, path),
-            soft_cannot_link=self._soft(stated.soft_cannot_link, path),
-            cluster_constraints=self.on_clusters(stated.cluster_constraints, f"{path}: "),
-        )
-
-    def pairs(self, pairs: NDArray[np.intp], place: Place) -> NDArray[np.intp]:
+    def _pairs(
+        self, stated: Constraints, argument: str, pairs: NDArray[np.intp], path: str
+    ) -> NDArray[np.intp]:
         """Return pairs (p, 2) of rows that are left, or raise the InstanceError for another."""
         numbers = self._number[pairs].reshape(-1, 2)
         wrong = np.flatnonzero((numbers < 0).any(axis=1))
         if len(wrong):
             at = int(wrong[0])
             row = next(int(row) for row in pairs[at] if self._number[row] < 0)
-            raise self._refusal(row, place(at))
+            raise self._refusal(row, f"{path}{stated.place(argument, at)}".removeprefix(": "))
         return numbers
 
-    def _soft(self, soft: SoftPairs, path: str) -> SoftPairs:
-        return SoftPairs(self.pairs(soft.pairs, lambda at: f"{path}: soft pair {at}"), soft.weights)
-
-    def on_clusters(
-        self, constraints: Sequence[ClusterConstraint], where: str
-    ) -> tuple[ClusterConstraint, ...]:
-        """Return constraints on clusters whose rows are left.
-
-        Of those of a user's own, which may name no rows, nothing is changed.
-        """
-        result = list[ClusterConstraint]()
-        for constraint in constraints:
-            line: Any = line_of(constraint)
-            rows = [] if line is None else line.rows(constraint)
-            if line is None or not rows:
-                result.append(constraint)
-                continue
-            for row in rows:
-                if self._number[row] < 0:
-                    raise self._refusal(row, f"{where}{line.keyword}")
-            numbers = self._number[rows].tolist()
-            result.append(line.constraint(constraint.limit, numbers))  # type: ignore[attr-defined]
-        return tuple(result)
+    def _renumbered(self, constraint: Any, where: str) -> ClusterConstraint:
+        """Return a constraint on clusters; a user's own, which may name no rows, as it is."""
+        if isinstance(constraint, AllOf | AnyOf):
+            parts = (self._renumbered(part, where) for part in constraint.constraints)
+            return type(constraint)(tuple(parts))
+        line = line_of(constraint)
+        rows = [] if line is None else line.rows(constraint)
+        if line is None or not rows:
+            return cast(ClusterConstraint, constraint)
+        for row in rows:
+            if self._number[row] < 0:
+                raise self._refusal(row, f"{where}{line.keyword}")
+        return line.constraint(constraint.limit, self._number[rows].tolist())
 
     def _refusal(self, row: int, where: str) -> InstanceError:
         called = quoted(self._table.dropped_names[self._dropped.index(row)])

@@ -10,7 +10,7 @@ from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.files.records import Records
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.table import hint_at_similar
-from sdpbb.problem.textfile import is_integer, is_missing_word, is_number, shown
+from sdpbb.problem.textfile import first_of, is_integer, is_missing_word, is_number, shown
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.values import counted
 
@@ -26,7 +26,7 @@ def label_column(
     records: Records,
     column: str | None,
     n_points: int | None,
-    origin: Origin | None,
+    origin: Origin,
     partial: bool = False,
 ) -> LabelColumn:
     """Return the labels of a table, as `sdpbb.problem.files.labels.read_labels` states.
@@ -43,7 +43,7 @@ def label_column(
         return LabelColumn([], records.where)
     # What the first of two columns calls rows by, where it may lack some.
     called: Sequence[str] = ()
-    if partial and width == 2 and origin is not None and n_points is not None:
+    if partial and width == 2 and n_points is not None:
         called = (*origin.rows(range(n_points)), *origin.dropped_rows)
     start = int(_is_heading(records, called) or _start(records, width, column, n_points, origin))
     names = [name or str(j) for j, name in enumerate(records.rows[0], start=1)] if start else None
@@ -52,8 +52,7 @@ def label_column(
         fields = [row[0] for row in records.rows[start:]]
         return LabelColumn(fields, lambda position: records.where(start + position))
     columns = [records.column(j, start) for j in range(width)]
-    by_name = {} if origin is None or origin.row_names is None else _positions(origin.row_names)
-    dropped = () if origin is None else origin.dropped_rows
+    by_name, dropped = _positions(origin.row_names or ()), origin.dropped_rows
     named = [j for j in range(width) if _name_rows(columns[j], by_name, dropped, partial)]
     if called and not by_name:
         by_number = _positions(called[:n_points])
@@ -88,7 +87,7 @@ def _is_heading(records: Records, called: Sequence[str]) -> bool:
 
 
 def _start(
-    records: Records, width: int, column: str | None, n_points: int | None, origin: Origin | None
+    records: Records, width: int, column: str | None, n_points: int | None, origin: Origin
 ) -> int:
     """Return the first record after the heading, 0 or 1."""
     first = records.rows[0]
@@ -96,7 +95,7 @@ def _start(
     if column is not None:
         has_numbers = any(map(is_number, first))
         return int(not has_numbers if column.isdecimal() else column in first or not has_numbers)
-    counts = () if n_points is None else (n_points, _n_data(n_points, origin))
+    counts = () if n_points is None else (n_points, origin.n_data_rows(n_points))
     if n in counts and not (width > 1 and n - 1 in counts and not any(map(is_number, first))):
         return 0
     if n - 1 in counts:
@@ -116,10 +115,6 @@ def _start(
             return 1
         return 0
     return int(width > 1 and not any(map(is_number, first)))
-
-
-def _n_data(n_points: int, origin: Origin | None) -> int:
-    return n_points if origin is None else origin.n_data_rows(n_points)
 
 
 def _positions(names: Sequence[str]) -> dict[str, int]:
@@ -166,21 +161,20 @@ def _check_names(
             )
     lacking = [name for name in by_name if name not in found]
     if lacking:
-        rows, more = counted(len(by_name), "row"), ", ..." if len(lacking) > 3 else ""
         raise InstanceError(
-            f"{shown_path(records.path)}: no label for {len(lacking)} of {rows}, "
-            f"{', '.join(map(shown, lacking[:3]))}{more}; expected one for each, "
-            "as they go by the names of rows"
+            f"{shown_path(records.path)}: no label for {len(lacking)} of "
+            f"{counted(len(by_name), 'row')}, {first_of(map(shown, lacking), 3)}; expected one for "
+            "each, as they go by the names of rows"
         )
 
 
-def _number_rows(fields: Sequence[str], origin: Origin | None) -> bool:
+def _number_rows(fields: Sequence[str], origin: Origin) -> bool:
     """Return whether the fields of a column are the numbers of the rows in order."""
     if len(fields) < 2 or not all(map(is_integer, fields)):
         return False
     numbers = list(map(int, fields))
     expected = [list(range(len(numbers)))]
-    if origin is not None and origin.kept_rows is not None:
+    if origin.kept_rows is not None:
         expected.append(origin.kept_rows.tolist())
     return numbers in expected or [number - 1 for number in numbers] in expected
 
@@ -194,7 +188,7 @@ def _position(
 ) -> int:
     name = shown_path(records.path)
     known = names or [str(j) for j in range(1, width + 1)]
-    shown_names = ", ".join(map(shown, known[:10])) + (", ..." if width > 10 else "")
+    shown_names = first_of(map(shown, known), 10)
     if column is not None:
         if known.count(column) == 1:
             return known.index(column)

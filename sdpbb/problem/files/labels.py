@@ -7,7 +7,7 @@ import csv
 import io
 import sys
 from collections.abc import Callable, Hashable, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from sdpbb.problem.files.records import Records, read_records
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.row_values import note_noise
 from sdpbb.problem.table import TABLES
-from sdpbb.problem.textfile import encoding_beside, file_suffix, is_number, shown
+from sdpbb.problem.textfile import encoding_beside, file_suffix, is_number, number_or_text, shown
 from sdpbb.runtime.files import FilePath, shown_path, write_atomically
 
 
@@ -60,6 +60,7 @@ def read_labels(
     """
     with reading_file(path):
         suffix, name = file_suffix(path), shown_path(path)
+        origin = origin or Origin()
         labels: Sequence[Hashable]
         if suffix in (".npy", ".npz"):
             labels = _of_array(path, column)
@@ -67,15 +68,13 @@ def read_labels(
             records = read_records(path, encoding_beside(path, encoding), "labels")
             found = label_column(records, column, n_points, origin)
             labels = _of_fields(found.fields, found.where)
-        n_data = None if n_points is None else n_points
-        if n_points is not None and origin is not None:
-            n_data = origin.n_data_rows(n_points)
-            if origin.kept_rows is not None and len(labels) == n_data:
-                labels = [labels[row] for row in origin.kept_rows.tolist()]
-        if n_points is not None and len(labels) != n_points:
-            raise InstanceError(
-                f"{name}: {len(labels)} labels for {n_data} points; expected one per line and point"
-            )
+        if n_points is not None:
+            labels = origin.of_points(labels, n_points)
+            if len(labels) != n_points:
+                raise InstanceError(
+                    f"{name}: {len(labels)} labels for {origin.n_data_rows(n_points)} points; "
+                    "expected one per line and point"
+                )
         note_noise(labels.count(-1), len(labels), name)
         number_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
         return np.array([number_of[label] for label in labels], np.intp)
@@ -88,7 +87,7 @@ def read_classes(
     *,
     origin: Origin | None = None,
     encoding: str | None = None,
-) -> list[Any]:
+) -> Sequence[Any]:
     """Read the known classes (n,) of some of n points, as `KnownClasses.of` takes them.
 
     Files and parameters are as for `read_labels`; an empty line, -1 or a word for a missing value
@@ -99,33 +98,31 @@ def read_classes(
     InstanceError, BackendUnavailable
         As `read_labels`.
     """
+    origin = origin or Origin()
     with reading_file(path):
         if file_suffix(path) in (".npy", ".npz"):
-            classes = list(_label_array(path, column).tolist())
+            classes: Sequence[Any] = list(_label_array(path, column).tolist())
         else:
             beside = encoding_beside(path, encoding)
             records = read_records(path, beside, "classes", keeps_blank_lines=True)
-            records = _without_last_blank_lines(records, n_points, origin)
+            if n_points is not None:
+                records = _without_last_blank_lines(records, origin.n_data_rows(n_points))
             classes = label_column(records, column, n_points, origin, partial=True).fields
-    kept = None if origin is None else origin.kept_rows
-    n_data = n_points if origin is None or n_points is None else origin.n_data_rows(n_points)
-    if kept is not None and len(classes) == n_data:
-        classes = [classes[row] for row in kept.tolist()]
-    if n_points is not None and len(classes) != n_points:
+    if n_points is None:
+        return classes
+    classes = origin.of_points(classes, n_points)
+    if len(classes) != n_points:
         raise InstanceError(
-            f"{shown_path(path)}: {len(classes)} classes for {n_data} points; expected one per "
-            "line and point, -1 where it is unknown, or a table with the names of rows"
+            f"{shown_path(path)}: {len(classes)} classes for {origin.n_data_rows(n_points)} "
+            "points; expected one per line and point, -1 where it is unknown, or a table with the "
+            "names of rows"
         )
     return classes
 
 
-def _without_last_blank_lines(
-    records: Records, n_points: int | None, origin: Origin | None
-) -> Records:
+def _without_last_blank_lines(records: Records, n_data: int) -> Records:
     """Return records of unknown classes without blank lines beyond the rows of the data."""
-    if n_points is None:
-        return records
-    n, n_data = len(records.rows), n_points if origin is None else origin.n_data_rows(n_points)
+    n = len(records.rows)
     while n > n_data and not any(records.rows[n - 1]):
         n -= 1
     return Records(records.path, records.lines[:n], records.rows[:n])
@@ -190,15 +187,13 @@ def _label(field: str) -> Hashable:
     """
     if not field:
         raise ValueError("has no label; expected one for every row")
-    if not is_number(field):
-        return field
-    try:
-        number = Decimal(field)
-    except InvalidOperation:  # of an exponent of twenty digits
-        number = Decimal("nan")
-    if not number.is_finite() or number != number.to_integral_value():
+    label = number_or_text(field)
+    is_whole = (
+        isinstance(label, Decimal) and label.is_finite() and label == label.to_integral_value()
+    )
+    if is_number(field) and not is_whole:
         raise ValueError(f"{shown(field)}; expected a whole number or a word as label")
-    return number
+    return label
 
 
 def _of_fields(fields: list[str], where: Callable[[int], str]) -> list[int]:

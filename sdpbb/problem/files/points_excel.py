@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TextIO
+from typing import Any
 
 from sdpbb.errors import BackendUnavailable, InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.files.points_text import read_opened
 from sdpbb.problem.table import PointTable
-from sdpbb.problem.textfile import check_file, errors_as_one_line, shown
+from sdpbb.problem.textfile import check_file, errors_as_one_line, first_of, shown
 from sdpbb.runtime.extras import install_command
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.reading import Reading
@@ -28,16 +26,10 @@ def read(path: FilePath, reading: Reading) -> PointTable:
     """Return the points of a file, as `sdpbb.problem.files.points.read_points` does."""
     text = _text(path, reading.table)
     as_csv = replace(reading, separator=",", encoding=None, table=None)
-
-    @contextmanager
-    def again() -> Iterator[TextIO]:
-        yield io.StringIO(text)
-
-    return read_opened(path, again, as_csv)
+    return read_opened(path, lambda: io.StringIO(text), as_csv)
 
 
-@contextmanager
-def opened(path: FilePath, table: str | None) -> Iterator[TextIO]:
+def opened(path: FilePath, table: str | None) -> io.StringIO:
     """Open a sheet as CSV with commas, whose lines have the numbers of its rows.
 
     Raises
@@ -47,7 +39,7 @@ def opened(path: FilePath, table: str | None) -> Iterator[TextIO]:
     BackendUnavailable
         If pandas or openpyxl is not installed.
     """
-    yield io.StringIO(_text(path, table))
+    return io.StringIO(_text(path, table))
 
 
 def _text(path: FilePath, table: str | None) -> str:
@@ -83,11 +75,12 @@ def _sheet(path: FilePath, table: str | None) -> Any:
             engine="openpyxl",
         )
     filled = {str(name): sheet for name, sheet in sheets.items() if sheet.size}
+    names = first_of(map(shown, filled), 10)
     if table is not None:
         if table not in filled:
             raise InstanceError(
                 f"{shown_path(path)}: table = {shown(table)}: there is no such sheet with cells; "
-                f"expected one of {_names(filled)}"
+                f"expected one of {names}"
             )
         return filled[table]
     if not filled:
@@ -96,15 +89,10 @@ def _sheet(path: FilePath, table: str | None) -> Any:
     if len(filled) > 1:
         warn_caller(
             f"{shown_path(path)}: the sheet {shown(name)} is read, the first one of "
-            f"{_names(filled)}; --table selects another",
+            f"{names}; --table selects another",
             InstanceNote,
         )
     return sheet
-
-
-def _names(sheets: dict[str, Any]) -> str:
-    names = [shown(name) for name in sheets]
-    return f"{', '.join(names[:10])}{', ...' if len(names) > 10 else ''}"
 
 
 def _field(value: Any) -> str:

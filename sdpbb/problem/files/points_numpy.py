@@ -17,7 +17,7 @@ from sdpbb.problem.checks import as_points
 from sdpbb.problem.files.long_reading import check_memory
 from sdpbb.problem.geometry import dense
 from sdpbb.problem.table import PointTable, without_columns
-from sdpbb.problem.textfile import errors_as_one_line, naming_file, shown
+from sdpbb.problem.textfile import errors_as_one_line, first_of, naming_file, shown
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.reading import Reading
 
@@ -196,5 +196,5 @@ def _headers(path: FilePath) -> dict[str, _Header]:
 
 
 def _names(headers: dict[str, _Header]) -> str:
-    names = [f"{shown(name)} {header.shape}" for name, header in headers.items()]
-    return f"{', '.join(names[:10])}{', ...' if len(names) > 10 else ''}" or "(none)"
+    names = (f"{shown(name)} {header.shape}" for name, header in headers.items())
+    return first_of(names, 10) or "(none)"

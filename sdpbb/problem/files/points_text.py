@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import NoReturn, TextIO
+from typing import TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from sdpbb.problem.files.columns import (
 from sdpbb.problem.files.separated import decimal_of, is_comma_number, number_hint, number_in
 from sdpbb.problem.integers import inexact_integer, inexact_integer_message, may_be_inexact
 from sdpbb.problem.missing import REMEDY
-from sdpbb.problem.table import PointTable, check_weight_column
+from sdpbb.problem.table import PointTable, check_columns
 from sdpbb.problem.textfile import is_missing_word, open_text, shown
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.reading import Reading
@@ -48,6 +48,7 @@ def read_opened(path: FilePath, opened: Opened, reading: Reading) -> PointTable:
     path : of the file, for messages
     """
     with opened() as file:
+        encoding = file.encoding or "utf-8"  # a sheet that became text has none
         layout = layout_of(path, file, reading)
         points, texts = _load(file, layout)
         if points is None:
@@ -66,7 +67,7 @@ def read_opened(path: FilePath, opened: Opened, reading: Reading) -> PointTable:
         known_classes=None if layout.classes is None else texts[layout.classes],
         categories={layout.name_of(column): texts[column] for column in layout.categories},
         separator=layout.separator or "",
-        encoding=file.encoding or "utf-8",  # a sheet that became text has none
+        encoding=encoding,
     )
 
 
@@ -146,10 +147,10 @@ class _Careful:
                 return points, found
         self._check_blank(file)
         if self.layout.is_csv:
-            check_weight_column(
-                self.layout.feature_names, self.reading.weight_column, f"{self.name}: "
-            )
-        layout, values, missing, count = self.layout, array("d"), _Missing(), 0
+            chosen = [(f"{self.name}: weight_column", self.reading.weight_column)]
+            check_columns(self.layout.feature_names, chosen)
+        layout, values, count = self.layout, array("d"), 0
+        first_missing: tuple[int, int, str] | None = None
         texts: Texts = {column: [] for column in layout.texts}
         for number, _, fields in layout.rows(file):
             if not any(map(str.strip, fields)):
@@ -166,7 +167,7 @@ class _Careful:
                 if value is not None and math.isfinite(value):
                     values.append(value)
                 elif is_missing_word(field):
-                    missing.add(number, column, field, count)
+                    first_missing = first_missing or (number, column, field)
                     values.append(math.nan)
                 else:
                     raise self._no_number(file, where, column, field)
@@ -182,9 +183,16 @@ class _Careful:
             raise InstanceError(
                 f"{self.name}:{layout.line}: no rows after the heading; expected points"
             )
-        if missing.n_rows and self.reading.missing is None:
-            missing.refuse(self.name, layout, count)
-        return _points(values, count), texts
+        points = _points(values, count)
+        if first_missing is not None and self.reading.missing is None:
+            line, column, field = first_missing
+            n_rows = int(np.isnan(points).any(axis=1).sum())
+            raise InstanceError(
+                f"{self.name}:{line}: column {column + 1}{layout.called(column)} is "
+                f"{shown(field)}, and {counted(n_rows, 'row')} of {count} "
+                f"{'lacks' if n_rows == 1 else 'lack'} a value; expected {REMEDY}"
+            )
+        return points, texts
 
     def _has_decimal_commas(self, file: TextIO) -> bool:
         if self.layout.decimal != "." or self.reading.decimal is not None:
@@ -224,29 +232,6 @@ class _Careful:
         also = "" if is_nearly and hint else advice_on_text(file, layout, column)
         return InstanceError(
             f"{where}: column {column + 1} is {shown(field)}; expected a finite number{hint}{also}"
-        )
-
-
-class _Missing:
-    """Missing values of a file: the first one, and how many rows lack some."""
-
-    def __init__(self) -> None:
-        self.first: tuple[int, int, str] | None = None
-        self.n_rows = 0
-        self._last = -1
-
-    def add(self, line: int, column: int, field: str, row: int) -> None:
-        self.first = self.first or (line, column, field)
-        self.n_rows += row != self._last
-        self._last = row
-
-    def refuse(self, name: str, layout: FileLayout, n: int) -> NoReturn:
-        assert self.first is not None
-        line, column, field = self.first
-        lack = "lacks" if self.n_rows == 1 else "lack"
-        raise InstanceError(
-            f"{name}:{line}: column {column + 1}{layout.called(column)} is {shown(field)}, and "
-            f"{counted(self.n_rows, 'row')} of {n} {lack} a value; expected {REMEDY}"
         )
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, InstanceWarning, warn_caller
 from sdpbb.problem.table import hint_at_similar
-from sdpbb.problem.textfile import is_integer, shown
+from sdpbb.problem.textfile import first_of, is_integer, shown
 from sdpbb.runtime.files import FilePath, shown_path
 
 # A file that leaves row 0 out is warned of when that is less likely than this.
@@ -123,7 +122,8 @@ class Rows:
             return None
         if self.names is not None:
             similar = hint_at_similar(field, self.names)
-            others = "" if similar else f"; rows are called {_some(self.names)}"
+            some = first_of(map(shown, self.names), 2)
+            others = "" if similar else f"; rows are called {some}"
             return InstanceError(
                 f"{says} names row {shown(field)}, but no row of the data has this "
                 f"name{similar}{others}"
@@ -137,12 +137,6 @@ class Rows:
             f"{says} names row {row + self.first}, but the data has rows {self.first} to "
             f"{self.n - 1 + self.first}; {meant}"
         )
-
-
-def _some(names: Mapping[str, int]) -> str:
-    """Return the first names, as messages show them."""
-    first = ", ".join(map(shown, islice(names, 2)))
-    return first if len(names) <= 2 else f"{first}, ..."
 
 
 def warn_of_one_based(path: FilePath, pairs: Sequence[NDArray[np.intp]], n: int) -> None:

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from sdpbb.errors import CertificateError, InstanceError
 from sdpbb.problem import Instance, Partition, SoftViolations
 from sdpbb.problem.frames import column_of, columns_of, is_frame
+from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.row_values import in_row_order, note_noise
-from sdpbb.problem.stated import instance_of_table, stated_instance, stated_table
+from sdpbb.problem.sources import arguments_of
+from sdpbb.problem.stated import stated_instance
 from sdpbb.problem.violations import violations
 from sdpbb.questions.gaps.report import GapReport
 from sdpbb.run.certificates.writer import CertificateOrder
@@ -148,7 +150,7 @@ def _instance(
     if isinstance(points, Instance):
         instance, n = stated_instance(points, k, stated), points.n_points
         return instance, label_numbers(in_row_order(labels, n, instance.origin), n)
-    table = stated_table(points, stated)
+    table = table_in_memory(points, stated)
     n = len(table.points)
     ordered = in_row_order(labels, n, table.origin())
     if is_frame(points):
@@ -156,7 +158,7 @@ def _instance(
     numbers = label_numbers(ordered, n)
     if k is None:
         k = int(numbers.max(initial=-1)) + 1
-    return instance_of_table(table, k, stated), numbers
+    return Instance(**arguments_of(table, k, stated)), numbers
 
 
 def _check_no_feature(frame: Any, labels: Any, features: Sequence[str]) -> None:
