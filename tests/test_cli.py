@@ -463,33 +463,6 @@ def test_a_reader_that_leaves_does_not_cost_the_result(start, data, tmp_path):
     assert json.loads((tmp_path / "out.json").read_text())["status"] == "optimal"
 
 
-HEAVY = ("numba", "scipy", "sklearn", "cvxpy", "clarabel", "scs", "highspy", "joblib")
-
-
-@pytest.mark.parametrize(
-    ("statement", "status"),
-    [
-        ("import sdpbb", 0),
-        ("from sdpbb.__main__ import main; main()", 0),
-        ("sys.argv[1:] = ['solve', 'missing']; from sdpbb.__main__ import main; main()", 3),
-        ("sys.argv[1:] = ['resume', 'missing']; from sdpbb.__main__ import main; main()", 3),
-    ],
-)
-def test_help_and_errors_do_not_wait_for_the_engine(statement, status):
-    script = (
-        "import atexit, sys\n"
-        f"atexit.register(lambda: print('LOADED', *({HEAVY!r} & sys.modules.keys())))\n"
-        "sys.argv[1:] = ['--help']\n"
-        f"{statement}\n"
-    ).replace(repr(HEAVY), repr(set(HEAVY)))
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == status, done.stderr
-    assert done.stdout.splitlines()[-1] == "LOADED"
-    assert "Traceback" not in done.stderr
-
-
 def test_the_module_is_the_command():
     done = subprocess.run(
         [sys.executable, "-m", "sdpbb", "--version"], capture_output=True, text=True, check=True

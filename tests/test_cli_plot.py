@@ -1,6 +1,5 @@
 """The commands `sdpbb plot`, and the pictures of `sdpbb solve` and `sdpbb resume`."""
 
-import subprocess
 import sys
 
 import numpy as np
@@ -101,11 +100,6 @@ def test_a_page_that_cannot_be_drawn_is_refused_before_the_run(
 ):
     assert run("solve", "points.txt", "--report", "r.html") == (2, "", MISSING)
     assert not engine.called
-
-
-def test_commands_start_without_matplotlib():
-    code = "import sys, sdpbb.app.cli; assert not {'matplotlib', 'numba'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # -- solve and resume ------------------------------------------------------------------------

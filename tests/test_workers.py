@@ -245,12 +245,7 @@ def test_an_interrupt_ends_a_run_with_workers(at_once):
 SCRIPT = """
 import sdpbb.search.workforce
 from sdpbb.__main__ import main
-
-
-def go_over_at_once(workforce, n_due, n_nodes, seconds):
-    if workforce.works_here and workforce.has_several_workers:
-        workforce.scheduler = workforce.workers
-
+from tests.trees import go_over_at_once
 
 sdpbb.search.workforce.Workforce.choose_scheduler = go_over_at_once
 if __name__ == "__main__":
