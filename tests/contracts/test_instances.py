@@ -43,10 +43,10 @@ def test_a_contraction_loses_no_clustering(instance):
 @given(
     st.one_of(
         any_instance("pairs", "weights", always=["sizes"]),
-        any_instance("pairs", "sizes", always=["weight limits"]),
+        any_instance("sizes", always=["pairs", "weight limits"], n=(4, 8), k=(2, 4)),
     )
 )
-@examples(150)
+@examples(300)
 def test_packings_are_found_or_proven_not_to_be(instance):
     assume(not isinstance(instance.sizes, ClassSizes))
     truth, contraction = Truth(instance), contract(instance)
