@@ -15,7 +15,7 @@ from sdpbb.app.cli.app import application
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
-from sdpbb.search.events import CheckpointFailed, Finished
+from sdpbb.search.events import CheckpointFailed
 from sdpbb.search.result import Result, SolutionStatus, Termination
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 
@@ -35,32 +35,6 @@ OUTCOMES = {
 def data(tmp_path) -> Path:
     write_points(tmp_path / "points.txt", POINTS, 2)
     return tmp_path / "points.txt"
-
-
-@pytest.fixture
-def engine(monkeypatch):
-    """Replace the engine by one that remembers what it was asked and returns `engine.result`."""
-
-    class Engine:
-        result = Result(**OPTIMAL)
-        error: Exception | None = None
-        calls = ()
-        checkpoint: str | None = None
-        events = ()
-
-        def __call__(self, instance, parameters, observer, interrupt, checkpoint, certificate=None):
-            self.calls += ((instance, parameters),)
-            self.checkpoint = checkpoint
-            for event in self.events:
-                observer(event)
-            if self.error is not None:
-                raise self.error
-            observer(Finished(self.result))
-            return self.result
-
-    engine = Engine()
-    monkeypatch.setattr("sdpbb.run.solver.solve", engine)
-    return engine
 
 
 @pytest.mark.parametrize("code", OUTCOMES)
