@@ -39,6 +39,8 @@ class Stop(Enum):
 class Violations:
     """Numbers of violated constraints by kind, and the weight of the soft ones.
 
+    cannot_link : with the pairs of points in a cluster that are farther apart than its diameter may
+        be, which count as cannot-links
     empty : clusters that are empty
     """
 

@@ -64,15 +64,17 @@ def any_instance(
     n: tuple[int, int] = (2, 7),
     k: tuple[int, int] = (1, 7),
     d: tuple[int, int] = (1, 3),
+    far: int = FAR,
 ) -> Instance:
     """Instances with some of the parts; a third or so have no clustering.
 
     parts : of `PARTS`, those that may occur; none: all of them
     always : the parts that do occur
     n, k, d : least and largest number of points, of clusters and of coordinates
+    far : groups are up to 10^far times farther apart than they are wide
     """
     random = draw(st.randoms(use_true_random=False))
-    instance = drawn_instance(random, *parts, always=always, n=n, k=k, d=d)
+    instance = drawn_instance(random, *parts, always=always, n=n, k=k, d=d, far=far)
     note(written(instance))
     return instance
 
@@ -102,6 +104,7 @@ def drawn_instance(
     n: tuple[int, int] = (2, 7),
     k: tuple[int, int] = (1, 7),
     d: tuple[int, int] = (1, 3),
+    far: int = FAR,
 ) -> Instance:
     """One of `any_instance`."""
     assert set(PARTS) >= {*parts, *always}
@@ -114,7 +117,7 @@ def drawn_instance(
     if "equal points" in chosen:
         points = with_equal_points(random, points)
     if "far groups" in chosen:
-        points = with_far_groups(random, points)
+        points = with_far_groups(random, points, far)
     if "units" in chosen:
         points = in_other_units(random, points)
     n_clusters = random.randint(min(k[0], n_points), min(k[1], n_points))
@@ -147,11 +150,11 @@ def with_equal_points(random: Random, points: Points) -> Points:
     return points
 
 
-def with_far_groups(random: Random, points: Points) -> Points:
+def with_far_groups(random: Random, points: Points, far: int) -> Points:
     """The same, in two or three groups that are many times farther apart than they are wide."""
     n, d = points.shape
     rng = np.random.default_rng(random.randint(0, 2**32 - 1))
-    size = 10.0 ** random.randint(2, FAR - 1)
+    size = 10.0 ** random.randint(2, far - 1)
     centres = size * rng.integers(-3, 4, (3, d))
     return points + centres[[random.randrange(3) for _ in range(n)]]
 

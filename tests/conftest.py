@@ -66,3 +66,30 @@ def run(monkeypatch, capsys) -> Callable[..., tuple[int, str, str]]:
         return int(exited.value.code or 0), out, err
 
     return run
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    """Replace the engine by one that remembers what it was asked and returns `engine.result`."""
+    from sdpbb.search.events import Finished
+    from sdpbb.search.result import Result
+    from tests.test_result import OPTIMAL
+
+    class Engine:
+        result = Result(**OPTIMAL)
+        error: Exception | None = None
+        calls = ()
+        events = ()
+
+        def __call__(self, instance, parameters, observer, interrupt, checkpoint, certificate=None):
+            self.calls += ((instance, parameters),)
+            for event in self.events:
+                observer(event)
+            if self.error is not None:
+                raise self.error
+            observer(Finished(self.result))
+            return self.result
+
+    engine = Engine()
+    monkeypatch.setattr("sdpbb.run.solver.solve", engine)
+    return engine

@@ -1,14 +1,12 @@
 """Random instances with constraints on clusters, and their clusters one by one."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from sdpbb.problem import (
     AllOf,
     AnyOf,
-    ClusterConstraint,
     Contraction,
     Instance,
     MaximumDiameter,
@@ -18,17 +16,7 @@ from sdpbb.problem import (
     SoftCannotLinks,
     contract,
 )
-
-
-@dataclass(frozen=True)
-class ForbiddenSets(ClusterConstraint):
-    """A user's own: no cluster holds all of one of these sets of points."""
-
-    sets: tuple[frozenset[int], ...]
-
-    def allows(self, instance: Instance, members: np.ndarray) -> bool:
-        inside = set(members.tolist())
-        return not any(points <= inside for points in self.sets)
+from tests.any_instance import ForbiddenSets
 
 
 def forbidden_sets(rng: np.random.Generator, n: int) -> ForbiddenSets:

@@ -15,7 +15,7 @@ from sdpbb.app.cli.app import application
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
-from sdpbb.search.events import CheckpointFailed, Finished
+from sdpbb.search.events import CheckpointFailed
 from sdpbb.search.result import Result, SolutionStatus, Termination
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 
@@ -35,32 +35,6 @@ OUTCOMES = {
 def data(tmp_path) -> Path:
     write_points(tmp_path / "points.txt", POINTS, 2)
     return tmp_path / "points.txt"
-
-
-@pytest.fixture
-def engine(monkeypatch):
-    """Replace the engine by one that remembers what it was asked and returns `engine.result`."""
-
-    class Engine:
-        result = Result(**OPTIMAL)
-        error: Exception | None = None
-        calls = ()
-        checkpoint: str | None = None
-        events = ()
-
-        def __call__(self, instance, parameters, observer, interrupt, checkpoint, certificate=None):
-            self.calls += ((instance, parameters),)
-            self.checkpoint = checkpoint
-            for event in self.events:
-                observer(event)
-            if self.error is not None:
-                raise self.error
-            observer(Finished(self.result))
-            return self.result
-
-    engine = Engine()
-    monkeypatch.setattr("sdpbb.run.solver.solve", engine)
-    return engine
 
 
 @pytest.mark.parametrize("code", OUTCOMES)
@@ -461,33 +435,6 @@ def test_a_reader_that_leaves_does_not_cost_the_result(start, data, tmp_path):
     assert process.wait(timeout=60) == ExitCode.OPTIMAL
     assert process.stderr.read() == ""
     assert json.loads((tmp_path / "out.json").read_text())["status"] == "optimal"
-
-
-HEAVY = ("numba", "scipy", "sklearn", "cvxpy", "clarabel", "scs", "highspy", "joblib")
-
-
-@pytest.mark.parametrize(
-    ("statement", "status"),
-    [
-        ("import sdpbb", 0),
-        ("from sdpbb.__main__ import main; main()", 0),
-        ("sys.argv[1:] = ['solve', 'missing']; from sdpbb.__main__ import main; main()", 3),
-        ("sys.argv[1:] = ['resume', 'missing']; from sdpbb.__main__ import main; main()", 3),
-    ],
-)
-def test_help_and_errors_do_not_wait_for_the_engine(statement, status):
-    script = (
-        "import atexit, sys\n"
-        f"atexit.register(lambda: print('LOADED', *({HEAVY!r} & sys.modules.keys())))\n"
-        "sys.argv[1:] = ['--help']\n"
-        f"{statement}\n"
-    ).replace(repr(HEAVY), repr(set(HEAVY)))
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == status, done.stderr
-    assert done.stdout.splitlines()[-1] == "LOADED"
-    assert "Traceback" not in done.stderr
 
 
 def test_the_module_is_the_command():

@@ -16,7 +16,6 @@ import numpy as np
 import psutil
 import pytest
 
-from sdpbb.app import cli
 from sdpbb.app.cli import ExitCode
 from sdpbb.app.cli.batch import EXITS, batch_exit_code
 from sdpbb.problem import Instance
@@ -195,19 +194,6 @@ def test_the_help_text_names_all_exit_statuses(run):
     assert code == 0
     for exit_code, meaning in EXITS.items():
         assert f"{exit_code.value:>3}  {meaning}" in text
-
-
-def test_no_engine_is_imported_before_the_manifest_is_read(folder):
-    script = (
-        "import sys\n"
-        f"sys.argv = ['sdpbb', 'batch', {str(folder / 'none.toml')!r}, '--out', 'x']\n"
-        "from sdpbb.app.cli import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "print(sorted({'numba', 'sklearn', 'rich.live'} & set(sys.modules)))\n"
-    )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
-    assert run.stdout == "[]\n"
-    assert cli is not None
 
 
 @contextlib.contextmanager

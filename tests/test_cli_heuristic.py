@@ -270,20 +270,3 @@ def test_ctrl_c_once_writes_what_was_found(data, tmp_path):
     assert err == "\ninterrupted: finishing; press Ctrl-C again to exit immediately\n"
     assert json.loads((tmp_path / "out.json").read_text())["stop"] == "interrupted"
     assert (tmp_path / "labels.txt").read_text() == "0\n1\n0\n1\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status"),
-    [(["--list"], 0), (["--help"], 0), (["pccc", "missing"], 3), (["kmedians", "missing"], 2)],
-)
-def test_help_and_errors_do_not_wait_for_the_compiler(arguments, status):
-    script = (
-        "import atexit, sys\n"
-        "heavy = {'numba', 'scipy', 'sklearn', 'cvxpy', 'clarabel', 'scs', 'highspy', 'joblib'}\n"
-        "atexit.register(lambda: print('LOADED', *(heavy & sys.modules.keys())))\n"
-        "from sdpbb.__main__ import main; main()\n"
-    )
-    command = [sys.executable, "-c", script, "heuristic", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == status, done.stderr
-    assert done.stdout.splitlines()[-1] == "LOADED"

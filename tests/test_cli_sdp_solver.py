@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from sdpbb.app.cli import ExitCode, main
+from sdpbb.app.cli import ExitCode
 from sdpbb.bounds.sdp.conic_run import ConicRun
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
@@ -38,20 +38,12 @@ def rounds(monkeypatch):
     return used
 
 
-def run(monkeypatch, *arguments) -> int:
-    monkeypatch.setattr(sys, "argv", ["sdpbb", *map(str, arguments)])
-    with pytest.raises(SystemExit) as exited:
-        main()
-    return exited.value.code
-
-
 @pytest.mark.parametrize("solver", ["admm", "clarabel", "scs"])
 @pytest.mark.parametrize("command", ["solve", "gap", "price"])
-def test_it_is_the_solver_that_is_used(command, solver, files, rounds, monkeypatch):
+def test_it_is_the_solver_that_is_used(command, solver, files, rounds, run):
     given = ["points.txt", "labels.txt"] if command == "gap" else ["points.txt"]
     out = files / "out.json"
-    code = run(
-        monkeypatch,
+    code, *_ = run(
         *(command, *(files / name for name in given), "--constraints", files / "pairs.txt"),
         *("--bounding", "sdp", "--sdp-solver", solver, "--workers", 1, "--json", out, "-q"),
     )
@@ -63,7 +55,7 @@ def test_it_is_the_solver_that_is_used(command, solver, files, rounds, monkeypat
     assert told["lower_bound"] <= OPTIMUM * (1 + 1e-12)
 
 
-def test_a_batch_says_it_in_its_manifest_or_command(files, monkeypatch):
+def test_a_batch_says_it_in_its_manifest_or_command(run, files):
     (files / "manifest.toml").write_text(
         '[[instance]]\ndata = "points.txt"\nconstraints = "pairs.txt"\nbounding = "sdp"\n'
         'sdp_solver = "scs"\n'
@@ -72,7 +64,7 @@ def test_a_batch_says_it_in_its_manifest_or_command(files, monkeypatch):
     for name, more in {"a": (), "b": ("--sdp-solver", "clarabel")}.items():
         folder = files / name
         arguments = (files / "manifest.toml", "--out", folder, "--workers", 1, "-q", *more)
-        assert run(monkeypatch, "batch", *arguments) == ExitCode.OPTIMAL
+        assert run("batch", *arguments)[0] == ExitCode.OPTIMAL
         row = json.loads((folder / "results.jsonl").read_text().splitlines()[-1])
         assert row["objective"] == pytest.approx(OPTIMUM)
         keys.add(row["key"])
@@ -80,32 +72,32 @@ def test_a_batch_says_it_in_its_manifest_or_command(files, monkeypatch):
 
 
 @pytest.mark.parametrize("solver", ["clarabel", "scs"])
-def test_its_proofs_can_be_certified(solver, files, monkeypatch):
+def test_its_proofs_can_be_certified(run, solver, files):
     data = (files / "points.txt", "--constraints", files / "pairs.txt")
     certificate = files / "proof"
     asked = ("--bounding", "sdp", "--sdp-solver", solver, "--gap", "1e-6")
     solved = ("solve", *data, *asked, "--workers", 1, "--certificate", certificate, "-q")
-    assert run(monkeypatch, *solved) == ExitCode.OPTIMAL
+    assert run(*solved)[0] == ExitCode.OPTIMAL
     verified = ("verify", certificate, "--data", *data)
-    assert run(monkeypatch, *verified) == ExitCode.OPTIMAL
+    assert run(*verified)[0] == ExitCode.OPTIMAL
 
 
 @pytest.mark.parametrize("command", ["solve", "gap"])
-def test_a_missing_solver_is_told_in_one_line(command, files, monkeypatch, capsys):
+def test_a_missing_solver_is_told_in_one_line(run, command, files, monkeypatch):
     monkeypatch.setitem(sys.modules, "clarabel", None)
     given = ["points.txt", "labels.txt"] if command == "gap" else ["points.txt"]
     arguments = (*(files / name for name in given), "--sdp-solver", "clarabel", "-q")
-    assert run(monkeypatch, command, *arguments) == ExitCode.USAGE
-    told = capsys.readouterr().err
+    status, _, told = run(command, *arguments)
+    assert status == ExitCode.USAGE
     assert "'clarabel': CVXPY finds none; expected one of admm, scs" in told
     assert told.count("\n") == 1
 
 
-def test_too_many_blocks_are_told_in_one_line(files, monkeypatch, capsys):
+def test_too_many_blocks_are_told_in_one_line(run, files):
     write_points(files / "many.txt", np.random.default_rng(3).normal(size=(151, 2)), 3)
     arguments = (files / "many.txt", "--sdp-solver", "scs")
-    assert run(monkeypatch, "solve", *arguments) == ExitCode.USAGE
-    told = capsys.readouterr().err
+    status, _, told = run("solve", *arguments)
+    assert status == ExitCode.USAGE
     assert "151 blocks, expected at most 150" in told
     assert told.count("\n") == 1
 

@@ -63,24 +63,6 @@ def test_numbers_of_clusters_that_are_none(run, data, ks):
     assert err.count("\n") == 1
 
 
-def test_a_sweep_that_is_none(tmp_path, data, monkeypatch, capsys):
-    pytest.importorskip("matplotlib")
-    import sys
-
-    from sdpbb.app.cli import main
-
-    (tmp_path / "s.json").write_text("[]")
-    monkeypatch.setattr(
-        sys,
-        "argv",
-        ["sdpbb", "plot", "sweep", str(tmp_path / "s.json"), "--out", str(tmp_path / "a.png")],
-    )
-    with pytest.raises(SystemExit) as exited:
-        main()
-    assert exited.value.code == ExitCode.BAD_INPUT
-    assert "holds no sweep" in capsys.readouterr().err
-
-
 def test_a_sweep_with_other_parameters_names_them(run, data, tmp_path):
     folder = tmp_path / "sweep"
     assert run(data, "-k", "2", "--out", folder, "-q")[0] == ExitCode.OPTIMAL

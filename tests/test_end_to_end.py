@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sdpbb import SolverParameters, read_instance, solve, verify_certificate
-from sdpbb.app.cli import ExitCode, main
+from sdpbb.app.cli import ExitCode
 from sdpbb.problem.formats import write_points
 from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.search.result import SolutionStatus
@@ -25,29 +25,17 @@ SHARED = ROOT.parent / "shared" / "data" / "pc-sos-sdp"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
-def run(*arguments: object) -> int:
-    """The exit status of `sdpbb` with these arguments, in this process."""
-    sys.argv = ["sdpbb", *map(str, arguments)]
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    return int(stopped.value.code or 0)
-
-
-@pytest.fixture(autouse=True)
-def arguments(monkeypatch):
-    monkeypatch.setattr(sys, "argv", sys.argv)
-
-
 def test_every_bundled_set_has_an_optimum():
     named = {case["constraints"] for case in OPTIMA} - {""}
     assert named == {path.name for path in INSTANCES.glob("*_ml_*_cl_*.txt")}
 
 
-def test_solve_writes_what_it_proved(tmp_path, capsys):
+def test_solve_writes_what_it_proved(run, tmp_path):
     out, labels = tmp_path / "out.json", tmp_path / "labels.txt"
     constraints = INSTANCES / "iris_ml_19_cl_19.txt"
     options = ("--constraints", constraints, "--json", out, "--labels", labels)
-    assert run("solve", INSTANCES / "iris.txt", *options) == ExitCode.OPTIMAL
+    status, printed, _ = run("solve", INSTANCES / "iris.txt", *options)
+    assert status == ExitCode.OPTIMAL
     result = json.loads(out.read_text())
     assert result["status"] == "optimal"
     assert result["termination"] == "gap_closed"
@@ -55,27 +43,27 @@ def test_solve_writes_what_it_proved(tmp_path, capsys):
     assert result["root_seconds"] <= result["wall_seconds"]
     assert result["n_nodes"] == 1
     assert np.loadtxt(labels, dtype=int).tolist() == result["labels"]
-    printed = capsys.readouterr().out
     assert "proven optimal" in printed
     assert "\nK " in printed
 
 
-def test_infeasible(tmp_path, capsys):
+def test_infeasible(run, tmp_path):
     data, constraints, out = tmp_path / "d.txt", tmp_path / "c.txt", tmp_path / "o.json"
     write_points(data, np.arange(8.0)[:, None], 3)
     square = [(i, j) for i in range(4) for j in range(i)]
     constraints.write_text("".join(f"CL {i} {j}\n" for i, j in square))
     options = ("--constraints", constraints, "--json", out)
-    assert run("solve", data, *options) == ExitCode.INFEASIBLE
-    assert "infeasible" in capsys.readouterr().out
+    status, printed, _ = run("solve", data, *options)
+    assert status == ExitCode.INFEASIBLE
+    assert "infeasible" in printed
     result = json.loads(out.read_text())
     assert (result["status"], result["objective"], result["labels"]) == ("infeasible", None, None)
 
 
-def test_a_time_limit_inside_the_root(tmp_path):
+def test_a_time_limit_inside_the_root(run, tmp_path):
     data, out = tmp_path / "d.txt", tmp_path / "o.json"
     write_points(data, np.random.default_rng(0).normal(size=(400, 4)), 12)
-    code = run("solve", data, "--time-limit", "1", "--json", out, "--quiet")
+    code, *_ = run("solve", data, "--time-limit", "1", "--json", out, "--quiet")
     result = json.loads(out.read_text())
     assert code == ExitCode.LIMIT
     assert (result["status"], result["termination"]) == ("feasible", "time_limit")
@@ -108,7 +96,7 @@ def test_sigterm_writes_the_result_the_checkpoint_and_the_certificate(tmp_path):
     assert verdict.cost == pytest.approx(result["objective"])
 
 
-def test_ctrl_c_writes_what_was_found_and_resume_goes_on(tmp_path):
+def test_ctrl_c_writes_what_was_found_and_resume_goes_on(run, tmp_path):
     data, out, run_file = tmp_path / "d.txt", tmp_path / "o.json", tmp_path / "run"
     write_points(data, np.random.default_rng(0).normal(size=(200, 3)), 15)
     options = ["--gap", "0", "--json", out, "--checkpoint", run_file]
@@ -130,7 +118,7 @@ def test_ctrl_c_writes_what_was_found_and_resume_goes_on(tmp_path):
     assert result["termination"] == "interrupted"
     assert len(result["labels"]) == 200
     limit = result["wall_seconds"] + 3.0
-    assert run("resume", run_file, "--time-limit", limit, "--json", out) == ExitCode.LIMIT
+    assert run("resume", run_file, "--time-limit", limit, "--json", out)[0] == ExitCode.LIMIT
     later = json.loads(out.read_text())
     assert later["termination"] == "time_limit"
     assert limit <= later["wall_seconds"] < limit + 10

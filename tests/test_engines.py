@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from sdpbb import SolverParameters, read_instance, solve
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -17,8 +16,8 @@ from sdpbb.problem import (
     MaximumSize,
     contract,
 )
-from sdpbb.run.solver import resume
 from sdpbb.search.result import Result, SolutionStatus, Termination
+from tests.any_instance import ForbiddenSets
 from tests.constants import (
     ALL_COLUMNS,
     FEW_COLUMNS,
@@ -27,13 +26,11 @@ from tests.constants import (
     NODES_PER_SLICE,
     constants,
 )
-from tests.constrained import ForbiddenSets
 
 ROOT = Path(__file__).resolve().parents[1]
 INSTANCES = ROOT / "instances"
 OPTIMA = tomllib.loads((INSTANCES / "optima.toml").read_text())["optimum"]
 
-SEEDS = st.integers(0, 10**9)
 COLGEN, HYBRID = SolverParameters(bounding="colgen"), SolverParameters(bounding="hybrid")
 HASTY = SdpParameters(max_iterations=20)
 # What each instance is solved with, and constants that are changed; some branch where others
@@ -50,26 +47,13 @@ ENGINES = {
     ),
     "hybrid, enumeration": (replace(HYBRID, sdp=HASTY), {**HARD, **FEW_COLUMNS}),
 }
-NAMES = st.sampled_from(list(ENGINES))
 
 
-def solved(instance: Instance, name: str, gap: float = 1e-9, **more) -> Result:
-    """Of `solve` with a checkpoint and changed parameters."""
+def solved(instance: Instance, name: str, **more) -> Result:
+    """Of `solve` with changed parameters."""
     parameters, changed = ENGINES[name]
-    checkpoint = more.pop("checkpoint", None)
     with constants(changed):
-        return solve(instance, replace(parameters, gap=gap, **more), checkpoint=checkpoint)
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("name", ["colgen, branching", "hybrid, branching"])
-def test_trees_come_to_what_the_relaxation_proves(name, seed):
-    points = np.random.default_rng(seed).normal(size=(22, 5))
-    instance = Instance(points, 3)
-    relaxed = solve(instance, SolverParameters(gap=1e-9))
-    result = solved(instance, name)
-    assert result.status is relaxed.status is SolutionStatus.OPTIMAL
-    assert result.objective == pytest.approx(relaxed.objective, rel=1e-8)
+        return solve(instance, replace(parameters, gap=1e-9, **more))
 
 
 # Its master programme has a fractional solution, half a per cent below the optimum.
@@ -87,17 +71,6 @@ def test_a_fractional_master_programme_is_branched_on():
     assert branched.statistics.root_lower_bound < (1 - 1e-6) * whole.objective
 
 
-@pytest.mark.parametrize("name", ["colgen, branching", "hybrid, branching"])
-def test_a_node_limit_leaves_a_valid_bound(name):
-    best = solved(FRACTIONAL, "colgen").objective
-    result = solved(FRACTIONAL, name, node_limit=1)
-    assert result.status is SolutionStatus.FEASIBLE
-    assert result.termination is Termination.NODE_LIMIT
-    assert result.lower_bound <= best <= result.objective * (1 + 1e-9)
-    assert result.lower_bound > 0.5 * best
-    assert result.partition.is_feasible(FRACTIONAL)
-
-
 @pytest.mark.parametrize("name", ["colgen", "hybrid"])
 @pytest.mark.parametrize("seconds", [1e-9, 1.0])
 def test_a_time_limit_leaves_a_valid_bound(name, seconds):
@@ -107,20 +80,6 @@ def test_a_time_limit_leaves_a_valid_bound(name, seconds):
     assert result.termination is Termination.TIME_LIMIT
     assert 0.0 <= result.lower_bound < result.objective
     assert result.statistics.wall_seconds < seconds + 20.0
-
-
-@pytest.mark.parametrize("name", ["colgen, branching", "hybrid, branching", "hybrid"])
-@pytest.mark.long
-def test_runs_that_are_left_go_on_to_the_last_bit(name, tmp_path):
-    whole = solved(FRACTIONAL, name)
-    left = solved(FRACTIONAL, name, node_limit=1, checkpoint=tmp_path / "run")
-    assert left.lower_bound <= whole.lower_bound
-    with constants(ENGINES[name][1]):
-        result = resume(tmp_path / "run", node_limit=None)
-    assert result.status is whole.status is SolutionStatus.OPTIMAL
-    assert result.lower_bound == whole.lower_bound
-    assert result.statistics.n_nodes == whole.statistics.n_nodes
-    assert np.array_equal(result.partition.labels, whole.partition.labels)
 
 
 @pytest.mark.parametrize("name", ["colgen", "hybrid"])

@@ -24,7 +24,7 @@ from sdpbb.problem import Contraction, contract
 from sdpbb.runtime.cores import LARGE, using_cores
 from sdpbb.search.result import SolutionStatus
 from tests.examples import examples
-from tests.oracles.large_roots import LargeRoot, exact_cost, random_large_root
+from tests.large_roots import LargeRoot, exact_cost, random_large_root
 
 # An example takes some ten seconds.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(0)]

@@ -19,6 +19,44 @@ def printed(script: str) -> list[str]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+HEAVY = {
+    *("numba", "scipy", "sklearn", "cvxpy", "clarabel", "scs", "highspy", "joblib"),
+    *("matplotlib", "rich.live"),
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("--help", 0),
+        ("solve missing", 3),
+        ("resume missing", 3),
+        ("batch missing.toml --out x", 3),
+        ("heuristic --list", 0),
+        ("heuristic --help", 0),
+        ("heuristic pccc missing", 3),
+        ("heuristic kmedians missing", 2),
+        ("plot --help", 0),
+    ],
+)
+def test_help_and_errors_do_not_wait_for_the_engine(words, status):
+    script = f"""
+import atexit, json, sys
+import sdpbb
+atexit.register(lambda: print(json.dumps([*sys.modules])))
+sys.argv[1:] = {words.split()}
+from sdpbb.__main__ import main
+main()
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    heavy = HEAVY & {*json.loads(done.stdout.splitlines()[-1])}
+    # The names of solvers of integer programmes come with their module, which needs SciPy.
+    assert heavy <= ({"scipy"} if words.startswith("batch") else set())
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.long
 def test_the_command_imports_what_it_uses():
     script = f"""

@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -11,7 +10,7 @@ import numpy as np
 import psutil
 import pytest
 
-from sdpbb.app.cli import ExitCode, main
+from sdpbb.app.cli import ExitCode
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.problem import Instance, contract
 from sdpbb.problem.formats import write_points
@@ -149,17 +148,14 @@ def test_a_node_that_finds_no_memory_ends_the_run(workers, monkeypatch, tmp_path
     assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
 
 
-def test_the_command_at_its_memory_limit(tmp_path, monkeypatch, capsys):
+def test_the_command_at_its_memory_limit(run, tmp_path):
     write_points(tmp_path / "points.txt", SMALL.points, SMALL.k)
     outputs = ["--json", tmp_path / "out.json", "--checkpoint", tmp_path / "run"]
-    arguments = ["solve", tmp_path / "points.txt", "--memory-limit", "1", *outputs]
-    monkeypatch.setattr(sys, "argv", ["sdpbb", *map(str, arguments)])
-    with pytest.raises(SystemExit) as exited:
-        main()
-    assert exited.value.code == ExitCode.LIMIT
+    status, out, _ = run("solve", tmp_path / "points.txt", "--memory-limit", "1", *outputs)
+    assert status == ExitCode.LIMIT
     written = json.loads((tmp_path / "out.json").read_text())
     assert (written["termination"], len(written["labels"])) == ("memory_limit", 60)
-    assert "stopped by the memory limit; the clustering is not proven" in capsys.readouterr().out
+    assert "stopped by the memory limit; the clustering is not proven" in out
     assert read_checkpoint(tmp_path / "run").parameters.memory_limit == 1.0
 
 

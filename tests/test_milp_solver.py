@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.app.cli import ExitCode, main
+from sdpbb.app.cli import ExitCode
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.parameters import SearchParameters
 from sdpbb.runtime.backends.milp import integer_solver, load, using_integer_solver
@@ -48,9 +48,7 @@ def test_nodes_and_subsets_are_evaluated_with_it(monkeypatch, bounding):
     assert integer_solver("auto") == "auto"
 
 
-def test_one_that_is_not_installed_is_told_before_anything_is_computed(
-    monkeypatch, capsys, tmp_path
-):
+def test_one_that_is_not_installed_is_told_before_anything_is_computed(run, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "gurobipy", None)
     points = tmp_path / "points.csv"
     points.write_text("x,y\n0,0\n1,1\n5,5\n")
@@ -60,9 +58,6 @@ def test_one_that_is_not_installed_is_told_before_anything_is_computed(
         monkeypatch.setattr("sdpbb.run.run._solved", lambda *run: pytest.fail("a run has begun"))
         clusters = ["-k", "2"] if command != "sweep" else ["-k", "2-3"]
         given = [command, str(points), *clusters, "--milp-solver", "gurobi"]
-        given += ["--constraints", str(pairs)]
-        monkeypatch.setattr(sys, "argv", ["sdpbb", *given])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        assert exited.value.code == ExitCode.USAGE
-        assert "gurobipy is not installed" in capsys.readouterr().err
+        status, _, err = run(*given, "--constraints", pairs)
+        assert status == ExitCode.USAGE
+        assert "gurobipy is not installed" in err

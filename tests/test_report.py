@@ -1,11 +1,8 @@
 import io
 import math
 from dataclasses import replace
-from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sdpbb.run.report import (
     HEADING,
@@ -17,7 +14,6 @@ from sdpbb.run.report import (
     progress_line,
     summary,
 )
-from sdpbb.runtime.values import rounded_down
 from sdpbb.search.events import (
     CheckpointFailed,
     Compiling,
@@ -232,15 +228,3 @@ def test_the_summary_shows_what_there_is():
     assert names == ["Status", "Sum of squares", "Lower bound", "Gap", "Clusters", "Nodes", "Time"]
     names = [line[:15].strip() for line in summary(Result(**INFEASIBLE)).splitlines()]
     assert names == ["Status", "Nodes", "Time"]
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 17))
-def test_a_bound_is_never_rounded_up(value, digits):
-    shown, exact = Decimal(rounded_down(value, digits)), Decimal(value)
-    assert exact - abs(exact) * 10 ** Decimal(1 - digits) <= shown <= exact
-
-
-def test_a_bound_without_rounding_is_shown_as_it_is():
-    assert rounded_down(78.85144142614599, 12) == "78.8514414261"
-    assert rounded_down(-math.inf, 12) == "-inf"
-    assert rounded_down(0.0, 12) == "0"

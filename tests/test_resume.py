@@ -345,15 +345,9 @@ import sdpbb.run.checkpoint
 import sdpbb.search.evaluations
 import sdpbb.search.workforce
 from sdpbb.__main__ import main
+from tests.trees import go_over_at_once
 sdpbb.run.checkpoint.INTERVAL, sdpbb.run.checkpoint.SHARE = 0.0, 1.0
 sdpbb.search.evaluations.SHORTEST_SLICE = 0.05
-
-
-def go_over_at_once(workforce, n_due, n_nodes, seconds):
-    if workforce.works_here and workforce.has_several_workers:
-        workforce.scheduler = workforce.workers
-
-
 sdpbb.search.workforce.Workforce.choose_scheduler = go_over_at_once
 if __name__ == "__main__":
     main()

@@ -18,7 +18,6 @@ from sdpbb.problem import Instance, Partition, contract
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.events import Finished, NewIncumbent, Progress, Started
-from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.result import SolutionStatus, Termination
 
 # Nodes are given up at once, so that trees grow where the root would have closed.
@@ -41,23 +40,7 @@ def hard() -> Instance:
     return Instance(np.random.default_rng(5).normal(size=(40, 2)), 6)
 
 
-PLAIN = SearchParameters(fixing=False)
 HARD = SolverParameters(gap=0.0, bounding="sdp", sdp=HASTY)
-
-
-def test_a_tree_gives_the_same_optimum_as_the_root(hard):
-    reference = solve(hard, SolverParameters(gap=1e-7))
-    small = Instance(hard.points[:22], 5, cannot_link=[(0, 1), (2, 3), (4, 5)])
-    patient = solve(small, SolverParameters(gap=1e-7))
-    hasty = solve(
-        small,
-        SolverParameters(
-            gap=1e-7, bounding="sdp", sdp=replace(HASTY, max_iterations=60), search=PLAIN
-        ),
-    )
-    assert reference.status is patient.status is hasty.status is SolutionStatus.OPTIMAL
-    assert hasty.statistics.n_nodes > 1
-    assert hasty.objective == pytest.approx(patient.objective, rel=1e-7)
 
 
 def test_node_limit(hard):
@@ -77,14 +60,6 @@ def test_node_limit(hard):
     assert lowers == sorted(lowers)
     uppers = [event.upper for event in events if isinstance(event, Progress)]
     assert uppers == sorted(uppers, reverse=True)
-
-
-def test_time_limit_before_the_first_bound(hard):
-    result = solve(hard, SolverParameters(time_limit=1e-9))
-    assert (result.status, result.termination) == (SolutionStatus.FEASIBLE, Termination.TIME_LIMIT)
-    assert result.partition.is_feasible(hard)
-    assert result.statistics.n_nodes == 0
-    assert result.lower_bound >= 0
 
 
 def test_interrupt_during_the_root(monkeypatch):
@@ -179,13 +154,6 @@ def test_no_verdict_on_feasibility_within_the_time_limit(hard, monkeypatch):
     )
 
 
-def test_the_same_seed_gives_the_same_run(hard):
-    one, two = (solve(hard, replace(HARD, node_limit=4)) for _ in range(2))
-    assert one.partition == two.partition
-    assert one.lower_bound == two.lower_bound
-    assert one.statistics.n_iterations == two.statistics.n_iterations
-
-
 def test_blas_is_limited_to_one_thread(hard):
     from threadpoolctl import threadpool_info
 
@@ -197,23 +165,6 @@ def test_blas_is_limited_to_one_thread(hard):
 
     solve(hard, SolverParameters(), look)
     assert seen == {1}
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"gap": -1.0}, {"gap": math.nan}, {"time_limit": 0.0}, {"node_limit": 0}, {"seed": -1}],
-)
-def test_parameters_out_of_their_domain(wrong):
-    with pytest.raises(ParameterError):
-        SolverParameters(**wrong)
-
-
-def test_the_result_is_plain_values(hard):
-    result = solve(hard, SolverParameters(gap=1e-2))
-    values = result.to_dict()
-    assert values["status"] == "optimal"
-    assert Partition(np.array(values["labels"])) == result.partition
-    assert values["parameters"]["gap"] == 1e-2
 
 
 def test_start_is_the_first_incumbent_and_is_never_lost():

@@ -91,20 +91,6 @@ VARIANTS_AND_WORKERS = [(*each, 1) for each in VARIANTS]
 VARIANTS_AND_WORKERS.append((True, True, 2))
 
 
-@pytest.mark.parametrize(("fixing", "stars"), VARIANTS)
-def test_every_variant_agrees_with_enumeration(variant, fixing, stars):
-    rng = np.random.default_rng(7)
-    for _ in range(12):
-        instance = random_instance(rng, n_min=6)
-        truth = optimum(instance)
-        result = solve(instance, variant(fixing, stars, gap=1e-9))
-        if truth is None:
-            assert result.status is SolutionStatus.INFEASIBLE
-        else:
-            assert result.status is SolutionStatus.OPTIMAL
-            assert result.objective == pytest.approx(truth, rel=1e-8, abs=1e-11)
-
-
 @pytest.mark.parametrize(("fixing", "stars", "workers"), VARIANTS_AND_WORKERS)
 @pytest.mark.long
 def test_every_variant_has_the_same_optimum(variant, fixing, stars, workers, at_once, pools):
@@ -259,12 +245,7 @@ def test_an_interrupt_ends_a_run_with_workers(at_once):
 SCRIPT = """
 import sdpbb.search.workforce
 from sdpbb.__main__ import main
-
-
-def go_over_at_once(workforce, n_due, n_nodes, seconds):
-    if workforce.works_here and workforce.has_several_workers:
-        workforce.scheduler = workforce.workers
-
+from tests.trees import go_over_at_once
 
 sdpbb.search.workforce.Workforce.choose_scheduler = go_over_at_once
 if __name__ == "__main__":

@@ -8,32 +8,25 @@ from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.distance import components_apart
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.problem import Contraction, Instance, contract
-from tests.enumeration import feasible_clusterings
-from tests.oracles.exact import Exact
-from tests.oracles.far_groups import random_far_groups
+from tests.any_instance import any_instance
+from tests.enumeration import Truth
+
+FAR = any_instance("equal points", always=["far groups"], far=17)
 
 
-@given(st.integers(0, 2**32), st.floats(1e-3, 2.0))
-def test_no_cheaper_clustering_has_a_cluster_across(seed, part):
-    rng = np.random.default_rng(seed)
-    drawn, _ = random_far_groups(rng)
-    chosen = rng.permutation(drawn.n_points)[:7]
-    instance = Instance(drawn.points[chosen], min(drawn.k, len(chosen)))
-    contraction = contract(instance)
-    exact = Exact.of(instance.points)
-    clusterings = feasible_clusterings(instance)
-    costs = [exact.cost_of(labels) for labels in clusterings]
-    cutoff = part * float(costs[rng.integers(len(costs))])
+@given(FAR, st.floats(1e-3, 2.0), st.data())
+def test_no_cheaper_clustering_has_a_cluster_across(instance, part, data):
+    contraction, truth = contract(instance), Truth(instance)
+    cutoff = part * data.draw(st.sampled_from(truth.costs.tolist()))
     certified = CertifiedBounding(SdpBounding(), instance.points)
     for found in (
         components_apart(contraction, instance.points, cutoff),
         certified.components_apart(contraction, instance, cutoff, lambda: False)[0],
     ):
         components = contraction.lift(found)
-        for labels, cost in zip(clusterings, costs, strict=True):
-            if cost < cutoff:
-                for cluster in np.unique(labels):
-                    assert len(np.unique(components[labels == cluster])) == 1
+        for labels in truth.labels[truth.costs < cutoff * (1.0 - 1e-15)]:
+            for cluster in np.unique(labels):
+                assert len(np.unique(components[labels == cluster])) == 1
 
 
 def test_links_and_distances_add_up():

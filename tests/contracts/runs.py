@@ -16,6 +16,7 @@ from tests.constants import (
     ALL_COLUMNS,
     EASY,
     FEW_COLUMNS,
+    FEW_PLACES,
     HARD,
     NO_ENUMERATION,
     NODES_PER_SLICE,
@@ -30,6 +31,8 @@ STEPS: Mapping[str, Mapping[str, Any]] = {
     "columns": {**EASY, **ALL_COLUMNS},
     "no columns": {**HARD, **FEW_COLUMNS},
     "short slices": {NODES_PER_SLICE: 5},
+    "no stars": {"bounds.sdp.cuts.stars.PER_BLOCK": 0},
+    "places": FEW_PLACES,
 }
 TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
 

@@ -6,16 +6,22 @@ of its blocks into at most k parts without a cannot-link,
     sum over the parts A of min over the weights s of clusters that hold A of 1_A' B 1_A / s >= rhs.
 """
 
+from dataclasses import replace
+from itertools import combinations, product
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.cuts import separate
-from sdpbb.bounds.sdp.cuts.cut_set import kind_number
+from sdpbb.bounds.sdp.cuts.capacities import capacity_cut
+from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityClique
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, kind_number
 from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms
 from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.problem import Contraction, contract
 from tests.any_instance import any_instance
 from tests.enumeration import Truth, clustering_matrix, clusterings
@@ -49,6 +55,21 @@ def separated(relaxation, labels, seed):
         yield relaxation.to_affinity(Y), cuts
 
 
+def capacity_cuts(relaxation):
+    """Cuts and cliques of all sets of blocks, of all quantities that are limited."""
+    cuts, m = CutSet.empty(), relaxation.m
+    for family, measure in relaxation.measures.items():
+        for chosen in map(np.array, product([False, True], repeat=m)):
+            if not chosen.any():
+                continue
+            cuts = cuts + capacity_cut(family, measure, chosen)
+            clique = CapacityClique.of(measure, chosen)
+            if 2 <= clique.n_leaves <= m:
+                leaves = np.array(list(combinations(range(m), clique.n_leaves)))
+                cuts = cuts + clique.cuts(family, leaves)
+    return cuts
+
+
 @given(any_instance(*HARD, n=(4, 8), k=(2, 4)), st.integers(0, 2**32 - 1))
 @examples(80)
 def test_a_separated_cut_is_violated_and_valid(instance, seed):
@@ -66,13 +87,44 @@ def test_a_separated_cut_is_violated_and_valid(instance, seed):
         assert instance.stated_limits or len(np.unique(cuts.keys)) == len(cuts)
         assert_valid(cuts, labels, relaxation.weights)
         assert_checked(cuts, relaxation, seed)
-        if isinstance(child, Contraction):
-            merged = cuts.merged(child.block_of[contraction.representatives])
-            together = truth.labels[truth.labels[:, i] == truth.labels[:, j]]
-            assert_valid(merged, together[:, child.representatives], child.weights)
-            of_child = Relaxation.of(child)
-            theirs, _ = checked_cuts(merged.members, of_child)
-            theirs.sums(np.ones(len(theirs)), of_child.checked_node)  # which are not rejected
+        assert_merged(cuts, contraction, child, (i, j), truth)
+
+
+@given(
+    st.one_of(
+        any_instance("pairs", "weights", always=["sizes"], n=(4, 6), k=(2, 4)),
+        any_instance("pairs", "sizes", always=["weight limits"], n=(4, 6), k=(2, 4)),
+    ),
+    st.integers(0, 2**32 - 1),
+)
+@examples(60)
+def test_all_capacity_cuts_are_valid(instance, seed):
+    contraction, truth = contract(instance), Truth(instance)
+    assume(isinstance(contraction, Contraction) and contraction.has_limits and truth.is_feasible)
+    assume(contraction.means.any())
+    relaxation = Relaxation.of(contraction)
+    cuts = capacity_cuts(relaxation)
+    assert_valid(cuts, truth.labels[:, contraction.representatives], relaxation.weights)
+    if len(cuts):
+        assert_checked(cuts, relaxation, seed)
+        theirs, _ = checked_cuts(cuts.members, relaxation)
+        with pytest.raises(Rejected, match="on what is not limited"):
+            theirs.sums(np.ones(len(theirs)), replace(relaxation.checked_node, limits=None))
+    pair = tuple(sorted(np.random.default_rng(seed).permutation(instance.n_points)[:2].tolist()))
+    child = contract(instance, must_link=[pair])
+    assert_merged(cuts, contraction, child, pair, truth)
+
+
+def assert_merged(cuts, contraction, child, pair, truth):
+    """Cuts hold in the child whose points of a pair are together, also for the checker."""
+    if not isinstance(child, Contraction):
+        return
+    merged = cuts.merged(child.block_of[contraction.representatives])
+    together = truth.labels[truth.labels[:, pair[0]] == truth.labels[:, pair[1]]]
+    assert_valid(merged, together[:, child.representatives], child.weights)
+    of_child = Relaxation.of(child)
+    theirs, _ = checked_cuts(merged.members, of_child)
+    theirs.sums(np.ones(len(theirs)), of_child.checked_node)  # which are not rejected
 
 
 def assert_valid(cuts, labels, weights):

@@ -9,6 +9,7 @@ from heuristics.registry import METHODS
 from heuristics.result import HeuristicStatus
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Partition
+from sdpbb.problem.class_sizes import ClassSizes
 from tests.any_instance import any_instance
 from tests.enumeration import Truth
 from tests.examples import examples
@@ -23,9 +24,16 @@ def outcome(name, instance, seed):
         return str(error)
 
 
+INSTANCES = st.one_of(
+    any_instance(),
+    any_instance("equal points", "pairs", "weights", "soft pairs", always=["sizes"]),
+    any_instance("equal points", "pairs", "sizes", "soft pairs", always=["weight limits"]),
+)
+
+
 @pytest.mark.parametrize("name", METHODS)
-@given(instance=any_instance(), seed=st.integers(0, 999))
-@examples(40)
+@given(instance=INSTANCES, seed=st.integers(0, 999))
+@examples(60)
 def test_verdicts_and_figures_are_true(name, instance, seed):
     is_plain = not (instance.stated_limits or instance.cluster_constraints)
     result = outcome(name, instance, seed)
@@ -40,7 +48,9 @@ def test_verdicts_and_figures_are_true(name, instance, seed):
         assert result.infeasibility is not None
     if result.status is not HeuristicStatus.FOUND:
         assert result.labels is result.centers is result.sum_of_squares is result.violations is None
-        assert not (name in EXACT and is_plain and truth.is_feasible)
+        # Which cluster holds a class decides on sizes of classes, and methods do not choose it.
+        is_supported = not isinstance(instance.sizes, ClassSizes)
+        assert not (name in EXACT and is_supported and truth.is_feasible)
         return
     labels, partition = result.labels, Partition(result.labels)
     assert np.array_equal(labels, partition.labels)
@@ -51,9 +61,11 @@ def test_verdicts_and_figures_are_true(name, instance, seed):
         assert centre == pytest.approx(mean, abs=1e-12 * size)
     expected = partition.sum_of_squares(instance.points, instance.weights)
     assert result.sum_of_squares == pytest.approx(expected, rel=1e-9, abs=0.0)
-    violated = tuple(len(pairs) for pairs in partition.violations(instance))
+    # Diameters are cannot-links of all points that are farther apart.
+    stated = instance.in_pairs_and_sizes()
+    violated = tuple(len(pairs) for pairs in partition.violations(stated))
     assert (result.violations.must_link, result.violations.cannot_link) == violated
     assert result.violations.empty == instance.k - len(np.unique(labels))
-    if name in METHODS_THAT_KEEP:
-        assert result.keeps_hard_constraints
-        assert truth.has(labels)
+    assert result.keeps_hard_constraints == truth.has(labels)
+    assert partition.keeps_sizes(instance)
+    assert result.keeps_hard_constraints or name not in METHODS_THAT_KEEP

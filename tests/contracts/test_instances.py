@@ -4,12 +4,18 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from sdpbb.checker.kernel.sizes import Measure
+from sdpbb.checker.packing import is_packable
 from sdpbb.problem import Contraction, Infeasibility, Partition, contract
+from sdpbb.problem.class_sizes import ClassSizes
+from sdpbb.problem.feasibility import find_feasible
+from sdpbb.problem.packing import packed_exactly, packed_greedily
 from tests.any_instance import PARTS, any_instance, drawn_instance
 from tests.enumeration import Truth, clusterings
+from tests.examples import examples
 
 
 @given(any_instance(), st.data())
@@ -32,6 +38,32 @@ def test_a_contraction_loses_no_clustering(instance):
     for labels in truth.labels[:50]:
         blocks = labels[contraction.representatives]
         assert np.array_equal(contraction.lift(blocks), labels)
+
+
+@given(
+    st.one_of(
+        any_instance("pairs", "weights", always=["sizes"]),
+        any_instance("sizes", always=["pairs", "weight limits"], n=(4, 8), k=(2, 4)),
+    )
+)
+@examples(300)
+def test_packings_are_found_or_proven_not_to_be(instance):
+    assume(not isinstance(instance.sizes, ClassSizes))
+    truth, contraction = Truth(instance), contract(instance)
+    if isinstance(contraction, Infeasibility):
+        return
+    found = find_feasible(contraction)
+    assert isinstance(found, np.ndarray) == truth.is_feasible
+    if not contraction.has_limits:
+        return
+    labels, is_infeasible, _ = packed_exactly(contraction)
+    assert is_infeasible is not truth.is_feasible
+    if truth.is_feasible:
+        greedy = packed_greedily(contraction, found)
+        for packed in (found, labels, greedy):
+            assert packed is greedy is None or truth.has(contraction.lift(packed))
+    measures = [Measure(each.linear, each.limits) for each in contraction.limited_amounts]
+    assert is_packable(measures, contraction.adjacency) is truth.is_feasible
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -52,6 +52,7 @@ import sdpbb.runtime.files
 import sdpbb.search.evaluations
 import sdpbb.search.workforce
 from sdpbb.__main__ import main
+from tests.trees import go_over_at_once
 
 left = int(os.environ["WRITES"])
 
@@ -102,11 +103,6 @@ study_folder.StudyFolder.__init__ = lambda self, path, rows, file, *rest: opened
     self, path, rows, Dying(file), *rest
 )
 os.replace = stepping(os.replace)
-
-
-def go_over_at_once(workforce, n_due, n_nodes, seconds):
-    if workforce.works_here and workforce.has_several_workers:
-        workforce.scheduler = workforce.workers
 
 
 sdpbb.run.checkpoint.INTERVAL, sdpbb.run.checkpoint.SHARE = 0.0, 1.0

@@ -2,57 +2,39 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.problem import Instance, Partition
+from sdpbb.problem import Partition
 from sdpbb.questions.queries.standing import NoClusteringToAskAbout
-from tests.enumeration import feasible_clusterings, random_instance
+from tests.any_instance import any_instance
+from tests.contracts.runs import assert_proven
+from tests.enumeration import Truth
 from tests.examples import examples
 from tests.queries.test_suggest import implied, known_answers
-from tests.sizes.instances import sized_instance
-from tests.soft.instances import least_cost, random_mixture, random_soft_instance, weighted_mixture
 
-INSTANCES = (
-    lambda rng: random_instance(rng, n_max=8, n_min=2),
-    lambda rng: sized_instance(int(rng.integers(2**31)), 8),
-    lambda rng: random_soft_instance(rng, 8),
-    lambda rng: random_mixture(int(rng.integers(2**31))),
-    lambda rng: weighted_mixture(int(rng.integers(2**31))),
-)
-
-
-def best_of(instance: Instance) -> np.ndarray:
-    """Labels of a cheapest clustering."""
-    every = feasible_clusterings(instance)
-    return every[np.argmin([Partition(labels).cost(instance) for labels in every])]
+INSTANCES = any_instance("equal points", "pairs", "weights", "sizes", "weight limits", "soft pairs")
 
 
 @examples(60)
-@given(st.integers(0, 2**32), st.sampled_from(["covariance", "cost"]))
-def test_suggestions_are_open_and_their_true_answers_keep_the_optimum(seed, memberships):
-    rng = np.random.default_rng([seed, 6])
-    instance = INSTANCES[rng.integers(len(INSTANCES))](rng)
-    truth = least_cost(instance)
-    if truth is None:
+@given(INSTANCES, st.sampled_from(["covariance", "cost"]), st.integers(0, 999))
+def test_suggestions_are_open_and_their_true_answers_keep_the_optimum(instance, memberships, seed):
+    truth = Truth(instance)
+    asked = {"q": 3, "memberships": memberships, "seed": seed}
+    if not truth.is_feasible:
         with pytest.raises(NoClusteringToAskAbout):
-            sdpbb.suggest_queries(instance, q=3, memberships=memberships, seed=seed % 1000)
+            sdpbb.suggest_queries(instance, **asked)
         return
-    report = sdpbb.suggest_queries(instance, q=3, memberships=memberships, seed=seed % 1000)
-    found = Partition(report.labels)
-    assert found.is_feasible(instance)
-    assert found.cost(instance) >= truth * (1 - 1e-9)
-    known = implied(instance.n_points, known_answers(instance))
-    best = best_of(instance)
+    report = sdpbb.suggest_queries(instance, **asked)
+    assert Partition(report.labels).is_feasible(instance)
+    known, best = implied(instance.n_points, known_answers(instance)), truth.best
     together, apart = instance.must_link.tolist(), instance.cannot_link.tolist()
     for i, j in report.pairs:
         assert known[i, j] == 0
         (together if best[i] == best[j] else apart).append((i, j))
     answered = replace(instance, must_link=together, cannot_link=apart)
     result = sdpbb.solve(answered, sdpbb.SolverParameters(gap=1e-6))
-    assert result.status.value == "optimal"
-    assert result.objective == pytest.approx(truth, rel=2e-6, abs=1e-9)
-    assert result.lower_bound <= truth * (1 + 1e-9) + 1e-12
+    assert_proven(result, Truth(answered), 1e-6)
+    assert Truth(answered).optimum == truth.optimum

@@ -13,24 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.lagrangian.places.run import PlaceRun
-from sdpbb.bounds.lagrangian.reach import FOR_PLACES, Reach
+from sdpbb.bounds.lagrangian.reach import FOR_PLACES
 from sdpbb.problem import Instance
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
-from sdpbb.run.verification import verify_certificate
 from sdpbb.search.result import Result
-from tests.constants import NO_PLACES_FIRST, constants
-from tests.enumeration import optimum, random_instance
+from tests.constants import FEW_PLACES, NO_PLACES_FIRST, constants
+from tests.enumeration import optimum
 from tests.examples import examples
 from tests.fuzz.lines import cheapest_on_line, random_line
 
 SEEDS = st.integers(0, 2**32)
-# Both bounds from two blocks on, in few of them.
-FEW_PLACES = {
-    "bounds.lagrangian.reach.FOR_PLACES": (Reach(blocks=2, links=4.0),),
-    "run.decomposition.places.MIN_BLOCKS": 2,
-}
 FEW_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
 AS_THEY_ARE = SolverParameters()
 SUBSETS = SolverParameters(bounding="decomposition")
@@ -76,28 +70,6 @@ def assert_true(result: Result, truth: float | None, gap: float, most: int | Non
 def test_dynamic_programming_on_a_line_agrees_with_enumeration(seed):
     instance = random_line(np.random.default_rng(seed), n_min=5, n_max=9)
     assert cheapest_on_line(instance) == pytest.approx(optimum(instance), rel=1e-9, abs=1e-15)
-
-
-def constrained(rng: np.random.Generator) -> Instance:
-    """Few points in one to four dimensions, at and beyond the most that places have."""
-    instance = random_instance(rng, n_max=9, n_min=4)
-    points = rng.normal(size=(instance.n_points, int(rng.integers(1, 5))))
-    if rng.random() < 0.3:
-        points = np.round(points)
-    return replace(instance, points=points * 10.0 ** rng.integers(-6, 7))
-
-
-@pytest.mark.parametrize("bounds", LOWERED)
-@examples(30)
-@given(SEEDS, st.booleans())
-def test_few_points(tmp_path_factory, bounds, seed, certify):
-    rng = np.random.default_rng([seed, 1])
-    instance, gap = constrained(rng), float(rng.choice([1e-6, 1e-2, 0.3]))
-    proof = tmp_path_factory.getbasetemp() / f"few {bounds}" if certify else None
-    result = solved(instance, bounds, gap, certificate=proof)
-    assert_true(result, optimum(instance), gap)
-    if proof is not None:
-        assert verify_certificate(proof, instance).status == result.status.value
 
 
 @pytest.mark.parametrize("bounds", LOWERED)

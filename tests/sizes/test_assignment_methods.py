@@ -14,12 +14,7 @@ from heuristics.sizes.pairwise import SizedPairwiseAssignment
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition, contract
 from sdpbb.problem.packing import size_bounds
-from tests.enumeration import feasible_clusterings
 from tests.sizes.instances import sized_instance
-from tests.sizes.weighted_instances import weighted_instance
-
-METHODS = [BLPKM(n_starts=2), IPCKMeans(n_starts=2), PCCC(), BLPKM(distance="euclidean")]
-CASES = [(draw, seed) for draw in (sized_instance, weighted_instance) for seed in range(40)]
 
 
 def drawn_soft(instance, seed):
@@ -35,46 +30,6 @@ def with_other_pairs(instance, **pairs):
     limits = ("min_size", "max_size", "sizes", "min_weight", "max_weight", "cluster_constraints")
     stated = {name: getattr(instance, name) for name in limits}
     return Instance(instance.points, instance.k, weights=instance.weights, **stated, **pairs)
-
-
-@pytest.mark.parametrize(("draw", "seed"), CASES)
-def test_clusterings_are_within_limits_and_found_where_there_are_any(draw, seed):
-    instance = draw(seed)
-    feasible = feasible_clusterings(instance)
-    costs = [Partition(labels).cost(instance) for labels in feasible]
-    for method in METHODS:
-        result = method.run(instance, seed)
-        if not len(feasible):
-            assert result.status is HeuristicStatus.INFEASIBLE
-            continue
-        assert result.status is HeuristicStatus.FOUND
-        assert Partition(result.labels).is_feasible(instance)
-        assert result.sum_of_squares >= min(costs) * (1 - 1e-9) - 1e-9
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_soft_pairs_beside_limits(seed):
-    hard = (sized_instance if seed % 2 else weighted_instance)(seed)
-    pairs = {"must_link": hard.must_link, "cannot_link": hard.cannot_link}
-    instance = with_other_pairs(hard, **pairs, **drawn_soft(hard, seed))
-    is_feasible = len(feasible_clusterings(instance)) > 0
-    result = PCCC(penalty=1.0).run(instance, seed)
-    assert (result.status is HeuristicStatus.FOUND) == is_feasible
-    if is_feasible:
-        assert Partition(result.labels).is_feasible(instance)
-        least = min(Partition(labels).cost(instance) for labels in feasible_clusterings(instance))
-        assert result.penalised_objective >= least * (1 - 1e-9) - 1e-9
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_bh_kmeans_is_within_limits_whatever_pairs_say(seed):
-    hard = (sized_instance if seed % 2 else weighted_instance)(seed)
-    alone = with_other_pairs(hard)
-    result = BHKMeans().run(hard, seed)
-    is_feasible = len(feasible_clusterings(alone)) > 0
-    assert (result.status is HeuristicStatus.FOUND) == is_feasible
-    if is_feasible:
-        assert Partition(result.labels).is_feasible(alone)
 
 
 def cheapest(contraction, graph, costs, penalty, order):

@@ -1,8 +1,6 @@
 """Capacity cuts and cliques: inequalities that hold for all clusterings within limits."""
 
-from collections.abc import Callable
-from dataclasses import replace
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,23 +8,18 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts, capacity_cut
-from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityClique, CapacityCliqueCuts
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet
-from sdpbb.bounds.sdp.evidence import checked_cuts
+from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts
+from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityCliqueCuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.cuts import Cuts
 from sdpbb.checker.kernel.cuts.capacities import SetCliques
 from sdpbb.checker.kernel.cuts.inequalities import NodeFacts
-from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.checker.kernel.splits import least_splits, most_filled
-from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.problem import Instance, contract
 from sdpbb.search.result import SolutionStatus
 from tests.checker.parts import Parts
 from tests.enumeration import clustering_matrix, feasible_clusterings
-from tests.sizes.instances import sized_instance
-from tests.sizes.weighted_instances import weighted_instance
 
 # Groups of 9, 6 and 3 points in clusters of 6: the first is split.
 GROUPS = np.repeat([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]], [9, 6, 3], axis=0)
@@ -143,82 +136,6 @@ def test_filled_clusters_of_any_size_are_counted():
     assert most_filled(limits, t)[-1] == 1000.0
 
 
-def limited(instance: Instance) -> tuple[Contraction, Relaxation] | None:
-    contraction = contract(instance)
-    if not isinstance(contraction, Contraction) or not contraction.has_limits:
-        return None
-    return contraction, Relaxation.of(contraction)
-
-
-def cuts_of_all_sets(relaxation: Relaxation) -> CutSet:
-    cuts = CutSet.empty()
-    for family, measure in relaxation.measures.items():
-        for chosen in product([False, True], repeat=relaxation.m):
-            if any(chosen):
-                cuts = cuts + capacity_cut(family, measure, np.array(chosen))
-    return cuts
-
-
-def cliques_of_all_sets(relaxation: Relaxation) -> CutSet:
-    cuts = CutSet.empty()
-    for family, measure in relaxation.measures.items():
-        for chosen in product([False, True], repeat=relaxation.m):
-            if not any(chosen):
-                continue
-            clique = CapacityClique.of(measure, np.array(chosen))
-            if 2 <= clique.n_leaves <= relaxation.m:
-                leaves = list(combinations(range(relaxation.m), clique.n_leaves))
-                cuts = cuts + clique.cuts(family, np.array(leaves))
-    return cuts
-
-
-CutsOf = Callable[[Relaxation], CutSet]
-
-
-def require_agreement(relaxation: Relaxation, cuts: CutSet, rng: np.random.Generator) -> None:
-    """The checker's matrices and right-hand sides are the engine's."""
-    theirs, order = checked_cuts(cuts.members, relaxation)
-    t, node = rng.random(len(cuts)), relaxation.checked_node
-    matrix, absolute, count, sides = theirs.sums(t[order], node)
-    values = np.zeros_like(matrix)
-    np.add.at(values, (cuts.row, cuts.column), t[cuts.owner] * cuts.coefficient)
-    values = 0.5 * (values + values.T)
-    assert (np.abs(matrix - values) <= 1e-12 * absolute).all()
-    sizes = np.zeros_like(matrix)
-    np.add.at(sizes, (cuts.row, cuts.column), t[cuts.owner] * np.abs(cuts.coefficient))
-    assert (absolute >= (0.5 - 1e-12) * (sizes + sizes.T)).all()
-    assert (count[sizes > 0] > 0).all()
-    if (cuts.coefficient < 0).all():  # of sets alone: no terms cancel
-        assert absolute == pytest.approx(np.abs(matrix), rel=1e-12)
-        assert ((count > 0) == (matrix != 0)).all()
-    assert sum(sides) == pytest.approx(cuts.rhs @ t, rel=1e-12)
-    assert sum(sides) <= cuts.rhs @ t + 1e-12 * np.abs(cuts.rhs) @ t
-    with pytest.raises(Rejected, match="on what is not limited"):
-        theirs.sums(t[order], replace(node, limits=None))
-
-
-@pytest.mark.parametrize("cuts_of", [cuts_of_all_sets, cliques_of_all_sets])
-@pytest.mark.parametrize("draw", [sized_instance, weighted_instance])
-@pytest.mark.parametrize("first", range(0, 200, 40))
-def test_cuts_hold_for_all_clusterings(first, draw, cuts_of: CutsOf):
-    rng, count = np.random.default_rng(first), 0
-    for seed in range(first, first + 40):
-        instance = draw(seed, 7)
-        found = limited(instance)
-        if found is None or not feasible_clusterings(instance).size:
-            continue
-        contraction, relaxation = found
-        cuts = cuts_of(relaxation)
-        if not len(cuts):
-            continue
-        count += len(cuts)
-        for labels in feasible_clusterings(instance):
-            Z = clustering_matrix(labels[contraction.representatives], contraction.weights)
-            assert (cuts.values(Z) >= cuts.rhs - 1e-9 * np.abs(cuts.rhs)).all()
-        require_agreement(relaxation, cuts, rng)
-    assert count > 0
-
-
 @given(limits_on_sizes(), st.integers(0, 2**32 - 1))
 def test_larger_right_hand_sides_are_refuted(limits, seed):
     """Of single points, whatever their number: a clustering within the limits comes to f."""
@@ -241,48 +158,6 @@ def test_larger_right_hand_sides_are_refuted(limits, seed):
     ]
     assert min(splits) == pytest.approx(least, rel=1e-12, abs=1e-12)
     assert min(splits) < least * (1.0 + 1e-9) + 1e-12
-
-
-@pytest.mark.parametrize("cuts_of", [cuts_of_all_sets, cliques_of_all_sets])
-@pytest.mark.parametrize("draw", [sized_instance, weighted_instance])
-@pytest.mark.parametrize("seed", range(40))
-def test_cuts_hold_after_blocks_are_merged(seed, draw, cuts_of: CutsOf):
-    """A set may then have parts of blocks."""
-    rng, instance = np.random.default_rng(seed), draw(seed, 7)
-    n = instance.n_points
-    pairs = [*map(tuple, np.argwhere(np.triu(np.ones((n, n)), 1)))]
-    more = [pairs[i] for i in rng.choice(len(pairs), 1)]
-    limits = {
-        name: getattr(instance, name)
-        for name in ("min_size", "max_size", "sizes", "min_weight", "max_weight")
-    }
-    child = Instance(
-        instance.points,
-        instance.k,
-        [*map(tuple, instance.must_link), *more],
-        instance.cannot_link,
-        weights=instance.weights,
-        cluster_constraints=instance.cluster_constraints,
-        **limits,
-    )
-    before, after = limited(instance), limited(child)
-    labels_of_child = feasible_clusterings(child)
-    if before is None or after is None or not len(labels_of_child):
-        return
-    cuts = cuts_of(before[1])
-    if not len(cuts):
-        return
-    first = before[0].representatives
-    children = cuts.merged(after[0].block_of[first])
-    for labels in labels_of_child:
-        Z = clustering_matrix(labels[after[0].representatives], after[0].weights)
-        assert (children.values(Z) >= children.rhs - 1e-9 * np.abs(children.rhs)).all()
-    theirs, order = checked_cuts(children.members, after[1])
-    t = rng.random(len(children))
-    sums = theirs.sums(t[order], after[1].checked_node)
-    for labels in labels_of_child:
-        Z = clustering_matrix(labels[after[0].representatives], after[1].weights)
-        assert (sums.matrix * Z).sum() >= sum(sums.sides) - 1e-9 * abs(sum(sums.sides))
 
 
 def test_the_split_of_a_group_is_found():

@@ -36,17 +36,6 @@ def test_best_of_finds_the_optimum_of_tiny_instances(seed):
     assert result.sum_of_squares == pytest.approx(min(costs), rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_bckm_keeps_the_limits_of_the_instance(seed):
-    instance = sized_instance(seed)
-    is_feasible = len(feasible_clusterings(instance)) > 0
-    result = BCKM().run(instance, seed)
-    assert (result.status is HeuristicStatus.FOUND) == is_feasible
-    if is_feasible:
-        assert result.keeps_hard_constraints
-        assert keeps(instance, result.labels)
-
-
 def test_bounds_are_stated_once():
     instance = Instance(np.arange(6.0)[:, None], 2, min_size=2)
     for own in ({"min_size": 3}, {"max_size": 4}):

@@ -13,7 +13,7 @@ from heuristics.parameters import MultiStartParameters
 from heuristics.sizes.flow_kernels import sized_labels
 from sdpbb.problem import Infeasibility, Instance, contract
 from sdpbb.problem.feasibility import find_feasible
-from sdpbb.problem.packing import packed_exactly, packed_greedily, size_bounds
+from sdpbb.problem.packing import packed_exactly, size_bounds
 from tests.enumeration import feasible_clusterings
 from tests.sizes.instances import sized_instance
 from tests.soft.instances import random_mixture, weighted_mixture
@@ -91,26 +91,6 @@ def test_sizes_that_do_not_add_up_are_told():
     costs, prices, labels = np.zeros((3, 2)), np.zeros(2), np.empty(3, np.int64)
     assert not sized_labels(costs, np.array([2, 2]), np.array([2, 2]), prices, labels)
     assert not sized_labels(costs, np.array([0, 0]), np.array([1, 1]), prices, labels)
-
-
-@pytest.mark.parametrize("seed", range(120))
-def test_feasibility_is_that_of_enumeration(seed):
-    instance = sized_instance(seed)
-    contraction = contract(instance)
-    is_feasible = len(feasible_clusterings(instance)) > 0
-    if isinstance(contraction, Infeasibility):
-        assert not is_feasible
-        return
-    found = find_feasible(contraction)
-    assert isinstance(found, np.ndarray) is is_feasible
-    if not is_feasible or contraction.size_limits is None:
-        return
-    assert contraction.keeps(found)
-    exact, is_infeasible, _ = packed_exactly(contraction)
-    assert contraction.keeps(exact)
-    assert not is_infeasible
-    greedy = packed_greedily(contraction, found)
-    assert greedy is None or contraction.keeps(greedy)
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -12,16 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from heuristics.bckm import BCKM
 from heuristics.best_of import BestOf
-from heuristics.result import HeuristicStatus
 from heuristics.sizes.repair_kernels import repaired_labels
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure
 from sdpbb.checker.kernel.weight_bounds import WeightBounds
 from sdpbb.checker.kernel.weight_units import WeightUnits
-from sdpbb.checker.packing import is_packable
 from sdpbb.errors import CertificateError, InstanceError
-from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
+from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.formats import read_constraints, write_constraints
 from sdpbb.problem.packing import packed_exactly, packed_greedily
@@ -135,26 +132,6 @@ def test_texts_say_what_is_stated(limits, text):
     assert ", ".join(instance.stated_limits) == (text or "")
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_packings_are_found_or_proven_not_to_be(seed):
-    instance = weighted_instance(seed)
-    contraction = contract(instance)
-    is_feasible = len(feasible_clusterings(instance)) > 0
-    if isinstance(contraction, Infeasibility):
-        assert not is_feasible
-        return
-    if not contraction.has_limits:
-        return
-    labels, is_infeasible, _ = packed_exactly(contraction)
-    assert is_infeasible is not is_feasible
-    assert labels is None if is_infeasible else contraction.keeps(labels)
-    if not len(contraction.cannot_link):
-        greedy = packed_greedily(contraction, None)
-        assert greedy is None or contraction.keeps_sizes(greedy)
-    measures = [(each.linear, each.limits) for each in contraction.limited_amounts]
-    assert is_packable([Measure(*each) for each in measures], contraction.adjacency) is is_feasible
-
-
 @pytest.mark.parametrize(
     "limits", [{"max_weight": 1.5e7}, {"min_weight": 10}, {"min_weight": 2e3, "max_weight": 1.6e7}]
 )
@@ -211,25 +188,6 @@ def test_weight_bounds_hold_for_all_clusters(blocks, data):
     for chosen in map(np.array, product([False, True], repeat=len(counts))):
         if least <= counts[chosen].sum() <= most:
             assert bounds.least <= sum(map(Fraction, weights[chosen])) <= bounds.most
-
-
-def check(seed: int, bounding: str) -> None:
-    instance = weighted_instance(seed)
-    best = optimum(instance)
-    result = sdpbb.solve(instance, sdpbb.SolverParameters(bounding=bounding, gap=1e-5))
-    if best is None:
-        assert result.status is SolutionStatus.INFEASIBLE
-        return
-    assert result.status is SolutionStatus.OPTIMAL
-    assert result.partition.is_feasible(instance)
-    assert result.objective == pytest.approx(best, rel=2e-5, abs=1e-9 * instance.weights.sum())
-    assert result.lower_bound <= best * (1.0 + 1e-9) + 1e-12 * instance.weights.sum()
-
-
-@pytest.mark.parametrize(("seed", "bounding"), [(1206, "sdp"), (1437, "hybrid")])
-def test_packings_on_the_edge_of_limits_are_searched_for(seed, bounding):
-    """Units may be finer than the tolerances of an integer programme."""
-    check(seed, bounding)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -356,19 +314,6 @@ def test_best_of_has_no_empty_cluster():
         assert result.sum_of_squares == pytest.approx(costs.min())
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_best_of_keeps_limits(seed):
-    instance = weighted_instance(seed)
-    costs = sums_of_squares(instance.points, feasible_clusterings(instance), instance.weights)
-    result = BestOf(n_runs=2, n_starts=3, n_relocations=10).run(instance, seed)
-    if not len(costs):
-        assert result.status is HeuristicStatus.INFEASIBLE
-        return
-    assert Partition(result.labels).is_feasible(instance)
-    # The best clustering is found nearly always, and a proof is not asked for.
-    assert result.sum_of_squares >= costs.min() * (1 - 1e-9) - 1e-12
-
-
 def test_best_of_repairs_where_there_are_many_blocks():
     rng = np.random.default_rng(0)
     weights = rng.uniform(0.5, 2.0, 1200)
@@ -381,12 +326,6 @@ def test_best_of_repairs_where_there_are_many_blocks():
         replace(instance, min_weight=None, max_weight=None), 0
     )
     assert found.sum_of_squares < 1.3 * free.sum_of_squares
-
-
-def test_bckm_refuses_limits_on_weights():
-    instance = Instance(np.arange(4.0)[:, None], 2, weights=np.arange(1.0, 5.0), max_weight=6.0)
-    with pytest.raises(InstanceError, match=r"^bckm: does not support limits on the weights"):
-        BCKM().run(instance)
 
 
 def test_lines_state_limits(tmp_path):
