@@ -21,6 +21,7 @@ from sdpbb.bounds.sdp.cuts.cut_set import CutSet, kind_number
 from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms
 from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.problem import Contraction, contract
 from tests.any_instance import any_instance
@@ -119,7 +120,9 @@ def assert_merged(cuts, contraction, child, pair, truth):
     """Cuts hold in the child whose points of a pair are together, also for the checker."""
     if not isinstance(child, Contraction):
         return
-    merged = cuts.merged(child.block_of[contraction.representatives])
+    old, unused = contraction.n_blocks, np.zeros(len(cuts))
+    dual = DualPoint(np.zeros((old, old)), cuts, unused)  # where those that become equal are one
+    merged = dual.merged(child.block_of[contraction.representatives], child.n_blocks).cuts
     together = truth.labels[truth.labels[:, pair[0]] == truth.labels[:, pair[1]]]
     assert_valid(merged, together[:, child.representatives], child.weights)
     of_child = Relaxation.of(child)
