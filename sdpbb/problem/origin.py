@@ -115,6 +115,11 @@ def _about_one(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
 MAX_ROWS = 2**31
 
 
+def place_in_file(line: int, key: str) -> str:
+    """Return the place of a statement in its file: ":17", or ": ml[3]" under a key of JSON."""
+    return f": {key}[{line}]" if key else f":{line}"
+
+
 @stored
 @dataclass(frozen=True, eq=False)
 class PairLines:
@@ -168,8 +173,7 @@ class PairLines:
 
     def place_at(self, position: int) -> str:
         """Return the place in the file that states the pair at a position here."""
-        line = int(self.lines[position])
-        return f": {self.key}[{line}]" if self.key else f":{line}"
+        return place_in_file(int(self.lines[position]), self.key)
 
     @cached_property
     def _sorted(self) -> tuple[int, NDArray[np.int64], NDArray[np.intp]]:

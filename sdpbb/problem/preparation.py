@@ -121,7 +121,7 @@ def prepared(
     table = table.with_step(*_columns_that_are_no_features(table, reading))
     # Categories of rows that are left out have columns, too.
     categories = {
-        column: sorted({text for text in texts if not is_missing_word(text)})
+        column: sorted(text for text in set(texts) if not is_missing_word(text))
         for column, texts in table.categories.items()
     }
     table = completed(table, reading.missing, reading.weight_column, where)

@@ -17,11 +17,11 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Kernel], Kernel]:
     """Return the decorator that Numba's `njit` returns for these options."""
-    decorate = numba.njit(cache=cache, **options)
+    decorate = numba.njit(**options)
 
     def decorated(function: Kernel) -> Kernel:
         kernel: Any = decorate(function)
-        if cache and hasattr(kernel, "_cache"):
+        if cache and hasattr(kernel, "_cache"):  # not with NUMBA_DISABLE_JIT
             kernel._cache = KernelCache(function)
         return kernel  # type: ignore[no-any-return]
 

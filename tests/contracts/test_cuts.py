@@ -121,7 +121,7 @@ def assert_merged(cuts, contraction, child, pair, truth):
     if not isinstance(child, Contraction):
         return
     old, unused = contraction.n_blocks, np.zeros(len(cuts))
-    dual = DualPoint(np.zeros((old, old)), cuts, unused)  # where those that become equal are one
+    dual = DualPoint(np.zeros((old, old)), cuts, unused)  # merging makes equal cuts one
     merged = dual.merged(child.block_of[contraction.representatives], child.n_blocks).cuts
     together = truth.labels[truth.labels[:, pair[0]] == truth.labels[:, pair[1]]]
     assert_valid(merged, together[:, child.representatives], child.weights)

@@ -79,14 +79,12 @@ def measure(options: Options, kind: str, name: str) -> Iterator[dict[str, Any]]:
 
 
 def standardised(name: str) -> sdpbb.Instance:
-    """Return data without clear clusters, all features that vary with mean 0 and variance 1."""
+    """Return data without clear clusters, all features of mean 0 and variance 1."""
     file = package_file(name)
     assert file is not None  # as there is a case
     fields = np.loadtxt(file, delimiter=",", comments="@", dtype=str)
     points = fields[:, :-1].astype(np.float64)
-    points = points[:, points.std(axis=0) > 0.0]
-    points = (points - points.mean(axis=0)) / points.std(axis=0)
-    return sdpbb.Instance(points, UNCLEAR[name][2], name=name)
+    return sdpbb.Instance.from_points(points, UNCLEAR[name][2], standardize=True, name=name)
 
 
 def traced(

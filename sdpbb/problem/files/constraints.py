@@ -17,7 +17,7 @@ from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.coordinates import pairs_closer_than, pairs_farther_than
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.graph import distinct_edges
-from sdpbb.problem.origin import Origin, PairLines, StatedLine
+from sdpbb.problem.origin import Origin, PairLines, StatedLine, place_in_file
 from sdpbb.problem.rules import LIMITS
 from sdpbb.runtime.files import FilePath, shown_path
 
@@ -109,8 +109,7 @@ class Constraints:
         """
         if argument not in self.lines:
             return f": {argument}[{position}]"
-        line = self.lines[argument][position]
-        return f": {self.keys[argument]}[{line}]" if argument in self.keys else f":{line}"
+        return place_in_file(self.lines[argument][position], self.keys.get(argument, ""))
 
     def arguments(self, points: NDArray[np.float64], origin: Origin) -> dict[str, Any]:
         """Return the arguments of an `Instance` of these points that state the constraints.
