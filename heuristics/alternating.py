@@ -1,7 +1,12 @@
-"""Loop of PCCC, BLPKM and BH-k-means: exact assignment steps and means in turn.
+"""Alternation of assignments and means: the loop of every k-means method.
 
-With blocks i of size s_i and mean x_i, centres o_l, a signed graph of pairs of blocks with weights
-w (`heuristics.assignment.PairGraph`) and a penalty P, the objective of labels l at given centres is
+Methods differ in the assignment step and in the rule that ends the loop. Two rules are here.
+
+**A clustering comes back** (k-means and the methods after it). No step increases the cost, but
+where several assignments are equally cheap they might follow each other in a circle.
+
+**The objective no longer decreases** (PCCC, section 4.4; BH-k-means, section 3). With blocks i of
+size s_i and mean x_i, centres o_l, and a penalty P, the objective of labels l at given centres is
 
     F_P(l, o) = W + sum_i s_i d(x_i, o_l(i)) + P V(l),
 
@@ -9,43 +14,154 @@ V the weight of the violated soft constraints. With d the squared Euclidean dist
 squares inside the blocks, so that the first two terms are the sum of squares of the points around
 the centres; with d the Euclidean distance, which is the one in the papers, W = 0.
 
-Each iteration sets P by a rule from the distances, finds labels that minimise F_P at the centres
-and keep the hard cannot-links (the mixed-binary programmes of the papers), and moves the centres to
-the means of their clusters. It goes on while the objective "computed after the update step" (PCCC,
-section 4.4; BH-k-means, section 3) decreases. Where P changes with the centres, values of different
-iterations are sums of different terms; so the clusterings before and after an iteration, each with
-its own means, are compared under the P of that iteration. For a fixed P this is the rule of the
-papers word for word. Under a P that changes, clusterings might follow each other in a circle,
-each better than the last under the P of its time: the loop also ends when one comes back.
+Each step sets P by a rule from the distances, and finds labels that minimise F_P at the centres and
+keep the hard cannot-links (the mixed-binary programmes of the papers). The loop goes on while the
+objective "computed after the update step" decreases. Where P changes with the centres, values of
+different steps are sums of different terms; so the clusterings before and after a step, each with
+its own means, are compared under the P of that step. For a fixed P this is the rule of the papers
+word for word. Under a P that changes, clusterings might follow each other in a circle, each better
+than the last under the P of its time: the loop also ends when one comes back.
 """
 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment import (
-    AssignmentSolution,
-    PairGraph,
-)
-from heuristics.block_distances import BlockDistances, PenaltyRule
-from heuristics.kmeans_steps import cluster_sums, digest
-from heuristics.method import RunClock
+from heuristics.assignment import AssignmentSolution, fill_empty_clusters
+from heuristics.block_distances import BlockDistances
+from heuristics.kmeans_steps import cluster_means, digest, nearest_labels
 from heuristics.result import Stop
-from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction
-from sdpbb.runtime.time_left import OutOfTime, TimeLeft, no_limit
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
 
 # A decrease of less than this share of the objective is rounding, and none.
 LEAST_DECREASE = 1e-12
 
-Start = Literal["k-means++", "random"]
-"""Choice of the initial centres."""
+
+class StepVerdict(Enum):
+    """StepVerdict of a rule on the labels of a step: whether they are taken, and the last ones."""
+
+    GO_ON = auto()
+    LAST = auto()
+    NO_BETTER = auto()
+    """The labels before them are the last ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class Alternation:
+    """End of an alternation.
+
+    labels : (m,) the clustering
+    centres : (k, r) those of the last assignment step
+    stop : whether the rule, the number of steps or the time ended it
+    n_iterations : assignment steps
+    """
+
+    labels: NDArray[np.intp]
+    centres: NDArray[np.float64]
+    stop: Stop
+    n_iterations: int
+
+
+def alternate(
+    contraction: Contraction,
+    assign: Callable[[NDArray[np.float64]], NDArray[np.intp]],
+    centres: NDArray[np.float64],
+    rule: Callable[[NDArray[np.intp]], StepVerdict],
+    max_iterations: int,
+    labels: NDArray[np.intp] | None = None,
+    time_left: TimeLeft = no_limit,
+) -> Alternation:
+    """Alternate assignments and means, from given centres, until a rule ends it.
+
+    Parameters
+    ----------
+    assign : labels (m,) for centres. An empty cluster keeps its centre
+    centres : (k, r)
+    rule : asked with the labels of each step
+    max_iterations : assignment steps, >= 1
+    labels : known labels, if there are any; the result where no time is left for others
+
+    Raises
+    ------
+    OutOfTime
+        If no time is left before there are labels.
+    """
+    n_iterations, stop = 0, Stop.ITERATION_LIMIT
+    while n_iterations < max_iterations:
+        try:
+            updated = assign(centres)
+        except OutOfTime:
+            if labels is None:
+                raise
+            stop = Stop.TIME_LIMIT
+            break
+        n_iterations += 1
+        verdict = rule(updated)
+        if verdict is not StepVerdict.NO_BETTER:
+            labels = updated
+        if verdict is not StepVerdict.GO_ON:
+            stop = Stop.CONVERGED
+            break
+        if time_left() <= 0.0:
+            stop = Stop.TIME_LIMIT
+            break
+        centres = cluster_means(contraction, updated, centres)
+    assert labels is not None  # max_iterations >= 1
+    return Alternation(labels, centres, stop, n_iterations)
+
+
+class ComesBack:
+    """Rule that ends an alternation when a clustering comes back.
+
+    labels : those that the first centres are the means of, if there are any
+    """
+
+    def __init__(self, labels: NDArray[np.intp] | None = None) -> None:
+        self._met: set[bytes] = set() if labels is None else {digest(labels)}
+
+    def __call__(self, labels: NDArray[np.intp]) -> StepVerdict:
+        clustering = digest(labels)
+        if clustering in self._met:
+            return StepVerdict.LAST
+        self._met.add(clustering)
+        return StepVerdict.GO_ON
+
+
+def kmeans(
+    contraction: Contraction,
+    centres: NDArray[np.float64],
+    most: int,
+    time_left: TimeLeft = no_limit,
+) -> Alternation:
+    """Run k-means over the blocks, weighted by their weights, from centres (k, r).
+
+    Pairs are not looked at. The cost never increases from one step to the next: a block that fills
+    an empty cluster is the one whose move reduces it most. It has converged once labels come back:
+    those of the step before, or, where points coincide and clusters are filled in turn, earlier
+    ones.
+
+    most : assignment steps
+
+    Raises
+    ------
+    OutOfTime
+        If the time is over before the first assignment step has ended.
+    """
+
+    def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
+        labels = nearest_labels(contraction.means, at, time_left)
+        weights, means, k = contraction.weights, contraction.means, contraction.k
+        return fill_empty_clusters(labels, weights, means, k, time_left)
+
+    return alternate(contraction, assign, centres, ComesBack(), most, time_left=time_left)
 
 
 class AssignmentStep(Protocol):
@@ -54,169 +170,82 @@ class AssignmentStep(Protocol):
     def __call__(
         self,
         costs: NDArray[np.float64],
-        *,
-        candidates: NDArray[np.intp] | None,
+        allowed: NDArray[np.bool_] | None,
         penalty: float,
         start: NDArray[np.intp] | None,
         time_left: TimeLeft,
     ) -> AssignmentSolution: ...
 
 
-@dataclass(frozen=True)
-class Iteration:
-    """One assignment and one update.
-
-    Attributes
-    ----------
-    penalty : P
-    before : F_P of the clustering before, at its means; inf in the first iteration
-    after : F_P of the new one, at its means
-    is_optimal : whether the labels are a proven minimum of the programme, but for empty clusters
-    """
-
-    penalty: float
-    before: float
-    after: float
-    is_optimal: bool
-
-    @property
-    def decreases(self) -> bool:
-        return self.after < self.before - LEAST_DECREASE * abs(self.after)
-
-
-@dataclass(frozen=True, eq=False)
-class Alternation:
-    """Outcome of alternating assignments and means.
-
-    Attributes
-    ----------
-    labels : (m,) the best clustering; None if the first assignment step found none
-    cost, violated : W + sum_i s_i d(x_i, o_l(i)) and V of it at its means; cost inf without labels
-    penalty : P of the last iteration
-    is_infeasible : the first assignment step has proven that no labels keep the hard cannot-links
-    """
-
-    labels: NDArray[np.intp] | None
-    cost: float
-    violated: float
-    penalty: float
-    stop: Stop
-    is_infeasible: bool = False
-    iterations: list[Iteration] = field(default_factory=list)
-
-    @property
-    def objective(self) -> float:
-        """F_P of the labels at their means, P that of the last iteration; inf without labels."""
-        return self.cost + self.penalty * self.violated
-
-
-def initial_centres(
-    contraction: Contraction, start: Start, rng: np.random.Generator, time_left: TimeLeft = no_limit
-) -> NDArray[np.float64]:
-    """Return the means (k, r) of k different blocks, drawn by k-means++ or all equally likely."""
-    if start == "k-means++":
-        return kmeans_plus_plus(contraction, rng, time_left)
-    return contraction.means[rng.choice(contraction.n_blocks, contraction.k, replace=False)]
-
-
-def alternate(
-    blocks: BlockDistances,
-    graph: PairGraph,
-    assign: AssignmentStep,
-    penalty: PenaltyRule,
-    centres: NDArray[np.float64],
-    clock: RunClock,
-    max_iterations: int,
-    labels: NDArray[np.intp] | None = None,
-) -> Alternation:
-    """Alternate between assignments and means from given centres.
+class PenalisedStep:
+    """Assignment step that minimises F_P, and the rule that F_P decreases, for one alternation.
 
     Parameters
     ----------
-    graph : of the pairs of blocks; assign is prepared for it
-    centres : (k, r)
-    labels : (m,) k clusters that keep the hard cannot-links, for the first assignment step to begin
-        from, or None. They are the result where it has no time, or finds none
+    penalty : the rule for P, of the distances (m, k) of a step
+    start : labels (m,) that the first step starts from, or None
 
-    Raises
-    ------
-    OutOfTime
-        If the clock runs out before the first assignment step, and there are no labels.
+    Attributes
+    ----------
+    cost, violated : F_0 and V of the labels so far, at their means; cost inf without any
+    penalty : P of the last step
+    is_infeasible : whether a step has proven that no labels keep the hard cannot-links
     """
-    best: NDArray[np.intp] | None = None
-    cost, violated = math.inf, 0.0  # of the best: its two terms, at its means and without P
-    price = 0.0
-    met: set[bytes] = set()  # digests of labels
-    iterations: list[Iteration] = []
 
-    def reached(stop: Stop, is_infeasible: bool = False) -> Alternation:
-        return Alternation(best, cost, violated, price, stop, is_infeasible, iterations)
+    def __init__(
+        self,
+        blocks: BlockDistances,
+        assign: AssignmentStep,
+        penalty: Callable[[NDArray[np.float64]], float],
+        start: NDArray[np.intp] | None = None,
+    ) -> None:
+        self._blocks, self._assign, self._rule, self._start = blocks, assign, penalty, start
+        self._comes_back = ComesBack()
+        self.cost, self.violated, self.penalty = math.inf, 0.0, 0.0
+        self.is_infeasible = False
 
-    with suppress(OutOfTime):
-        while not clock.is_over and len(iterations) < max_iterations:
-            candidates = blocks.candidates(centres)
-            distances = blocks.distances(centres, candidates)
-            new_price = penalty(blocks, centres, distances)
-            solution = assign(
-                blocks.contraction.weights[:, None] * distances,
-                candidates=candidates,
-                penalty=new_price,
-                start=labels,
-                time_left=clock.time_left,
-            )
-            if solution.labels is None:
-                # Its time was over before it had labels that keep the hard pairs.
-                if best is None and labels is not None:
-                    break
-                is_infeasible = best is None and solution.is_infeasible
-                return reached(Stop.TIME_LIMIT, is_infeasible)
-            labels = solution.labels
-            centres = cluster_centres(blocks.contraction, labels, centres)
-            new_cost = blocks.cost(labels, centres)
-            new_violated = violated_weight(graph, labels)
-            price = new_price
-            step = Iteration(
-                price, cost + price * violated, new_cost + price * new_violated, solution.is_optimal
-            )
-            iterations.append(step)
-            if not step.decreases:
-                return reached(Stop.CONVERGED)
-            best, cost, violated = labels, new_cost, new_violated
-            clustering = digest(labels)
-            if clustering in met:
-                return reached(Stop.CONVERGED)
-            met.add(clustering)
-    if best is None:
-        if labels is None:
+    def __call__(self, centres: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return labels (m,) for centres (k, r).
+
+        Raises
+        ------
+        OutOfTime
+            If the time was over before there were labels that keep the hard pairs.
+        """
+        blocks = self._blocks
+        check_time(blocks.time_left)
+        distances = blocks.distances(centres)
+        penalty = self._rule(distances)
+        found = self._assign(
+            blocks.contraction.weights[:, None] * distances,
+            blocks.candidates(distances),
+            penalty,
+            self._start,
+            blocks.time_left,
+        )
+        if found.labels is None:
+            self.is_infeasible = found.is_infeasible
             raise OutOfTime
-        stop = clock.reason if clock.is_over else Stop.TIME_LIMIT
-        untimed = replace(blocks, time_left=no_limit)  # a single look at what is there already
-        means = cluster_centres(untimed.contraction, labels, centres)
-        price = penalty(untimed, means, untimed.distances(means, untimed.candidates(means)))
-        best, cost = labels, untimed.cost(labels, means)
-        violated = violated_weight(graph, labels)
-        return reached(stop)
-    return reached(clock.reason if clock.is_over else Stop.ITERATION_LIMIT)
+        self._start, self.penalty = found.labels, penalty
+        return found.labels
 
+    @property
+    def objective(self) -> float:
+        """F_P of the labels so far at their means, P that of the last step."""
+        return self.cost + self.penalty * self.violated
 
-def cluster_centres(
-    contraction: Contraction, labels: NDArray[np.intp], centres: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the means (k, r) of the clusters; an empty one keeps its centre."""
-    weights = np.bincount(labels, weights=contraction.weights, minlength=contraction.k)
-    sums = cluster_sums(labels, contraction.weights, contraction.means, contraction.k)
-    means, filled = centres.copy(), weights > 0
-    means[filled] = sums[filled] / weights[filled, None]
-    return means
+    def rule(self, labels: NDArray[np.intp]) -> StepVerdict:
+        """Return whether the labels of a step are better than those before, under its P."""
+        before = self.objective
+        cost, violated = self._blocks.cost(labels), self._blocks.contraction.soft.penalty(labels)
+        after = cost + self.penalty * violated
+        if after >= before - LEAST_DECREASE * abs(after):
+            return StepVerdict.NO_BETTER
+        self.cost, self.violated = cost, violated
+        return self._comes_back(labels)
 
-
-def violated_weight(graph: PairGraph, labels: NDArray[np.intp]) -> float:
-    """Return V(l), the weight of the soft constraints that labels (m,) of the blocks violate.
-
-    The weight of those which every labelling violates is part of it.
-    """
-    together = labels[graph.pairs[:, 0]] == labels[graph.pairs[:, 1]]
-    soft = np.isfinite(graph.weights)
-    apart = graph.weights[together & soft & (graph.weights > 0)].sum()
-    linked = -graph.weights[~together & (graph.weights < 0)].sum()
-    return float(graph.constant + apart + linked)
+    def take(self, labels: NDArray[np.intp]) -> None:
+        """Take labels of no step for the best, with P at their means; the clock is not asked."""
+        blocks = BlockDistances(self._blocks.contraction, self._blocks.distance, 1)
+        self.penalty = self._rule(blocks.distances(cluster_means(blocks.contraction, labels)))
+        self.cost, self.violated = blocks.cost(labels), blocks.contraction.soft.penalty(labels)

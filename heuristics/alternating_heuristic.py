@@ -5,31 +5,35 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.alternating import (
-    Alternation,
-    AssignmentStep,
-    Iteration,
-    Start,
-    alternate,
-    initial_centres,
-)
-from heuristics.assignment import AssignmentParameters, PairGraph, PairwiseAssignment, pair_graph
+from heuristics.alternating import Alternation, AssignmentStep, PenalisedStep, alternate
+from heuristics.assignment import AssignmentParameters, PairwiseAssignment
 from heuristics.assignment.parameters import SOLVER_HELP
 from heuristics.block_distances import BlockDistances, Distance
 from heuristics.first_clustering import first_clustering
-from heuristics.method import Heuristic, RunClock, SearchResult, Soft
-from heuristics.sizes.assignment import SizedAssignment
-from heuristics.sizes.pairwise import SizedPairwiseAssignment
+from heuristics.method import (
+    Clustering,
+    Heuristic,
+    RunClock,
+    SearchResult,
+    Soft,
+    best_of_starts,
+)
+from heuristics.result import Stop
+from heuristics.sizes.assignment import SizedAssignment, SizedPairwiseAssignment
+from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.declaration import parameter
 from sdpbb.runtime.time_left import OutOfTime, at_most
+
+Start = Literal["k-means++", "random"]
+"""Choice of the initial centres."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -65,16 +69,8 @@ class AlternatingHeuristic(Heuristic):
     solver: IntegerSolver = parameter("auto", SOLVER_HELP)
 
     @abstractmethod
-    def price(
-        self, blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
-    ) -> float:
-        """Return P of an iteration.
-
-        Parameters
-        ----------
-        centres : (k, r)
-        distances : (m, q) d in the programme of the iteration
-        """
+    def price(self, distances: NDArray[np.float64]) -> float:
+        """Return P of an iteration, from the distances d (m, k) of the blocks to its centres."""
 
     def contracted(self, instance: Instance) -> Contraction | Infeasibility:
         """Return the instance over its blocks, with its soft pairs."""
@@ -90,109 +86,111 @@ class AlternatingHeuristic(Heuristic):
         contraction = self.contracted(instance)
         if isinstance(contraction, Infeasibility):
             return contraction
-        found = self._best(contraction, rng, clock)
-        if isinstance(found, Infeasibility):
-            return found
-        n_iterations = len(found.iterations)
-        if found.labels is None:
-            return SearchResult(None, found.stop, n_iterations)
-        objective = found.objective if self.soft is Soft.WEIGHED else None
-        return SearchResult(contraction.lift(found.labels), found.stop, n_iterations, objective)
+        try:
+            best = best_of_starts(self._ends(contraction, rng, clock), clock)
+        except _ProvenInfeasible as proof:
+            return proof.infeasibility
+        if best.labels is None:
+            return SearchResult(None, best.stop, best.n_iterations)
+        objective = best.penalised_objective if self.soft is Soft.WEIGHED else None
+        return SearchResult(contraction.lift(best.labels), best.stop, best.n_iterations, objective)
 
-    def _best(
+    def _ends(
         self, contraction: Contraction, rng: np.random.Generator, clock: RunClock
-    ) -> Alternation | Infeasibility:
-        """Return the best clustering over all sets of initial centres, and orders of listed sizes.
+    ) -> Iterator[Clustering]:
+        """Yield what each set of initial centres ends with, for each order of listed sizes.
 
-        P changes from start to start as it does from iteration to iteration: clusterings are
-        compared under that of the first start which has found one. The iterations are those of all
-        starts.
+        P changes from start to start as it does from iteration to iteration: clusterings cost what
+        they cost under that of the first start which has found one.
 
         Raises
         ------
         OutOfTime
-            If the clock runs out before the first assignment step.
+            If the clock runs out before an assignment step.
+        _ProvenInfeasible
+            If no clustering keeps the constraints.
         """
-        graph = pair_graph(contraction)
         blocks = BlockDistances(
             contraction, self.distance, self.n_candidates(contraction), clock.time_left
         )
-        best: Alternation | None = None
-        price = 0.0
-        iterations: list[Iteration] = []
-        with suppress(OutOfTime):
-            for centres, assign in self._starts(contraction, graph, rng, clock):
-                found = self._run_from(centres, blocks, graph, assign, clock)
-                if isinstance(found, Infeasibility):
-                    return found
-                iterations += found.iterations
-                if best is None or best.labels is None:
-                    best, price = found, found.penalty
-                elif found.cost + price * found.violated < best.cost + price * best.violated:
-                    best = found
-                if clock.is_over:
-                    break
-        if best is None:
-            raise OutOfTime
-        stop = clock.reason if clock.is_over and self.n_starts > 1 else best.stop
-        return replace(best, stop=stop, iterations=iterations)
+        price: float | None = None
+        for centres, assign in self._starts(contraction, rng, clock):
+            step, found = self._run_from(centres, blocks, assign, clock)
+            if found is None:
+                yield Clustering(None, math.inf, Stop.TIME_LIMIT, 0)
+                continue
+            price = step.penalty if price is None else price
+            cost = step.cost + price * step.violated
+            yield Clustering(found.labels, cost, found.stop, found.n_iterations, step.objective)
 
     @property
     def _assignment(self) -> AssignmentParameters:
         return AssignmentParameters(solver=self.solver, time_limit=self.assignment_time_limit)
 
     def _starts(
-        self, contraction: Contraction, graph: PairGraph, rng: np.random.Generator, clock: RunClock
+        self, contraction: Contraction, rng: np.random.Generator, clock: RunClock
     ) -> Iterator[tuple[NDArray[np.float64], AssignmentStep]]:
         """Yield initial centres (k, r), each with the assignment step of the loop from there."""
-        assign = PairwiseAssignment(graph, contraction.k, self._assignment)
+        assign = PairwiseAssignment(contraction, self._assignment)
         sized = None
         if contraction.has_limits:
             sized = SizedAssignment(contraction, math.inf, self.solver, is_exact=True)
         for _ in range(self.n_starts):
-            centres = initial_centres(contraction, self.start, rng, clock.time_left)
+            if self.start == "k-means++":
+                centres = kmeans_plus_plus(contraction, rng, clock.time_left)
+            else:
+                drawn = rng.choice(contraction.n_blocks, contraction.k, replace=False)
+                centres = contraction.means[drawn]
             if sized is None:
                 yield centres, assign
                 continue
             for order in sized.orders(centres, rng):
-                limit = self.assignment_time_limit
-                yield centres, SizedPairwiseAssignment(contraction, graph, sized, order, limit)
+                yield centres, SizedPairwiseAssignment(sized, order, self.assignment_time_limit)
 
     def _run_from(
         self,
         centres: NDArray[np.float64],
         blocks: BlockDistances,
-        graph: PairGraph,
         assign: AssignmentStep,
         clock: RunClock,
-    ) -> Alternation | Infeasibility:
-        """Run the loop from initial centres, at most twice.
+    ) -> tuple[PenalisedStep, Alternation | None]:
+        """Run the loop from initial centres, at most twice; None if it finds nothing.
 
         It is run once more from labels of `first_clustering` where the first assignment step finds
         none and the contraction is small enough to look for them.
         """
-        contraction = blocks.contraction
-
-        def loop(labels: NDArray[np.intp] | None) -> Alternation:
-            return alternate(
-                blocks, graph, assign, self.price, centres, clock, self.max_iterations, labels
-            )
-
-        found = loop(None)
-        if found.labels is not None:
-            return found
-        if self._is_decidable(contraction) and not clock.is_over:
-            time_left = at_most(clock.time_left, self.assignment_time_limit)
-            labels = first_clustering(contraction, time_left)
+        contraction, most, time_left = blocks.contraction, self.max_iterations, clock.time_left
+        step = PenalisedStep(blocks, assign, self.price)
+        try:
+            return step, alternate(contraction, step, centres, step.rule, most, None, time_left)
+        except OutOfTime:
+            if clock.is_over:
+                raise
+        if self._is_decidable(contraction):
+            labels = first_clustering(contraction, at_most(time_left, self.assignment_time_limit))
             if isinstance(labels, Infeasibility):
-                return labels
-            return found if labels is None else loop(labels)
-        if found.is_infeasible:
+                raise _ProvenInfeasible(labels)
+            if labels is None:
+                return step, None
+            step = PenalisedStep(blocks, assign, self.price, labels)
+            found = alternate(contraction, step, centres, step.rule, most, labels, time_left)
+            if not found.n_iterations:
+                step.take(labels)
+            return step, found
+        if step.is_infeasible:
             first = tuple(contraction.representatives.tolist())
-            return Infeasibility(InfeasibilityKind.NOT_COLOURABLE, first)
-        return found
+            raise _ProvenInfeasible(Infeasibility(InfeasibilityKind.NOT_COLOURABLE, first))
+        return step, None
 
     def _is_decidable(self, contraction: Contraction) -> bool:
         """Return whether an integer programme for a colouring is small enough to be loaded."""
         rows = contraction.n_blocks + len(contraction.cannot_link) * contraction.k
         return rows <= self._assignment.max_rows
+
+
+class _ProvenInfeasible(Exception):
+    """Proof that no clustering keeps the constraints, on the way to one."""
+
+    def __init__(self, infeasibility: Infeasibility) -> None:
+        super().__init__()
+        self.infeasibility = infeasibility

@@ -138,7 +138,7 @@ class BCKM(Heuristic):
             for _ in range(self.n_starts):
                 stop = clock.reason
                 start = best_kmeans(contraction, rng, clock, 1, KMEANS_ITERATIONS)
-                stop = search.alternate(start.labels)
+                stop = search.alternate(start.found)
                 if search.is_infeasible or search.is_over:
                     break
         if search.labels is None and not search.is_infeasible:

@@ -195,7 +195,7 @@ class _SharedByRestarts:
             labels = self._labels(self.method.run(self.instance, seed, lambda: clock.is_over))
             start = search.improve(self.contraction, labels, descent)
             found = search.relocate(self.contraction, start, rng, descent)
-        return _Outcome(found.labels, found.cost, descent.n_iterations)
+        return _Outcome(found.labels, found.cost, descent.assign.n_steps)
 
     def _labels(self, result: HeuristicResult) -> NDArray[np.intp]:
         """Return the labels (m,) of the blocks: the result's if it keeps the constraints."""

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.alternating_heuristic import AlternatingHeuristic
-from heuristics.block_distances import BlockDistances
 from heuristics.kmeans import unconstrained
 from heuristics.method import Soft
 from sdpbb.errors import InstanceError
@@ -60,9 +59,7 @@ class BHKMeans(AlternatingHeuristic):
             soft=SoftBlocks.of(*pairs, points.block_of, points.cannot_link),
         )
 
-    def price(
-        self, blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
-    ) -> float:
+    def price(self, distances: NDArray[np.float64]) -> float:
         return self.p * float(distances.max())
 
 

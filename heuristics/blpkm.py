@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.alternating_heuristic import AlternatingHeuristic
-from heuristics.block_distances import BlockDistances
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,7 +32,5 @@ class BLPKM(AlternatingHeuristic):
 
     name = "blpkm"
 
-    def price(
-        self, blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
-    ) -> float:
+    def price(self, distances: NDArray[np.float64]) -> float:
         return 1.0  # nothing is soft

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.alternating import ComesBack, StepVerdict, alternate
 from heuristics.assignment import fill_empty_clusters
-from heuristics.kmeans import KMeansClustering, best_of_starts, unconstrained
-from heuristics.kmeans_steps import cluster_means
-from heuristics.method import Heuristic, RunClock, SearchResult
+from heuristics.kmeans import unconstrained
+from heuristics.method import Clustering, Heuristic, RunClock, SearchResult, best_of_starts
 from heuristics.neighbours import neighbour_lists
 from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
@@ -22,7 +23,7 @@ from sdpbb.problem.graph import distinct_edges
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.declaration import parameter
 from sdpbb.runtime.jit import njit
-from sdpbb.runtime.time_left import OutOfTime, check_time, chunks
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, chunks
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,21 +72,24 @@ class COPKMeans(Heuristic):
         if isinstance(contracted, Infeasibility):
             return contracted
         points = unconstrained(instance)
-        passes = _Passes(instance, points)
+        passes = _Passes(instance, points, clock.time_left)
 
-        def starts() -> Iterator[KMeansClustering]:
+        def starts() -> Iterator[Clustering]:
             for _ in range(self.n_starts):
                 check_time(clock.time_left)
                 order = rng.permutation(instance.n_points)
                 centres = kmeans_plus_plus(points, rng, clock.time_left)
-                yield passes.run(order, centres, clock, self.max_iterations)
+                yield passes.run(order, centres, self.max_iterations)
 
         best = best_of_starts(starts(), clock)
-        has_failed = best.cost == math.inf
-        if has_failed and clock.is_over:
+        if best.labels is None and clock.is_over:
             raise OutOfTime
-        labels = None if has_failed else passes.blocks.lift(best.labels)
+        labels = None if best.labels is None else passes.blocks.lift(best.labels)
         return SearchResult(labels, best.stop, best.n_iterations)
+
+
+class _DeadEnd(Exception):
+    """A point could not join any cluster."""
 
 
 class _Order(NamedTuple):
@@ -101,7 +105,8 @@ class _Passes:
     They have its must-linked blocks, and their cannot-links as an adjacency list.
     """
 
-    def __init__(self, instance: Instance, points: Contraction) -> None:
+    def __init__(self, instance: Instance, points: Contraction, time_left: TimeLeft) -> None:
+        self._time_left = time_left
         # Without the cannot-links nothing is contracted but the must-link components.
         pairs, weights = instance.must_link, instance.weights
         blocks = contract(Instance(instance.points, instance.k, pairs, weights=weights))
@@ -112,63 +117,46 @@ class _Passes:
         self._first, self._neighbours, _ = neighbour_lists(blocks.n_blocks, edges)
 
     def run(
-        self,
-        order: NDArray[np.intp],
-        centres: NDArray[np.float64],
-        clock: RunClock,
-        max_iterations: int,
-    ) -> KMeansClustering:
+        self, order: NDArray[np.intp], centres: NDArray[np.float64], max_iterations: int
+    ) -> Clustering:
         """Make passes over the points in the given order (n,), from centres (k, r).
 
-        They end when one repeats the last one or meets a dead end.
+        They end when a clustering comes back or a pass meets a dead end; the cheapest one counts.
 
         Raises
         ------
         OutOfTime
-            If the clock is over before the first pass has ended.
+            If the time is over before the first pass has ended.
         """
-        first_points = self._first_points(order)
-        blocks = self.blocks
-        labels = np.full(blocks.n_blocks, -1, np.int64)
-        best: NDArray[np.int64] = labels
-        cost, stop = math.inf, Stop.ITERATION_LIMIT
-        n_iterations = 0
-        while n_iterations < max_iterations:
-            try:
-                updated = self._pass(first_points, centres, clock)
-            except OutOfTime:
-                if not n_iterations:
-                    raise
-                stop = clock.reason
-                break
-            n_iterations += 1
-            if updated is None:
-                return KMeansClustering(labels[:0], math.inf, Stop.DEAD_END, n_iterations)
-            if np.array_equal(updated, labels):
-                stop = Stop.CONVERGED
-                break
-            labels = updated
-            centres = cluster_means(blocks, labels)
-            updated_cost = blocks.cost(labels)
-            if updated_cost < cost:
-                best, cost = labels, updated_cost
-            if clock.is_over:
-                stop = clock.reason
-                break
-        return KMeansClustering(best, cost, stop, n_iterations)
+        blocks, first_points, comes_back = self.blocks, self._first_points(order), ComesBack()
+        met: list[tuple[float, NDArray[np.intp]]] = []
 
-    def _pass(
-        self, first_points: _Order, centres: NDArray[np.float64], clock: RunClock
-    ) -> NDArray[np.int64] | None:
-        """Return the labels (m,) of one pass, None for a dead end."""
-        blocks, time_left = self.blocks, clock.time_left
+        def rule(labels: NDArray[np.intp]) -> StepVerdict:
+            met.append((blocks.cost(labels), labels))
+            return comes_back(labels)
+
+        def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
+            return self._pass(first_points, at)
+
+        try:
+            found = alternate(
+                blocks, assign, centres, rule, max_iterations, time_left=self._time_left
+            )
+        except _DeadEnd:
+            return Clustering(None, math.inf, Stop.DEAD_END, len(met) + 1)
+        cost, labels = min(met, key=itemgetter(0))
+        return Clustering(labels, cost, found.stop, found.n_iterations)
+
+    def _pass(self, first_points: _Order, centres: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the labels (m,) of one pass."""
+        blocks, time_left = self.blocks, self._time_left
         labels = np.full(blocks.n_blocks, -1, np.int64)
         for first, last in chunks(blocks.n_blocks, centres.size, time_left):
             part = _Order(first_points.blocks[first:last], first_points.points[first:last])
             if not _assign_in_order(
                 self._rows, centres, *part, self._first, self._neighbours, labels
             ):
-                return None
+                raise _DeadEnd
         return fill_empty_clusters(labels, blocks.weights, blocks.means, blocks.k, time_left)
 
     def _first_points(self, order: NDArray[np.intp]) -> _Order:

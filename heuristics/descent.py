@@ -7,29 +7,25 @@ small, it has another one with the pairs, so that blocks which belong together m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.alternating import ComesBack, StepVerdict, alternate
 from heuristics.assignment import Assignment
 from heuristics.centre_swaps.search import CentreSwaps
 from heuristics.coresets import is_large
-from heuristics.kmeans_steps import (
-    KMeansLabels,
-    alternate_kmeans,
-    cluster_means,
-    digest,
-    explained,
-)
+from heuristics.kmeans_steps import cluster_means, digest, explained
 from heuristics.local_search import LocalSearch
 from heuristics.parameters import MultiStartParameters
-from heuristics.sizes.assignment import SizedAssignment
+from heuristics.sizes.assignment import SizedAssignment, assignment_of
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility
 from sdpbb.problem.feasibility import find_feasible
-from sdpbb.runtime.time_left import TimeLeft, check_time, no_limit, with_stop
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 # A hasty descent is left if so many steps, each as good as its last one, would not take it to the
 # goal; and goes from k-means to local search, which ends sooner from there, where a step saves less
@@ -58,8 +54,60 @@ class HeuristicSolution:
 OnImproved = Callable[[HeuristicSolution], None]
 
 
+class BestClustering:
+    """Cheapest clustering of a search so far, and what its descents are told.
+
+    Parameters
+    ----------
+    source : where clusterings begin
+    time_left : asked between pieces of bounded work; the search ends when no time is left
+    found : called with each clustering that is cheaper than those before
+    known : the clustering before the search, if there is any
+    """
+
+    def __init__(
+        self,
+        contraction: Contraction,
+        source: str,
+        time_left: TimeLeft = no_limit,
+        found: OnImproved | None = None,
+        known: HeuristicSolution | None = None,
+    ) -> None:
+        self._contraction, self._found = contraction, found
+        self.source, self.time_left, self.known = source, time_left, known
+
+    @property
+    def solution(self) -> HeuristicSolution:
+        """The cheapest clustering, where there is one."""
+        assert self.known is not None
+        return self.known
+
+    @property
+    def cost(self) -> float:
+        """Cost of the cheapest clustering; inf without one."""
+        return np.inf if self.known is None else self.known.cost
+
+    def offer(self, labels: NDArray[np.intp], cost: float | None = None) -> None:
+        """Take labels (m,) if they are cheaper; their cost is computed if None."""
+        cost = self._contraction.cost(labels) if cost is None else cost
+        if cost < self.cost:
+            self.known = HeuristicSolution(labels, cost, self.source)
+            if self._found is not None:
+                self._found(self.known)
+
+
 class Descent:
-    """k-means and local search in turn, until neither improves; prepared for one contraction."""
+    """k-means and local search in turn, until neither improves; prepared for one contraction.
+
+    Parameters
+    ----------
+    known : labels (m,), exactly the clusters 0..k-1, that keep the cannot-links; looked for where
+        they are needed if None
+    time_left : how long there is for all descents together, asked between pieces of bounded work.
+        Where nothing is left a descent ends with what it has
+    is_hasty : whether descents leave k-means early (see `_Pace`); where there are many blocks if
+        None
+    """
 
     def __init__(
         self,
@@ -69,16 +117,6 @@ class Descent:
         time_left: TimeLeft = no_limit,
         is_hasty: bool | None = None,
     ) -> None:
-        """
-        Parameters
-        ----------
-        known : labels (m,), exactly the clusters 0..k-1, that keep the cannot-links; looked for
-            where they are needed if None
-        time_left : how long there is for all descents together, asked between pieces of bounded
-            work. Where nothing is left a descent ends with what it has
-        is_hasty : whether descents leave k-means early (see `_Pace`); where there are many blocks
-            if None
-        """
         self._contraction = contraction
         self._parameters = parameters
         self._known = known
@@ -86,32 +124,25 @@ class Descent:
         hasty = is_large(contraction) if is_hasty is None else is_hasty
         # The pace is that of the sum of squares alone.
         self._is_hasty = hasty and not contraction.soft
-        self._assign: Assignment | None = None
-        self._sized: SizedAssignment | None = None
-        if contraction.has_limits:
-            self._sized = SizedAssignment(contraction, parameters.assignment_time_limit)
-        self._search: LocalSearch | None = None
-        self._swaps: CentreSwaps | None = None
-        self._n_steps = 0
         self._met: set[bytes] = set()  # digests of what k-means within limits has ended with
 
-    @property
-    def n_iterations(self) -> int:
-        """Assignment steps so far, over all descents."""
-        return self._n_steps if self._sized is None else self._sized.n_steps
+    @cached_property
+    def assign(self) -> Assignment | SizedAssignment:
+        """The assignment step."""
+        seconds = self._parameters.assignment_time_limit
+        return assignment_of(self._contraction, seconds, self._known)
 
-    @property
-    def can_assign(self) -> bool:
-        """True unless the integer programmes of assignment steps are too large."""
-        return self._sized is None or self._sized.is_possible
+    @cached_property
+    def _search(self) -> LocalSearch:
+        return LocalSearch(self._contraction)
 
-    @property
-    def is_quick(self) -> bool:
-        """True unless each assignment step is an integer programme."""
-        return self._sized is None or self._sized.is_quick
+    @cached_property
+    def swap_centres(self) -> CentreSwaps:
+        """The search over swaps of centres."""
+        return CentreSwaps(self._contraction)
 
-    def known(self) -> HeuristicSolution:
-        """Return the clustering that was known before.
+    def known(self) -> NDArray[np.intp]:
+        """Return the labels (m,) that were known before.
 
         Raises
         ------
@@ -124,22 +155,18 @@ class Descent:
                 raise ParameterError(f"no clustering satisfies the cannot-links: {feasible}")
             self._known = feasible
         assert self._known is not None  # no time limit was given
-        return HeuristicSolution(self._known, self._contraction.cost(self._known), "colouring")
+        return self._known
 
     def from_centres(
         self,
         centres: NDArray[np.float64],
-        source: str,
-        stop: Callable[[], bool] | None = None,
-        found: OnImproved | None = None,
-        goal: float = np.inf,
+        best: BestClustering,
         rng: np.random.Generator | None = None,
-    ) -> HeuristicSolution:
+    ) -> HeuristicSolution | None:
         """Return the clustering that a descent from centres (k, r) ends with.
 
-        `found` is called with each on the way that may be cheaper than the goal. A hasty descent is
-        left once it is not expected to become cheaper than the goal; so is one within limits. The
-        known clustering is returned if no labels within limits are found.
+        A hasty descent is left once it is not expected to become cheaper than the best; so is one
+        within limits. None if no labels within limits are found.
 
         rng : of the orders of listed sizes
 
@@ -148,86 +175,94 @@ class Descent:
         OutOfTime
             If no time is left before there is one.
         """
-        contraction = self._contraction
-        best: HeuristicSolution | None = None
-        for labels, order in self._assigned(centres, with_stop(self.time_left, stop), rng):
-            # Soft pairs cost at least nothing.
-            if found is not None and contraction.total - explained(contraction, labels) < goal:
-                found(HeuristicSolution(labels, contraction.cost(labels), source))
-            reached = self.from_labels(labels, source, stop, found, goal, order)
-            if best is None or reached.cost < best.cost:
-                best = reached
-        return self.known() if best is None else best
-
-    def _assigned(
-        self,
-        centres: NDArray[np.float64],
-        time_left: TimeLeft,
-        rng: np.random.Generator | None,
-    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp] | None]]:
-        """Yield labels (m,) for centres (k, r), with the order of listed sizes for k-means."""
-        sized, soft = self._sized, bool(self._contraction.soft)
-        if sized is None:
-            yield self._assign_to(centres, time_left), None
-            return
-        if not sized.is_possible:
-            return
-        for order in sized.orders(centres, rng or np.random.default_rng(0)):
-            labels = sized(centres, time_left, order, np.zeros(len(order)))
-            if labels is not None and self._contraction.keeps_sizes(labels):
-                yield labels, order
-            labels = sized.with_soft_pairs(centres, time_left, order) if soft else None
-            if labels is not None and self._contraction.keeps_sizes(labels):
-                yield labels, None
+        if not self.assign.is_possible:
+            return None
+        contraction, goal = self._contraction, best.cost
+        reached: HeuristicSolution | None = None
+        for order in self.assign.orders(centres, rng or np.random.default_rng(0)):
+            # Blocks that belong together move together; k-means would not look at their pairs.
+            ways = (self.assign.labels_for, order), (self.assign.with_soft_pairs, None)
+            for way, order_of_kmeans in ways:
+                labels = way(centres, order, best.time_left)
+                if labels is None:
+                    continue
+                # Soft pairs cost at least nothing.
+                if contraction.total - explained(contraction, labels) < goal:
+                    best.offer(labels)
+                found = self.from_labels(labels, best, goal, order_of_kmeans)
+                if reached is None or found.cost < reached.cost:
+                    reached = found
+        return reached
 
     def from_labels(
         self,
         labels: NDArray[np.intp],
-        source: str,
-        stop: Callable[[], bool] | None = None,
-        found: OnImproved | None = None,
+        best: BestClustering,
         goal: float = np.inf,
         order: NDArray[np.intp] | None = None,
     ) -> HeuristicSolution:
         """Return the clustering that a descent from labels (m,) ends with.
 
-        The labels are exactly the clusters 0..k-1; the others as for `from_centres`.
+        The labels are exactly the clusters 0..k-1.
 
+        goal : a hasty descent is left once it is not expected to become cheaper
         order : (k,) the place of each cluster's size among the listed ones. Within limits, the
             descent is a local search without k-means if None
         """
-        contraction, time_left = self._contraction, with_stop(self.time_left, stop)
-        best = HeuristicSolution(labels, np.inf, source)
+        contraction, cost = self._contraction, np.inf
+        has_kmeans = not contraction.has_limits or (order is not None and self.assign.is_quick)
         while True:
-            reached = best.labels
-            if self._sized is None or (order is not None and self._sized.is_quick):
-                centres, pace = cluster_means(contraction, reached), self._pace(goal)
-                reached = self.kmeans(centres, reached, stop, pace, order).labels
-                if best.cost < np.inf and np.array_equal(reached, best.labels):
-                    return best  # it is a local optimum of exchanges, too
+            reached = labels
+            if has_kmeans:
+                pace = self._pace(goal)
+                reached = self._kmeans(labels, order, pace, best.time_left)
+                if cost < np.inf and np.array_equal(reached, labels):
+                    break  # it is a local optimum of exchanges, too
                 if pace is not None and (pace.is_hopeless or self._has_met(reached)):
-                    return HeuristicSolution(reached, contraction.cost(reached), source)
-            if self._parameters.local_search:
-                reached = self._search_locally(reached, time_left)
-            cost = contraction.cost(reached)
-            if cost >= best.cost:
-                return best
-            best = HeuristicSolution(reached, cost, source)
-            if found is not None:
-                found(best)
+                    labels, cost = reached, contraction.cost(reached)
+                    break
+            if self._parameters.local_search and best.time_left() > 0.0:
+                reached = self._search(reached, best.time_left)
+            reached_cost = contraction.cost(reached)
+            if reached_cost >= cost:
+                break
+            labels, cost = reached, reached_cost
+            best.offer(labels, cost)
             # Without cannot-links, k-means does not continue from a local optimum of moves.
             is_done = self._is_hasty and not len(contraction.cannot_link)
-            if is_done or time_left() <= 0.0:
-                return best
-            if order is not None and self._sized is not None:
-                # Sizes of listed clusters may have changed places.
-                order = self._sized.order_of(reached)
+            if is_done or best.time_left() <= 0.0:
+                break
+            if order is not None:
+                order = self.assign.order_of(labels)  # sizes may have changed places
+        return HeuristicSolution(labels, cost, best.source)
+
+    def _kmeans(
+        self,
+        labels: NDArray[np.intp],
+        order: NDArray[np.intp] | None,
+        pace: _Pace | None,
+        time_left: TimeLeft,
+    ) -> NDArray[np.intp]:
+        """Return what k-means from labels (m,) ends with, or is left with for its pace."""
+        contraction, comes_back = self._contraction, ComesBack(labels)
+        order = np.arange(contraction.k) if order is None else order
+        assign = self.assign.steps(order, time_left, labels)
+
+        def rule(updated: NDArray[np.intp]) -> StepVerdict:
+            verdict = comes_back(updated)
+            if verdict is StepVerdict.GO_ON and pace is not None:
+                is_enough = pace.is_enough(explained(contraction, updated))
+                return StepVerdict.LAST if is_enough else verdict
+            return verdict
+
+        centres, most = cluster_means(contraction, labels), self._parameters.max_iterations
+        return alternate(contraction, assign, centres, rule, most, labels, time_left).labels
 
     def _pace(self, goal: float) -> _Pace | None:
         """Return the pace of k-means of a hasty descent, or of one within limits."""
         if self._is_hasty:
             return _Pace(self._contraction, goal, LEAST_DECREASE)
-        if self._sized is not None and not self._contraction.soft:
+        if self._contraction.has_limits and not self._contraction.soft:
             return _Pace(self._contraction, goal, 0.0)
         return None
 
@@ -236,79 +271,12 @@ class Descent:
 
         It leads where it has led.
         """
-        if self._sized is None:
+        if not self._contraction.has_limits:
             return False
         reached = digest(labels)
         has_met = reached in self._met
         self._met.add(reached)
         return has_met
-
-    def swap_centres(
-        self,
-        labels: NDArray[np.intp],
-        rng: np.random.Generator,
-        effort: float,
-        stop: Callable[[], bool] | None = None,
-    ) -> NDArray[np.intp]:
-        """Return labels (m,) after a search over swaps of centres, as `CentreSwaps` does it."""
-        if self._swaps is None:
-            self._swaps = CentreSwaps(self._contraction)
-        return self._swaps(labels, rng, effort, with_stop(self.time_left, stop))
-
-    def kmeans(
-        self,
-        centres: NDArray[np.float64],
-        labels: NDArray[np.intp] | None = None,
-        stop: Callable[[], bool] | None = None,
-        pace: _Pace | None = None,
-        order: NDArray[np.intp] | None = None,
-    ) -> KMeansLabels:
-        """Run k-means with exact assignments from centres (k, r), until the pace is too slow.
-
-        Labels and the time limit as for `alternate_kmeans`, the order as for `from_labels`.
-        """
-        contraction, time_left = self._contraction, with_stop(self.time_left, stop)
-
-        if self._sized is not None:
-            order = np.arange(contraction.k) if order is None else order
-            steps = self._sized.steps(order, time_left, labels)
-            return alternate_kmeans(
-                contraction,
-                steps,
-                centres,
-                self._parameters.max_iterations,
-                labels,
-                time_left,
-                None if pace is None else lambda _: pace.is_enough(steps.explained),
-            )
-        return alternate_kmeans(
-            contraction,
-            lambda at: self._assign_to(at, time_left),
-            centres,
-            self._parameters.max_iterations,
-            labels,
-            time_left,
-            None if pace is None else lambda at: pace.is_enough(explained(contraction, at)),
-        )
-
-    def _assign_to(self, centres: NDArray[np.float64], time_left: TimeLeft) -> NDArray[np.intp]:
-        check_time(time_left)
-        if self._assign is None:
-            self._assign = Assignment(
-                self._contraction,
-                time_limit=self._parameters.assignment_time_limit,
-                known=self._known,
-            )
-        labels = self._assign(centres, time_left)
-        self._n_steps += 1
-        return labels
-
-    def _search_locally(self, labels: NDArray[np.intp], time_left: TimeLeft) -> NDArray[np.intp]:
-        if time_left() <= 0.0:
-            return labels
-        if self._search is None:
-            self._search = LocalSearch(self._contraction)
-        return self._search(labels, time_left)
 
 
 class _Pace:

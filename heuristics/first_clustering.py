@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment import fill_empty_clusters
+from heuristics.alternating import kmeans
 from heuristics.assignment.feasible_labels import mend
 from heuristics.assignment.potts import Potts
-from heuristics.kmeans_steps import alternate_kmeans, cluster_means, nearest_labels
+from heuristics.kmeans_steps import cluster_means
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Infeasibility
 from sdpbb.problem.feasibility import find_feasible, use_every_colour
@@ -67,13 +67,9 @@ def mended_clustering(contraction: Contraction, time_left: TimeLeft) -> NDArray[
     def half() -> float:
         return time_left() - later
 
-    def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
-        labels = nearest_labels(contraction.means, at, half)
-        return fill_empty_clusters(labels, contraction.weights, contraction.means, k, half)
-
     try:
         centres = kmeans_plus_plus(contraction, np.random.default_rng(0), half)
-        found = alternate_kmeans(contraction, assign, centres, KMEANS_STEPS, time_left=half)
+        found = kmeans(contraction, centres, KMEANS_STEPS, half)
     except OutOfTime:
         return None
     centres, labels = cluster_means(contraction, found.labels), found.labels.copy()
@@ -82,7 +78,7 @@ def mended_clustering(contraction: Contraction, time_left: TimeLeft) -> NDArray[
     distances = (centres**2).sum(axis=1) - 2.0 * (contraction.means[linked] @ centres.T)
     costs = contraction.weights[linked, None] * distances
     hard = np.full(len(contraction.cannot_link), np.inf)
-    mended = mend(Potts(costs, None, pairs.reshape(-1, 2), hard), labels[linked], half)
+    mended = mend(Potts(costs, pairs.reshape(-1, 2), hard), labels[linked], half)
     if mended is None:
         return None
     labels[linked] = mended

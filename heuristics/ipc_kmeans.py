@@ -10,13 +10,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.descent import Descent
-from heuristics.kmeans import KMeansClustering, best_of_starts
-from heuristics.kmeans_steps import KMeansLabels, alternate_kmeans
-from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
-from heuristics.parameters import MultiStartParameters
+from heuristics.alternating import ComesBack, alternate
+from heuristics.method import (
+    Clustering,
+    Heuristic,
+    RunClock,
+    SearchResult,
+    best_of_starts,
+    contract_and_colour,
+)
 from heuristics.result import Stop
-from heuristics.sizes.assignment import SizedAssignment
+from heuristics.sizes.assignment import assignment_of
 from heuristics.starts import from_affinity, kmeans_plus_plus, truncated_means
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
@@ -81,52 +85,25 @@ class IPCKMeans(Heuristic):
         if isinstance(contracted, Infeasibility):
             return contracted
         contraction, known = contracted
-        kmeans = self._kmeans(contraction, known, rng, clock)
+        assign = assignment_of(contraction, math.inf, known, is_exact=True)
 
-        def starts() -> Iterator[KMeansClustering]:
-            for centres in self._initial_centres(contraction, rng, clock.time_left):
-                for found in kmeans(centres):
-                    stop = Stop.CONVERGED if found.has_converged else Stop.ITERATION_LIMIT
+        def starts() -> Iterator[Clustering]:
+            time_left, most = clock.time_left, self.max_iterations
+            for centres in self._initial_centres(contraction, rng, time_left):
+                for order in assign.orders(centres, rng):
+                    step = assign.steps(order, time_left)
+                    found = alternate(
+                        contraction, step, centres, ComesBack(), most, time_left=time_left
+                    )
                     cost = contraction.cost(found.labels)
-                    yield KMeansClustering(found.labels, cost, stop, found.n_iterations)
+                    yield Clustering(found.labels, cost, found.stop, found.n_iterations)
 
         try:
             best = best_of_starts(starts(), clock)
         except OutOfTime:  # what is known keeps the constraints
             stop = clock.reason if clock.is_over else Stop.CONVERGED
             return SearchResult(contraction.lift(known), stop, 0)
-        return SearchResult(contraction.lift(best.labels), best.stop, best.n_iterations)
-
-    def _kmeans(
-        self,
-        contraction: Contraction,
-        known: NDArray[np.intp],
-        rng: np.random.Generator,
-        clock: RunClock,
-    ) -> Callable[[NDArray[np.float64]], Iterable[KMeansLabels]]:
-        """Return k-means from centres (k, r): one, or one for each order of listed sizes.
-
-        known : labels (m,) that keep the constraints
-        """
-        if contraction.has_limits:
-            sized = SizedAssignment(contraction, math.inf, is_exact=True)
-            return lambda centres: (
-                alternate_kmeans(
-                    contraction,
-                    sized.steps(order, clock.time_left),
-                    centres,
-                    self.max_iterations,
-                    time_left=clock.time_left,
-                )
-                for order in sized.orders(centres, rng)
-            )
-        parameters = MultiStartParameters(
-            max_iterations=self.max_iterations,
-            local_search=False,
-            assignment_time_limit=math.inf,
-        )
-        descent = Descent(contraction, parameters, known, clock.time_left)
-        return lambda centres: [descent.kmeans(centres)]
+        return SearchResult(contraction.lift(best.found), best.stop, best.n_iterations)
 
     def _initial_centres(
         self, contraction: Contraction, rng: np.random.Generator, time_left: TimeLeft

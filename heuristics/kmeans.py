@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from heuristics.assignment import fill_empty_clusters
-from heuristics.kmeans_steps import alternate_kmeans, nearest_labels
-from heuristics.method import Heuristic, RunClock, SearchResult, Soft
-from heuristics.result import Stop
+from heuristics.alternating import kmeans
+from heuristics.method import (
+    Clustering,
+    Heuristic,
+    RunClock,
+    SearchResult,
+    Soft,
+    best_of_starts,
+)
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Instance
 from sdpbb.runtime.declaration import parameter
-from sdpbb.runtime.time_left import OutOfTime
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,25 +46,7 @@ class KMeans(Heuristic):
     def search(self, instance: Instance, rng: np.random.Generator, clock: RunClock) -> SearchResult:
         points = unconstrained(instance)
         found = best_kmeans(points, rng, clock, self.n_starts, self.max_iterations)
-        return SearchResult(points.lift(found.labels), found.stop, found.n_iterations)
-
-
-@dataclass(frozen=True, eq=False)
-class KMeansClustering:
-    """Clustering that k-means ends with.
-
-    Attributes
-    ----------
-    labels : (m,) exactly the clusters 0..k-1; empty where the start has failed
-    cost : its sum of squares, `Contraction.cost(labels)`; inf where the start has failed
-    stop : why its start ended
-    n_iterations : assignment steps
-    """
-
-    labels: NDArray[np.intp]
-    cost: float
-    stop: Stop
-    n_iterations: int
+        return SearchResult(points.lift(found.found), found.stop, found.n_iterations)
 
 
 def unconstrained(instance: Instance) -> Contraction:
@@ -80,13 +63,9 @@ def unconstrained(instance: Instance) -> Contraction:
 
 
 def best_kmeans(
-    contraction: Contraction,
-    rng: np.random.Generator,
-    clock: RunClock,
-    n_starts: int,
-    most: int,
-) -> KMeansClustering:
-    """Return the cheapest of `kmeans` from n_starts sets of k-means++ centres.
+    contraction: Contraction, rng: np.random.Generator, clock: RunClock, n_starts: int, most: int
+) -> Clustering:
+    """Return the cheapest clustering of `kmeans` from n_starts sets of k-means++ centres.
 
     most : assignment steps of one start
 
@@ -95,71 +74,11 @@ def best_kmeans(
     OutOfTime
         If the clock is over before the first assignment step has ended.
     """
-    return best_of_starts(
-        (
-            kmeans(contraction, kmeans_plus_plus(contraction, rng, clock.time_left), clock, most)
-            for _ in range(n_starts)
-        ),
-        clock,
-    )
 
+    def start() -> Clustering:
+        centres = kmeans_plus_plus(contraction, rng, clock.time_left)
+        found = kmeans(contraction, centres, most, clock.time_left)
+        cost = contraction.cost(found.labels)
+        return Clustering(found.labels, cost, found.stop, found.n_iterations)
 
-def best_of_starts(starts: Iterable[KMeansClustering], clock: RunClock) -> KMeansClustering:
-    """Return the cheapest of the clusterings that starts end with.
-
-    They are made one after the other until the clock is over; n_iterations is the sum of all
-    starts.
-
-    Raises
-    ------
-    OutOfTime
-        If the clock is over before there is any.
-    """
-    best: KMeansClustering | None = None
-    n_iterations = 0
-    with suppress(OutOfTime):
-        for found in starts:
-            n_iterations += found.n_iterations
-            if best is None or found.cost < best.cost:
-                best = found
-            if clock.is_over:
-                break
-    if best is None:
-        raise OutOfTime
-    stop = clock.reason if clock.is_over else best.stop
-    return replace(best, stop=stop, n_iterations=n_iterations)
-
-
-def kmeans(
-    contraction: Contraction,
-    centres: NDArray[np.float64],
-    clock: RunClock,
-    max_iterations: int,
-) -> KMeansClustering:
-    """Run k-means over the blocks, weighted by their weights, from centres (k, r).
-
-    Cannot-links are not looked at.
-
-    The cost never increases from one step to the next: a block that fills an empty cluster is the
-    one whose move reduces it most. It has converged once labels come back: those of the step
-    before, or, where points coincide and clusters are filled in turn, earlier ones.
-
-    Raises
-    ------
-    OutOfTime
-        If the clock is over before the first assignment step has ended.
-    """
-
-    def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
-        labels = nearest_labels(contraction.means, at, clock.time_left)
-        weights, means, k = contraction.weights, contraction.means, contraction.k
-        return fill_empty_clusters(labels, weights, means, k, clock.time_left)
-
-    found = alternate_kmeans(
-        contraction, assign, centres, max_iterations, time_left=clock.time_left
-    )
-    stop = clock.reason if clock.is_over else Stop.ITERATION_LIMIT
-    if found.has_converged:
-        stop = Stop.CONVERGED
-    cost = contraction.cost(found.labels)
-    return KMeansClustering(found.labels, cost, stop, found.n_iterations)
+    return best_of_starts((start() for _ in range(n_starts)), clock)

@@ -1,9 +1,7 @@
-"""The two steps of k-means, assignment and means, and their alternation."""
+"""The two steps of k-means, assignment and means, and what tells clusterings apart."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
@@ -12,7 +10,7 @@ from numpy.typing import NDArray
 from sdpbb.problem import Contraction
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
-from sdpbb.runtime.time_left import OutOfTime, TimeLeft, chunks, no_limit
+from sdpbb.runtime.time_left import TimeLeft, chunks, no_limit
 
 
 def nearest_labels(
@@ -69,79 +67,26 @@ def _add(labels: NDArray[np.integer], weights: Reals, rows: Reals, sums: Reals) 
             sums[labels[i], t] += weights[i] * rows[i, t]
 
 
-def cluster_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the mean of each cluster, (k, r); none may be empty."""
-    sums = cluster_sums(labels, contraction.weights, contraction.means, contraction.k)
+def cluster_means(
+    contraction: Contraction,
+    labels: NDArray[np.intp],
+    centres: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Return the mean of each cluster, (k, r); an empty one keeps its centre of (k, r).
+
+    None is empty without centres.
+    """
     weights = np.bincount(labels, weights=contraction.weights, minlength=contraction.k)
-    return sums / weights[:, None]
+    sums = cluster_sums(labels, contraction.weights, contraction.means, contraction.k)
+    if centres is None or weights.all():
+        return sums / weights[:, None]
+    return np.where((weights > 0)[:, None], sums / np.maximum(weights, 1e-300)[:, None], centres)
 
 
 def explained(contraction: Contraction, labels: NDArray[np.intp]) -> float:
     """Return sum_c N_c || m_c ||^2, the part of the total that the labels (m,) do not cost."""
     weights = np.bincount(labels, weights=contraction.weights, minlength=contraction.k)
     return float(weights @ (cluster_means(contraction, labels) ** 2).sum(axis=1))
-
-
-@dataclass(frozen=True, eq=False)
-class KMeansLabels:
-    """Labels (m,) that k-means ends with.
-
-    has_converged : whether the last assignment gave a clustering that had been met before
-    n_iterations : assignment steps
-    """
-
-    labels: NDArray[np.intp]
-    has_converged: bool
-    n_iterations: int
-
-
-def alternate_kmeans(
-    contraction: Contraction,
-    assign: Callable[[NDArray[np.float64]], NDArray[np.intp]],
-    centres: NDArray[np.float64],
-    max_iterations: int,
-    labels: NDArray[np.intp] | None = None,
-    time_left: TimeLeft = no_limit,
-    is_enough: Callable[[NDArray[np.intp]], bool] | None = None,
-) -> KMeansLabels:
-    """Alternate assignments and means until a clustering comes back.
-
-    Return the last one, or, where several assignments are equally cheap, an earlier one.
-
-    Parameters
-    ----------
-    assign : labels (m,) for centres, none of the k clusters empty
-    centres : (k, r)
-    max_iterations : assignment steps, >= 1
-    labels : those that the centres are the means of, if there are any; the result where no time is
-        left for others
-    is_enough : asked with the labels of each step, if given: true for the last ones
-
-    Raises
-    ------
-    OutOfTime
-        If no time is left before there are labels.
-    """
-    has_converged, n_iterations = False, 0
-    met = set() if labels is None else {digest(labels)}
-    while n_iterations < max_iterations:
-        try:
-            updated = assign(centres)
-        except OutOfTime:
-            if labels is None:
-                raise
-            break
-        n_iterations += 1
-        has_converged = updated is labels or (clustering := digest(updated)) in met
-        if not has_converged:
-            met.add(clustering)
-        labels = updated
-        is_last = has_converged or (is_enough is not None and is_enough(labels))
-        if is_last or time_left() <= 0.0:
-            break
-        centres = cluster_means(contraction, labels)
-    assert labels is not None  # max_iterations >= 1
-    return KMeansLabels(labels, has_converged, n_iterations)
 
 
 def digest(labels: NDArray[np.integer]) -> bytes:

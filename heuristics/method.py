@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar, Unpack
 
@@ -75,6 +76,32 @@ class SearchResult:
     stop: Stop
     n_iterations: int
     penalised_objective: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """Clustering of blocks that a start ends with.
+
+    Attributes
+    ----------
+    labels : (m,) clusters 0..k-1; None where the start has failed
+    cost : by which starts are compared; inf where the start has failed
+    stop : why it ended
+    n_iterations : assignment steps
+    penalised_objective : what the method minimises, if it weighs soft constraints
+    """
+
+    labels: NDArray[np.intp] | None
+    cost: float
+    stop: Stop
+    n_iterations: int
+    penalised_objective: float | None = None
+
+    @property
+    def found(self) -> NDArray[np.intp]:
+        """The labels, of a start that has not failed."""
+        assert self.labels is not None
+        return self.labels
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -260,3 +287,29 @@ def contract_and_colour(
     if feasible is None:
         raise OutOfTime
     return feasible if isinstance(feasible, Infeasibility) else (contraction, feasible)
+
+
+def best_of_starts(starts: Iterable[Clustering], clock: RunClock) -> Clustering:
+    """Return the cheapest of the clusterings that starts end with.
+
+    They are made one after the other until the clock is over; n_iterations is the sum of all
+    starts.
+
+    Raises
+    ------
+    OutOfTime
+        If the clock is over before there is any.
+    """
+    best: Clustering | None = None
+    n_iterations = 0
+    with suppress(OutOfTime):
+        for found in starts:
+            n_iterations += found.n_iterations
+            if best is None or found.cost < best.cost:
+                best = found
+            if clock.is_over:
+                break
+    if best is None:
+        raise OutOfTime
+    stop = clock.reason if clock.is_over else best.stop
+    return replace(best, stop=stop, n_iterations=n_iterations)

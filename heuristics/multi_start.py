@@ -24,7 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.coresets import coreset, is_large
-from heuristics.descent import LEAST_DECREASE, Descent, HeuristicSolution, OnImproved
+from heuristics.descent import (
+    LEAST_DECREASE,
+    BestClustering,
+    Descent,
+    HeuristicSolution,
+    OnImproved,
+)
 from heuristics.kmeans_steps import cluster_means
 from heuristics.parameters import MultiStartParameters
 from heuristics.recombination import recombine
@@ -45,34 +51,6 @@ MOST_FAILURES = 3
 LARGE_CLUSTERS = 1_000
 # Of the effort of the search over swaps of centres, what it has where there are many blocks.
 EFFORT_OF_LARGE = 0.1
-
-
-class BestClustering:
-    """Cheapest clustering so far, if there is any; `found` is called with each that is cheaper."""
-
-    def __init__(
-        self, known: HeuristicSolution | None = None, found: OnImproved | None = None
-    ) -> None:
-        self.known = known
-        self._found = found
-
-    @property
-    def solution(self) -> HeuristicSolution:
-        """The cheapest clustering, where there is one."""
-        assert self.known is not None
-        return self.known
-
-    @property
-    def cost(self) -> float:
-        """Cost of the cheapest clustering; inf without one."""
-        return np.inf if self.known is None else self.known.cost
-
-    def offer(self, solution: HeuristicSolution) -> None:
-        """Take a clustering if it is cheaper."""
-        if solution.cost < self.cost:
-            self.known = solution
-            if self._found is not None:
-                self._found(solution)
 
 
 class MultiStart:
@@ -111,17 +89,18 @@ class MultiStart:
         ParameterError
             If no clustering keeps the cannot-links.
         """
-        descent = descent or Descent(contraction, self.parameters)
-        best = BestClustering(found=found)
-        search = _Search(contraction, self.parameters, best, rng, descent, stop)
-        try:
+        source = "k-means++" if affinity is None else "sdp"
+        search = self._search(contraction, source, rng, descent, stop, found)
+        with suppress(OutOfTime):
             search.start(affinity)
             search.improve()
-        except OutOfTime:
-            pass
-        if best.known is None and contraction.keeps_sizes((known := descent.known()).labels):
-            best.offer(known)
-        return known if best.known is None else best.solution
+        if search.best.known is not None:
+            return search.best.solution
+        known = search.descent.known()
+        solution = HeuristicSolution(known, contraction.cost(known), "colouring")
+        if found is not None and contraction.keeps_sizes(known):
+            found(solution)
+        return solution
 
     def improve(
         self,
@@ -137,11 +116,11 @@ class MultiStart:
         labels : (m,) exactly the clusters 0..k-1, the cannot-links kept
         stop : as for `run`
         """
+        search = self._search(contraction, "given", np.random.default_rng(0), descent, stop)
         given = np.array(labels, dtype=np.intp)
-        best = BestClustering(HeuristicSolution(given, contraction.cost(given), "given"))
-        descent = descent or Descent(contraction, self.parameters)
-        best.offer(descent.from_labels(given, "given", stop))
-        return best.solution
+        search.best.offer(given)
+        search.descent.from_labels(given, search.best)
+        return search.best.solution
 
     def relocate(
         self,
@@ -156,10 +135,24 @@ class MultiStart:
 
         Each descent is from the best so far; `stop` and `found` as for `run`.
         """
-        best = BestClustering(solution, found)
+        search = self._search(contraction, solution.source, rng, descent, stop, found)
+        search.best.known = solution
         with suppress(OutOfTime):
-            _Search(contraction, self.parameters, best, rng, descent, stop).improve()
-        return best.solution
+            search.improve()
+        return search.best.solution
+
+    def _search(
+        self,
+        contraction: Contraction,
+        source: str,
+        rng: np.random.Generator,
+        descent: Descent | None,
+        stop: Callable[[], bool] | None,
+        found: OnImproved | None = None,
+    ) -> _Search:
+        descent = descent or Descent(contraction, self.parameters)
+        best = BestClustering(contraction, source, with_stop(descent.time_left, stop), found)
+        return _Search(contraction, self.parameters, best, rng, descent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +161,8 @@ class _Search:
 
     best : the cheapest clustering so far, if there is any
     rng : the only source of randomness
-    descent : of the contraction, with the time left
-    stop : asked between chunks of bounded work; the search ends once it is true
+
+    The methods raise OutOfTime once no time is left: the best is then the best so far.
     """
 
     contraction: Contraction
@@ -177,53 +170,35 @@ class _Search:
     best: BestClustering
     rng: np.random.Generator
     descent: Descent
-    stop: Callable[[], bool] | None = None
-
-    @property
-    def time_left(self) -> TimeLeft:
-        """Time left to the descent, none once it is to stop."""
-        return with_stop(self.descent.time_left, self.stop)
 
     def start(self, affinity: NDArray[np.float64] | None) -> None:
         """Descend from initial centres, and search over swaps of centres from there.
 
         affinity : as for `MultiStart.run`
-
-        Raises
-        ------
-        OutOfTime
-            The best clustering is then the best so far, as in all methods.
         """
-        n_starts, best = self.parameters.n_starts, self.best
-        source = "k-means++" if affinity is None else "sdp"
+        n_starts, best, descent = self.parameters.n_starts, self.best, self.descent
         if self.contraction.has_limits:  # assignment steps may find nothing
-            self._start_from_known(source)
+            known = descent.known()
+            if self.contraction.keeps_sizes(known):
+                best.offer(known)
+                descent.from_labels(known, best)
         swaps = n_starts > 1 and not is_large(self.contraction)
         n_idle = 0
         for centres in self._initial_centres(affinity):
             before = best.cost
-            found = self.descent.from_centres(
-                centres, source, self.stop, best.offer, before, self.rng
-            )
-            check_time(self.time_left)
-            if swaps:
-                self.swap_centres(found, BEFORE_THE_BEST / n_starts)
+            found = descent.from_centres(centres, best, self.rng)
+            check_time(best.time_left)
+            if swaps and found is not None:
+                self.swap_centres(found.labels, BEFORE_THE_BEST / n_starts)
             n_idle = 0 if best.cost < before else n_idle + 1
-            if n_idle == IDLE_STARTS and not self.descent.is_quick:
+            if n_idle == IDLE_STARTS and not descent.assign.is_quick:
                 return
-
-    def _start_from_known(self, source: str) -> None:
-        """Descend from the known clustering, if it is within limits."""
-        known = self.descent.known().labels
-        if self.contraction.keeps_sizes(known):
-            self.best.offer(HeuristicSolution(known, self.contraction.cost(known), source))
-            self.descent.from_labels(known, source, self.stop, self.best.offer)
 
     def _initial_centres(
         self, affinity: NDArray[np.float64] | None
     ) -> Iterator[NDArray[np.float64]]:
-        n_starts, time_left = self.parameters.n_starts, self.time_left
-        if not self.descent.can_assign:
+        n_starts, time_left = self.parameters.n_starts, self.best.time_left
+        if not self.descent.assign.is_possible:
             return
         if affinity is not None or not is_large(self.contraction):
             yield from initial_centres(self.contraction, n_starts, self.rng, affinity, time_left)
@@ -235,27 +210,21 @@ class _Search:
             yield centres
 
     def improve(self) -> None:
-        """Improve the best clustering by swaps of centres, and by relocations.
-
-        Raises
-        ------
-        OutOfTime
-            The best clustering is then the best so far, as in all methods.
-        """
-        if self.best.known is None or not self.descent.can_assign:
+        """Improve the best clustering by swaps of centres, and by relocations."""
+        if self.best.known is None or not self.descent.assign.is_possible:
             return
         if not is_large(self.contraction):
-            self.swap_centres(self.best.solution, 1.0)
+            self.swap_centres(self.best.solution.labels, 1.0)
             self._relocate()
             return
         self._relocate_in_coresets()
         if self.contraction.n_blocks <= LARGE_CLUSTERS * self.contraction.k:
-            self.swap_centres(self.best.solution, EFFORT_OF_LARGE)
+            self.swap_centres(self.best.solution.labels, EFFORT_OF_LARGE)
 
-    def swap_centres(self, solution: HeuristicSolution, share: float) -> None:
+    def swap_centres(self, labels: NDArray[np.intp], share: float) -> None:
         """Improve a clustering by swaps of centres, and recombine it with the best so far.
 
-        The solution may be that itself. A descent ends it.
+        The labels (m,) may be that itself. A descent ends it.
 
         share : of the effort of the parameters
         """
@@ -263,50 +232,45 @@ class _Search:
         # They know of no soft pairs and no limits.
         if effort == 0.0 or self.contraction.soft or self.contraction.has_limits:
             return
-        labels = self.descent.swap_centres(solution.labels, self.rng, effort, self.stop)
-        if best.solution is not solution:
-            labels = recombine(self.contraction, best.solution.labels, labels)
-        cost = self.contraction.cost(labels)
+        swapped = self.descent.swap_centres(labels, self.rng, effort, best.time_left)
+        if best.solution.labels is not labels:
+            swapped = recombine(self.contraction, best.solution.labels, swapped)
+        cost = self.contraction.cost(swapped)
         if cost < best.cost:
-            best.offer(HeuristicSolution(labels, cost, solution.source))
-            self.descent.from_labels(labels, solution.source, self.stop, best.offer, cost)
+            best.offer(swapped, cost)
+            self.descent.from_labels(swapped, best, cost)
 
     def _relocate(self) -> None:
         """Descend from the best clustering with one centre put elsewhere, again and again.
 
         Within limits, until so many in a row have saved next to nothing.
         """
-        most = n_left = self.parameters.n_relocations
+        best, most = self.best, self.parameters.n_relocations
+        n_left = most
         while n_left > 0:
-            check_time(self.time_left)
-            before = self.best.cost
-            self._descend(with_one_elsewhere(self.contraction, self.best.solution.labels, self.rng))
-            is_better = self.best.cost < (1.0 - LEAST_DECREASE) * before
+            check_time(best.time_left)
+            before = best.cost
+            centres = with_one_elsewhere(self.contraction, best.solution.labels, self.rng)
+            self.descent.from_centres(centres, best, self.rng)
+            is_better = best.cost < (1.0 - LEAST_DECREASE) * before
             n_left = most if is_better and self.contraction.has_limits else n_left - 1
-            if most - n_left == IDLE_STARTS and not self.descent.is_quick:
+            if most - n_left == IDLE_STARTS and not self.descent.assign.is_quick:
                 return
 
     def _relocate_in_coresets(self) -> None:
         """Descend from centres of the best clustering, some put elsewhere in a coreset."""
-        time_left = self.time_left
-        n_failures = 0
+        best, n_failures = self.best, 0
         for _ in range(self.parameters.n_relocations):
-            check_time(time_left)
-            before = self.best.cost
-            known = cluster_means(self.contraction, self.best.solution.labels)
-            centres = _centres_in_coreset(self.contraction, known, self.rng, time_left)
+            check_time(best.time_left)
+            before = best.cost
+            known = cluster_means(self.contraction, best.solution.labels)
+            centres = _centres_in_coreset(self.contraction, known, self.rng, best.time_left)
             if centres is not None:
-                self._descend(centres)
-            has_failed = self.best.cost >= (1.0 - LEAST_DECREASE) * before
+                self.descent.from_centres(centres, best, self.rng)
+            has_failed = best.cost >= (1.0 - LEAST_DECREASE) * before
             n_failures = n_failures + 1 if has_failed else 0
             if n_failures == MOST_FAILURES:
                 return
-
-    def _descend(self, centres: NDArray[np.float64]) -> None:
-        """Descend from centres (k, r), with the best cost as the goal."""
-        best = self.best
-        source = best.solution.source
-        self.descent.from_centres(centres, source, self.stop, best.offer, best.cost, self.rng)
 
 
 def _centres_in_coreset(
@@ -331,11 +295,12 @@ def _centres_in_coreset(
         return None
     descent = Descent(few, IN_CORESET, None, time_left, is_hasty=True)
     search = MultiStart(IN_CORESET)
+    start = None
     if known is None:
         found = search.run(few, rng, descent=descent)
-        start = None
     else:
-        start = descent.from_centres(known, "given")
+        start = descent.from_centres(known, BestClustering(few, "given", time_left))
+        assert start is not None  # a coreset has no limits
         found = search.relocate(few, start, rng, descent)
     check_time(time_left)
     return None if found is start else cluster_means(few, found.labels)

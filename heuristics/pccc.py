@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.alternating_heuristic import AlternatingHeuristic
-from heuristics.block_distances import BlockDistances
 from heuristics.method import Soft
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Contraction, Instance
@@ -72,11 +71,8 @@ class PCCC(AlternatingHeuristic):
     def n_candidates(self, contraction: Contraction) -> int:
         return list_length(contraction, self.q)
 
-    def price(
-        self, blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
-    ) -> float:
-        # The sum of all distances between blocks and centres, over the number of blocks.
-        return blocks.mean_sum(centres) if self.penalty is None else self.penalty
+    def price(self, distances: NDArray[np.float64]) -> float:
+        return distances.sum() / len(distances) if self.penalty is None else self.penalty
 
 
 def list_length(contraction: Contraction, q: int | Literal["auto"] | None) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heuristics.assignment import AssignmentParameters, PairwiseAssignment, pair_graph
+from heuristics.assignment import AssignmentParameters, PairwiseAssignment
 from heuristics.assignment.parameters import SOLVER_HELP
 from heuristics.kmeans import best_kmeans, unconstrained
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
@@ -71,7 +71,7 @@ class PostProcessing(Heuristic):
         contraction, feasible = contracted
         try:
             agreement = self._agreement(instance, contraction, rng, clock)
-            assign = PairwiseAssignment(pair_graph(contraction), k, assignment)
+            assign = PairwiseAssignment(contraction, assignment)
             np.negative(agreement, out=agreement)
             found = assign(agreement, start=feasible, time_left=clock.time_left)
         except OutOfTime:  # what is known keeps the constraints
@@ -96,7 +96,7 @@ class PostProcessing(Heuristic):
             return agreement
         points = unconstrained(instance)
         found = best_kmeans(points, rng, clock, self.n_starts, self.max_iterations)
-        np.add.at(agreement, (contraction.block_of, found.labels), 1.0)
+        np.add.at(agreement, (contraction.block_of, found.found), 1.0)
         return agreement
 
 

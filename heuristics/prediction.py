@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from heuristics.assignment import PairGraph, PairwiseAssignment
+from heuristics.assignment import AssignmentParameters, PairwiseAssignment
 from heuristics.sizes.flow_kernels import sized_labels
 from sdpbb.problem import Contraction
 from sdpbb.problem.graph import connected_components, distinct_edges
@@ -86,14 +86,8 @@ def _paired(costs: NDArray[np.float64], apart: NDArray[np.intp]) -> NDArray[np.i
     """Return the cheapest labels (m,) that keep cannot-links."""
     if not len(apart):
         return np.asarray(costs.argmin(axis=1))
-    graph = PairGraph(len(costs), apart, np.full(len(apart), np.inf))
-    found = PairwiseAssignment(graph, costs.shape[1])(costs, fill=False)
-    if found.is_optimal or found.is_infeasible:
-        return found.labels
-    # What local search has left open is for the solver.
-    m, k = costs.shape
-    none, all_of_them = np.zeros(k, np.intp), np.full(k, m)
-    return _programmed(costs, np.ones(m, np.intp), apart, none, all_of_them)
+    exact = AssignmentParameters(max_rows=np.iinfo(np.int32).max)
+    return PairwiseAssignment(_blocks(costs, apart), exact)(costs, fill=False).labels
 
 
 def _sized(
@@ -120,8 +114,15 @@ def _programmed(
     if (least > most).any():
         return None
     m, k = costs.shape
-    blocks = Contraction(k, np.arange(m), np.ones(m), np.zeros((m, 1)), np.zeros(m), apart)
     sizes = size_rows(counts, least, most)
-    programme = replace(assignment_rows(blocks, [sizes]), objective=costs.reshape(-1))
+    programme = replace(
+        assignment_rows(_blocks(costs, apart), [sizes]), objective=costs.reshape(-1)
+    )
     found = solve_binary_programme(programme).x
     return None if found is None else found.reshape(m, k).argmax(axis=1)
+
+
+def _blocks(costs: NDArray[np.float64], apart: NDArray[np.intp]) -> Contraction:
+    """Return blocks (m,) of one point each, with cannot-links, for costs (m, k)."""
+    m, k = costs.shape
+    return Contraction(k, np.arange(m), np.ones(m), np.zeros((m, 1)), np.zeros(m), apart)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from heuristics.kmeans_steps import cluster_means, cluster_sums, nearest_labels
+from heuristics.alternating import ComesBack, alternate
+from heuristics.kmeans_steps import cluster_means, nearest_labels
 from sdpbb.problem import Contraction
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
@@ -77,8 +79,7 @@ def from_affinity(
     the rows (m, r) of `smoothed_means` or `truncated_means`.
     """
     centres = _seed(rows, contraction.weights, contraction.k, rng, time_left)
-    _lloyd(rows, contraction.weights, centres, time_left)
-    return centres
+    return _lloyd(contraction, rows, centres, time_left)
 
 
 def from_pivots(
@@ -106,9 +107,7 @@ def from_pivots(
         residual -= np.outer(row, row)
         ahead = np.minimum(ahead, np.diag(residual))
         ahead[chosen] = -np.inf
-    centres = rows[chosen]
-    _lloyd(rows, contraction.weights, centres, time_left)
-    return centres
+    return _lloyd(contraction, rows, rows[chosen], time_left)
 
 
 def with_one_elsewhere(
@@ -248,21 +247,15 @@ def _plus_plus(
 
 
 def _lloyd(
+    contraction: Contraction,
     rows: NDArray[np.float64],
-    weights: NDArray[np.float64],
     centres: NDArray[np.float64],
     time_left: TimeLeft,
-) -> None:
-    """Run weighted k-means in place; an empty cluster keeps its centre."""
-    k = len(centres)
-    labels = np.full(len(rows), -1, np.int64)
-    for _ in range(LLOYD_ITERATIONS):
-        updated = nearest_labels(rows, centres, time_left)
-        if np.array_equal(updated, labels):
-            return
-        labels = updated
-        weight = np.bincount(labels, weights=weights, minlength=k)
-        sums = cluster_sums(labels, weights, rows, k)
-        filled = weight > 0
-        centres[filled] = sums[filled] / weight[filled, None]
-        check_time(time_left)
+) -> NDArray[np.float64]:
+    """Return the centres that weighted k-means on rows (m, r) ends with."""
+
+    def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
+        return nearest_labels(rows, at, time_left)
+
+    blocks = replace(contraction, means=rows)
+    return alternate(blocks, assign, centres, ComesBack(), LLOYD_ITERATIONS).centres

@@ -1,21 +1,20 @@
 """Assignment step of k-means with pairs of blocks, hard and soft: labels for fixed centres.
 
-`PairwiseAssignment` is the step of PCCC and its relatives: given costs, candidates, and a penalty.
-`Assignment` is the same step for the squared distances of a contraction, as the engine takes it.
+`PairwiseAssignment` is the step of PCCC and its relatives: given costs, allowed clusters, and a
+penalty. `Assignment` is the same step for the squared distances of a contraction, as the engine
+takes it.
 There is one way to labels: connected components, dynamic programming over narrow ones, and local
 search and integer programmes over wide ones. In reading order:
 
     parameters          limits, and the integer programming solver
-    potts               pairs with weights, and the Potts model over them: what is minimised
-
-    contracted          `Assignment`
-    pairwise            `PairwiseAssignment`: checks its arguments and fills empty clusters
+    steps               `PairwiseAssignment` and `Assignment`
+    potts               the Potts model of a step: what is minimised
     potts_solver        the Potts model, component by component
 
     components          connected components, and an elimination of the narrow ones
     tables              dynamic programming along an elimination
 
-    reduction           wide components: dominated labels left out, settled blocks removed
+    reduction           wide components: dominated labels left out, settled blocks charged
     feasible_labels     labels that keep the hard pairs, to start from
     descent             descent by blocks and Kempe chains, tabu search
     tally               costs of relabelling, for these two
@@ -24,18 +23,15 @@ search and integer programmes over wide ones. In reading order:
     filling             blocks for empty clusters
 """
 
-from heuristics.assignment.contracted import Assignment
 from heuristics.assignment.filling import fill_empty_clusters
-from heuristics.assignment.pairwise import AssignmentSolution, PairwiseAssignment
 from heuristics.assignment.parameters import AssignmentParameters
-from heuristics.assignment.potts import PairGraph, pair_graph
+from heuristics.assignment.potts import AssignmentSolution
+from heuristics.assignment.steps import Assignment, PairwiseAssignment
 
 __all__ = [
     "Assignment",
     "AssignmentParameters",
     "AssignmentSolution",
-    "PairGraph",
     "PairwiseAssignment",
     "fill_empty_clusters",
-    "pair_graph",
 ]

@@ -5,6 +5,7 @@ A component is narrow if `tables` solves it by few entries, along an order of mi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
@@ -12,14 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.neighbours import neighbour_lists
 from sdpbb.problem.graph import connected_components
-from sdpbb.runtime.arrays import Integers
-from sdpbb.runtime.jit import njit
 from sdpbb.runtime.time_left import TimeLeft, check_time, no_limit
 
-# For so many blocks, all labellings are more than any table has entries.
-FEW_BLOCKS = 64
+# Of a logarithm.
+ROUNDING = 1e-9
 
 
 class Component(NamedTuple):
@@ -113,12 +111,10 @@ def eliminate(pairs: NDArray[np.intp], q: int, budget: float) -> list[Bucket] | 
     q : labels of a block
     budget : of the sum over the blocks of q^(|S|+1), S the separator
     """
-    # Components of a few pairs are many where there are any: they are not to take long.
-    if q ** min(2 * len(pairs), FEW_BLOCKS) > budget:
-        blocks, renumbered = np.unique(pairs, return_inverse=True)
-        lists = neighbour_lists(len(blocks), renumbered.reshape(pairs.shape))
-        if q ** len(blocks) > budget and q ** (_core(lists.starts, lists.block) + 1) > budget:
-            return None
+    # Separators of at most w blocks leave at most w pairs for each block.
+    width = math.inf if q == 1 else math.log(max(budget, 1.0), q) - 1.0 + ROUNDING
+    if len(pairs) > max(0.0, width) * len(np.unique(pairs)):
+        return None
     neighbours: dict[int, set[int]] = {}
     for i, j in pairs.tolist():
         neighbours.setdefault(i, set()).add(j)
@@ -143,40 +139,3 @@ def eliminate(pairs: NDArray[np.intp], q: int, budget: float) -> list[Bucket] | 
             if len(neighbours[u]) != before:
                 heappush(waiting, (len(neighbours[u]), u))
     return buckets
-
-
-@njit(cache=True, nogil=True)
-def _core(starts: Integers, neighbours: Integers) -> int:
-    """Return the degeneracy of a graph, the largest c such that some subgraph has least degree c.
-
-    Every elimination has a separator of that size.
-    """
-    n = len(starts) - 1
-    degree = starts[1:] - starts[:-1]
-    largest = degree.max()
-    at = np.zeros(largest + 2, np.int64)
-    for v in range(n):
-        at[degree[v] + 1] += 1
-    at = np.cumsum(at)
-    order = np.empty(n, np.int64)
-    position = np.empty(n, np.int64)
-    free = at[:-1].copy()
-    for v in range(n):
-        position[v] = free[degree[v]]
-        order[position[v]] = v
-        free[degree[v]] += 1
-    core = 0
-    for turn in range(n):
-        v = order[turn]
-        core = max(core, degree[v])
-        for number in range(starts[v], starts[v + 1]):
-            u = neighbours[number]
-            if degree[u] > degree[v]:
-                # u changes places with the first of its degree, which then begins one later.
-                first = at[degree[u]]
-                w = order[first]
-                order[first], order[position[u]] = u, w
-                position[w], position[u] = position[u], first
-                at[degree[u]] += 1
-                degree[u] -= 1
-    return core

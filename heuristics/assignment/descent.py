@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment.potts import Potts, cluster_of, place
+from heuristics.assignment.potts import Potts
 from heuristics.assignment.tally import (
     LOOKS,
     Tally,
@@ -57,7 +57,7 @@ def _descend(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -> ND
     found = labels
     is_waiting, least = np.ones(potts.n, np.bool_), least_improvement(potts)
     # A few chains are looked at for each block.
-    each = 4 * potts.q + LONGEST_CHAIN * (1 + 2 * len(potts.pairs) // max(1, potts.n))
+    each = 4 * potts.k + LONGEST_CHAIN * (1 + 2 * len(potts.pairs) // max(1, potts.n))
     try:
         check_time(time_left)
         tally = tally_of(potts, labels, time_left)
@@ -75,7 +75,7 @@ def _descend(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -> ND
 def _tabu_search(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -> NDArray[np.int64]:
     """Return the best labels that the tabu search over the objective meets."""
     best, until = labels.copy(), np.zeros(potts.n, np.int64)
-    looks = potts.n + 2 * len(potts.pairs) // potts.n * potts.q  # of one move
+    looks = potts.n + 2 * len(potts.pairs) // potts.n * potts.k  # of one move
     patience = min(PATIENCE_PER_BLOCK * potts.n, PATIENCE, 10 * LOOKS // looks)
     since, moves, excess, least = 0, 0, 0.0, least_improvement(potts)
     try:
@@ -91,13 +91,12 @@ def _tabu_search(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -
 
 
 class _Chain(NamedTuple):
-    """Room for one Kempe chain: its blocks with their new labels.
+    """Room for one Kempe chain: its blocks.
 
     stamp : (n,) the number of the last chain that a block was in
     """
 
     blocks: NDArray[np.int64]
-    labels: NDArray[np.int64]
     stamp: NDArray[np.int64]
 
 
@@ -132,7 +131,7 @@ def _tabu_over_costs(
     leads below the best so far. `below` is by how much the objective of labels exceeds that of
     `best`, and `since` how long that is ago; both are returned.
     """
-    starts, neighbour, labels = tally.links.starts, tally.links.neighbour, tally.labels
+    starts, neighbour, labels = tally.links.starts, tally.links.block, tally.labels
     n = len(labels)
     state = np.uint64(88172645463325252 + moves)
     target = np.empty(n, np.int64)
@@ -174,12 +173,10 @@ def _descent_pass(
 
     Return whether any labels were changed.
     """
-    starts, neighbour = tally.links.starts, tally.links.neighbour
+    starts, neighbour = tally.links.starts, tally.links.block
     gamma, broken, labels = tally.gamma, tally.broken, tally.labels
-    n, q = gamma.shape
-    chain = _Chain(
-        np.empty(LONGEST_CHAIN, np.int64), np.empty(LONGEST_CHAIN, np.int64), np.full(n, -1)
-    )
+    n, k = gamma.shape
+    chain = _Chain(np.empty(LONGEST_CHAIN, np.int64), np.full(n, -1))
     stamped = 0
     any_changed = False
     for i in range(first, last):
@@ -188,10 +185,10 @@ def _descent_pass(
         is_waiting[i] = False
         own = labels[i]
         best, least = NONE, -threshold
-        for a in range(q):
+        for a in range(k):
             if a != own and broken[i, a] == 0 and gamma[i, a] - gamma[i, own] < least:
                 best, least = a, gamma[i, a] - gamma[i, own]
-        for a in range(q):
+        for a in range(k):
             # Some block of a chain that improves gains by itself, soft pairs within aside.
             if broken[i, a] == 0 or gamma[i, a] >= gamma[i, own]:
                 continue
@@ -207,7 +204,7 @@ def _descent_pass(
         any_changed = True
         for number in range(length):
             j = chain.blocks[number]
-            relabel(j, chain.labels[number], tally)
+            relabel(j, best if labels[j] == own else own, tally)
             is_waiting[j] = True
             for position in range(starts[j], starts[j + 1]):
                 is_waiting[neighbour[position]] = True
@@ -215,48 +212,40 @@ def _descent_pass(
 
 
 @njit(cache=True, nogil=True)
-def _collect(i: int, a: int, tally: Tally, chain: _Chain, stamped: int) -> tuple[int, float]:
-    """Collect the Kempe chain of block i with the cluster of its label a, with the new labels.
+def _collect(i: int, other: int, tally: Tally, chain: _Chain, stamped: int) -> tuple[int, float]:
+    """Collect the Kempe chain of block i with another label.
 
-    Return its length, 0 if it is too long or a block must not have the other cluster, and the
-    change of the objective when it is exchanged.
+    Return its length, 0 if it is too long or a block must not have the other label, and the change
+    of the objective when it is exchanged.
     """
-    starts, neighbour, weight, candidates = tally.links
+    starts, neighbour, weight = tally.links
     gamma, labels = tally.gamma, tally.labels
-    blocks, target, stamp = chain
-    own = cluster_of(candidates, i, labels[i])
-    other = cluster_of(candidates, i, a)
-    blocks[0], target[0] = i, a
+    blocks, stamp = chain
+    own = labels[i]
+    blocks[0] = i
     stamp[i] = stamped
     length, first = 1, 0
     change = 0.0
     while first < length:
         j = blocks[first]
-        is_own = cluster_of(candidates, j, labels[j]) == own
-        change += gamma[j, target[first]] - gamma[j, labels[j]]
+        target = other if labels[j] == own else own
+        change += gamma[j, target] - gamma[j, labels[j]]
         first += 1
         for position in range(starts[j], starts[j + 1]):
             u = neighbour[position]
-            cluster = cluster_of(candidates, u, labels[u])
-            if (
-                weight[position] < np.inf
-                or stamp[u] == stamped
-                or (cluster != (other if is_own else own))
-            ):
+            if weight[position] < np.inf or stamp[u] == stamped or labels[u] != target:
                 continue
-            b = place(candidates, u, own if is_own else other)
-            if b < 0 or gamma[u, b] == np.inf or length == len(blocks):
+            if gamma[u, labels[j]] == np.inf or length == len(blocks):
                 return 0, 0.0
             stamp[u] = stamped
-            blocks[length], target[length] = u, b
+            blocks[length] = u
             length += 1
     # Soft pairs within the chain stay as they are, whereas each end saw the other one unmoved.
     for number in range(length):
         j = blocks[number]
-        cluster = cluster_of(candidates, j, labels[j])
         for position in range(starts[j], starts[j + 1]):
             u = neighbour[position]
             if stamp[u] == stamped and weight[position] < np.inf:
-                same = cluster_of(candidates, u, labels[u]) == cluster
+                same = labels[u] == labels[j]
                 change += weight[position] if same else -weight[position]
     return length, change

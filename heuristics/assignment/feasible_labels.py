@@ -9,12 +9,12 @@ graph coloring, Computing 39 (1987)).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment.potts import Potts, cluster_of, place
+from heuristics.assignment.potts import Potts
 from heuristics.assignment.tally import (
     LOOKS,
     Tally,
@@ -36,33 +36,21 @@ MENDING_PER_BLOCK = 4
 LARGEST_RENAMING = 100_000_000
 
 
-class _Heap(NamedTuple):
-    """Binary heap of blocks, the least key first; place_of[i] is the position of block i."""
-
-    blocks: NDArray[np.int64]
-    place_of: NDArray[np.int64]
-    key: NDArray[np.int64]
-
-
 def construct(potts: Potts, time_left: TimeLeft = no_limit) -> NDArray[np.int64] | None:
     """Return labels (n,) that keep the hard pairs, None if none were found.
 
     Repeatable, unless the time cuts in.
     """
     tally = empty_tally(potts)
-    in_order = np.partition(potts.costs, 1, axis=1) if potts.q > 1 else potts.costs
-    regret = in_order[:, min(1, potts.q - 1)] - in_order[:, 0]
+    in_order = np.partition(potts.costs, 1, axis=1) if potts.k > 1 else potts.costs
+    regret = in_order[:, min(1, potts.k - 1)] - in_order[:, 0]
+    by_rank = np.argsort(-regret, kind="stable")
     rank = np.empty(potts.n, np.int64)
-    rank[np.argsort(-regret, kind="stable")] = np.arange(potts.n)
-    # Next is the least key: labels left times n, plus rank.
-    key = np.isfinite(potts.costs).sum(axis=1) * potts.n + rank
-    blocks = np.argsort(key)
-    place_of = np.empty(potts.n, np.int64)
-    place_of[blocks] = np.arange(potts.n)
-    heap = _Heap(blocks, place_of, key)
+    rank[by_rank] = np.arange(potts.n)
+    n_free = potts.allowed.sum(axis=1)
     try:
-        for first, last in chunks(potts.n, potts.q + steps_of_relabelling(potts), time_left):
-            _build(last - first, potts.n - first, heap, tally)
+        for first, last in chunks(potts.n, potts.k + steps_of_relabelling(potts), time_left):
+            _build(last - first, n_free, by_rank, rank, tally)
     except OutOfTime:
         return None
     return _mend(tally, max(MOVES_PER_BLOCK * potts.n, MOVES), time_left)
@@ -101,61 +89,35 @@ def rename_clusters(labels: NDArray[np.intp], costs: NDArray[np.float64]) -> NDA
 
 def _mend(tally: Tally, most: int, time_left: TimeLeft) -> NDArray[np.int64] | None:
     until = np.zeros(tally.gamma.shape, np.int64)
-    moves, q = 0, tally.gamma.shape[1]
+    moves, k = 0, tally.gamma.shape[1]
     while n_broken := tally.n_broken:
         if moves > most or time_left() <= 0.0:
             return None
-        count = 1 + LOOKS // (n_broken * q + 100)
+        count = 1 + LOOKS // (n_broken * k + 100)
         _tabu_over_conflicts(tally, until, moves, count)
         moves += count
     return tally.labels
 
 
 @njit(cache=True, nogil=True)
-def _sift_up(heap: _Heap, at: int) -> None:
-    blocks, place_of, key = heap
-    i = blocks[at]
-    while at > 0 and key[blocks[(at - 1) // 2]] > key[i]:
-        blocks[at] = blocks[(at - 1) // 2]
-        place_of[blocks[at]] = at
-        at = (at - 1) // 2
-    blocks[at] = i
-    place_of[i] = at
+def _build(count: int, n_free: Integers, by_rank: Integers, rank: Integers, tally: Tally) -> None:
+    """Give labels to the next blocks, `count` of them.
 
-
-@njit(cache=True, nogil=True)
-def _pop(heap: _Heap, size: int) -> int:
-    """Remove the first of a heap of `size`; the last takes its place."""
-    blocks, place_of, key = heap
-    first: int = blocks[0]
-    i = blocks[size - 1]
-    size -= 1
-    at = 0
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        if child + 1 < size and key[blocks[child + 1]] < key[blocks[child]]:
-            child += 1
-        if key[blocks[child]] >= key[i]:
-            break
-        blocks[at] = blocks[child]
-        place_of[blocks[at]] = at
-        at = child
-    blocks[at] = i
-    place_of[i] = at
-    return first
-
-
-@njit(cache=True, nogil=True)
-def _build(count: int, size: int, heap: _Heap, tally: Tally) -> None:
-    """Give labels to the next `count` blocks of the heap, which has this size."""
-    starts, neighbour, weight, candidates = tally.links
+    Next is the block with the fewest labels left (n_free), and the first of these by rank.
+    """
+    starts, neighbour, weight = tally.links
     gamma, broken, labels = tally.gamma, tally.broken, tally.labels
-    key, place_of = heap.key, heap.place_of
-    n, q = gamma.shape
-    for waiting in range(size, size - count, -1):
-        i = _pop(heap, waiting)
+    n, k = gamma.shape
+    # Entries from before a block lost a label stay in the heap, behind its newer ones.
+    heap = [n_free[i] * n + rank[i] for i in range(n) if labels[i] < 0]
+    heapify(heap)
+    while count > 0:
+        i = by_rank[heappop(heap) % n]
+        if labels[i] >= 0:
+            continue
+        count -= 1
         best = NONE
-        for a in range(q):
+        for a in range(k):
             if gamma[i, a] == np.inf:
                 continue
             if (
@@ -165,15 +127,13 @@ def _build(count: int, size: int, heap: _Heap, tally: Tally) -> None:
             ):
                 best = a
         relabel(i, best, tally)
-        cluster = cluster_of(candidates, i, best)
         for position in range(starts[i], starts[i + 1]):
             j = neighbour[position]
             if labels[j] >= 0 or weight[position] < np.inf:
                 continue
-            b = place(candidates, j, cluster)
-            if b >= 0 and broken[j, b] == 1 and gamma[j, b] < np.inf:
-                key[j] -= n
-                _sift_up(heap, place_of[j])
+            if broken[j, best] == 1 and gamma[j, best] < np.inf:
+                n_free[j] -= 1
+                heappush(heap, n_free[j] * n + rank[j])
 
 
 @njit(cache=True, nogil=True)
@@ -183,9 +143,9 @@ def _tabu_over_conflicts(tally: Tally, until: Integers, moves: int, count: int) 
     Next is the label that breaks fewest pairs, then the cheapest; a label that was left is tabu for
     a while, unless nothing would stay broken.
     """
-    starts, neighbour = tally.links.starts, tally.links.neighbour
+    starts, neighbour = tally.links.starts, tally.links.block
     gamma, broken, labels = tally.gamma, tally.broken, tally.labels
-    n, q = gamma.shape
+    n, k = gamma.shape
     state = np.uint64(88172645463325252 + moves)
     in_conflict = np.empty(n, np.int64)
     place_of = np.full(n, -1, np.int64)
@@ -205,7 +165,7 @@ def _tabu_over_conflicts(tally: Tally, until: Integers, moves: int, count: int) 
         for number in range(n_conflicts):
             i = in_conflict[number]
             own = labels[i]
-            for a in range(q):
+            for a in range(k):
                 if a == own or gamma[i, a] == np.inf:
                     continue
                 change = broken[i, a] - broken[i, own]

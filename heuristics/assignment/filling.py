@@ -15,88 +15,29 @@ from sdpbb.runtime.jit import njit
 from sdpbb.runtime.time_left import TimeLeft, check_time, no_limit
 
 
-def fill_by_objective(potts: Potts, labels: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Return labels (n,) with as few of the k clusters empty as single moves allow.
+def fill_by_objective(potts: Potts, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return labels (n,) without empty clusters, if there are k blocks.
 
-    The moves are to empty clusters.
+    Each empty cluster gets the block, out of a cluster of at least two, whose move increases the
+    objective least.
 
-    The empty clusters are filled one by one: each by the block, out of a cluster of at least two,
-    whose move increases the objective least; and where no such block has it for a candidate, by the
-    cheapest chain of moves, each into the cluster that the move before it left empty. Where the
-    blocks may have all clusters, none stays empty for n >= k.
+    potts : with all labels allowed
     """
     labels = labels.copy()
-    count = np.bincount(potts.clusters(labels), minlength=k)
+    count = np.bincount(labels, minlength=potts.k)
     for empty in np.flatnonzero(count == 0).tolist():
-        if not _move_one(potts, labels, empty, k):
-            _move_chain(potts, labels, empty, k)
+        i, j = potts.pairs.T
+        same = labels[i] == labels[j]
+        change = potts.costs[:, empty] - potts.costs[np.arange(potts.n), labels]
+        for end in (i[same], j[same]):
+            change -= np.bincount(end, weights=potts.weights[same], minlength=potts.n)
+        change[count[labels] < 2] = np.inf
+        chosen = int(np.argmin(change))
+        if change[chosen] < np.inf:
+            count[labels[chosen]] -= 1
+            count[empty] = 1
+            labels[chosen] = empty
     return labels
-
-
-def _leaving(potts: Potts, labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the decrease of the objective, (n,), when a block leaves for a cluster of its own.
-
-    That costs nothing.
-    """
-    clusters = potts.clusters(labels)
-    i, j = potts.pairs.T
-    same = clusters[i] == clusters[j]
-    saved = potts.costs[np.arange(potts.n), labels]
-    for end in (i, j):
-        saved = saved + np.bincount(end[same], weights=potts.weights[same], minlength=potts.n)
-    return saved
-
-
-def _move_one(potts: Potts, labels: NDArray[np.int64], empty: int, k: int) -> bool:
-    clusters = potts.clusters(labels)
-    count = np.bincount(clusters, minlength=k)
-    if potts.candidates is None:
-        blocks, own = np.arange(potts.n), np.full(potts.n, empty)
-    else:
-        blocks, own = np.nonzero(potts.candidates == empty)
-    change = potts.costs[blocks, own] - _leaving(potts, labels)[blocks]
-    change[count[clusters[blocks]] < 2] = np.inf
-    if not (change < np.inf).any():
-        return False
-    best = np.argmin(change)
-    labels[blocks[best]] = own[best]
-    return True
-
-
-def _move_chain(potts: Potts, labels: NDArray[np.int64], empty: int, k: int) -> None:
-    """Move one block each along a chain of clusters of one block, whose last is larger."""
-    clusters = potts.clusters(labels)
-    count = np.bincount(clusters, minlength=k)
-    change = potts.costs - _leaving(potts, labels)[:, None]
-    targets = np.tile(np.arange(k), (potts.n, 1)) if potts.candidates is None else potts.candidates
-    blocks, own = np.nonzero(np.isfinite(change) & (targets != clusters[:, None]))
-    arcs = np.full((k, k), np.inf)  # out of one cluster into another
-    arc = (clusters[blocks], targets[blocks, own])
-    np.minimum.at(arcs, arc, change[blocks, own])
-    # What single blocks gain by a move does not count, so that no chain runs in circles.
-    arcs[count == 1] = np.maximum(arcs[count == 1], 0.0)
-
-    distance = np.where(np.arange(k) == empty, 0.0, np.inf)
-    following = np.full(k, -1)
-    for _ in range(k):
-        through = np.where((count <= 1), distance, np.inf)
-        longer = arcs + through
-        best = np.argmin(longer, axis=1)
-        shorter = longer[np.arange(k), best] < distance
-        if not shorter.any():
-            break
-        distance[shorter] = longer[shorter, best[shorter]]
-        following[shorter] = best[shorter]
-    distance[count < 2] = np.inf
-    cluster = int(np.argmin(distance))
-    if distance[cluster] == np.inf:
-        return
-    while cluster != empty:
-        target = int(following[cluster])
-        mine = np.flatnonzero((arc[0] == cluster) & (arc[1] == target))
-        chosen = mine[np.argmin(change[blocks[mine], own[mine]])]
-        labels[blocks[chosen]] = own[chosen]
-        cluster = target
 
 
 def fill_empty_clusters(

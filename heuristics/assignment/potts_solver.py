@@ -9,6 +9,7 @@ over.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -17,43 +18,189 @@ from numpy.typing import NDArray
 from heuristics.assignment.components import Component, Narrow, components, separate_narrow
 from heuristics.assignment.descent import improve
 from heuristics.assignment.feasible_labels import construct, mend, rename_clusters
-from heuristics.assignment.integer_programme import KeptProgramme, ProgrammeTime
-from heuristics.assignment.parameters import AssignmentParameters
-from heuristics.assignment.potts import Potts
-from heuristics.assignment.reduction import reduce_potts, without_dominated
+from heuristics.assignment.integer_programme import minimise_by_programme, n_rows_of
+from heuristics.assignment.parameters import ROWS_PER_SECOND, AssignmentParameters
+from heuristics.assignment.potts import AssignmentSolution, Potts
+from heuristics.assignment.reduction import settled, without_dominated
 from heuristics.assignment.tables import Tables, lay_out
-from sdpbb.runtime.arrays import Booleans, Integers
-from sdpbb.runtime.jit import njit
-from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most, check_time, no_limit
+from sdpbb.runtime.time_left import RUN_CLOCK, OutOfTime, TimeLeft, at_most, check_time, no_limit
 
 # Entries of dynamic programming over all components together, in units of the budget of one.
 BUDGETS = 5
 
+NOTHING, INFEASIBLE = AssignmentSolution(None), AssignmentSolution(None, is_infeasible=True)
 
-class StepLimits(NamedTuple):
-    """Limits of assignment steps: parameters, and the time for integer programmes.
 
-    is_brief : whether to leave out the bound, tabu search, and labels constructed besides a start
+class PottsSolver:
+    """Solver of assignment steps: it keeps components and tables for as long as they serve.
+
+    Parameters
+    ----------
+    parameters : limits, and the integer programming solver
+    seconds : for integer programmes over all steps together, >= 0
+    share : of the remaining seconds, what one programme may take
+    is_brief : whether to leave out tabu search, and labels constructed besides a start
     """
 
-    parameters: AssignmentParameters
-    programmes: ProgrammeTime
-    is_brief: bool = False
+    def __init__(
+        self,
+        parameters: AssignmentParameters,
+        seconds: float = math.inf,
+        share: float = 1.0,
+        is_brief: bool = False,
+    ) -> None:
+        self._parameters, self._is_brief = parameters, is_brief
+        self._seconds, self._share = seconds, share
+        self._structure: _Structure | None = None
+
+    def minimise(
+        self, potts: Potts, start: NDArray[np.int64] | None, time_left: TimeLeft = no_limit
+    ) -> AssignmentSolution:
+        """Minimise a programme, of the same pairs each time.
+
+        Parameters
+        ----------
+        start : (n,) labels to start from, which need not keep the hard pairs, or None
+        time_left : time left to the caller
+
+        Raises
+        ------
+        OutOfTime
+            If no time is left before the narrow components are solved.
+        BackendFailure
+            If the integer programming solver fails.
+        """
+        if self._structure is None or not self._structure.serves(potts):  # k-means often settles
+            self._structure = _Structure(potts, self._parameters.table_budget, time_left)
+        return self._minimise(potts, self._structure, start, time_left)
+
+    def _minimise(
+        self,
+        potts: Potts,
+        structure: _Structure,
+        start: NDArray[np.int64] | None,
+        time_left: TimeLeft,
+        is_reduced: bool = False,
+    ) -> AssignmentSolution:
+        """Minimise a programme by its components.
+
+        is_reduced : whether dominated labels are left out already
+        """
+        labels = np.argmin(potts.costs, axis=1)
+        has_label = potts.allowed[np.arange(potts.n), labels].all()
+        if not (has_label and structure.minimise_narrow(potts, labels, time_left)):
+            return INFEASIBLE
+        is_optimal, is_missing = True, False
+        sizes = [len(part.pairs) for part in structure.wide]
+        time_left = at_most(time_left, self._parameters.time_limit)
+        for position, part in enumerate(structure.wide):
+            # Each component may take its share, by size, of the remaining time.
+            share = sizes[position] / sum(sizes[position:])
+            found = self._minimise_wide(
+                potts.restricted(part.blocks, part.pairs),
+                None if start is None else start[part.blocks],
+                at_most(time_left, share * max(0.0, time_left())),
+                is_reduced,
+            )
+            if found.is_infeasible:
+                return INFEASIBLE
+            is_optimal &= found.is_optimal
+            if found.labels is None:
+                is_missing = True
+            else:
+                labels[part.blocks] = found.labels
+        return NOTHING if is_missing else AssignmentSolution(labels, is_optimal)
+
+    def _minimise_wide(
+        self,
+        potts: Potts,
+        start: NDArray[np.int64] | None,
+        time_left: TimeLeft,
+        is_reduced: bool,
+    ) -> AssignmentSolution:
+        """Minimise a programme whose graph is connected; labels are no dearer than the start."""
+        cheapest = np.argmin(potts.costs, axis=1)
+        if potts.value(cheapest) <= potts.lowest:  # no pair is violated
+            return AssignmentSolution(cheapest, True)
+        if start is not None and potts.allowed.all():
+            start = rename_clusters(start, potts.costs)
+        fewer = potts if is_reduced else without_dominated(potts, time_left)
+        if is_reduced or fewer.allowed.all():
+            return self._search(potts, start, time_left)
+        rest = settled(fewer)
+        if rest is None:
+            return INFEASIBLE
+        lowered = start
+        if start is not None:
+            is_left = rest.allowed[np.arange(rest.n), start]
+            lowered = np.where(is_left, start, rest.costs.argmin(axis=1))
+        try:
+            structure = _Structure(rest, self._parameters.table_budget, time_left)
+            found = self._minimise(rest, structure, lowered, time_left, is_reduced=True)
+        except OutOfTime:
+            found = NOTHING
+        value = np.inf if found.labels is None else potts.value(found.labels)
+        if start is not None and potts.value(start) < value:  # it has labels that are left out
+            found = found._replace(labels=start)
+        return found
+
+    def _search(
+        self, potts: Potts, start: NDArray[np.int64] | None, time_left: TimeLeft
+    ) -> AssignmentSolution:
+        """Search by local search, then by an integer programme."""
+        best = self._local(potts, start, time_left)
+        value = np.inf if best is None else potts.value(best)
+        if value <= potts.lowest:
+            return AssignmentSolution(best, True)
+        found = self._by_programme(potts, best, time_left)
+        if best is not None and (found.labels is None or potts.value(found.labels) >= value):
+            # Up to the tolerances of the solver, its minimum is no lower.
+            return AssignmentSolution(best, found.is_optimal)
+        return found
+
+    def _by_programme(
+        self, potts: Potts, start: NDArray[np.int64] | None, time_left: TimeLeft
+    ) -> AssignmentSolution:
+        """Solve the integer programme, unless it is too large for the time."""
+        seconds = self._share * min(self._seconds, time_left())
+        most = self._parameters.max_rows
+        if n_rows_of(potts, most) > min(most, ROWS_PER_SECOND * seconds):
+            return NOTHING
+        began = RUN_CLOCK()
+        found = minimise_by_programme(potts, start, seconds, self._parameters.solver, time_left)
+        self._seconds -= RUN_CLOCK() - began
+        return found
+
+    def _local(
+        self, potts: Potts, start: NDArray[np.int64] | None, time_left: TimeLeft
+    ) -> NDArray[np.int64] | None:
+        """Return the best labels of several descents.
+
+        They are from `start`, from labels made block by block, and from the cheapest labels with
+        the broken hard pairs mended.
+        """
+        options = []
+        if start is not None and potts.value(start) < np.inf:
+            options.append(start)
+        built = None if self._is_brief and options else construct(potts, time_left)
+        if built is not None:
+            options.append(rename_clusters(built, potts.costs) if potts.allowed.all() else built)
+        near = mend(potts, potts.costs.argmin(axis=1), at_most(time_left, 0.5 * time_left()))
+        if near is not None:
+            options.append(near)
+        found = [improve(potts, x, time_left, by_tabu=False) for x in options]
+        if not found:
+            return None
+        best = min(found, key=potts.value)
+        return best if self._is_brief else improve(potts, best, time_left)
 
 
-class Structure:
-    """Components and tables: they follow from candidates and pairs, and serve for many costs.
+class _Structure:
+    """Components and tables: they follow from allowed labels and pairs, and serve for many costs.
 
     A block with D pairs, all of them cannot-links, hard or soft, needs only its 1 + D cheapest
     labels: one of these is free, whatever labels the neighbours have. The tables of a component
     have as many labels as its blocks need.
-
-    Parameters
-    ----------
-    potts : gives candidates and pairs. A pair whose candidates are disjoint is the same for all
-        labels, and connects nothing
-    limits : of the assignment step
-    time_left : time left
 
     Raises
     ------
@@ -62,52 +209,36 @@ class Structure:
 
     Attributes
     ----------
-    narrow_pairs : numbers of the pairs within the components that are solved by tables
-    wide : the other components, each with its programme
-    is_outside : (n,) whether a block is in none of these
+    wide : the components that tables do not solve
     """
 
-    def __init__(self, potts: Potts, limits: StepLimits, time_left: TimeLeft = no_limit) -> None:
-        self._candidates = potts.candidates
+    def __init__(self, potts: Potts, budget: float, time_left: TimeLeft) -> None:
         self._linked = np.unique(potts.pairs)
+        self._allowed = potts.allowed[self._linked]
         self._is_together = potts.weights < 0
         ends, matter = potts.pairs, _pairs_that_matter(potts)
         degree = np.bincount(ends[matter].reshape(-1), minlength=potts.n)
+        n_allowed = potts.allowed.sum(axis=1)
 
         def needed(part: Component) -> int:
+            most = int(n_allowed[part.blocks].max())
             if self._is_together[part.pairs].any():
-                return potts.q
-            return min(potts.q, 1 + int(degree[part.blocks].max()))
+                return most
+            return min(most, 1 + int(degree[part.blocks].max()))
 
         whole = (
             Component(part.blocks, matter[part.pairs]) for part in components(potts.n, ends[matter])
         )
         parts = ((part, needed(part)) for part in whole)
-        parameters = limits.parameters
-        budget = parameters.table_budget
-        narrow, wide = separate_narrow(parts, ends, budget, BUDGETS * budget, time_left)
-        self.narrow_pairs = np.concatenate([np.empty(0, np.intp), *(x.pairs for x in narrow)])
+        narrow, self.wide = separate_narrow(parts, ends, budget, BUDGETS * budget, time_left)
         self._groups = _groups(narrow, ends, budget, time_left)
-        self.wide = [
-            (part, KeptProgramme(limits.programmes, parameters.solver, parameters.max_rows))
-            for part in wide
-        ]
-        self.is_outside = np.ones(potts.n, dtype=bool)
-        for part in wide:
-            self.is_outside[part.blocks] = False
 
     def serves(self, potts: Potts) -> bool:
-        """Return whether the structure is that of another programme of the same graph, too."""
-        if not np.array_equal(potts.weights < 0, self._is_together):
-            return False
-        candidates, linked = potts.candidates, self._linked
-        if candidates is None or self._candidates is None:
-            return candidates is self._candidates
-        return np.array_equal(candidates[linked], self._candidates[linked])
+        """Return whether the structure is that of another programme of the same pairs, too."""
+        is_same = np.array_equal(potts.weights < 0, self._is_together)
+        return is_same and np.array_equal(potts.allowed[self._linked], self._allowed)
 
-    def minimise_narrow(
-        self, potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_limit
-    ) -> bool:
+    def minimise_narrow(self, potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -> bool:
         """Write the minimum over the narrow components into labels; False if there is none.
 
         Raises
@@ -130,15 +261,13 @@ class _Group(NamedTuple):
 
     def minimise(self, potts: Potts, labels: NDArray[np.int64]) -> bool:
         """Write the cheapest labels of the blocks; return False if there are none."""
-        blocks, kept = self.tables.blocks, None
+        blocks, kept, match = self.tables.blocks, None, None
         costs = potts.costs[blocks]
-        candidates = None if potts.candidates is None else potts.candidates[blocks]
-        if self.q < potts.q:
+        if self.q < potts.k:
             cheapest = np.argpartition(costs, self.q - 1, axis=1)[:, : self.q]
             kept = np.sort(cheapest, axis=1).astype(np.int64)
             costs = np.take_along_axis(costs, kept, axis=1)
-            candidates = kept if candidates is None else np.take_along_axis(candidates, kept, 1)
-        match = None if candidates is None else self.tables.matches(candidates)
+            match = self.tables.matches(kept)
         found = self.tables.minimise(costs, potts.weights, match)
         if found is None:
             return False
@@ -165,196 +294,10 @@ def _groups(
     return laid_out
 
 
-class PottsSolution(NamedTuple):
-    """Solution of a Potts model.
-
-    labels : (n,) that keep the hard pairs, or None
-    is_optimal, is_infeasible : what is proven
-    bound : on the objective of `Potts`
-    """
-
-    labels: NDArray[np.int64] | None
-    is_optimal: bool
-    is_infeasible: bool
-    bound: float
-
-
-INFEASIBLE = PottsSolution(None, False, True, np.inf)
-
-
-def minimise(
-    potts: Potts,
-    structure: Structure,
-    start: NDArray[np.int64] | None,
-    limits: StepLimits,
-    time_left: TimeLeft,
-    may_reduce: bool = True,
-) -> PottsSolution:
-    """Minimise a programme, component by component.
-
-    Parameters
-    ----------
-    structure : of its candidates and pairs
-    start : (n,) labels to start from, which need not keep the hard pairs, or None
-    limits : of the step
-    time_left : time left to the caller
-    may_reduce : whether to leave dominated labels out; False if that is done
-
-    Raises
-    ------
-    OutOfTime
-        If no time is left before the narrow components are solved.
-    """
-    labels = np.argmin(potts.costs, axis=1)
-    least = potts.costs[np.arange(potts.n), labels]
-    if not (np.isfinite(least).all() and structure.minimise_narrow(potts, labels, time_left)):
-        return INFEASIBLE
-    bound = -np.inf if limits.is_brief else _value_of_narrow(potts, structure, labels)
-    is_optimal, is_missing = True, False
-    sizes = [len(part.pairs) for part, _ in structure.wide]
-    time_left = at_most(time_left, limits.parameters.time_limit)
-    for position, (part, programme) in enumerate(structure.wide):
-        # Each component may take its share, by size, of the remaining time.
-        share = sizes[position] / sum(sizes[position:])
-        solution = _minimise_wide(
-            potts.restricted(part.blocks, part.pairs),
-            programme,
-            None if start is None else start[part.blocks],
-            limits,
-            at_most(time_left, share * max(0.0, time_left())),
-            may_reduce,
-        )
-        if solution.is_infeasible:
-            return INFEASIBLE
-        bound += solution.bound
-        is_optimal &= solution.is_optimal
-        if solution.labels is None:
-            is_missing = True
-        else:
-            labels[part.blocks] = solution.labels
-    return PottsSolution(
-        None if is_missing else labels, is_optimal and not is_missing, False, bound
-    )
-
-
-def _minimise_wide(
-    potts: Potts,
-    programme: KeptProgramme,
-    start: NDArray[np.int64] | None,
-    limits: StepLimits,
-    time_left: TimeLeft,
-    may_reduce: bool,
-) -> PottsSolution:
-    """Minimise a programme whose graph is connected; labels are no dearer than the start."""
-    least = np.argmin(potts.costs, axis=1)
-    lowest = float(potts.costs.min(axis=1).sum()) - potts.must_link_weight
-    if potts.value(least) <= lowest:  # no pair is violated
-        return PottsSolution(least, True, False, lowest)
-    if start is not None and potts.candidates is None:
-        start = rename_clusters(start, potts.costs)
-    fewer = without_dominated(potts, time_left) if may_reduce else None
-    if fewer is None and (not may_reduce or np.isfinite(potts.costs).all()):
-        return _search(potts, programme, start, lowest, limits.is_brief, time_left)
-    rest = reduce_potts(fewer or potts)
-    if rest is None:
-        return INFEASIBLE
-    solution = _minimise_rest(
-        rest.potts, None if start is None else rest.lower(start), limits, time_left
-    )
-    labels = None if solution.labels is None else rest.lift(solution.labels)
-    value = np.inf if labels is None else potts.value(labels)
-    if start is not None and potts.value(start) < value:  # it has labels that are left out
-        labels = start
-    bound = max(lowest, solution.bound + rest.constant)
-    return solution._replace(labels=labels, bound=bound)
-
-
-def _minimise_rest(
-    potts: Potts, start: NDArray[np.int64] | None, limits: StepLimits, time_left: TimeLeft
-) -> PottsSolution:
-    """Minimise a programme without dominated labels, which may have fallen apart."""
-    try:
-        return minimise(
-            potts, Structure(potts, limits, time_left), start, limits, time_left, may_reduce=False
-        )
-    except OutOfTime:
-        return PottsSolution(None, False, False, -np.inf)
-
-
-def _search(
-    potts: Potts,
-    programme: KeptProgramme,
-    start: NDArray[np.int64] | None,
-    lowest: float,
-    is_brief: bool,
-    time_left: TimeLeft,
-) -> PottsSolution:
-    """Search by local search, then by an integer programme."""
-    best = _local(potts, start, is_brief, time_left)
-    value = np.inf if best is None else potts.value(best)
-    if value <= lowest:
-        return PottsSolution(best, True, False, lowest)
-    found = programme.minimise(potts, best, time_left)
-    if found is None:
-        return PottsSolution(best, False, False, lowest)
-    bound = max(found.bound, lowest)
-    if best is not None and (found.labels is None or potts.value(found.labels) >= value):
-        # Up to the tolerances of the solver, its minimum is no lower.
-        return PottsSolution(best, found.is_optimal, False, bound)
-    return PottsSolution(found.labels, found.is_optimal, found.is_infeasible, bound)
-
-
-def _local(
-    potts: Potts, start: NDArray[np.int64] | None, is_brief: bool, time_left: TimeLeft
-) -> NDArray[np.int64] | None:
-    """Return the best labels of several descents.
-
-    They are from `start`, from labels made block by block, and from the cheapest labels with the
-    broken hard pairs mended.
-    """
-    options = []
-    if start is not None and potts.value(start) < np.inf:
-        options.append(start)
-    built = None if is_brief and options else construct(potts, time_left)
-    if built is not None:
-        if potts.candidates is None:
-            built = rename_clusters(built, potts.costs)
-        options.append(built)
-    near = mend(potts, potts.costs.argmin(axis=1), at_most(time_left, 0.5 * time_left()))
-    if near is not None:
-        options.append(near)
-    found = [improve(potts, x, time_left, by_tabu=False) for x in options]
-    if not found:
-        return None
-    best = min(found, key=potts.value)
-    return best if is_brief else improve(potts, best, time_left)
-
-
-def _value_of_narrow(potts: Potts, structure: Structure, labels: NDArray[np.int64]) -> float:
-    """Return the objective of the blocks outside of wide components."""
-    clusters = potts.clusters(labels)
-    i, j = potts.pairs[structure.narrow_pairs].T
-    same = clusters[i] == clusters[j]
-    costs = potts.costs[np.arange(potts.n), labels][structure.is_outside]
-    return float(costs.sum() + potts.weights[structure.narrow_pairs][same].sum())
-
-
 def _pairs_that_matter(potts: Potts) -> NDArray[np.intp]:
-    """Return the numbers of the pairs whose blocks have a candidate in common."""
-    if potts.candidates is None:
+    """Return the numbers of the pairs whose blocks may have a label in common."""
+    if potts.allowed.all():
         return np.arange(len(potts.pairs))
-    return np.flatnonzero(_share(potts.candidates, potts.pairs))
-
-
-@njit(cache=True, nogil=True)
-def _share(candidates: Integers, pairs: Integers) -> Booleans:
-    """Return whether the two blocks of a pair share a candidate, (p,); negative ones are none."""
-    shared = np.zeros(len(pairs), np.bool_)
-    q = candidates.shape[1]
-    for p in range(len(pairs)):
-        i, j = pairs[p]
-        for a in range(q):
-            for b in range(q):
-                if candidates[i, a] == candidates[j, b] and candidates[i, a] >= 0:
-                    shared[p] = True
-    return shared
+    bits = np.packbits(potts.allowed, axis=1)
+    i, j = potts.pairs.T
+    return np.flatnonzero((bits[i] & bits[j]).any(axis=1))

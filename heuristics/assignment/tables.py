@@ -50,15 +50,13 @@ class Tables(NamedTuple):
         """Return the matching labels (|separator|, q) of the block for the members of a separator.
 
         For each label of a member it is the label of the block that stands for the same cluster, -1
-        for none, where the block of step t may have the clusters candidates[t], each at most once
-        and negative for none.
+        for none, where the block of step t may have the clusters candidates[t], each once.
         """
         steps = np.repeat(np.arange(len(self.blocks)), np.diff(self.separator_at))
         theirs, own = candidates[self.separator], candidates[steps]
         matching = np.full(theirs.shape, -1, np.int64)
         for label in range(own.shape[1]):
-            same = (theirs == own[:, label, None]) & (theirs >= 0)
-            matching[same] = label
+            matching[theirs == own[:, label, None]] = label
         return matching
 
     def minimise(

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment.potts import Links, Potts, cluster_of, place
-from sdpbb.runtime.arrays import NONE, Integers
+from heuristics.assignment.potts import Potts
+from heuristics.neighbours import Neighbours
+from sdpbb.runtime.arrays import Integers
 from sdpbb.runtime.jit import njit
 from sdpbb.runtime.time_left import TimeLeft, chunks, no_limit
 
@@ -21,12 +22,12 @@ MINIMUM_IMPROVEMENT = 1e-12
 class Tally(NamedTuple):
     """Labels, costs of other labels, and the pairs to update them by.
 
-    gamma : (n, q) cost of label b of block j and its soft pairs, given the labels of the others
-    broken : (n, q) number of hard pairs that it breaks
+    gamma : (n, k) cost of label b of block j and its soft pairs, given the labels of the others
+    broken : (n, k) number of hard pairs that it breaks
     labels : (n,), -1 for none yet
     """
 
-    links: Links
+    links: Neighbours
     gamma: NDArray[np.float64]
     broken: NDArray[np.int64]
     labels: NDArray[np.int64]
@@ -59,8 +60,7 @@ def tally_of(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_l
 
 def steps_of_relabelling(potts: Potts) -> int:
     """Return the steps that giving a label to a block takes on average."""
-    each = 1 if potts.candidates is None else potts.q
-    return 1 + 2 * len(potts.pairs) // max(1, potts.n) * each
+    return 1 + 2 * len(potts.pairs) // max(1, potts.n)
 
 
 def least_improvement(potts: Potts) -> float:
@@ -68,9 +68,8 @@ def least_improvement(potts: Potts) -> float:
 
     It is far above the rounding of a change, so that a descent ends.
     """
-    finite = np.isfinite(potts.costs)
     soft = np.abs(potts.weights[np.isfinite(potts.weights)]).sum()
-    return MINIMUM_IMPROVEMENT * float(np.abs(potts.costs[finite]).max() + soft / potts.n)
+    return MINIMUM_IMPROVEMENT * float(np.abs(potts.costs[potts.allowed]).max() + soft / potts.n)
 
 
 @njit(cache=True, nogil=True)
@@ -83,29 +82,21 @@ def next_random(state: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def relabel(i: int, label: int, tally: Tally) -> None:
+def relabel(i: int, new: int, tally: Tally) -> None:
     """Give block i a label, and keep the tally up with it."""
-    starts, neighbour, weight, candidates = tally.links
-    gamma, broken, labels = tally.gamma, tally.broken, tally.labels
-    old = NONE if labels[i] < 0 else cluster_of(candidates, i, labels[i])
-    new = cluster_of(candidates, i, label)
-    labels[i] = label
+    starts, neighbour, weight = tally.links
+    gamma, broken, old = tally.gamma, tally.broken, tally.labels[i]
+    tally.labels[i] = new
     for position in range(starts[i], starts[i + 1]):
-        j = neighbour[position]
-        w = weight[position]
-        if old >= 0:
-            b = place(candidates, j, old)
-            if b >= 0:
-                if w == np.inf:
-                    broken[j, b] -= 1
-                else:
-                    gamma[j, b] -= w
-        b = place(candidates, j, new)
-        if b >= 0:
-            if w == np.inf:
-                broken[j, b] += 1
-            else:
-                gamma[j, b] += w
+        j, w = neighbour[position], weight[position]
+        if w == np.inf:
+            broken[j, new] += 1
+            if old >= 0:
+                broken[j, old] -= 1
+        else:
+            if old >= 0:
+                gamma[j, old] -= w
+            gamma[j, new] += w
 
 
 @njit(cache=True, nogil=True)

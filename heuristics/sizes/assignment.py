@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.assignment import Assignment, AssignmentSolution
 from heuristics.kmeans_steps import explained, nearest_labels
 from heuristics.sizes.flow_kernels import sized_labels
 from heuristics.sizes.repair_kernels import repaired_labels
@@ -16,7 +19,7 @@ from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.arrays import Reals
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.jit import njit
-from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most, check_time
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most, check_time, no_limit
 
 # Changes of labels that save less than this part of the total are rounding.
 LEAST_SAVING = 1e-12
@@ -46,7 +49,7 @@ class SizedAssignment:
         solver : of integer programmes, as `sdpbb.runtime.backends.milp.load` has it
         is_exact : whether these are solved instead of repairs wherever they are not too large
         """
-        self._contraction = contraction
+        self.contraction = contraction
         self._amounts = contraction.limited_amounts
         self._limits = self._amounts[0].limits
         self._seconds = seconds
@@ -73,13 +76,13 @@ class SizedAssignment:
         They are all there are where these are few, else that of the sizes of the nearest clusters,
         and one at random.
         """
-        listed, k = self._limits.listed, self._contraction.k
+        listed, k = self._limits.listed, self.contraction.k
         if listed is None:
             return [np.arange(k)]
         if k <= 3:
             orders = {tuple(listed[at] for at in order): order for order in permutations(range(k))}
             return [np.array(orders[sizes]) for sizes in sorted(orders)]
-        nearest = nearest_labels(self._contraction.means, centres)
+        nearest = nearest_labels(self.contraction.means, centres)
         sizes = np.bincount(nearest, self._amounts[0].linear, k)
         by_rank = np.empty(k, np.intp)
         by_rank[np.argsort(sizes, kind="stable")] = np.arange(k)
@@ -87,7 +90,7 @@ class SizedAssignment:
 
     def order_of(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the place of each cluster's size among the listed ones, (k,)."""
-        k = self._contraction.k
+        k = self.contraction.k
         if self._limits.listed is None:
             return np.arange(k)
         sums = np.bincount(labels, self._amounts[0].linear, k).astype(np.int64)
@@ -102,35 +105,39 @@ class SizedAssignment:
 
         labels : of which the first centres are the means, if there are any
         """
-        return SizedSteps(self, self._contraction, order, time_left, labels)
+        return SizedSteps(self, self.contraction, order, time_left, labels)
 
-    def __call__(
-        self,
-        centres: NDArray[np.float64],
-        time_left: TimeLeft,
-        order: NDArray[np.intp],
-        prices: NDArray[np.float64],
+    def labels_for(
+        self, centres: NDArray[np.float64], order: NDArray[np.intp], time_left: TimeLeft
     ) -> NDArray[np.intp] | None:
-        """Return the cheapest labels (m,) for centres (k, r), or None where none are found.
+        """Return labels (m,) within the limits for centres (k, r), or None where none are found.
 
-        They are not the cheapest where the step is greedy. The arguments are those of `solve`.
+        They are the cheapest unless the step is greedy.
         """
-        costs = _costs(self._contraction, centres)
-        return self.solve(costs, time_left, order, prices).labels
+        labels = self.solve(self.costs(centres), time_left, order, np.zeros(len(order))).labels
+        return labels if labels is not None and self.contraction.keeps_sizes(labels) else None
 
     def with_soft_pairs(
-        self, centres: NDArray[np.float64], time_left: TimeLeft, order: NDArray[np.intp]
+        self, centres: NDArray[np.float64], order: NDArray[np.intp], time_left: TimeLeft
     ) -> NDArray[np.intp] | None:
-        """Return labels (m,) that are cheap for centres (k, r) and the contraction's soft pairs.
+        """Return labels as `labels_for`, cheap for centres and the contraction's soft pairs.
 
-        None where none are found, and where the programme is large. It may take half of the seconds
-        left to integer programmes, so that others follow.
+        None without any, and where the programme is large. It may take half of the seconds left to
+        integer programmes, so that others follow.
         """
-        if not self._is_small or self._seconds <= 0.0:
+        contraction = self.contraction
+        if not contraction.soft or not self._is_small or self._seconds <= 0.0:
             return None
-        costs, prices = _costs(self._contraction, centres), np.zeros(len(order))
+        costs, prices = self.costs(centres), np.zeros(len(order))
         half = at_most(time_left, self._seconds / 2)
-        return self.solve(costs, half, order, prices, self._contraction.soft).labels
+        labels = self.solve(costs, half, order, prices, contraction.soft).labels
+        return labels if labels is not None and contraction.keeps_sizes(labels) else None
+
+    def costs(self, centres: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what each block costs at each centre, (m, k), less the least of each block."""
+        products: NDArray[np.float64] = self.contraction.means @ centres.T
+        _write_costs(self.contraction.weights, (centres**2).sum(axis=1), products)
+        return products
 
     def solve(
         self,
@@ -172,7 +179,7 @@ class SizedAssignment:
         limit = min(self._seconds, time_left())
         before = time_left()
         found = packed_exactly(
-            self._contraction,
+            self.contraction,
             costs[:, position],
             max(0.01, limit),
             lambda: time_left() <= 0.0,
@@ -195,13 +202,20 @@ class SizedAssignment:
         return labels if repaired_labels(costs, amounts, least, most, labels) else None
 
 
-class SizedSteps:
-    """Assignment steps of one k-means within limits; the sum of squares never increases.
+def assignment_of(
+    contraction: Contraction,
+    seconds: float,
+    known: NDArray[np.intp] | None = None,
+    is_exact: bool = False,
+) -> Assignment | SizedAssignment:
+    """Return the assignment step of a contraction, with limits or without; see its parameters."""
+    if contraction.has_limits:
+        return SizedAssignment(contraction, seconds, is_exact=is_exact)
+    return Assignment(contraction, None, seconds, known)
 
-    Attributes
-    ----------
-    explained : part of the total that the last labels do not cost
-    """
+
+class SizedSteps:
+    """Assignment steps of one k-means within limits; the sum of squares never increases."""
 
     def __init__(
         self,
@@ -214,7 +228,7 @@ class SizedSteps:
         self._assign, self._contraction = assign, contraction
         self._order, self._prices = order, np.zeros(len(order))
         self._time_left, self._last = time_left, labels
-        self.explained = -np.inf if labels is None else explained(contraction, labels)
+        self._explained = -np.inf if labels is None else explained(contraction, labels)
 
     def __call__(self, centres: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return labels (m,) for centres (k, r); the last ones if new ones do not save anything.
@@ -224,21 +238,55 @@ class SizedSteps:
         OutOfTime
             If no labels within the limits are found.
         """
-        contraction = self._contraction
-        found = self._assign(centres, self._time_left, self._order, self._prices)
+        contraction, costs = self._contraction, self._assign.costs(centres)
+        found = self._assign.solve(costs, self._time_left, self._order, self._prices).labels
         if found is None or not (self._assign.is_flow or contraction.keeps_sizes(found)):
             raise OutOfTime
         reached = explained(contraction, found)
-        if self._last is None or reached > self.explained + LEAST_SAVING * contraction.total:
-            self._last, self.explained = found, reached
+        if self._last is None or reached > self._explained + LEAST_SAVING * contraction.total:
+            self._last, self._explained = found, reached
         return self._last
 
 
-def _costs(contraction: Contraction, centres: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what each block costs at each centre, (m, k), less the least of each block."""
-    products: NDArray[np.float64] = contraction.means @ centres.T
-    _write_costs(contraction.weights, (centres**2).sum(axis=1), products)
-    return products
+class SizedPairwiseAssignment:
+    """Assignment step within limits for one order of listed sizes, for costs of any kind.
+
+    It minimises what `PairwiseAssignment` does, all clusters being allowed, as `SizedAssignment`
+    does it: by a flow, or by one integer programme for all blocks with rows for limits. No
+    programme of more than 50,000 variables is begun; with cannot-links, no labels are found then.
+
+    Parameters
+    ----------
+    order : (k,) the place of each cluster's size among the listed ones
+    time_limit : seconds for one step
+    """
+
+    def __init__(
+        self, assign: SizedAssignment, order: NDArray[np.intp], time_limit: float = math.inf
+    ) -> None:
+        self._assign, self._order, self._seconds = assign, order, time_limit
+        self._prices = np.zeros(len(order))
+
+    def __call__(
+        self,
+        costs: NDArray[np.float64],
+        allowed: NDArray[np.bool_] | None = None,
+        penalty: float = 1.0,
+        start: NDArray[np.intp] | None = None,
+        time_left: TimeLeft = no_limit,
+    ) -> AssignmentSolution:
+        """Solve one step, as `PairwiseAssignment` does it; the start is ignored."""
+        assert allowed is None
+        contraction = self._assign.contraction
+        soft = replace(contraction.soft, weights=penalty * contraction.soft.weights)
+        above = costs - costs.min(axis=1, keepdims=True)
+        time_left = at_most(time_left, self._seconds)
+        found = self._assign.solve(
+            above, time_left, self._order, self._prices, soft if penalty else None
+        )
+        if found.labels is None or not contraction.keeps_sizes(found.labels):
+            return AssignmentSolution(None)
+        return AssignmentSolution(found.labels, found.is_cheapest)
 
 
 @njit(cache=True, nogil=True)

@@ -146,7 +146,7 @@ def exercise_part(part: str) -> None:
         exercise(limited)
         alike = _small(min_size=4, max_size=7, n_pairs=0)
         exercise(alike)
-        SizedAssignment(alike, 0.0)(alike.means[:3], no_limit, np.arange(3), np.zeros(3))
+        SizedAssignment(alike, 0.0).labels_for(alike.means[:3], np.arange(3), no_limit)
         for method in ("sdp", "colgen"):
             bounding_class(method).exercise(limited)
             bounding_class(method).exercise_rare(limited)

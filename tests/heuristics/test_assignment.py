@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from heuristics import Assignment
-from heuristics.assignment import AssignmentParameters
-from heuristics.assignment.contracted import PROGRAMME_SHARE
-from heuristics.assignment.integer_programme import AssignmentProgramme, ProgrammeSolution
+from heuristics.assignment import AssignmentParameters, AssignmentSolution, potts_solver
+from heuristics.assignment.steps import PROGRAMME_SHARE
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, contract
 from sdpbb.problem.feasibility import find_feasible
@@ -16,7 +15,7 @@ from tests.graphs import clusterings, complete, contraction_of, cycle, proper, r
 # By dynamic programming, by search and integer programmes alone, and by both.
 BUDGETS = (np.inf, 0, 20)
 # What a programme comes back with whose time was too short.
-UNSOLVED = ProgrammeSolution(None, False, False, -np.inf)
+UNSOLVED = AssignmentSolution(None)
 
 
 def by(budget):
@@ -51,9 +50,9 @@ def test_integer_programmes_get_a_share_of_the_time_there_is(monkeypatch):
     """Of the caller's where that is less than their own; none is begun where there is none."""
     seconds = []
     monkeypatch.setattr(
-        AssignmentProgramme,
-        "minimise",
-        lambda *arguments: seconds.append(arguments[-2]) or UNSOLVED,
+        potts_solver,
+        "minimise_by_programme",
+        lambda *arguments: seconds.append(arguments[2]) or UNSOLVED,
     )
     rng = np.random.default_rng(11)
     adjacency = random_graph(rng, 60, 0.2)

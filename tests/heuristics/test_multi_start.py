@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 
 import heuristics
 from heuristics import MultiStart, MultiStartParameters, coresets
-from heuristics.descent import Descent
+from heuristics.descent import BestClustering, Descent
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Infeasibility, Instance, Partition, contract
 from sdpbb.problem.feasibility import find_feasible
@@ -104,15 +104,15 @@ def test_a_descent_ends_after_the_assignment_in_which_time_runs_out(n_assignment
     contraction = contraction_of(random_graph(rng, 200, 0.005), 12, rng)
     centres = contraction.means[:12]
     whole = Descent(contraction, FEW)
-    best = whole.from_centres(centres, "given")
-    assert whole.n_iterations > 3
+    best = whole.from_centres(centres, BestClustering(contraction, "given"))
+    assert whole.assign.n_steps > 3
 
     def time_left() -> float:
-        return 1.0 if descent.n_iterations < n_assignments else 0.0
+        return 1.0 if descent.assign.n_steps < n_assignments else 0.0
 
     descent = Descent(contraction, FEW, time_left=time_left)
-    found = descent.from_centres(centres, "given")
-    assert descent.n_iterations == n_assignments
+    found = descent.from_centres(centres, BestClustering(contraction, "given", time_left))
+    assert descent.assign.n_steps == n_assignments
     check(contraction, found)
     assert found.cost >= best.cost
 

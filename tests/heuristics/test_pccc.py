@@ -6,29 +6,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linear_sum_assignment
 
-from heuristics.alternating import (
-    alternate,
-    cluster_centres,
-    initial_centres,
-    violated_weight,
-)
-from heuristics.assignment import AssignmentSolution, PairwiseAssignment, pair_graph
+from heuristics.alternating import PenalisedStep, StepVerdict, alternate
+from heuristics.assignment import AssignmentSolution, PairwiseAssignment
 from heuristics.block_distances import BlockDistances
 from heuristics.blpkm import BLPKM
-from heuristics.candidates import (
-    TREE_COORDINATES,
-    nearest_centres,
-    sum_of_distances,
-    sum_of_squared_distances,
-)
-from heuristics.method import RunClock
+from heuristics.kmeans_steps import cluster_means
 from heuristics.pccc import PCCC, list_length
 from heuristics.result import HeuristicStatus, Stop, Violations
+from heuristics.starts import kmeans_plus_plus
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.problem.soft_blocks import SoftBlocks
+from sdpbb.runtime.time_left import OutOfTime
 from tests.enumeration import optimum, random_instance
 from tests.examples import examples
 from tests.graphs import complete, contraction_of, mycielski, random_graph
@@ -70,6 +60,27 @@ def feasible_labels(instance: Instance) -> list[np.ndarray]:
     """All labels 0..k-1, empty clusters allowed, that keep the hard constraints."""
     every = map(np.array, product(range(instance.k), repeat=instance.n_points))
     return [labels for labels in every if Violations.of(instance, labels).hard == 0]
+
+
+def alternated(contraction, n_candidates, penalty, rng=None, centres=None):
+    """The end of an alternation, and F_P after each of its steps, under the P of its time."""
+    blocks = BlockDistances(contraction, "squared", n_candidates)
+    step = PenalisedStep(blocks, PairwiseAssignment(contraction), penalty)
+    objectives: list[float] = []
+
+    def rule(labels):
+        cost, violated = blocks.cost(labels), contraction.soft.penalty(labels)
+        objectives.append(cost + step.penalty * violated)
+        before, verdict = step.objective, step.rule(labels)
+        is_better = objectives[-1] < before * (1 - 1e-12)
+        assert (verdict is StepVerdict.NO_BETTER) == (not is_better)
+        return verdict
+
+    centres = kmeans_plus_plus(contraction, rng) if centres is None else centres
+    try:
+        return alternate(contraction, step, centres, rule, 50), objectives
+    except OutOfTime:
+        return None, objectives
 
 
 # The method
@@ -123,29 +134,11 @@ def test_an_exact_assignment_and_its_means_never_increase_the_objective(seed, pr
     soft_pairs = instance.soft_must_link, instance.soft_cannot_link
     blocks = contraction.block_of, contraction.cannot_link
     contraction = replace(contraction, soft=SoftBlocks.of(*soft_pairs, *blocks))
-    pairs = pair_graph(contraction)
     lists = list_length(contraction, q)
-    blocks = BlockDistances(contraction, "squared", lists)
-    found = alternate(
-        blocks,
-        pairs,
-        PairwiseAssignment(pairs, 3),
-        lambda blocks, centres, distances: price,
-        initial_centres(contraction, "k-means++", rng),
-        RunClock(),
-        50,
-    )
-    if found.labels is None:
-        return
-    for step in found.iterations[:-1]:
-        assert step.after < step.before
-    kept = [step.after for step in found.iterations if step.decreases]
-    assert np.isclose(kept[-1], found.objective)
-    for before, step in zip(kept, found.iterations[1:], strict=False):
-        assert step.before == pytest.approx(before, rel=1e-12)
-    if lists == 3 and all(step.is_optimal for step in found.iterations):
-        last = found.iterations[-1]
-        assert last.after <= last.before * (1 + 1e-9)
+    found, objectives = alternated(contraction, lists, lambda _: price, rng)
+    assert all(after < before for before, after in pairwise(objectives[:-1]))
+    if found is not None and lists == 3:
+        assert objectives[-1] <= objectives[-2] * (1 + 1e-9) if found.n_iterations > 1 else True
 
 
 @given(SEEDS)
@@ -276,11 +269,11 @@ def assignments_that_fail(monkeypatch, fails) -> list[bool]:
     calls: list[bool] = []
     solve = PairwiseAssignment.__call__
 
-    def call(self, costs, **arguments):
-        calls.append(fails(len(calls), arguments["start"] is not None))
+    def call(self, costs, allowed, penalty, start, time_left):
+        calls.append(fails(len(calls), start is not None))
         if calls[-1]:
-            return AssignmentSolution(None, math.inf, False, False, -math.inf)
-        return solve(self, costs, **arguments)
+            return AssignmentSolution(None)
+        return solve(self, costs, allowed, penalty, start, time_left)
 
     monkeypatch.setattr(PairwiseAssignment, "__call__", call)
     return calls
@@ -338,31 +331,23 @@ def test_what_the_assignment_proves_infeasible_is_so(monkeypatch):
 # Lists of candidates, and the penalty
 
 
-@given(SEEDS, st.integers(1, 4), st.sampled_from([2, TREE_COORDINATES + 1]))
+@given(SEEDS, st.integers(1, 4))
 @examples(60)
-def test_lists_hold_the_nearest_centres_and_every_centre(seed, q, d):
+def test_lists_hold_the_nearest_centres(seed, q):
     rng = np.random.default_rng(seed)
     k = int(rng.integers(q, 9))
-    points, centres = rng.normal(size=(int(rng.integers(k, 20)), d)), rng.normal(size=(k, d))
-    if rng.random() < 0.5:
-        centres[rng.integers(k, size=k // 2)] += 20  # far from all points
-    lists = nearest_centres(points, centres, q)
-    assert lists.shape == (len(points), q)
-    assert all(len(set(row)) == q for row in lists.tolist())
-    assert set(lists.reshape(-1).tolist()) == set(range(k))
-    squares = ((points[:, None] - centres) ** 2).sum(axis=2)
-    nearest = np.argsort(squares, axis=1)[:, :q]
-    assert _represented(lists, k) == k
-    differing = np.flatnonzero((lists != nearest).any(axis=1))
-    assert len(differing) == k - _represented(nearest, k)  # one list each
-    assert np.array_equal(lists[differing, :-1], nearest[differing, :-1])
-
-
-def _represented(lists: np.ndarray, k: int) -> int:
-    """The most centres that can have a point of their own, with the centre in its list."""
-    holds = np.zeros((len(lists), k))
-    np.put_along_axis(holds, lists, 1.0, axis=1)
-    return int(holds[linear_sum_assignment(-holds)].sum())
+    contraction = contraction_of(random_graph(rng, int(rng.integers(k, 20)), 0.1), k, rng)
+    centres = rng.normal(size=(k, 2))
+    blocks = BlockDistances(contraction, "squared", q)
+    distances = blocks.distances(centres)
+    assert distances == pytest.approx(((contraction.means[:, None] - centres) ** 2).sum(axis=2))
+    lists = blocks.candidates(distances)
+    if q == k:
+        assert lists is None
+        return
+    assert (lists.sum(axis=1) == q).all()
+    farthest = np.where(lists, distances, -np.inf).max(axis=1)
+    assert (farthest <= np.where(lists, np.inf, distances).min(axis=1)).all()
 
 
 def test_lists_are_long_enough_for_the_hard_cannot_links():
@@ -382,21 +367,6 @@ def test_lists_are_long_enough_for_the_hard_cannot_links():
     assert [list_length(free, q) for q in (None, 1, 2, "auto")] == [6, 1, 2, 2]
 
 
-def test_the_default_penalty_is_the_sum_of_all_distances_over_the_blocks():
-    rng = np.random.default_rng(4)
-    contraction = contraction_of(random_graph(rng, 30, 0.1), 4, rng)
-    centres = rng.normal(size=(4, 2)) + 5
-    squares = ((contraction.means[:, None] - centres) ** 2).sum(axis=2)
-    for distance, expected in (
-        ("squared", squares.sum() / 30),
-        ("euclidean", np.sqrt(squares).sum() / 30),
-    ):
-        blocks = BlockDistances(contraction, distance, 4)
-        assert PCCC().price(blocks, centres, squares) == pytest.approx(expected)
-    assert sum_of_squared_distances(contraction.means, centres) == pytest.approx(squares.sum())
-    assert sum_of_distances(contraction.means, centres) == pytest.approx(np.sqrt(squares).sum())
-
-
 @pytest.mark.parametrize("distance", ["squared", "euclidean"])
 def test_the_default_penalty_is_taken_at_the_centres_of_the_iteration(distance):
     rng = np.random.default_rng(6)
@@ -412,7 +382,8 @@ def test_the_default_penalty_is_taken_at_the_centres_of_the_iteration(distance):
     contraction = contract(instance)
     method = PCCC(distance=distance, start="random", max_iterations=1)
     result = method.run(instance, 9)
-    initial = initial_centres(contraction, "random", np.random.default_rng(9))
+    drawn = np.random.default_rng(9).choice(contraction.n_blocks, 3, replace=False)
+    initial = contraction.means[drawn]
     power = 2 if distance == "squared" else 1
     lengths = np.sqrt(((contraction.means[:, None] - initial) ** 2).sum(axis=2)) ** power
     blocks = result.labels[contraction.representatives]
@@ -473,20 +444,10 @@ def test_a_penalty_that_goes_up_and_down_does_not_go_on_for_ever():
     points = np.array([[-9.0], [-8.0], [8.0], [9.0]])
     instance = Instance(points, 2, soft_must_link=[(1, 2, 1.0)])
     contraction = contract(instance)
-    pairs = pair_graph(contraction)
     prices = iter([1e6, 1e-6] * 50)
-    found = alternate(
-        BlockDistances(contraction, "squared", 2),
-        pairs,
-        PairwiseAssignment(pairs, 2),
-        lambda blocks, centres, distances: next(prices),
-        points[[0, 3]],
-        RunClock(),
-        100,
-    )
+    found, objectives = alternated(contraction, 2, lambda _: next(prices), centres=points[[0, 3]])
     assert found.stop is Stop.CONVERGED
-    assert len(found.iterations) <= 4
-    assert all(step.decreases for step in found.iterations)
+    assert found.n_iterations == len(objectives) <= 4
 
 
 def test_an_empty_cluster_keeps_its_centre():
@@ -494,7 +455,7 @@ def test_an_empty_cluster_keeps_its_centre():
     contraction = contraction_of(random_graph(rng, 6, 0.0), 3, rng)
     centres = rng.normal(size=(3, 2))
     labels = np.array([0, 0, 2, 2, 2, 0])
-    updated = cluster_centres(contraction, labels, centres)
+    updated = cluster_means(contraction, labels, centres)
     assert np.array_equal(updated[1], centres[1])
     for c in (0, 2):
         sizes, rows = contraction.weights[labels == c], contraction.means[labels == c]
@@ -514,4 +475,4 @@ def test_the_graph_of_blocks_counts_what_the_points_violate(seed):
     if (labels[i] == labels[j]).any():
         return
     violated = Violations.of(instance, contraction.lift(labels)).soft_weight
-    assert violated_weight(pair_graph(contraction), labels) == pytest.approx(violated)
+    assert contraction.soft.penalty(labels) == pytest.approx(violated)

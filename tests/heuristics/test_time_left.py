@@ -95,7 +95,7 @@ def test_each_cheaper_clustering_is_told_and_the_first_after_one_assignment():
         assert contraction.keeps(solution.labels)
         assert solution.cost == contraction.cost(solution.labels)
         told.append(solution)
-        iterations.append(descent.n_iterations)
+        iterations.append(descent.assign.n_steps)
 
     best = MultiStart().run(contraction, np.random.default_rng(0), descent=descent, found=found)
     assert iterations[0] == 1

@@ -4,8 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from heuristics.assignment.contracted import PROGRAMME_SHARE
-from heuristics.assignment.integer_programme import AssignmentProgramme
+from heuristics.assignment import potts_solver
+from heuristics.assignment.steps import PROGRAMME_SHARE
 from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import ProvenBound
@@ -107,9 +107,9 @@ def test_integer_programmes_of_heuristics_keep_to_the_time_that_is_left(monkeypa
     """They get shares of it, and none is begun once the run is to end."""
     seconds = []
     monkeypatch.setattr(
-        AssignmentProgramme,
-        "minimise",
-        lambda *arguments: seconds.append(arguments[-2]) or UNSOLVED,
+        potts_solver,
+        "minimise_by_programme",
+        lambda *arguments: seconds.append(arguments[2]) or UNSOLVED,
     )
     rng = np.random.default_rng(2)
     labels, pairs = np.arange(150) % 8, rng.integers(150, size=(500, 2))

@@ -1,16 +1,16 @@
 """Methods of assignment steps within limits: BLPKM, IPC-k-means, PCCC and BH-k-means."""
 
+from dataclasses import replace
 from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
 
 from heuristics import BCKM, BLPKM, PCCC, BestOf, BHKMeans, COPKMeans, IPCKMeans, PostProcessing
-from heuristics.assignment import PairwiseAssignment, pair_graph
+from heuristics.assignment import PairwiseAssignment
 from heuristics.result import HeuristicStatus
 from heuristics.sizes import assignment
-from heuristics.sizes.assignment import SizedAssignment
-from heuristics.sizes.pairwise import SizedPairwiseAssignment
+from heuristics.sizes.assignment import SizedAssignment, SizedPairwiseAssignment
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition, contract
 from sdpbb.problem.packing import size_bounds
@@ -32,14 +32,18 @@ def with_other_pairs(instance, **pairs):
     return Instance(instance.points, instance.k, weights=instance.weights, **stated, **pairs)
 
 
-def cheapest(contraction, graph, costs, penalty, order):
+def objective(contraction, costs, penalty, labels):
+    weights = replace(contraction.soft, weights=penalty * contraction.soft.weights, constant=0.0)
+    return costs[np.arange(len(labels)), labels].sum() + weights.penalty(labels)
+
+
+def cheapest(contraction, costs, penalty, order):
     """The least objective of labels within the limits, by enumeration; inf where there are none."""
     bounds = [size_bounds(each.limits) for each in contraction.limited_amounts]
-    i, j = graph.pairs.T
+    i, j = contraction.cannot_link.T
     best = np.inf
     for labels in map(np.array, product(range(contraction.k), repeat=contraction.n_blocks)):
-        same = labels[i] == labels[j]
-        if (same & graph.is_hard).any():
+        if (labels[i] == labels[j]).any():
             continue
         amounts = contraction.limited_amounts
         sums = [np.bincount(labels, each.linear, contraction.k) for each in amounts]
@@ -47,10 +51,8 @@ def cheapest(contraction, graph, costs, penalty, order):
             ((least[order] <= each) & (each <= most[order])).all()
             for each, (least, most) in zip(sums, bounds, strict=True)
         ]
-        violated = np.abs(graph.weights[~graph.is_hard & (same == (graph.weights > 0))]).sum()
         if all(fits):
-            own = costs[np.arange(len(labels)), labels].sum()
-            best = min(best, own + penalty * violated)
+            best = min(best, objective(contraction, costs, penalty, labels))
     return best
 
 
@@ -63,21 +65,20 @@ def test_a_step_within_limits_is_optimal_for_its_costs(seed):
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility) or not contraction.has_limits:
         return
-    graph = pair_graph(contraction)
     step = SizedAssignment(contraction, np.inf, is_exact=True)
     rng = np.random.default_rng(seed)
     costs = rng.uniform(0.0, 2.0, (contraction.n_blocks, contraction.k))
-    free = PairwiseAssignment(graph, contraction.k)(costs, penalty=0.5)
+    free = PairwiseAssignment(contraction)(costs, penalty=0.5, fill=False).labels
     centres = rng.normal(size=(contraction.k, contraction.means.shape[1]))
     for order in step.orders(centres, rng):
-        in_order = SizedPairwiseAssignment(contraction, graph, step, order)
-        found = in_order(costs, penalty=0.5)
-        least = cheapest(contraction, graph, costs, 0.5, order)
-        assert found.objective == pytest.approx(least, rel=1e-9, abs=1e-9)
-        assert found.is_optimal is (found.labels is not None)
+        found = SizedPairwiseAssignment(step, order)(costs, penalty=0.5)
+        least = cheapest(contraction, costs, 0.5, order)
+        assert found.is_optimal == (found.labels is not None) == (least < np.inf)
         if found.labels is not None:
             assert contraction.keeps(found.labels)
-            assert found.objective >= free.bound - 1e-9
+            reached = objective(contraction, costs, 0.5, found.labels)
+            assert reached == pytest.approx(least, rel=1e-9, abs=1e-9)
+            assert reached >= objective(contraction, costs, 0.5, free) - 1e-9
 
 
 def test_all_orders_of_three_listed_sizes_are_tried():

@@ -76,7 +76,7 @@ def searches_of(monkeypatch, n, k, is_root):
 
     def run_and_note(search, contraction, rng, affinity, descent, *given):
         efforts.append(search.parameters.n_relocations)
-        costs.append([descent.known().cost])
+        costs.append([contraction.cost(descent.known())])
         few = MultiStart(MultiStartParameters(n_starts=2, n_relocations=1))
         return run(few, contraction, rng, affinity, descent, *given)
 
