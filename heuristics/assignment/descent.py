@@ -75,7 +75,7 @@ def _descend(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -> ND
 def _tabu_search(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -> NDArray[np.int64]:
     """Return the best labels that the tabu search over the objective meets."""
     best, until = labels.copy(), np.zeros(potts.n, np.int64)
-    looks = potts.n + 2 * len(potts.pairs) // potts.n * potts.k  # of one move
+    looks = potts.n + 2 * len(potts.pairs) // potts.n * potts.n_labels  # of one move
     patience = min(PATIENCE_PER_BLOCK * potts.n, PATIENCE, 10 * LOOKS // looks)
     since, moves, excess, least = 0, 0, 0.0, least_improvement(potts)
     try:

@@ -53,7 +53,7 @@ def construct(potts: Potts, time_left: TimeLeft = no_limit) -> NDArray[np.int64]
             _build(last - first, n_free, by_rank, rank, tally)
     except OutOfTime:
         return None
-    return _mend(tally, max(MOVES_PER_BLOCK * potts.n, MOVES), time_left)
+    return _mend(potts, tally, max(MOVES_PER_BLOCK * potts.n, MOVES), time_left)
 
 
 def mend(
@@ -67,7 +67,7 @@ def mend(
         tally = tally_of(potts, labels, time_left)
     except OutOfTime:
         return None
-    return _mend(tally, MENDING_PER_BLOCK * potts.n, time_left)
+    return _mend(potts, tally, MENDING_PER_BLOCK * potts.n, time_left)
 
 
 def rename_clusters(labels: NDArray[np.intp], costs: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -87,13 +87,15 @@ def rename_clusters(labels: NDArray[np.intp], costs: NDArray[np.float64]) -> NDA
     return renamed[numbers]
 
 
-def _mend(tally: Tally, most: int, time_left: TimeLeft) -> NDArray[np.int64] | None:
+def _mend(
+    potts: Potts, tally: Tally, most: int, time_left: TimeLeft
+) -> NDArray[np.int64] | None:
     until = np.zeros(tally.gamma.shape, np.int64)
-    moves, k = 0, tally.gamma.shape[1]
+    moves = 0
     while n_broken := tally.n_broken:
         if moves > most or time_left() <= 0.0:
             return None
-        count = 1 + LOOKS // (n_broken * k + 100)
+        count = 1 + LOOKS // (n_broken * potts.n_labels + 100)
         _tabu_over_conflicts(tally, until, moves, count)
         moves += count
     return tally.labels

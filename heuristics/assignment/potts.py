@@ -46,6 +46,11 @@ class Potts:
         """Marks of the labels that are allowed, (n, k)."""
         return np.isfinite(self.costs)
 
+    @property
+    def n_labels(self) -> int:
+        """Labels that are allowed for a block, on average."""
+        return -(-int(self.allowed.sum()) // max(1, self.n))
+
     @cached_property
     def links(self) -> Neighbours:
         """The pairs, as lists of the neighbours of each block."""
