@@ -109,7 +109,7 @@ def _cheapest_move(i: int, tally: Tally) -> tuple[int, float]:
     gamma, broken, labels = tally.gamma, tally.broken, tally.labels
     best, least = NONE, np.inf
     for a in range(gamma.shape[1]):
-        if a != labels[i] and broken[i, a] == 0 and gamma[i, a] < least:
+        if gamma[i, a] < least and a != labels[i] and broken[i, a] == 0:
             best, least = a, gamma[i, a]
     return best, least - gamma[i, labels[i]]
 
@@ -186,11 +186,11 @@ def _descent_pass(
         own = labels[i]
         best, least = NONE, -threshold
         for a in range(k):
-            if a != own and broken[i, a] == 0 and gamma[i, a] - gamma[i, own] < least:
+            if gamma[i, a] - gamma[i, own] < least and a != own and broken[i, a] == 0:
                 best, least = a, gamma[i, a] - gamma[i, own]
         for a in range(k):
             # Some block of a chain that improves gains by itself, soft pairs within aside.
-            if broken[i, a] == 0 or gamma[i, a] >= gamma[i, own]:
+            if gamma[i, a] >= gamma[i, own] or broken[i, a] == 0:
                 continue
             stamped += 1
             length, change = _collect(i, a, tally, chain, stamped)
