@@ -81,7 +81,7 @@ except SystemExit:
         "psutil",
         "sdpbb.runtime.archive.file",
         "sdpbb.bounds.certified",
-        "sdpbb.bounds.lagrangian.bounding",
+        "sdpbb.bounds.lagrangian.generation",
         "sdpbb.run.certificates.writer",
         "sdpbb.problem.statements",
         "sdpbb.search.traces.trace",

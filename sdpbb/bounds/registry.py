@@ -40,7 +40,7 @@ BOUNDING_METHODS: Mapping[str, MethodEntry] = {
         keeps_cluster_constraints=False,
     ),
     "colgen": MethodEntry(
-        "sdpbb.bounds.lagrangian.bounding",
+        "sdpbb.bounds.hybrid.bounding",
         "ColgenBounding",
         "column generation, for many small clusters",
         kernels=("colgen",),

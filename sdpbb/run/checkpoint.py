@@ -24,6 +24,8 @@ from sdpbb.search.tree import Search
 # imported, so these are imported before a checkpoint is read.
 STATE_MODULES = (
     *(method.module for method in BOUNDING_METHODS.values()),
+    "sdpbb.bounds.lagrangian.enumeration",
+    "sdpbb.bounds.lagrangian.generation",
     "sdpbb.bounds.lagrangian.places.run",
     "sdpbb.bounds.certified",
 )

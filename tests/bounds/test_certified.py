@@ -8,8 +8,7 @@ import pytest
 import sdpbb
 from sdpbb.bounds import certified
 from sdpbb.bounds.certified import CertifiedBounding
-from sdpbb.bounds.hybrid.bounding import HybridBounding
-from sdpbb.bounds.lagrangian.bounding import ColgenBounding
+from sdpbb.bounds.hybrid.bounding import ColgenBounding, HybridBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.checker.clusters import Enumerated
 from sdpbb.checker.prices import Lagrangian

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from heuristics.multi_start import MultiStart
 from sdpbb.bounds.hybrid.bounding import HybridBounding
-from sdpbb.bounds.hybrid.stages import STAGES
+from sdpbb.bounds.hybrid.stages import HYBRID_STAGES
 from sdpbb.bounds.lagrangian.reach import Reach, is_for_places
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -39,7 +39,7 @@ from tests.constants import (
 from tests.enumeration import optimum
 from tests.examples import examples
 
-MAX_FAR_STEPS, FAR_GAP = "bounds.hybrid.stages.MAX_FAR_STEPS", "bounds.hybrid.stages.FAR_GAP"
+MAX_FAR_STEPS, FAR_GAP = "bounds.hybrid.stages.MAX_FAR_STEPS", "bounds.hybrid.run.FAR_GAP"
 
 
 @given(SEEDS)
@@ -62,7 +62,7 @@ def test_until_it_stalls_it_is_the_semidefinite_bound(seed):
     assert np.array_equal(run.affinity(), other.affinity())
 
 
-NAMES = [stage.name for stage in STAGES]
+NAMES = list(dict.fromkeys(stage.name for stage in HYBRID_STAGES))
 PLACES, CLUSTERS_OF_PLACES, EASY_COLUMNS, RELAXATION, ENUMERATION, COLUMNS = NAMES
 
 
@@ -93,7 +93,7 @@ def test_which_stages_a_node_goes_through(name, without_cutoff, with_cutoff):
         with constants(changed):
             run, stages, progress = method.start(contraction, None), [], None
             while progress is None or not (progress.stalled or progress.bound.value >= cutoff):
-                stages.append(STAGES[run.state.stage].name)
+                stages.append(run.current.name)
                 progress = run.advance(cutoff)
         assert [stage for stage, _ in groupby(stages)] == expected
         skipped = {PLACES} if expected[-1] == EASY_COLUMNS else {PLACES, EASY_COLUMNS}
@@ -160,7 +160,7 @@ def test_columns_go_on_from_the_dual_values_of_the_relaxation():
     run = HybridBounding(SdpParameters(max_iterations=200)).start(contraction, None)
     while run.state.columns is None:
         relaxed = run.advance(math.inf).bound.value
-    at = run.state.columns.generation.stabilisation.centre
+    at = run.state.columns.stabilisation.centre
     assert at.value(contraction.k) >= 0.9 * relaxed
     progress = run.advance(math.inf)
     while not progress.stalled:
@@ -253,7 +253,7 @@ def test_exact_pricing_of_an_enumeration_is_given_up_after_so_many_slices(most):
     assert run.state.enumeration.n_slices == most
 
 
-@pytest.mark.parametrize("part", ["bounding.ColgenRun", "enumeration.Enumeration"])
+@pytest.mark.parametrize("part", ["generation.Generation", "enumeration.Enumeration"])
 def test_what_a_linear_programming_solver_cannot_do_others_can(part, monkeypatch):
     def fail(self, *arguments):
         raise BackendFailure("HiGHS: Unknown")

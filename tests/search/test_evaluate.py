@@ -9,8 +9,7 @@ from heuristics.assignment.steps import PROGRAMME_SHARE
 from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.bounds.hybrid.bounding import HybridBounding
-from sdpbb.bounds.lagrangian.bounding import ColgenBounding
+from sdpbb.bounds.hybrid.bounding import ColgenBounding, HybridBounding
 from sdpbb.bounds.sdp.admm_run import Patience
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters

@@ -22,7 +22,7 @@ from scripts.bench.suite import Case, Options
 from scripts.bench.tables import each, geometric_mean, values
 from scripts.bench.tables import table as table_of
 from scripts.bench.yardsticks.paper_pricing import Priced, paper_pricing
-from sdpbb.bounds.lagrangian.bounding import known_columns
+from sdpbb.bounds.lagrangian.columns import known_columns
 from sdpbb.bounds.lagrangian.generation import Generation
 from sdpbb.bounds.lagrangian.sets.pricer import NODES_PER_SLICE, BranchingPricer, PricingOutcome
 from sdpbb.bounds.lagrangian.sets.problem import PricingProblem
@@ -80,7 +80,7 @@ def asked_problems(
     generation = Generation.begin(contraction, pricer, columns, integer=False)
     start, is_done = time.perf_counter(), False
     while not is_done and time.perf_counter() - start < seconds:
-        is_done = generation.step(np.inf).stalled
+        is_done = generation.advance(np.inf).stalled
     return pricer.asked
 
 

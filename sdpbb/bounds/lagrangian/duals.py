@@ -99,24 +99,23 @@ def scatter_bound(contraction: Contraction) -> ProvenBound:
     return ProvenBound(inside + contraction.soft.constant_below * (1.0 - _EPS))
 
 
-def integer_prices(prices: NDArray[np.float64]) -> NDArray[np.int64]:
+def whole_prices(prices: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return whole numbers (m,) in about the ratio of prices, rounded down.
 
     They lose at most 1 each where the largest is about 2^40, less for more than 4,096 blocks, as
-    the sum of their absolute values is below 2^53.
+    the sum of their absolute values is below 2^53: floats hold all sums of them exactly.
     """
     largest = float(np.abs(prices).max(initial=0.0))
     if not largest > 0.0:
-        return np.zeros(len(prices), np.int64)
+        return np.zeros(len(prices))
     highest = min(_LARGEST_PRICE, _LARGEST_SUM / len(prices))
-    return np.floor(prices / largest * highest).astype(np.int64)
+    return np.asarray(np.floor(prices / largest * highest))
 
 
-def is_proof_of_infeasibility(prices: NDArray[np.int64], most: int, k: int) -> bool:
-    """Return whether sum_i prices_i > k most, in whole numbers.
+def is_proof_of_infeasibility(prices: NDArray[np.float64], least: float, k: int) -> bool:
+    """Return whether sum_i prices_i + k least > 0, in whole numbers.
 
-    With most >= prices(X) for every cluster X, no k clusters hold every block then (Farkas): each
-    block would be in one of them, and their prices would add up to k most at the most.
+    With least <= -prices(X) for every cluster X, no k clusters hold every block then (Farkas): each
+    block would be in one of them, and their prices would add up to -k least at the most.
     """
-    total: int = sum(prices.tolist())
-    return total > k * int(most)
+    return sum(map(int, prices.tolist())) + k * int(least) > 0

@@ -70,8 +70,8 @@ class Enumeration(Attached):
     def attach(self, contraction: Contraction, pricer: BranchingPricer) -> Enumeration:
         """Resume on the contraction that it has started with, as the pricer does."""
         self._contraction, self._pricer = contraction, pricer
-        if self.search is not None:
-            self.search.attach(pricer.problem(), self._sought())
+        if self.search is not None and not self.is_finished:
+            self.search.attach(pricer.problem())
         return self
 
     @classmethod

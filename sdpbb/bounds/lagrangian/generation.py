@@ -14,29 +14,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.bound import BoundProgress, ProvenBound
 from sdpbb.bounds.evidence import Lagrangian
 from sdpbb.bounds.lagrangian.columns import Columns
 from sdpbb.bounds.lagrangian.duals import (
     DualValues,
-    integer_prices,
     is_proof_of_infeasibility,
     lagrangian_bound,
     scatter_bound,
+    whole_prices,
 )
-from sdpbb.bounds.lagrangian.generation_state import (
-    ExactPricing,
-    FarkasPricing,
-    GenerationWarmStart,
-    StepEvent,
-)
+from sdpbb.bounds.lagrangian.generation_state import ExactPricing, GenerationWarmStart
 from sdpbb.bounds.lagrangian.masters.choice import begun_master
 from sdpbb.bounds.lagrangian.masters.programme import MasterProgramme, MasterSolution, Phase
 from sdpbb.bounds.lagrangian.primal import Primal
-from sdpbb.bounds.lagrangian.sets.pricer import Pricer
+from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
 from sdpbb.bounds.lagrangian.stabilisation import Observation, Stabilisation
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import Attached, stored
+from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 # Maximum columns per block that children start with.
 INHERITED_PER_BLOCK = 10
@@ -52,24 +48,8 @@ _REPAIRS, _PROMISE = 3, 0.6
 # If exact pricing exceeds its slice, the next target is this fraction of the remaining distance
 # away, as long as the bound that it promises is better by the second share.
 _RUNG, _WORTH = 0.2, 0.1
-# Of the exact prices of a cluster in the phase FEASIBILITY, as prices are at most about 1 there.
-_FARKAS_TOLERANCE = 1e-8
-
-
-@dataclass(frozen=True)
-class Step:
-    """Step of column generation.
-
-    event : its result
-    bound : the best bound proven so far
-    stalled : further steps change nothing: branching is due, unless the bound closes the node
-    n_columns : in the pool now
-    """
-
-    event: StepEvent
-    bound: ProvenBound
-    stalled: bool
-    n_columns: int
+# Of reduced costs while the pool has no cover, as prices are at most about 1 then.
+_COVER_TOLERANCE = 1e-8
 
 
 @stored
@@ -89,11 +69,12 @@ class Generation(Attached):
     under_way : unfinished exact pricing
     own : dual values of the last master programme
     early : whether exact pricing before the end is worth another try
-    finished : the event that all further steps end with, None before
+    is_finished : whether further steps change nothing: the master programme is solved, or no
+        further progress is to be had
     tried : the highest value of repaired prices that exact pricing began at
     least : proven: c(X) - prices(X) >= least for every cluster X at own. None before the master
         programme is solved
-    n_steps : so far
+    n_iterations : steps so far
     """
 
     master: MasterProgramme
@@ -101,19 +82,19 @@ class Generation(Attached):
     primal: Primal
     bound: ProvenBound
     integer: bool
-    under_way: ExactPricing | FarkasPricing | None = None
+    under_way: ExactPricing | None = None
     own: DualValues | None = None
     early: bool = True
-    finished: StepEvent | None = None
+    is_finished: bool = False
     tried: float = -math.inf
     least: float | None = None
-    n_steps: int = 0
+    n_iterations: int = 0
 
     @classmethod
     def begin(
         cls,
         contraction: Contraction,
-        pricer: Pricer,
+        pricer: BranchingPricer,
         columns: Columns | None = None,
         centre: DualValues | None = None,
         integer: bool = True,
@@ -132,7 +113,7 @@ class Generation(Attached):
         self._contraction, self._pricer = contraction, pricer
         return self
 
-    def attach(self, contraction: Contraction, pricer: Pricer) -> Generation:
+    def attach(self, contraction: Contraction, pricer: BranchingPricer) -> Generation:
         """Resume on the contraction that it has started with, as the pricer does."""
         self._contraction, self._pricer = contraction, pricer
         self.master.attach(contraction)
@@ -168,7 +149,7 @@ class Generation(Attached):
         """Return the cheapest clustering met: labels (m,) of exactly k clusters, if any."""
         return self.primal.labels
 
-    def step(self, cutoff: float) -> Step:
+    def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Solve the restricted master programme and price, or continue exact pricing by a slice.
 
         `cutoff` is the bound that would close the node.
@@ -178,27 +159,27 @@ class Generation(Attached):
         BackendFailure
             If HiGHS ends without a verdict.
         """
-        self.n_steps += self.finished is None
-        event = self.finished or self._next_event(cutoff)
-        return Step(event, self.bound, self.finished is not None, len(self.columns))
+        if not self.is_finished:
+            self.n_iterations += 1
+            self._step(cutoff)
+        return BoundProgress(self.bound, self.is_finished, len(self.columns), self.n_iterations)
 
-    def _next_event(self, cutoff: float) -> StepEvent:
+    def _step(self, cutoff: float) -> None:
         """Resume unfinished exact pricing, or solve the master programme and price."""
-        pricing = self.under_way
-        if isinstance(pricing, ExactPricing):
-            return self._price_in_slices(pricing, cutoff)
-        if isinstance(pricing, FarkasPricing):
-            return self._price_farkas_exactly(pricing)
+        if self.under_way is not None:
+            self._price_in_slices(self.under_way, cutoff)
+            return
         master = self.master
         solution = master.solve(self.stabilisation.penalty())
         self.primal.meet(self._contraction, master.columns, solution, master.is_worth_rounding)
         self.own = own = DualValues(solution.prices, solution.sigma)
         if solution.phase is Phase.FEASIBILITY:
-            return self._begin_farkas_pricing(own)
-        master.purge(solution)
-        return self._price(own, solution, cutoff)
+            self._price_for_cover(own)
+        else:
+            master.purge(solution)
+            self._price(own, solution, cutoff)
 
-    def _price(self, own: DualValues, solution: MasterSolution, cutoff: float) -> StepEvent:
+    def _price(self, own: DualValues, solution: MasterSolution, cutoff: float) -> None:
         """Price heuristically at the points of the stabilisation.
 
         Where nothing is found, begin exact pricing.
@@ -215,27 +196,25 @@ class Generation(Attached):
             self.master.observe(solution, observation.at.value(k))
             grown = self._add(found, own)
             if self._begin_repaired_pricing(own, found, cutoff):
-                return StepEvent.PRICING
+                return
             if self.early and self._value(observation.at) >= cutoff:
                 self.under_way = ExactPricing(at, self._closing_value(at, cutoff), settles=False)
-                return StepEvent.PRICING
+                return
             if grown:
-                return StepEvent.COLUMNS
-        if not self.stabilisation.solved(solution):
-            return StepEvent.PENALTY
-        return self._begin_exact_pricing(own, cutoff)
+                return
+        if self.stabilisation.solved(solution):
+            self._begin_exact_pricing(own, cutoff)
 
-    def _begin_exact_pricing(self, own: DualValues, cutoff: float) -> StepEvent:
+    def _begin_exact_pricing(self, own: DualValues, cutoff: float) -> None:
         """Begin exact pricing at the master's own prices, or solve more precisely first."""
         master = self.master
         master.tighten()
         if not master.is_worth_pricing:
-            return StepEvent.TOLERANCE
+            return
         optimal, needed = -own.sigma - self._tolerance(own), self._closing_value(own, cutoff)
         closing = self.early and needed < optimal
         settles = not closing and master.is_final
         self.under_way = ExactPricing(own, needed if closing else optimal, settles)
-        return StepEvent.PRICING
 
     def _begin_repaired_pricing(self, own: DualValues, found: Columns, cutoff: float) -> bool:
         """Begin exact pricing at repaired prices if these promise a much better bound."""
@@ -251,36 +230,37 @@ class Generation(Attached):
         self.under_way = ExactPricing(at, -own.sigma, False, _REPAIRS)
         return True
 
-    def _price_repaired(self, pricing: ExactPricing, repairs: int, cutoff: float) -> StepEvent:
+    def _price_repaired(self, pricing: ExactPricing, repairs: int, cutoff: float) -> None:
         """Work for a slice on exact pricing at repaired prices, and repair them once more."""
         at, k = pricing.at, self._contraction.k
         outcome = self._pricer.exact(at.prices, pricing.target)
         assert self.own is not None
         self._add(Columns.of(self._contraction, outcome.members), self.own)
         if outcome.least is None:
-            return StepEvent.PRICING
+            return
         self.under_way = None
         self._prove(at.prices, outcome.least)
         if not repairs or self.bound.value >= cutoff:
-            return StepEvent.BOUND
+            return
         prices = self.master.repaired(at.prices, at.sigma)
         if prices is None or np.array_equal(prices, at.prices):
-            return StepEvent.BOUND
+            return
         lower = DualValues(prices, at.sigma)
-        if lower.value(k) <= self.bound.value:
-            return StepEvent.BOUND
-        self.under_way = replace(pricing, at=lower, repairs=repairs - 1)
-        return StepEvent.PRICING
+        if lower.value(k) > self.bound.value:
+            self.under_way = replace(pricing, at=lower, repairs=repairs - 1)
 
-    def _price_in_slices(self, pricing: ExactPricing, cutoff: float) -> StepEvent:
+    def _price_in_slices(self, pricing: ExactPricing, cutoff: float) -> None:
         """Work for a slice on unfinished exact pricing, of whichever kind it is."""
-        if pricing.rung is not None:
-            return self._price_to_rung(pricing, pricing.rung)
-        if pricing.repairs is not None:
-            return self._price_repaired(pricing, pricing.repairs, cutoff)
-        return self._price_to_target(pricing, cutoff)
+        if pricing.for_cover:
+            self._price_for_cover_exactly(pricing)
+        elif pricing.rung is not None:
+            self._price_to_rung(pricing, pricing.rung)
+        elif pricing.repairs is not None:
+            self._price_repaired(pricing, pricing.repairs, cutoff)
+        else:
+            self._price_to_target(pricing, cutoff)
 
-    def _price_to_target(self, pricing: ExactPricing, cutoff: float) -> StepEvent:
+    def _price_to_target(self, pricing: ExactPricing, cutoff: float) -> None:
         """Work for a slice towards the target itself."""
         outcome = self._pricer.exact(pricing.at.prices, pricing.target)
         own, found = self.own, Columns.of(self._contraction, outcome.members)
@@ -290,23 +270,22 @@ class Generation(Attached):
         refuted = not pricing.settles and len(found) > 0
         if outcome.least is None and not grown and not refuted:
             self.under_way = self._with_rung(pricing)
-            return StepEvent.PRICING
+            return
         self.under_way = None
         if outcome.least is not None:
             self._prove(pricing.at.prices, outcome.least)
         shown = self._observation(pricing.at, found, least=outcome.least)
         self.stabilisation.observe(own, shown, self._contraction.k)
         if grown:
-            return StepEvent.COLUMNS
+            return
         if not pricing.settles:
             # Either the bound closes the node, or these prices will not while the pool is the same.
             self.early = False
-            return StepEvent.BOUND
+            return
         self.least = outcome.least
         if self.integer:
             self.primal.search(self._contraction, self.master.columns, own, cutoff)
-        self.finished = StepEvent.SOLVED
-        return StepEvent.SOLVED
+        self.is_finished = True
 
     def _with_rung(self, pricing: ExactPricing) -> ExactPricing:
         """Return the same pricing with a lower target first, if that is new and worth it.
@@ -324,7 +303,7 @@ class Generation(Attached):
         rung = begin + _RUNG * (pricing.target - begin)
         return replace(pricing, rung=rung, has_climbed=True)
 
-    def _price_to_rung(self, pricing: ExactPricing, rung: float) -> StepEvent:
+    def _price_to_rung(self, pricing: ExactPricing, rung: float) -> None:
         """Work for a slice towards a lower target; move to the next one if it has ended there."""
         outcome = self._pricer.exact(pricing.at.prices, rung)
         if outcome.least is not None:
@@ -332,59 +311,53 @@ class Generation(Attached):
         assert self.own is not None
         if self._add(Columns.of(self._contraction, outcome.members), self.own):
             self.under_way = None
-            return StepEvent.COLUMNS
+            return
         higher = None
         if outcome.least is not None and not len(outcome.members):
             next_rung = rung + _RUNG * (pricing.target - rung)
             rise = self._contraction.k * (next_rung - rung)
             higher = next_rung if rise > _WORTH * _RUNG * self.bound.value else None
         self.under_way = replace(pricing, rung=higher)
-        return StepEvent.PRICING
 
-    def _begin_farkas_pricing(self, own: DualValues) -> StepEvent:
-        """Price heuristically in the phase FEASIBILITY; where nothing is found, begin exactly."""
-        found = Columns.of(self._contraction, self._pricer.farkas_heuristic(own.prices, own.sigma))
-        if self._add_covering(found, own):
-            return StepEvent.COLUMNS
-        prices = integer_prices(own.prices)
-        largest = float(np.abs(own.prices).max())
-        scale = float(np.abs(prices).max()) / largest
-        target = math.floor((own.sigma + _FARKAS_TOLERANCE) * scale)
-        self.under_way = FarkasPricing(prices, target)
-        return StepEvent.PRICING
+    def _price_for_cover(self, own: DualValues) -> None:
+        """Price heuristically while the pool has no cover; if nothing is found, begin exactly."""
+        members = self._pricer.heuristic(own.prices, own.sigma, for_cover=True)
+        if self._add(Columns.of(self._contraction, members), own):
+            return
+        prices = whole_prices(own.prices)
+        scale = float(np.abs(prices).max()) / float(np.abs(own.prices).max())
+        target = -math.floor((own.sigma + _COVER_TOLERANCE) * scale)
+        at = DualValues(prices, -float(target))
+        self.under_way = ExactPricing(at, float(target), settles=True, for_cover=True)
 
-    def _price_farkas_exactly(self, pricing: FarkasPricing) -> StepEvent:
-        """Work for a slice on exact Farkas pricing."""
-        outcome = self._pricer.farkas_exact(pricing.prices, pricing.target)
+    def _price_for_cover_exactly(self, pricing: ExactPricing) -> None:
+        """Work for a slice on exact pricing while the pool has no cover (Farkas pricing)."""
+        prices = pricing.at.prices
+        outcome = self._pricer.exact(prices, pricing.target, for_cover=True)
         assert self.own is not None
-        grown = self._add_covering(Columns.of(self._contraction, outcome.members), self.own)
-        if outcome.most is None and not grown:
-            return StepEvent.PRICING
+        grown = self._add(Columns.of(self._contraction, outcome.members), self.own)
+        if outcome.least is None and not grown:
+            return
         self.under_way = None
-        if outcome.most is not None and is_proof_of_infeasibility(
-            pricing.prices, outcome.most, self._contraction.k
-        ):
-            prices, least = pricing.prices.astype(np.float64), -float(outcome.most)
+        least, k = outcome.least, self._contraction.k
+        if least is not None and is_proof_of_infeasibility(prices, least, k):
             self.bound = ProvenBound(math.inf, Lagrangian(prices, least))
-            self.finished = StepEvent.INFEASIBLE
-        elif not grown:
-            self.finished = StepEvent.SOLVED
-        return self.finished or StepEvent.COLUMNS
-
-    def _add_covering(self, found: Columns, own: DualValues) -> bool:
-        """Add the columns that cover more of the blocks; return whether there are any."""
-        return self._add_best(found, own.sigma - found.collected(own.prices), -_FARKAS_TOLERANCE)
+            self.is_finished = True
+        self.is_finished |= not grown
 
     def _add(self, found: Columns, own: DualValues) -> bool:
-        """Add the columns that improve the restricted master programme; return whether any do."""
-        reduced = found.costs - found.collected(own.prices) + own.sigma
-        return self._add_best(found, reduced, -self._tolerance(own))
+        """Add the columns that improve the master programme most; return whether any do.
 
-    def _add_best(self, found: Columns, reduced: NDArray[np.float64], below: float) -> bool:
-        """Add the columns with the least reduced costs, as far as these are below a number."""
+        While the pool has no cover, they cost nothing.
+        """
+        if self.master.phase is Phase.COST:
+            reduced, tolerance = found.costs - found.collected(own.prices), self._tolerance(own)
+        else:
+            reduced, tolerance = -found.collected(own.prices), _COVER_TOLERANCE
+        reduced = reduced + own.sigma
         order = np.argsort(reduced, kind="stable")
         most = max(MAX_COLUMNS_PER_ROUND, self.master.columns_at_once)
-        best = order[reduced[order] < below][:most]
+        best = order[reduced[order] < -tolerance][:most]
         grown = self.master.add(found.select(best)) > 0
         self.early = self.early or grown
         return grown

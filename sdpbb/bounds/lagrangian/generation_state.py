@@ -1,9 +1,8 @@
-"""Unfinished pricing of column generation, the event of a step, and what children begin with."""
+"""Unfinished exact pricing of column generation, and the warm start of children."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,19 +11,6 @@ from sdpbb.bounds.lagrangian.columns import Columns, PackedColumns, merged
 from sdpbb.bounds.lagrangian.duals import DualValues, inherited_prices
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import stored
-
-
-@stored
-class StepEvent(Enum):
-    """Result of a step."""
-
-    COLUMNS = "the pool has grown"
-    PENALTY = "the penalty of a stabilised programme has changed"
-    TOLERANCE = "the next master programme is to be solved more precisely"
-    PRICING = "a slice of exact pricing"
-    BOUND = "exact pricing has ended at prices that are not optimal"
-    SOLVED = "the master programme is solved, or no further progress is to be had"
-    INFEASIBLE = "the node is proven to hold no clustering"
 
 
 @stored
@@ -39,6 +25,7 @@ class ExactPricing:
         they are those of the master programme
     rung : a lower target, which proves less, sooner; None on the way to the target itself
     has_climbed : whether such targets have been tried
+    for_cover : whether the pool has no cover: clusters cost nothing, and prices are whole numbers
     """
 
     at: DualValues
@@ -47,18 +34,7 @@ class ExactPricing:
     repairs: int | None = None
     rung: float | None = None
     has_climbed: bool = False
-
-
-@stored
-@dataclass(frozen=True, eq=False)
-class FarkasPricing:
-    """Unfinished exact pricing in the phase FEASIBILITY.
-
-    Prices are whole numbers, and only larger values than the target are of interest.
-    """
-
-    prices: NDArray[np.int64]
-    target: int
+    for_cover: bool = False
 
 
 @stored

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from sdpbb.bounds.lagrangian.columns import Columns, Membership, PackedColumns
 from sdpbb.bounds.lagrangian.duals import DualValues
@@ -66,36 +66,34 @@ def split(contraction: Contraction, labels: Labels) -> Labels:
     return labels
 
 
-def labels_of_cheapest_cover(
-    contraction: Contraction, columns: Columns, time_limit: float
-) -> Labels | None:
-    """Return labels (m,) of the cheapest cover by at most k of the columns.
+def cheapest_choice(
+    sets: csr_array, costs: NDArray[np.float64], k: int, covers: bool, seconds: float
+) -> NDArray[np.intp] | None:
+    """Return the positions of the clusters of the cheapest cover, or partition, that HiGHS finds.
 
-    Of the cheapest partition into k of them where parts of clusters are not clusters, or may cost
-    more. It is a good cover when the time limit (seconds) is reached; None if none is met.
+    It is a good one when the time limit is reached; None if none is met. No bound depends on it.
+
+    Parameters
+    ----------
+    sets, costs : (t, m), (t,) of the clusters, t > 0
+    covers : whether at most k of them hold each block; otherwise k hold each block exactly once
 
     Raises
     ------
     BackendFailure
         If the solver ends without a verdict for another reason than time.
     """
-    count = len(columns)
-    if not count:
-        return None
-    rows = np.concatenate([columns.members.T, np.ones((1, count), bool)]).astype(np.float64)
-    m, k, covers = contraction.n_blocks, float(contraction.k), contraction.is_monotone
+    count, m = sets.shape
+    rows = vstack([csr_array(sets.T.astype(np.float64)), csr_array(np.ones((1, count)))])
     programme = BinaryProgramme(
-        objective=columns.costs,
+        objective=costs,
         matrix=csr_array(rows),
-        lower=np.concatenate([np.ones(m), [-math.inf if covers else k]]),
-        upper=np.concatenate([np.full(m, math.inf if covers else 1.0), [k]]),
-        time_limit=time_limit,
+        lower=np.concatenate([np.ones(m), [-math.inf if covers else float(k)]]),
+        upper=np.concatenate([np.full(m, math.inf if covers else 1.0), [float(k)]]),
+        time_limit=seconds,
     )
-    solution = solve_binary_programme(programme, integer_solver("highs"))
-    if solution.x is None:
-        return None
-    chosen = columns.members[solution.x > 0.5]
-    return round_to_clustering(contraction, chosen, np.ones(len(chosen)))
+    x = solve_binary_programme(programme, integer_solver("highs")).x
+    return None if x is None else np.flatnonzero(x > 0.5)
 
 
 def _cheapest(contraction: Contraction, labels: Labels, block: int) -> int | None:
@@ -121,7 +119,6 @@ def _cheapest(contraction: Contraction, labels: Labels, block: int) -> int | Non
 # Values of a solution that miss whole numbers by less are whole.
 _WHOLE = 1e-6
 # Maximum columns that a better clustering can use, and seconds, of the integer programme over them.
-# It only searches for clusterings: no bound depends on it.
 INTEGER_COLUMNS, INTEGER_SECONDS = 2000, 1.0
 
 
@@ -178,8 +175,13 @@ class Primal:
         upper = min(cutoff, self.cost) - contraction.soft.constant_below
         reduced = columns.costs - columns.collected(duals.prices) + duals.sigma
         usable = columns.select(reduced <= upper - duals.value(contraction.k))
-        if 0 < len(usable) <= INTEGER_COLUMNS:
-            self._offer(contraction, labels_of_cheapest_cover(contraction, usable, INTEGER_SECONDS))
+        if not 0 < len(usable) <= INTEGER_COLUMNS:
+            return
+        sets, covers = csr_array(usable.members), contraction.is_monotone
+        found = cheapest_choice(sets, usable.costs, contraction.k, covers, INTEGER_SECONDS)
+        if found is not None:
+            chosen = usable.members[found]
+            self._offer(contraction, round_to_clustering(contraction, chosen, np.ones(len(chosen))))
 
     def _offer(self, contraction: Contraction, labels: Labels | None) -> None:
         """Take a clustering if it keeps limits on sizes and is the cheapest so far."""

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from sdpbb.bounds.lagrangian.columns import Columns, allowed
-from sdpbb.bounds.lagrangian.sets.pricer import FarkasOutcome, PricingOutcome
+from sdpbb.bounds.lagrangian.sets.pricer import PricingOutcome
 from sdpbb.problem import Contraction, Instance, MaximumSize, contract
 from tests.constrained import (
     all_of,
@@ -40,31 +40,22 @@ class BruteForcePricer:
         self.done = 0
         self.n_exact = 0
 
-    def heuristic(self, prices, sigma):
-        return self._visible(self._values(prices) + sigma < 0.0)
+    def heuristic(self, prices, sigma, for_cover=False):
+        return self._visible(self._values(prices, for_cover) + sigma < -1e-9 * for_cover)
 
-    def farkas_heuristic(self, prices, sigma):
-        return self._visible(self.columns.members @ prices > sigma + 1e-9)
-
-    def exact(self, prices, target):
+    def exact(self, prices, target, for_cover=False):
         if self._unfinished():
             return PricingOutcome(self.columns.members[:0], None)
-        values = self._values(prices)
+        values = self._values(prices, for_cover)
         found = np.flatnonzero(values < target)
         best = found[np.argsort(values[found], kind="stable")][:3]
         margin = 1e-13 * (np.abs(prices).sum() + self.columns.costs.max())
-        return PricingOutcome(self.columns.members[best], float(values.min()) - margin)
+        least = float(values.min()) - (0.0 if for_cover else margin)
+        return PricingOutcome(self.columns.members[best], least)
 
-    def farkas_exact(self, prices, target):
-        assert prices.dtype == np.int64
-        if self._unfinished():
-            return FarkasOutcome(self.columns.members[:0], None)
-        weights = self.columns.members.astype(np.int64) @ prices
-        found = np.flatnonzero(weights > target)[:3]
-        return FarkasOutcome(self.columns.members[found], int(weights.max()))
-
-    def _values(self, prices):
-        return self.columns.costs - self.columns.members @ prices
+    def _values(self, prices, for_cover):
+        collected = self.columns.members @ prices
+        return -collected if for_cover else self.columns.costs - collected
 
     def _visible(self, good):
         if not self.blind:

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from heuristics.multi_start import MultiStart
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.evidence import Enumerated, Lagrangian
-from sdpbb.bounds.hybrid.bounding import HybridBounding
-from sdpbb.bounds.lagrangian.bounding import ColgenBounding, known_columns
+from sdpbb.bounds.hybrid.bounding import ColgenBounding, HybridBounding
+from sdpbb.bounds.lagrangian.columns import known_columns
 from sdpbb.bounds.lagrangian.reach import Reach
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checker.kernel.blocks import Blocks
@@ -77,7 +77,7 @@ WAYS = {
     "columns without enumeration": (COLGEN(), NO_ENUMERATION, False),
     "columns after the relaxation": (
         COLGEN(),
-        {**HARD, "bounds.lagrangian.bounding.CENTRE_ITERATIONS": 40},
+        {**HARD, "bounds.hybrid.stages.CENTRE_ITERATIONS": 40},
         False,
     ),
     "hybrid": (HYBRID(), {}, False),
@@ -354,7 +354,7 @@ def test_a_copy_of_a_run_is_left_alone_by_it():
     run = ColgenBounding().start(contraction, None)
     before = copy.deepcopy(run.state)
     first = run.advance(math.inf)
-    assert before.n_iterations == 0
+    assert before.columns.n_iterations == 0
     assert ColgenBounding().resume(contraction, before).advance(math.inf) == first
 
 

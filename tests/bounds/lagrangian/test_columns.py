@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from sdpbb.bounds.lagrangian.columns import Columns, PackedColumns, allowed, cluster_costs, merged
-from sdpbb.bounds.lagrangian.primal import labels_of_cheapest_cover, round_to_clustering, split
+from sdpbb.bounds.lagrangian.primal import cheapest_choice, round_to_clustering, split
 from sdpbb.problem import Contraction, Instance, MaximumSize, contract
 from tests.bounds.lagrangian.brute_force import (
     all_columns,
@@ -194,12 +195,14 @@ def test_splitting_never_costs(labels):
     assert before.tolist() == labels
 
 
-@given(st.integers(0, 10**6))
-def test_the_cheapest_cover_of_all_clusters_is_the_optimum(seed):
+@given(st.integers(0, 10**6), st.booleans())
+def test_the_cheapest_choice_of_all_clusters_is_the_optimum(seed, covers):
     contraction = random_contraction(seed)
-    labels = labels_of_cheapest_cover(contraction, all_columns(contraction), 10.0)
-    best = optimum(contraction)
-    if labels is None:
+    columns, best = all_columns(contraction), optimum(contraction)
+    chosen = cheapest_choice(csr_array(columns.members), columns.costs, contraction.k, covers, 60.0)
+    if chosen is None:
         assert np.isinf(best)
-    else:
-        assert np.isclose(contraction.cost(labels), best, rtol=1e-9, atol=1e-12)
+        return
+    assert np.isclose(columns.costs[chosen].sum(), best, rtol=1e-9, atol=1e-12)
+    held = columns.members[chosen].sum(axis=0)
+    assert (held >= 1).all() if covers else (held == 1).all() and len(chosen) == contraction.k

@@ -55,7 +55,7 @@ def in_slices(problem: PricingProblem, sought: SoughtClusters, seed: int):
     search, met = ClusterSearch.begin(problem, sought), []
     while not search.is_finished:
         met.append(search.run(int(rng.integers(1, 6))))
-        search = pickle.loads(pickle.dumps(search)).attach(problem, sought)
+        search = pickle.loads(pickle.dumps(search)).attach(problem)
     return search, np.concatenate(met)
 
 
@@ -184,21 +184,21 @@ def test_a_pricer_proves_the_least_value_whatever_it_has_to_learn(seed, nodes_pe
 @pytest.mark.long
 @given(SEEDS, st.sampled_from([1, 4000]))
 @examples(60, derandomize=True)
-def test_farkas_pricing_is_exact_to_the_last_unit(seed, nodes_per_slice):
+def test_pricing_for_a_cover_is_exact_to_the_last_unit(seed, nodes_per_slice):
     _, contraction = drawn_node(seed)
     members = all_columns(contraction).members.astype(np.int64)
     low = 0 if contraction.is_monotone else -(2**30)
-    weights = np.random.default_rng(seed).integers(low, 2**40, contraction.n_blocks)
-    largest = int((members @ weights).max(initial=-(2**50)))
+    prices = np.random.default_rng(seed).integers(low, 2**40, contraction.n_blocks)
+    least = -int((members @ prices).max(initial=-(2**50)))
     with constants({NODES_PER_SLICE: nodes_per_slice}):
         pricer = BranchingPricer.begin(contraction)
-        for target in (0, largest // 2, largest - 1, largest, largest + 7):
-            target = max(target, 0)
-            outcome = pricer.farkas_exact(weights, target)
-            while outcome.most is None:
-                assert (outcome.members.astype(np.int64) @ weights > target).all()
-                outcome = pricer.farkas_exact(weights, target)
-            assert outcome.most == max(target, largest)
+        for target in (0, least // 2, least + 1, least, least - 7):
+            target = min(target, 0)
+            outcome = pricer.exact(prices.astype(float), target, for_cover=True)
+            while outcome.least is None:
+                assert (outcome.members.astype(np.int64) @ prices > -target).all()
+                outcome = pricer.exact(prices.astype(float), target, for_cover=True)
+            assert outcome.least == min(target, least)
 
 
 @constants({NODES_PER_SLICE: 1})

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.lagrangian.duals import (
-    integer_prices,
     is_proof_of_infeasibility,
     lagrangian_bound,
     scatter_bound,
+    whole_prices,
 )
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.lagrangian.brute_force import all_columns, optimum, random_contraction
@@ -73,39 +73,37 @@ def test_the_scatter_inside_blocks_is_a_bound(seed, factor, offset):
 
 
 @given(st.lists(st.floats(0.0, 1e12), min_size=1, max_size=50))
-def test_integer_prices_keep_the_ratios_from_below(prices):
-    rounded = integer_prices(np.array(prices))
-    assert rounded.dtype == np.int64
+def test_whole_prices_keep_the_ratios_from_below(prices):
+    rounded = whole_prices(np.array(prices))
     assert (rounded >= 0).all()
+    assert (rounded == np.rint(rounded)).all()
     if max(prices) > 0.0:
         unit = Fraction(max(prices)) / 2**40
         for price, whole in zip(prices, rounded.tolist(), strict=True):
             # One unit from rounding down, and the rounding of the ratio itself.
-            assert abs(Fraction(price) - whole * unit) <= unit * Fraction(1001, 1000)
-
-
-def test_no_prices_no_ratios():
-    assert integer_prices(np.zeros(3)).tolist() == [0, 0, 0]
+            assert abs(Fraction(price) - Fraction(whole) * unit) <= unit * Fraction(1001, 1000)
 
 
 @given(st.integers(0, 10**6))
 def test_a_proof_of_infeasibility_is_one(seed):
     contraction = random_contraction(seed)
-    prices = np.random.default_rng(seed).integers(0, 5, contraction.n_blocks)
-    most = int((all_columns(contraction).members @ prices).max())
-    if is_proof_of_infeasibility(prices, most, contraction.k):
+    prices = np.random.default_rng(seed).integers(0, 5, contraction.n_blocks).astype(float)
+    least = -float((all_columns(contraction).members @ prices).max())
+    if is_proof_of_infeasibility(prices, least, contraction.k):
         assert np.isinf(optimum(contraction))
 
 
 def test_an_odd_cycle_of_cannot_links_is_proven_to_need_three_clusters():
-    cycle = np.array([1, 1, 1, 1, 1])
-    assert is_proof_of_infeasibility(cycle, most=2, k=2)
-    assert not is_proof_of_infeasibility(cycle, most=2, k=3)
-    large = np.full(3, 2**62)
-    assert not is_proof_of_infeasibility(large, most=3 * 2**61, k=2)
+    cycle = np.ones(5)
+    assert is_proof_of_infeasibility(cycle, least=-2.0, k=2)
+    assert not is_proof_of_infeasibility(cycle, least=-2.0, k=3)
+    # As floats, both sums would be 2^54.
+    large = np.array([2.0**54, 2.0, -1.0])
+    assert is_proof_of_infeasibility(large, least=-(2.0**53), k=2)
 
 
-def test_integer_prices_of_many_blocks_add_up_exactly_as_floats():
-    rounded = integer_prices(np.ones(10_000))
+def test_whole_prices_of_many_blocks_add_up_exactly_as_floats():
+    rounded = whole_prices(np.ones(10_000))
     assert rounded.min() > 2**38
-    assert float(rounded.sum()) == sum(rounded.tolist()) < 2**53
+    assert float(rounded.sum()) == sum(map(int, rounded.tolist())) < 2**53
+    assert whole_prices(np.zeros(3)).tolist() == [0, 0, 0]

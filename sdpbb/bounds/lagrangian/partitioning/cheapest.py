@@ -21,8 +21,8 @@ from sdpbb.bounds.lagrangian.partitioning.explicit_master import (
     TOLERANCE,
     ExplicitMaster,
     Multipliers,
-    best_partition,
 )
+from sdpbb.bounds.lagrangian.primal import cheapest_choice
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
 
@@ -84,9 +84,6 @@ class Partitioning:
     labels : (m,) of the cheapest one met that, up to rounding, is cheaper than the cutoff, or None
     bound : no partition costs less than this or the cutoff
     is_finished : whether `labels` is the cheapest one (None: there is none below the cutoff)
-    remaining : positions of the clusters that partitions cheaper than the cutoff and `labels` are
-        made of: all others are excluded
-    n_cuts, n_nodes : subset rows, nodes of the search
     prices, triples, penalties : (m,), (c, 3), (c,) the multipliers that prove the most, in squared
         units of the data
     """
@@ -94,9 +91,6 @@ class Partitioning:
     labels: NDArray[np.intp] | None
     bound: ProvenBound
     is_finished: bool
-    remaining: NDArray[np.intp]
-    n_cuts: int
-    n_nodes: int
     prices: NDArray[np.float64]
     triples: NDArray[np.int32]
     penalties: NDArray[np.float64]
@@ -157,9 +151,8 @@ def cheapest_partition(
         raise ParameterError(f"prices: expected {m} finite numbers")
     paid = contraction.soft.constant_below
     if cutoff <= paid:  # no clustering costs less
-        none, triples = np.empty(0), np.empty((0, 3), np.int32)
-        bound = ProvenBound(cutoff)
-        return Partitioning(None, bound, True, none.astype(np.intp), 0, 0, prices, triples, none)
+        triples = np.empty((0, 3), np.int32)
+        return Partitioning(None, ProvenBound(cutoff), True, prices, triples, np.empty(0))
     search = _PartitionSearch(contraction, columns, cutoff)
     search.run(prices)
     return search.result()
@@ -188,7 +181,6 @@ class _PartitionSearch:
         self.lower = 0
         self.labels: NDArray[np.intp] | None = None
         self.is_finished = False
-        self._n_nodes = self.n_cuts = 0
         lower_costs = certain_costs(contraction, columns)
         keep = lower_costs < largest
         self.sets = csr_array(columns.members[keep].astype(np.int8))
@@ -219,7 +211,6 @@ class _PartitionSearch:
             if not rounds_left or not len(more):
                 break
             triples = np.concatenate([triples, more])
-            self.n_cuts = len(triples)
             taken = master.columns
         self._try_integer_programme()
         self.search(EFFORT)
@@ -294,7 +285,7 @@ class _PartitionSearch:
         budget = self.target - value
         shift = max(0, budget.bit_length() - GAIN_BITS)
         sets, limits = self.sets[order], self._limits
-        chosen, target, n_nodes, finished = cheapest_exact_cover(
+        chosen, target, finished = cheapest_exact_cover(
             sets.indptr.astype(np.int64),
             sets.indices.astype(np.int64),
             as_words(sets),
@@ -311,7 +302,6 @@ class _PartitionSearch:
             sets @ self._counts.astype(np.int64),
             np.array(() if limits is None else limits.wide, np.int64).reshape(-1, 2),
         )
-        self._n_nodes += n_nodes
         if chosen[0] >= 0:
             self._take(sets[chosen], target)
         if finished:
@@ -323,7 +313,8 @@ class _PartitionSearch:
         lowest = _lowest(self._best.reduced_costs(self.sets, self.costs), INTEGER_COLUMNS)
         if len(lowest):
             sets, costs = self.sets[lowest], self.costs[lowest]
-            chosen = best_partition(sets, costs.astype(np.float64), self.k, INTEGER_SECONDS)
+            exact = costs.astype(np.float64)
+            chosen = cheapest_choice(sets, exact, self.k, False, INTEGER_SECONDS)
             if chosen is not None:
                 self._offer(sets[chosen], costs[chosen])
 
@@ -349,9 +340,6 @@ class _PartitionSearch:
             labels=self.labels,
             bound=ProvenBound(bound),
             is_finished=self.is_finished,
-            remaining=self.position,
-            n_cuts=self.n_cuts,
-            n_nodes=self._n_nodes,
             prices=(self._best.prices * self._unit).astype(np.float64),
             triples=self._best.triples[priced].astype(np.int32),
             penalties=(self._best.penalties[priced] * self._unit).astype(np.float64),

@@ -136,7 +136,7 @@ def cheapest_exact_cover(
     n_of_kind: Integers,
     measures: Integers,
     ranges: Integers,
-) -> tuple[Integers, int, int, bool]:
+) -> tuple[Integers, int, bool]:
     """Search for the cheapest k columns that hold each of the m blocks exactly once.
 
     Their costs add up to less than the target and their gains to less than the budget.
@@ -158,9 +158,8 @@ def cheapest_exact_cover(
 
     Returns
     -------
-    chosen (k,), -1 where none was found; their cost or the target as it was; the number of nodes;
-    whether the search was finished before that many columns were looked at, in all nodes
-    together
+    chosen (k,), -1 where none was found; their cost or the target as it was; whether the search was
+    finished before that many columns were looked at, in all nodes together
     """
     n_columns = len(gains)
     sizes = start[1:] - start[:-1]
@@ -185,15 +184,13 @@ def cheapest_exact_cover(
         if sizes[t] <= m - (k - 1) and (k > 1 or sizes[t] == m):
             stack[last[0]] = t
             last[0] += 1
-    n_nodes = 0
     depth = 0
     is_new = True
     while depth >= 0:
         if is_new:
             effort -= last[depth] - first[depth]
             if effort < 0:
-                return chosen, target, n_nodes, False
-            n_nodes += 1
+                return chosen, target, False
             last[depth], branch[depth] = _reduced_candidates(
                 stack,
                 first[depth],
@@ -256,7 +253,7 @@ def cheapest_exact_cover(
         first[deeper], last[deeper] = last[depth], end
         depth = deeper
         is_new = True
-    return chosen, target, n_nodes, True
+    return chosen, target, True
 
 
 @njit(cache=True)

@@ -11,8 +11,6 @@ from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 from sdpbb.bounds.lagrangian.partitioning.exact_cover import reduced_costs
 from sdpbb.errors import BackendFailure
 from sdpbb.runtime.backends.growing import Basis, GrowingModel
-from sdpbb.runtime.backends.milp import integer_solver, solve_binary_programme
-from sdpbb.runtime.backends.programme import BinaryProgramme
 
 # Of the linear programme, whose costs are at most LARGEST: its tolerances are absolute. What is
 # missing of a row, or too much, costs more than any partition; prices are at most as high.
@@ -172,18 +170,3 @@ class ExplicitMaster:
             penalties=-vertex.row_duals[m + 1 :],
             is_partition=near <= 1e-6,
         )
-
-
-def best_partition(
-    sets: csr_array, costs: NDArray[np.float64], k: int, seconds: float
-) -> NDArray[np.intp] | None:
-    """Return the cheapest partition that HiGHS finds within a time limit, or None.
-
-    It is given by the positions of k of the clusters (t, m) that hold each block once.
-    """
-    count, m = sets.shape
-    matrix = vstack([csr_array(sets.T.astype(np.float64)), csr_array(np.ones((1, count)))])
-    sides = np.concatenate([np.ones(m), [float(k)]])
-    programme = BinaryProgramme(costs, csr_array(matrix), sides, sides, time_limit=seconds)
-    x = solve_binary_programme(programme, integer_solver("highs")).x
-    return None if x is None else np.flatnonzero(x)

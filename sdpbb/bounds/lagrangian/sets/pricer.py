@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from sdpbb.runtime.archive.stored import Attached, stored
 
 @dataclass(frozen=True, eq=False)
 class PricingOutcome:
-    """Result of a slice of exact pricing.
+    """Result of a slice of exact pricing. Slices are not cut by the clock.
 
     members : (t, m) clusters met with c(X) - prices(X) < target, maybe none; those of the lowest
         values are the most useful
@@ -30,49 +30,6 @@ class PricingOutcome:
 
     members: Membership
     least: float | None
-
-
-@dataclass(frozen=True, eq=False)
-class FarkasOutcome:
-    """Result of a slice of exact Farkas pricing.
-
-    members : (t, m) clusters met with prices(X) > target, maybe none
-    most : proven: prices(X) <= most for every cluster X; None when left unfinished
-    """
-
-    members: Membership
-    most: int | None
-
-
-class Pricer(Protocol):
-    """Interface of pricers: find clusters of a contraction that a master programme lacks.
-
-    Clusters are non-empty sets of blocks without cannot-linked pairs that keep all constraints of
-    the contraction. What a call returns depends on its arguments and the calls before it only.
-    """
-
-    def heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
-        """Return clusters (t, m) with c(X) - prices(X) + sigma < 0, maybe none, quickly.
-
-        It proves nothing. Many different ones are better than the best alone. prices (m,) of any
-        sign; sigma may be -inf: good clusters for these prices, whatever their values.
-        """
-
-    def exact(self, prices: NDArray[np.float64], target: float) -> PricingOutcome:
-        """Work for a slice on the search for the least value among those below target <= 0.
-
-        The value of a cluster is c(X) - prices(X). A call with other arguments begins anew. Slices
-        must not be cut by the clock.
-        """
-
-    def farkas_heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
-        """Return clusters (t, m) with prices(X) > sigma, maybe none; prices (m,) >= 0."""
-
-    def farkas_exact(self, prices: NDArray[np.int64], target: int) -> FarkasOutcome:
-        """Work for a slice on the search for the largest prices(X) among the values above target.
-
-        The prices (m,) are >= 0, their sum is below 2^53.
-        """
 
 
 # Sets that each local search of a region hands over: its end, and those on the way there. Without
@@ -134,8 +91,6 @@ def _by_regions(
     return np.concatenate(members), np.concatenate(values)
 
 
-# Whole numbers below are floats.
-_LARGEST_WHOLE = 2.0**53
 # Nodes that are bounded by their sizes take so many times longer.
 SIZE_NODE = 8
 # Nodes of exact pricing in one step of bounding. These take a few tenths of a second.
@@ -148,22 +103,26 @@ CLIMBING_EFFORT = 2e7
 @stored
 @dataclass(eq=False)
 class BranchingPricer(Attached):
-    """Pricer of a contraction (`Pricer`).
+    """Pricer of a contraction: finds clusters that a master programme lacks.
+
+    Clusters are non-empty sets of blocks without cannot-linked pairs that keep all constraints of
+    the contraction. What a call returns depends on its arguments and the calls before it only.
+
+    While a pool has no cover, clusters cost nothing, and prices are those of its dual
+    (`for_cover`). If these are whole numbers whose absolute values add up to less than 2^53, what
+    is proven of them is exact.
 
     Constraints on clusters that are neither cannot-links nor limits are asked about the clusters
     that are found. One that is not allowed holds a least set of blocks that is not, and as the
     constraints are anti-monotone, no cluster may hold all of that: a budget of one block fewer.
 
     forbidden : (q, m) sets of blocks that constraints without a compiled form were found to forbid
-    prices, target, for_feasibility : arguments of the unfinished search
-    search : the unfinished search, None if there is none
+    search, for_cover : the unfinished search, None if there is none, and whether it is for a cover
     """
 
     forbidden: NDArray[np.bool_]
-    prices: NDArray[np.float64] | None = None
-    target: float = 0.0
-    for_feasibility: bool = False
     search: ClusterSearch | None = None
+    for_cover: bool = False
 
     @classmethod
     def begin(cls, contraction: Contraction) -> Self:
@@ -174,94 +133,70 @@ class BranchingPricer(Attached):
         self._contraction = contraction
         self._problems: dict[bool, PricingProblem] = {}
         if self.search is not None:
-            self.search.attach(self._problem(self.for_feasibility), self._sought())
+            self.search.attach(self.problem(self.for_cover))
         return self
 
-    def heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
-        return self._climb(False, prices, -sigma)
+    def heuristic(
+        self, prices: NDArray[np.float64], sigma: float, for_cover: bool = False
+    ) -> Membership:
+        """Return clusters (t, m) with c(X) - prices(X) + sigma < 0, maybe none, quickly.
 
-    def farkas_heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
-        return self._climb(True, prices, -sigma)
+        It proves nothing. Prices (m,) have any sign; sigma may be -inf: good clusters for these
+        prices, whatever their values.
+        """
+        m, k = self._contraction.n_blocks, self._contraction.k
+        problem = self.problem(for_cover)
+        # Searches that look at the blocks of a region only are cheap.
+        n_seeds = None if problem.regions else max(k, int(CLIMBING_EFFORT * k / m**2))
+        return self._allowed_clusters(local_minima(problem, prices, -sigma, n_seeds))
 
-    def exact(self, prices: NDArray[np.float64], target: float) -> PricingOutcome:
-        """Work for a slice on exact pricing, as in the protocol.
+    def exact(
+        self, prices: NDArray[np.float64], target: float, for_cover: bool = False
+    ) -> PricingOutcome:
+        """Work for a slice on the search for the least value among those below the target.
 
-        Where parts of clusters are clusters and cost no more, a target above 0 counts as 0: the
-        least value is looked for among those below.
+        The value of a cluster is c(X) - prices(X). A call with other arguments begins anew. Where
+        parts of clusters are clusters and cost no more, a target above 0 counts as 0.
         """
         if self._contraction.is_monotone:
             target = min(target, 0.0)
-        members, upper = self._advance(prices, target, False)
-        if upper is None:
-            return PricingOutcome(members, None)
-        return PricingOutcome(members, upper - self._problem(False).margin(prices))
-
-    def farkas_exact(self, prices: NDArray[np.int64], target: int) -> FarkasOutcome:
-        weights = prices.astype(np.float64)
-        assert np.abs(weights).sum() < _LARGEST_WHOLE  # so that all sums are exact
-        members, upper = self._advance(weights, float(-target), True)
-        return FarkasOutcome(members, None if upper is None else int(-upper))
-
-    @property
-    def nodes_per_slice(self) -> int:
-        """Nodes of a search in a slice; fewer where they take longer."""
-        slower = SIZE_NODE if self._problem(False).data.by_size else 1
-        return max(1, NODES_PER_SLICE // slower)
-
-    def problem(self) -> PricingProblem:
-        """Return the pricing problem with the constraints that are known by now."""
-        return self._problem(False)
-
-    def _climb(
-        self, for_feasibility: bool, prices: NDArray[np.float64], below: float
-    ) -> Membership:
-        m, k = self._contraction.n_blocks, self._contraction.k
-        problem = self._problem(for_feasibility)
-        # Searches that look at the blocks of a region only are cheap.
-        n_seeds = None if problem.regions else max(k, int(CLIMBING_EFFORT * k / m**2))
-        return self._allowed_clusters(local_minima(problem, prices, below, n_seeds))
-
-    def _problem(self, for_feasibility: bool) -> PricingProblem:
-        if for_feasibility not in self._problems:
-            self._problems[for_feasibility] = PricingProblem.of(
-                self._contraction, for_feasibility, self.forbidden
-            )
-        return self._problems[for_feasibility]
-
-    def _sought(self) -> SoughtClusters:
-        """Return the clusters that the unfinished search looks for."""
-        assert self.prices is not None
-        return SoughtClusters(self.prices, self.target)
-
-    def _advance(
-        self, prices: NDArray[np.float64], target: float, for_feasibility: bool
-    ) -> tuple[Membership, float | None]:
-        """Work for a slice on a search; return the clusters found, and its value once it ends.
-
-        The value is the least one met, or the target.
-        """
-        search = self._search_for(prices, target, for_feasibility)
+        search = self._search_for(prices, target, for_cover)
         met = search.run(self.nodes_per_slice)
         allowed = self._allowed_clusters(met)
         # Where a cluster met is not allowed, the bound has fallen to a value that none may have.
         is_void = len(allowed) < len(met)
         if is_void or search.is_finished:
             self.search = None
-        return allowed, search.upper if search.is_finished and not is_void else None
+        if is_void or not search.is_finished:
+            return PricingOutcome(allowed, None)
+        return PricingOutcome(allowed, search.upper - self.problem(for_cover).margin(prices))
+
+    @property
+    def nodes_per_slice(self) -> int:
+        """Nodes of a search in a slice; fewer where they take longer."""
+        slower = SIZE_NODE if self.problem().data.by_size else 1
+        return max(1, NODES_PER_SLICE // slower)
+
+    def problem(self, for_cover: bool = False) -> PricingProblem:
+        """Return the pricing problem with the constraints that are known by now."""
+        if for_cover not in self._problems:
+            self._problems[for_cover] = PricingProblem.of(
+                self._contraction, for_cover, self.forbidden
+            )
+        return self._problems[for_cover]
 
     def _search_for(
-        self, prices: NDArray[np.float64], target: float, for_feasibility: bool
+        self, prices: NDArray[np.float64], target: float, for_cover: bool
     ) -> ClusterSearch:
         """Return the unfinished search if it has these arguments, else a new one."""
         if not (
             self.search is not None
-            and self.prices is not None
-            and np.array_equal(self.prices, prices)
-            and (self.target, self.for_feasibility) == (target, for_feasibility)
+            and np.array_equal(self.search.sought.prices, prices)
+            and (self.search.sought.target, self.for_cover) == (target, for_cover)
         ):
-            self.prices, self.target = prices.copy(), target
-            self.for_feasibility = for_feasibility
-            self.search = ClusterSearch.begin(self._problem(for_feasibility), self._sought())
+            sought = SoughtClusters(prices.copy(), target)
+            self.search = ClusterSearch.begin(self.problem(for_cover), sought)
+            self.for_cover = for_cover
         return self.search
 
     def _allowed_clusters(self, members: Membership) -> Membership:

@@ -42,6 +42,7 @@ from sdpbb.runtime.archive.stored import Attached, stored
 ROOM = 1000
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class SoughtClusters:
     """Clusters that a search looks for: those of value c(X) - prices(X) below a target.
@@ -115,12 +116,14 @@ class ClusterSearch(Attached):
 
     If only the least value is wanted, each region hands over the clusters that lower its own.
 
+    sought : the clusters that it looks for
     upper : the target, or the least value met if that is smaller and only the least is wanted
     region : the present one
     tree : of the present region, None before its search has begun
     n_done : nodes searched in the regions before
     """
 
+    sought: SoughtClusters
     upper: float
     region: int = 0
     tree: TreeState | None = None
@@ -129,12 +132,12 @@ class ClusterSearch(Attached):
 
     @classmethod
     def begin(cls, problem: PricingProblem, sought: SoughtClusters) -> ClusterSearch:
-        return cls(sought.target).attach(problem, sought)
+        return cls(sought, sought.target).attach(problem)
 
-    def attach(self, problem: PricingProblem, sought: SoughtClusters) -> ClusterSearch:
-        """Resume with the arguments that the search has started with."""
-        self._problem, self._sought = problem, sought
-        self._reach = None if problem.regions is None else sought.reaches(problem)
+    def attach(self, problem: PricingProblem) -> ClusterSearch:
+        """Resume on the problem that the search has started with."""
+        self._problem = problem
+        self._reach = None if problem.regions is None else self.sought.reaches(problem)
         if self.tree is not None:
             self._begin()
         return self
@@ -166,11 +169,11 @@ class ClusterSearch(Attached):
             if not len(near):
                 return False
             problem, box = problem.restricted(near), (regions.low[region], regions.high[region])
-        self._part = part = self._sought.narrowed(problem)
-        self._profits = part.profits(self._sought.prices)
+        self._part = part = self.sought.narrowed(problem)
+        self._profits = part.profits(self.sought.prices)
         self._scratch = _scratch(part.m, len(part.data.measures))
         if self.tree is None:
-            self.tree = _root(part, self._sought.target, box)
+            self.tree = _root(part, self.sought.target, box)
         return True
 
     def _search(self, last: int, met: list[Membership]) -> bool:
@@ -188,7 +191,7 @@ class ClusterSearch(Attached):
                 tree.counters,
                 tree.upper,
                 last - self.n_nodes,
-                self._sought.optimal_only,
+                self.sought.optimal_only,
                 found,
             )
             met.append(self._part.members(found[: tree.counters[kernels.FOUND]]))
