@@ -17,7 +17,7 @@ from sdpbb.problem.formats import read_instance
 from sdpbb.questions.prices import prices as price_module
 from sdpbb.questions.prices.prices import constraint_prices, stated_constraints
 from sdpbb.questions.prices.probe import PriceProbe, probe, without
-from sdpbb.questions.prices.report import COLUMNS, Price, PriceProof, PriceReport
+from sdpbb.questions.prices.report import Price, PriceProof, PriceReport
 from sdpbb.questions.study import Outcome
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.parameters import SolverParameters
@@ -249,7 +249,7 @@ def test_rows_and_texts():
     assert values["is_complete"]
     assert values["conflict"] is None
     rows = list(csv.DictReader(io.StringIO(report.to_csv())))
-    assert tuple(rows[0]) == COLUMNS
+    assert tuple(rows[0]) == PriceReport.columns
     assert [row["row_i"] for row in rows] == [p.statement.names[0] for p in report.prices]
     text = str(report)
     assert re.search(r"^Priced          8 constraints$", text, re.MULTILINE)

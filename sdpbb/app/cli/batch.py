@@ -23,7 +23,7 @@ from sdpbb.runtime.version import installed_version
 
 if TYPE_CHECKING:
     from sdpbb.questions.batch import BatchResult, Job
-    from sdpbb.questions.batch.events import BatchObserver
+    from sdpbb.questions.batch.batch import BatchObserver
 
 # An instance that is proven infeasible has its answer.
 EXITS = meanings(
@@ -123,18 +123,17 @@ def _run(
     interrupt = threading.Event()
     with finish_on_signal(interrupt), _observer(outputs, quiet) as observer:
         result = run_batch(jobs, folder, parameters, observer, interrupt)
-        outputs.write(result, None, quiet, document=result.document)
+        outputs.write(result, quiet)
     return batch_exit_code(result)
 
 
 @contextmanager
 def _observer(outputs: BatchOutputs, quiet: bool) -> Iterator[BatchObserver]:
     from sdpbb.questions.batch.display import LiveDisplay, PlainLines
-    from sdpbb.questions.batch.events import ignore
 
     stream = sys.stderr if outputs.use_stdout else sys.stdout
     if quiet:
-        yield ignore
+        yield lambda event: None
     elif stream.isatty() and os.environ.get("TERM") != "dumb":
         from rich.console import Console
 

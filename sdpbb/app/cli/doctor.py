@@ -84,7 +84,7 @@ def doctor(
     checks = _tested(log) if test else []
     report = InstallationReport(facts, checks)
     log.tell("\n" + "\n".join(report.problems or ["Nothing is wrong."]))
-    outputs.write(report, None, quiet=True)
+    outputs.write(report, quiet=True)
     return ExitCode.UNANSWERED if report.problems else ExitCode.FOUND
 
 

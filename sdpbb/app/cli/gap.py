@@ -144,7 +144,7 @@ def _run(
 
             return gap_document(instance, report, trace)
 
-        outputs.write(report, labels, quiet, origin=instance.origin, document=page)
+        outputs.write(report, quiet, labels, instance.origin, document=page)
     if failure is not None:
         raise failure
     if outputs.certificate is not None and not report.is_comparable and not quiet:

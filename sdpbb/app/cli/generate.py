@@ -139,7 +139,7 @@ def generate(
     text = constraints_text(
         constraints, output_format, len(classes), drawn.header if header else ()
     )
-    Outputs(json).write(drawn, None, quiet, [(out, lambda: text)])
+    Outputs(json).write(drawn, quiet, others=[(out, lambda: text)])
     if not quiet:
         outputs.tell(str(drawn))
     return ExitCode.FOUND

@@ -147,7 +147,7 @@ def certainty(
         result = solve(instance, alone, observer, study.stop, start=start, executor=given)
         if result.partition is None:
             is_interrupted = study.stop.is_set()
-            return CertaintyReport.without_clustering(result, instance, within, is_interrupted)
+            return CertaintyReport.of_nothing(result, instance, within, is_interrupted)
         found = _Certainty(instance, alone, result, within, on_point)
         return found.report(study)
 
