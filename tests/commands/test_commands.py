@@ -225,12 +225,10 @@ def test_a_reader_that_leaves_costs_one_line(folder):
     [
         ("price points.txt --constraints pairs.txt", "as the run was interrupted"),
         ("sweep points.txt -k 2-3", "Not run, as the sweep was interrupted: k = 3"),
-        ("certainty points.txt --within 5", "of 4 points keep their cluster in every clustering"),
     ],
 )
 def test_ctrl_c_writes_what_a_study_knows(run, folder, monkeypatch, line, told):
     import_module("sdpbb.questions.prices.prices")  # before the engine is replaced
-    import_module("sdpbb.questions.certainties.certainty")
     solve = solver.solve
 
     def interrupted(*arguments, **named):
