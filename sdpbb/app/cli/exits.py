@@ -69,6 +69,13 @@ NOTHING_WRITTEN: Mapping[ExitCode, str] = {
 """Meanings for commands that write nothing before their end."""
 
 
+WITHOUT_RUN = (
+    *(ExitCode.LIMIT, ExitCode.LIMIT_WITHOUT_CLUSTERING),
+    *(ExitCode.INFEASIBLE, ExitCode.BACKEND_FAILURE),
+)
+"""Exit statuses that commands without a run do not have."""
+
+
 def meanings(
     others: Mapping[ExitCode, str], without: Container[ExitCode] = ()
 ) -> Mapping[ExitCode, str]:

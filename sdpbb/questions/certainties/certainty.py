@@ -44,6 +44,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
+from heuristics.measures import costs_of_moves
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, Partition, contract
@@ -215,7 +216,11 @@ class _Certainty:
         """Price the best feasible move of each block alone to another cluster."""
         contraction = self._contraction
         labels = self._labels[contraction.representatives]
-        costs = _costs_of_moves(contraction, labels)
+        # By how much the sum of squares rises, whatever soft pairs cost; inf where it cannot be.
+        costs = costs_of_moves(contraction.means, labels, contraction.weights)
+        costs[np.arange(len(labels)), labels] = math.inf
+        i, j = contraction.cannot_link.T
+        costs[i, labels[j]] = costs[j, labels[i]] = math.inf
         cheapest = np.argsort(costs.min(axis=1), kind="stable")[:MOST_MOVES]
         for block in cheapest.tolist():
             for cluster in np.argsort(costs[block])[:CLUSTERS_TRIED].tolist():
@@ -377,29 +382,6 @@ def looked(
     parted = contract(facts, cannot_link=apart)
     bound = look(parted, above, lambda: end - time.monotonic(), LOOK_STEPS, warm_start)
     return Outcome((bound, None))
-
-
-def _costs_of_moves(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return by how much the sum of squares rises, (m, k), if a block alone moves to a cluster.
-
-    inf for its own cluster, where it is all of its cluster, and where a cannot-link forbids it.
-    Soft pairs count nothing here.
-    """
-    w, m, k = contraction.weights, contraction.n_blocks, contraction.k
-    totals = np.bincount(labels, w, k)
-    sums = np.zeros((k, contraction.means.shape[1]))
-    np.add.at(sums, labels, w[:, None] * contraction.means)
-    centres = sums / totals[:, None]
-    squares = np.stack([((contraction.means - c) ** 2).sum(axis=1) for c in centres], axis=1)
-    here, everything = totals[labels], np.arange(m)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        saved = here * w / (here - w) * squares[everything, labels]
-    costs = totals * w[:, None] / (totals + w[:, None]) * squares - saved[:, None]
-    costs[everything, labels] = math.inf
-    costs[np.bincount(labels, minlength=k)[labels] == 1] = math.inf
-    i, j = contraction.cannot_link.T
-    costs[i, labels[j]] = costs[j, labels[i]] = math.inf
-    return np.asarray(costs)
 
 
 class _Decided(threading.Event):
