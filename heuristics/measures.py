@@ -125,3 +125,30 @@ def _labels(given: ArrayLike, argument: str) -> NDArray[np.intp]:
     if not len(labels):
         raise InstanceError(f"{argument}: expected at least one label")
     return labels
+
+
+def costs_of_moves(
+    points: NDArray[np.float64], labels: NDArray[np.intp], weights: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Return by how much the sum of squares rises, (n, k), if a point alone moves to a cluster.
+
+    A point of weight w at a distance d from the mean of its cluster of weight W saves
+    W w / (W - w) d^2, and costs V w / (V + w) e^2 at a distance e from that of another one of V.
+    It is 0 for its own cluster, and inf for a point that is all of its cluster.
+
+    points : (n, d)
+    labels : (n,) clusters 0..k-1, none of them empty
+    weights : (n,) > 0 of the points; None for 1 each
+    """
+    w = np.ones(len(points)) if weights is None else weights
+    totals, everything = np.bincount(labels, w), np.arange(len(points))
+    sums = np.zeros((len(totals), points.shape[1]))
+    np.add.at(sums, labels, w[:, None] * points)
+    squares = np.stack([((points - c) ** 2).sum(axis=1) for c in sums / totals[:, None]], axis=1)
+    here, is_alone = totals[labels], np.bincount(labels)[labels] == 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        saved = here * w / (here - w) * squares[everything, labels]
+    costs = totals * w[:, None] / (totals + w[:, None]) * squares - saved[:, None]
+    costs[is_alone] = np.inf
+    costs[everything, labels] = 0.0
+    return np.asarray(costs)

@@ -5,7 +5,6 @@ import tomllib
 import pytest
 
 from sdpbb.app.cli.engine import solver_parameters
-from sdpbb.errors import ParameterError
 from sdpbb.run.parameters import SolverParameters
 
 
@@ -14,15 +13,6 @@ def file(tmp_path):
     path = tmp_path / "parameters.toml"
     path.write_text("gap = 0.25\nworkers = 3\n[sdp]\nsolver = 'scs'\n[search]\nfixing = false\n")
     return str(path)
-
-
-def test_options_take_precedence_over_the_file(file):
-    read = solver_parameters(file)
-    assert read == SolverParameters.load(file)
-    assert read.workers == 3
-    changed = solver_parameters(file, gap=0.5, sdp_solver="admm", fixing=True, seed=None)
-    assert (changed.gap, changed.sdp.solver, changed.search.fixing) == (0.5, "admm", True)
-    assert solver_parameters(file, dask="tcp://host:1").workers == 1
 
 
 def test_all_cores_are_used_unless_something_else_is_said(tmp_path, monkeypatch):
@@ -43,8 +33,3 @@ def test_a_file_that_is_printed_can_be_read(run, file, tmp_path):
     path = tmp_path / "printed.toml"
     path.write_text(out)
     assert SolverParameters.load(path) == SolverParameters.load(file)
-
-
-def test_a_parameter_out_of_its_domain_is_named():
-    with pytest.raises(ParameterError, match=r"^gap = 2: expected"):
-        solver_parameters(gap=2)

@@ -55,33 +55,6 @@ def test_it_is_the_solver_that_is_used(command, solver, files, rounds, run):
     assert told["lower_bound"] <= OPTIMUM * (1 + 1e-12)
 
 
-def test_a_batch_says_it_in_its_manifest_or_command(run, files):
-    (files / "manifest.toml").write_text(
-        '[[instance]]\ndata = "points.txt"\nconstraints = "pairs.txt"\nbounding = "sdp"\n'
-        'sdp_solver = "scs"\n'
-    )
-    keys = set()
-    for name, more in {"a": (), "b": ("--sdp-solver", "clarabel")}.items():
-        folder = files / name
-        arguments = (files / "manifest.toml", "--out", folder, "--workers", 1, "-q", *more)
-        assert run("batch", *arguments)[0] == ExitCode.OPTIMAL
-        row = json.loads((folder / "results.jsonl").read_text().splitlines()[-1])
-        assert row["objective"] == pytest.approx(OPTIMUM)
-        keys.add(row["key"])
-    assert len(keys) == 2
-
-
-@pytest.mark.parametrize("solver", ["clarabel", "scs"])
-def test_its_proofs_can_be_certified(run, solver, files):
-    data = (files / "points.txt", "--constraints", files / "pairs.txt")
-    certificate = files / "proof"
-    asked = ("--bounding", "sdp", "--sdp-solver", solver, "--gap", "1e-6")
-    solved = ("solve", *data, *asked, "--workers", 1, "--certificate", certificate, "-q")
-    assert run(*solved)[0] == ExitCode.OPTIMAL
-    verified = ("verify", certificate, "--data", *data)
-    assert run(*verified)[0] == ExitCode.OPTIMAL
-
-
 @pytest.mark.parametrize("command", ["solve", "gap"])
 def test_a_missing_solver_is_told_in_one_line(run, command, files, monkeypatch):
     monkeypatch.setitem(sys.modules, "clarabel", None)
@@ -100,9 +73,3 @@ def test_too_many_blocks_are_told_in_one_line(run, files):
     assert status == ExitCode.USAGE
     assert "151 blocks, expected at most 150" in told
     assert told.count("\n") == 1
-
-
-def test_a_solver_that_is_not_there_is_told_of_by_its_option(run):
-    code, _, err = run("solve", "instances/iris.txt", "--sdp-solver", "osqp")
-    assert code == ExitCode.USAGE
-    assert err.startswith("error: --sdp-solver 'osqp': CVXPY finds none; expected one of admm")

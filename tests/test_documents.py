@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.problem import Origin
-from sdpbb.questions.batch.outcome import BatchResult
-from sdpbb.questions.batch.row import RowStatus
+from sdpbb.questions.batch.outcome import BatchResult, RowStatus
 from sdpbb.questions.sweeps.report import SweepEntry, SweepReport
 from sdpbb.run.explanation.check import constraint_report
 from sdpbb.runtime.document import Document, Facts, Mark, Section, Table, Text, Tone, Verdict

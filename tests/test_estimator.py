@@ -478,44 +478,6 @@ def test_pairs_of_absent_rows_are_refused_unless_dropped():
         ExactConstrainedKMeans(2, absent_rows="keep").fit(frame)
 
 
-@given(st.integers(0, 10**9))
-@examples(40)
-def test_predictions_with_constraints_are_cheapest(seed):
-    rng = np.random.default_rng(seed)
-    n, k = int(rng.integers(1, 7)), int(rng.integers(1, 4))
-    points, centres = rng.normal(size=(n, 2)), rng.normal(size=(k, 2))
-    pairs = np.array([(i, j) for i in range(n) for j in range(i)]).reshape(-1, 2)
-    pairs = pairs[rng.permutation(len(pairs))]
-    n_together, n_apart = rng.integers(0, 2), rng.integers(0, 4)
-    named = {
-        "must_link": pairs[:n_together],
-        "cannot_link": pairs[n_together : n_together + n_apart],
-        "min_size": None if rng.random() < 0.5 else 1,
-        "max_size": None if rng.random() < 0.5 else int(rng.integers(1, n + 1)),
-    }
-    model = ExactConstrainedKMeans(k)
-    model.cluster_centers_, model.n_features_in_ = centres, 2
-    costs = ((points[:, None] - centres) ** 2).sum(axis=2)
-    best = np.inf
-    for labels in np.ndindex(*[k] * n):
-        labels = np.array(labels)
-        sizes = np.bincount(labels, minlength=k)
-        keeps = all(labels[i] == labels[j] for i, j in named["must_link"])
-        keeps &= all(labels[i] != labels[j] for i, j in named["cannot_link"])
-        keeps &= sizes.min() >= (named["min_size"] or 0)
-        keeps &= sizes.max() <= (named["max_size"] or n)
-        if keeps:
-            best = min(best, costs[np.arange(n), labels].sum())
-    if best == np.inf:
-        with pytest.raises(
-            InstanceError, match="no labels of these points satisfy the constraints"
-        ):
-            model.predict(points, **named)
-        return
-    found = model.predict(points, **named)
-    assert costs[np.arange(n), found].sum() == pytest.approx(best)
-
-
 def test_predictions_of_rows_by_name():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"id": list("abcd"), "x": POINTS[:, 0]})
@@ -528,34 +490,53 @@ def test_predictions_of_rows_by_name():
         model.predict(new, cannot_link=[("u", "w")])
 
 
-@given(st.integers(0, 10**9))
-@examples(40)
-def test_predictions_with_the_fit_are_cheapest(seed):
-    """Limits are on the points of the fit and new ones together; pairs join both."""
+@given(st.integers(0, 10**9), st.booleans())
+@examples(80)
+def test_predictions_are_cheapest(seed, with_fit):
+    """Pairs join new points and those of the fit; limits are on new points, or on both together."""
     rng = np.random.default_rng(seed)
     k, n = int(rng.integers(1, 4)), int(rng.integers(1, 6))
     old, new = rng.normal(size=(8, 2)), rng.normal(size=(n, 2))
-    least, most = int(rng.integers(1, 3)), int(rng.integers(8 // k + 1, 14))
-    model = ExactConstrainedKMeans(k, min_size=least, max_size=most).fit(old)
-    together = [(int(rng.integers(n)), int(rng.integers(8))) for _ in range(rng.integers(0, 2))]
-    apart = [(int(rng.integers(n)), int(rng.integers(8))) for _ in range(rng.integers(0, 3))]
-    among = [(0, n - 1)] if n > 1 and rng.random() < 0.5 else []
+    model = ExactConstrainedKMeans(k).fit(old)
+    held = np.bincount(model.labels_) if with_fit else np.zeros(k, np.intp)
+    least = None if rng.random() < 0.5 else int(rng.integers(1, 4))
+    most = None if rng.random() < 0.5 else int(rng.integers(1, n + 1)) + int(held.max())
+    given = least
+    if with_fit:  # what holds for the fit holds here, unless it is given
+        model.min_size, given = least, None
+
+    def pairs(most_pairs, n_others):
+        return [(int(rng.integers(n)), int(rng.integers(n_others))) for _ in range(most_pairs)]
+
+    among = [pair for pair in pairs(rng.integers(0, 5), n) if pair[0] != pair[1]]
+    n_together = int(rng.integers(0, 2))
+    together, apart = among[:n_together], among[n_together:]
+    joined, parted = pairs(rng.integers(0, 2), 8), pairs(rng.integers(0, 3), 8)
     costs = ((new[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
     best = np.inf
     for labels in np.ndindex(*[k] * n):
-        sizes = np.bincount([*labels, *model.labels_], minlength=k)
-        keeps = least <= sizes.min() <= sizes.max() <= most
-        keeps &= all(labels[i] == model.labels_[j] for i, j in together)
-        keeps &= all(labels[i] != model.labels_[j] for i, j in apart)
-        keeps &= all(labels[i] != labels[j] for i, j in among)
+        sizes = np.bincount(labels, minlength=k)
+        keeps = all(labels[i] == labels[j] for i, j in together)
+        keeps &= all(labels[i] != labels[j] for i, j in apart)
+        keeps &= all(labels[i] == model.labels_[j] for i, j in joined)
+        keeps &= all(labels[i] != model.labels_[j] for i, j in parted)
+        keeps &= (sizes + held >= (least or 0)).all()
+        keeps &= most is None or (sizes <= np.maximum(most - held, 0)).all()
         if keeps:
             best = min(best, costs[np.arange(n), labels].sum())
-    named = {"must_link_to_fit": together, "cannot_link_to_fit": apart, "cannot_link": among}
+    named = {
+        "must_link": together or None,
+        "cannot_link": apart or None,
+        "must_link_to_fit": joined or None,
+        "cannot_link_to_fit": parted or None,
+        "min_size": given,
+        "max_size": most,
+    }
     if best == np.inf:
-        with pytest.raises(InstanceError, match="no labels of these points"):
-            model.predict(new, with_fit=True, **named)
+        with pytest.raises(InstanceError, match="no labels of these points satisfy"):
+            model.predict(new, with_fit=with_fit, **named)
         return
-    found = model.predict(new, with_fit=True, **named)
+    found = model.predict(new, with_fit=with_fit, **named)
     assert costs[np.arange(n), found].sum() == pytest.approx(best)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sdpbb.errors import BackendUnavailable, ParameterError
 from sdpbb.runtime.extras import install_command
-from sdpbb.runtime.files import FilePath, replacement, shown_path
+from sdpbb.runtime.files import FilePath, shown_path, write_atomically
 from sdpbb.runtime.values import shortened
 
 if TYPE_CHECKING:
@@ -142,13 +142,20 @@ def save(ax: Axes, path: FilePath) -> None:
     OSError
         See `sdpbb.runtime.files.replacement`.
     """
-    problem = format_problem(os.fspath(path))
-    if problem:
+    write_atomically(path, picture_file(ax, path))
+
+
+def picture_file(ax: Axes, path: FilePath) -> bytes:
+    """Return the content of a file of the figure of the axes, by the ending of the file's name.
+
+    Raises
+    ------
+    ParameterError
+        For an ending other than those of PNG, SVG and PDF.
+    """
+    if problem := format_problem(os.fspath(path)):
         raise ParameterError(problem)
-    kind = os.path.splitext(path)[1][1:].lower()
-    content = rendered(ax, kind)
-    with replacement(path) as file:
-        file.write(content)
+    return rendered(ax, os.path.splitext(path)[1][1:].lower())
 
 
 def rendered(ax: Axes, kind: str, **settings: Any) -> bytes:

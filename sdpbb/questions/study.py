@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from sdpbb.problem import Instance
+    from sdpbb.search.result import Result
 
 # Seconds that a worker has beyond the time limit of its job, or after an interrupt, until it is
 # killed.
@@ -50,6 +51,8 @@ GRACE = 20.0
 # Bytes by which a worker may grow until it is replaced: what earlier jobs have left behind must not
 # count towards the memory limits of later ones.
 GROWTH = 256 * 2**20
+# Seconds until jobs are given to other processes, which take as long to start.
+ALONE = 2.0
 # Seconds between two looks at the interrupt.
 PAUSE = 0.1
 # Seconds without an outcome, after which the observer hears that work goes on.
@@ -216,6 +219,16 @@ class Study(Generic[Job]):
 
         return interruptible(interrupt, begun)
 
+    def solve(
+        self, instance: Instance, observer: Observer, start: ArrayLike | None = None
+    ) -> Result:
+        """Return the result of the instance that jobs begin with, solved by all workers."""
+        from sdpbb.run.solver import solve
+
+        given = None if self.given is None else self.given.executor
+        alone = replace(self._parameters, dask=None, mpi=False)
+        return solve(instance, alone, observer, self.stop, start=start, executor=given)
+
     def run(
         self,
         jobs: Sequence[Job],
@@ -223,21 +236,26 @@ class Study(Generic[Job]):
         take: Take[Job],
         *,
         needs_processes: bool = False,
+        is_short: bool = False,
     ) -> list[Job]:
         """Do jobs in their order until a limit or an interrupt; return those not begun.
 
         needs_processes : whether a single worker is a process, too, which can be ended in the
             middle of a long step
+        is_short : whether jobs begin in this process, as others take seconds to start
         """
-        is_single = min(self._parameters.workers, len(jobs)) <= 1
+        left = list(jobs)
+        if is_short and not needs_processes:
+            left = self._run_here(left, begin, take, ALONE)
+        is_single = min(self._parameters.workers, len(left)) <= 1
         if is_single and self.given is None and not needs_processes:
-            return self.run_here(jobs, begin, take)
+            return self._run_here(left, begin, take, math.inf)
         if self._workers is None:
             self._workers = self._scheduler()
-        return self._run(self._workers, jobs, begin, take, None, math.inf)
+        return self._run(self._workers, left, begin, take, None, math.inf)
 
-    def run_here(
-        self, jobs: Sequence[Job], begin: Begin[Job], take: Take[Job], seconds: float = math.inf
+    def _run_here(
+        self, jobs: Sequence[Job], begin: Begin[Job], take: Take[Job], seconds: float
     ) -> list[Job]:
         """Do jobs in this process, and begin none after some seconds; return those not begun."""
         with Scheduler(SerialExecutor()) as here:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sdpbb.runtime.document import Document
-from sdpbb.runtime.rendering import notebook_html
+from sdpbb.runtime.rendering import notebook_html, plain_text
 from sdpbb.runtime.values import csv_text, json_text, pandas_module
 
 if TYPE_CHECKING:
@@ -19,15 +19,35 @@ if TYPE_CHECKING:
 
 
 def values_of(owner: Any, *names: str) -> dict[str, Any]:
-    """Return attributes of an object as plain values; all fields of a dataclass without names."""
+    """Return attributes of an object as plain values; all fields of a dataclass without names.
+
+    names : of attributes, or paths such as "result.gap" and "names.0". A path is called by its last
+        name, or by what is before a colon, as in "cost:result.objective". It ends at a None
+    """
     chosen = names or tuple(field.name for field in fields(owner))
-    return {name: plain(getattr(owner, name)) for name in chosen}
+    paths = (name.rpartition(":")[2] for name in chosen)
+    return {key: plain(_at(owner, path)) for key, path in zip(keys_of(chosen), paths, strict=True)}
+
+
+def keys_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the keys of names and paths, as `values_of` has them."""
+    return tuple(name.partition(":")[0].rpartition(".")[2] for name in names)
+
+
+def _at(owner: Any, path: str) -> Any:
+    """Return the value at the end of a path."""
+    for step in path.split("."):
+        if owner is None:
+            return None
+        owner = owner[int(step)] if step.isdecimal() else getattr(owner, step)
+    return owner
 
 
 def plain(value: Any) -> Any:
     """Return a value that is ready for JSON.
 
-    Numbers that are not finite become None. Objects with `to_dict` become what it returns.
+    Numbers that are not finite become None. Objects with `to_dict` or `to_row` become what that
+    returns.
     """
     if value is None or (isinstance(value, (str, bool, int)) and not isinstance(value, Enum)):
         return value
@@ -38,8 +58,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         # Whole numbers, such as labels, are ready at once.
         return plain(value.tolist()) if value.dtype.kind == "f" else value.tolist()
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
+    for method in ("to_dict", "to_row"):
+        if hasattr(value, method):
+            return getattr(value, method)()
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -60,25 +81,38 @@ class Shown:
 
 
 class Reported(Shown):
-    """Base of results: shown as a document, written as JSON."""
+    """Base of results: shown as a document, written as JSON.
+
+    values : names and paths of what JSON has of it, between spaces (`values_of`); "" for all fields
+    """
+
+    values: ClassVar[str] = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; numbers that are not finite become None."""
-        return values_of(self)
+        return values_of(self, *self.values.split())
 
     def to_json(self) -> str:
         """Return `to_dict()` as one JSON object, one line per key: what `--json` writes."""
         return json_text(self.to_dict())
 
+    def __str__(self) -> str:
+        return plain_text(self.document())
+
 
 class Tabular:
-    """Base of reports that are tables of results."""
+    """Base of reports that are tables of results.
+
+    columns : of the table
+    items : name of the attribute with the results, of which each has a flat row (`to_row`)
+    """
 
     columns: ClassVar[tuple[str, ...]]
+    items: ClassVar[str]
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a flat row for each result, by `columns`."""
-        raise NotImplementedError
+        return [item.to_row() for item in getattr(self, self.items)]
 
     def to_csv(self) -> str:
         """Return the rows with a heading, separated by commas."""

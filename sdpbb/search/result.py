@@ -242,12 +242,11 @@ class Result(Reported):
         }
         return (
             values_of(self, "status", "termination", "objective", "lower_bound", "gap", "k")
-            | {"labels": None if self.partition is None else self.partition.labels.tolist()}
-            | values_of(self, "sizes", "centers")
+            | values_of(self, "partition.labels", "sizes", "centers")
             | names_of(self.origin)
             | values_of(self.statistics)
             | values_of(self, "infeasibility", "conflict", "notes", "parameters", "version")
-            | ({} if self.soft is None else {"soft": self.soft.to_dict()})
+            | ({} if self.soft is None else values_of(self, "soft"))
             | (of_classes if self.cluster_classes else {})
         )
 
@@ -264,7 +263,7 @@ class Result(Reported):
         }
         return (
             values_of(self, "status", "termination", "objective", "lower_bound", "gap")
-            | {"n_clusters": None if self.partition is None else self.partition.n_clusters}
+            | values_of(self, "partition.n_clusters")
             | values_of(self.statistics)
             | {
                 "infeasibility": None if self.infeasibility is None else str(self.infeasibility),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sdpbb.questions.batch.row import Row, RowStatus
+from sdpbb.questions.batch.outcome import Row, RowStatus
 from tests.studies.misbehaving import INFEASIBLE, INTERRUPTED, LIMITED, RESULT
 
 ASKED: dict[str, Any] = {

@@ -11,7 +11,8 @@ import pytest
 
 from sdpbb.errors import ParameterError
 from sdpbb.questions.batch import BatchParameters, Job, run_batch
-from sdpbb.questions.batch.events import BatchEnded, BatchStarted, JobEnded, JobStarted
+from sdpbb.questions.batch.batch import BatchEnded, BatchStarted, JobEnded
+from sdpbb.questions.study import JobStarted
 from tests.studies import misbehaving
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are ended by signals")

@@ -3,18 +3,11 @@ import io
 import pytest
 from rich.console import Console
 
-from sdpbb.questions.batch.display import COMPILING, LiveDisplay, PlainLines, clock, header
-from sdpbb.questions.batch.events import (
-    AtWork,
-    BatchEnded,
-    BatchStarted,
-    JobEnded,
-    JobPutBack,
-    JobStarted,
-    Stopping,
-)
-from sdpbb.questions.batch.outcome import BatchResult
-from sdpbb.questions.batch.summary import short_line, summary
+from sdpbb.questions.batch.batch import BatchEnded, BatchStarted, JobEnded
+from sdpbb.questions.batch.display import LiveDisplay, PlainLines, clock, header
+from sdpbb.questions.batch.outcome import BatchResult, short_line, summary
+from sdpbb.questions.study import AtWork, JobPutBack, JobStarted, Stopping
+from sdpbb.run.report import COMPILING
 from sdpbb.search.events import Compiling
 from tests.batch.rows import failed, limited, row
 

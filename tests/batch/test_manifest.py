@@ -3,9 +3,9 @@ import os
 import pytest
 
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.questions.batch.events import BatchError
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.manifest import read_manifest
+from sdpbb.questions.study_folder import StudyError as BatchError
 from sdpbb.run.parameters import SolverParameters
 
 TOML = """

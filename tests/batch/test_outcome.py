@@ -9,10 +9,11 @@ from sdpbb.questions.batch.outcome import (
     MEANINGS,
     BatchResult,
     Means,
+    RowStatus,
     shifted_geometric_mean,
+    short_line,
+    summary,
 )
-from sdpbb.questions.batch.row import RowStatus
-from sdpbb.questions.batch.summary import short_line, summary
 from tests.batch.rows import failed, infeasible, limited, row
 
 ALL = BatchResult(

@@ -4,7 +4,7 @@ from dataclasses import fields
 import pytest
 
 from sdpbb.questions.batch.job import Job
-from sdpbb.questions.batch.row import ANSWERS, COLUMNS, STOPPED, Row, RowStatus
+from sdpbb.questions.batch.outcome import ANSWERS, COLUMNS, STOPPED, Row, RowStatus
 from sdpbb.search.result import SolutionStatus
 from tests.batch.rows import failed, infeasible, interrupted, limited, row
 

@@ -124,7 +124,7 @@ def test_a_batch_leaves_a_certificate_for_each_result(files):
 
 
 def test_a_certificate_that_is_not_written_is_told_in_the_row(files, monkeypatch):
-    from sdpbb.questions.batch.evaluation import evaluate
+    from sdpbb.questions.batch.batch import evaluate
 
     monkeypatch.setattr("sdpbb.run.certificates.writer.certificate_arrays", None)
     job = Job(str(files / "points.txt"), "a", constraints=str(files / "size.txt"))

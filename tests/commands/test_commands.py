@@ -20,6 +20,7 @@ from sdpbb.constraint_sets.drawing import Drawing
 from sdpbb.problem import Instance
 from sdpbb.problem.colouring.exact import Colourability
 from sdpbb.problem.formats import CONSTRAINT_FORMATS, read_constraints, write_points
+from sdpbb.run import solver
 from sdpbb.run.explanation import check
 from sdpbb.run.explanation.explain import Diagnosis
 from tests.checker.building import built
@@ -217,6 +218,29 @@ def test_a_reader_that_leaves_costs_one_line(folder):
         )
     assert process.returncode == ExitCode.BAD_INPUT
     assert process.stderr == "error: standard output: could not be written (Broken pipe)\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("price points.txt --constraints pairs.txt", "as the run was interrupted"),
+        ("sweep points.txt -k 2-3", "Not run, as the sweep was interrupted: k = 3"),
+    ],
+)
+def test_ctrl_c_writes_what_a_study_knows(run, folder, monkeypatch, line, told):
+    import_module("sdpbb.questions.prices.prices")  # before the engine is replaced
+    solve = solver.solve
+
+    def interrupted(*arguments, **named):
+        """Interrupt the first job."""
+        os.kill(os.getpid(), signal.SIGINT)
+        return solve(*arguments, **named)
+
+    monkeypatch.setattr(solver, "solve", interrupted)
+    code, out, _ = run(*line.split(), "--workers", "1", "--json", "out.json")
+    assert code == ExitCode.INTERRUPTED
+    assert told in out
+    assert json.loads(Path("out.json").read_text())["interrupted"]
 
 
 def test_ctrl_c_writes_what_is_known_of_labels(folder):

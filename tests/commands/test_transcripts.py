@@ -10,6 +10,7 @@ Each file *.txt beside this one has cases, which read like a session in a termin
     ! what it prints to standard error
     [2]                        the exit code, if it is not 0
     $ cat labels.txt           prints a file
+    $ ls folder                lists a folder, but for the files that every case begins with
     $ json out.json k gap      prints values of a JSON file, by their names
 
 A case begins in a folder of its own with the files in `FILES`. What differs from run to run is
@@ -85,7 +86,8 @@ def printed(run: Any, line: str) -> str:
     if program == "cat":
         return indented(replaced(Path(words[0]).read_text(encoding="utf-8")))
     if program == "ls":
-        return indented("".join(f"{name}\n" for name in sorted(os.listdir()) if name not in FILES))
+        names = sorted(os.listdir(*words))
+        return indented("".join(f"{name}\n" for name in names if name not in FILES))
     if program == "json":
         values = json.loads(Path(words[0]).read_text(encoding="utf-8"))
         lines = "".join(f"{name}: {value_at(values, name)}\n" for name in words[1:])

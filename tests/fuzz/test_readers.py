@@ -19,7 +19,7 @@ from sdpbb.plots.results_table import read_solved_runs
 from sdpbb.problem.formats import CONSTRAINT_FORMATS as FORMATS
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
 from sdpbb.questions.batch.manifest import read_manifest
-from sdpbb.questions.batch.row import Row
+from sdpbb.questions.batch.outcome import Row
 from sdpbb.questions.study_folder import open_folder
 from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.search.traces.file import read_trace

@@ -180,7 +180,7 @@ def csv_points() -> list[bytes]:
 
 def result_rows() -> list[bytes]:
     """Lines of JSON, as a batch writes them."""
-    from sdpbb.questions.batch.row import Row, RowStatus
+    from sdpbb.questions.batch.outcome import Row, RowStatus
 
     asked = dict.fromkeys(("constraints", "time_limit", "node_limit", "memory_limit"))
     asked |= {"name": "a", "message": "", "data": "a.txt", "bounding": "sdp", "gap_asked": 1e-4}

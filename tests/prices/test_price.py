@@ -15,10 +15,9 @@ from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance, MaximumSize, Partition
 from sdpbb.problem.formats import read_instance
 from sdpbb.questions.prices import prices as price_module
-from sdpbb.questions.prices.prices import constraint_prices, stated_constraints
-from sdpbb.questions.prices.probe import PriceProbe, probe, without
-from sdpbb.questions.prices.report import COLUMNS, Price, PriceProof, PriceReport
-from sdpbb.questions.study import Outcome
+from sdpbb.questions.prices.prices import constraint_prices, probe, stated_constraints, without
+from sdpbb.questions.prices.report import Price, PriceProof, PriceReport
+from sdpbb.questions.study import Outcome, Study
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.search.result import Result, SolutionStatus, Termination
@@ -98,7 +97,7 @@ def test_where_runs_begin_with_subsets_no_price_rests_on_a_bound_of_all_blocks(m
     instance, known = two_groups(), {}
     for price in constraint_prices(instance, parameters=EXACT).prices:
         known[price.statement] = price
-    monkeypatch.setattr("sdpbb.questions.prices.probe._costs_at_least", pytest.fail)
+    monkeypatch.setattr("sdpbb.questions.prices.prices.look", pytest.fail)
     for price in constraint_prices(instance, parameters=parameters).prices:
         before = known[price.statement]
         assert price.lower == pytest.approx(before.lower, abs=1e-9)
@@ -125,7 +124,7 @@ def test_a_constraint_that_a_distance_implies_costs_nothing(tmp_path):
 
 
 def test_processes_come_to_the_same(monkeypatch):
-    monkeypatch.setattr(price_module, "ALONE", 0.0)
+    monkeypatch.setattr("sdpbb.questions.study.ALONE", 0.0)
     instance = two_groups()
     alone = constraint_prices(instance, parameters=EXACT)
     together = constraint_prices(instance, parameters=replace(EXACT, workers=2))
@@ -175,7 +174,7 @@ def stopped(labels, lower_bound: float, objective: float | None = None) -> Resul
 
 def test_better_clusterings_of_later_runs_are_used(monkeypatch):
     bad = stopped([0, 0, 0, 1], 0.0)
-    monkeypatch.setattr(price_module, "solve", lambda *arguments, **named: bad)
+    monkeypatch.setattr(Study, "solve", lambda *arguments, **named: bad)
     report = constraint_prices(FOUR)
     assert report.result.objective == pytest.approx(1.0)
     assert report.result.lower_bound == pytest.approx(1.0, rel=1e-3)
@@ -192,9 +191,9 @@ def test_an_interval_rests_on_the_lower_bounds(monkeypatch):
     def solved(instance, *arguments, **named):
         return Outcome(without_cannot_link if len(instance.must_link) else without_must_link)
 
-    monkeypatch.setattr(price_module, "solve", lambda *arguments, **named: known)
+    monkeypatch.setattr(Study, "solve", lambda *arguments, **named: known)
     monkeypatch.setattr(price_module, "solved", solved)
-    monkeypatch.setattr(price_module, "probe", lambda *arguments: Outcome(PriceProbe(None, 0.0)))
+    monkeypatch.setattr(price_module, "probe", lambda *arguments: Outcome())
     prices = {price.statement.text: price for price in constraint_prices(FOUR).prices}
     must_link, cannot_link = prices["ML 0 1"], prices["CL 0 3"]
     assert (must_link.lower, must_link.upper, must_link.difference) == (0.0, 30.0, 0.0)
@@ -249,7 +248,7 @@ def test_rows_and_texts():
     assert values["is_complete"]
     assert values["conflict"] is None
     rows = list(csv.DictReader(io.StringIO(report.to_csv())))
-    assert tuple(rows[0]) == COLUMNS
+    assert tuple(rows[0]) == PriceReport.columns
     assert [row["row_i"] for row in rows] == [p.statement.names[0] for p in report.prices]
     text = str(report)
     assert re.search(r"^Priced          8 constraints$", text, re.MULTILINE)
@@ -276,7 +275,7 @@ def test_a_probe_without_time_says_nothing_wrong():
     for statement in stated_constraints(instance):
         found = probe(instance, statement, optimum_of(instance), 0.0, True).value
         if statement.text in ("ML 5 15", "CL 7 8"):
-            assert found.proof is None
+            assert found is None
 
 
 def optimum_of(instance: Instance) -> float:

@@ -14,7 +14,7 @@ import pytest
 from sdpbb.errors import InstanceError
 from sdpbb.problem.files import long_reading
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
-from sdpbb.questions.batch.evaluation import evaluate
+from sdpbb.questions.batch.batch import evaluate
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.study import isolated
 from sdpbb.runtime.executors.memory import within_free_memory

@@ -66,7 +66,7 @@ def evaluate(job, certificate):
 
 def evaluate_or_act(path, job, certificate):
     """Do what the name of the path says instead of the job with k = 3."""
-    from sdpbb.questions.batch.evaluation import evaluate
+    from sdpbb.questions.batch.batch import evaluate
 
     return act(path) if job.k == 3 else evaluate(job, certificate)
 

@@ -14,7 +14,7 @@ from sdpbb.problem import Instance, Partition
 from sdpbb.questions.study import Outcome
 from sdpbb.questions.sweeps import sweep as sweep_module
 from sdpbb.questions.sweeps.neighbours import clustering_from
-from sdpbb.questions.sweeps.report import COLUMNS
+from sdpbb.questions.sweeps.report import SweepReport
 from sdpbb.search.result import SolutionStatus
 from tests.enumeration import optimum, random_instance, weighted
 from tests.examples import examples
@@ -136,7 +136,7 @@ def test_tables():
     report = sdpbb.sweep(groups(), [1, 3, 18])
     rows = report.to_rows()
     assert [row["k"] for row in rows] == [1, 3, 18]
-    assert all(tuple(row) == COLUMNS for row in rows)
+    assert all(tuple(row) == SweepReport.columns for row in rows)
     assert rows[0]["status"] == "infeasible"
     assert "cannot-link" in rows[0]["message"]
     assert rows[0]["silhouette"] is rows[1]["agreement"] is None
@@ -145,7 +145,7 @@ def test_tables():
     assert rows[2]["message"].startswith("infeasible")  # two points share a cluster
     values = json.loads(report.to_json())
     assert values["sweep"][1]["labels"] == report[3].labels.tolist()
-    assert report.to_csv().splitlines()[0] == ",".join(COLUMNS)
+    assert report.to_csv().splitlines()[0] == ",".join(SweepReport.columns)
     assert report.labels_csv().splitlines()[:2] == ["id,k=3", "0,0"]
     assert "1  infeasible" in str(report)
     assert "ARI to prev" in str(report)

@@ -22,8 +22,8 @@ from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.version import installed_version
 
 if TYPE_CHECKING:
-    from sdpbb.questions.batch import BatchResult, Job
-    from sdpbb.questions.batch.events import BatchObserver
+    from sdpbb.questions.batch import BatchResult
+    from sdpbb.questions.batch.batch import BatchObserver
 
 # An instance that is proven infeasible has its answer.
 EXITS = meanings(
@@ -103,7 +103,7 @@ def batch(
     --gap, the limits, --seed, --bounding and --sdp-solver apply to every instance, and take
     precedence over MANIFEST.
     """
-    from sdpbb.questions.batch import read_manifest
+    from sdpbb.questions.batch import read_manifest, run_batch
     from sdpbb.questions.batch.batch import FILES
 
     parameters = BatchParameters(**{"workers": options.usable_cores(), **own.stated()})
@@ -111,30 +111,20 @@ def batch(
     outputs.check([manifest, parameters_file, *results])
     base = None if parameters_file is None else read_parameters(parameters_file)[0]
     jobs = read_manifest(manifest, engine.stated(), base)
-    return _run(jobs, out, parameters, outputs, quiet)
-
-
-def _run(
-    jobs: list[Job], folder: str, parameters: BatchParameters, outputs: BatchOutputs, quiet: bool
-) -> ExitCode:
-    """Run, show and write what comes of it; the exit status."""
-    from sdpbb.questions.batch import run_batch
-
     interrupt = threading.Event()
     with finish_on_signal(interrupt), _observer(outputs, quiet) as observer:
-        result = run_batch(jobs, folder, parameters, observer, interrupt)
-        outputs.write(result, None, quiet, document=result.document)
+        result = run_batch(jobs, out, parameters, observer, interrupt)
+        outputs.write(result, quiet)
     return batch_exit_code(result)
 
 
 @contextmanager
 def _observer(outputs: BatchOutputs, quiet: bool) -> Iterator[BatchObserver]:
     from sdpbb.questions.batch.display import LiveDisplay, PlainLines
-    from sdpbb.questions.batch.events import ignore
 
     stream = sys.stderr if outputs.use_stdout else sys.stdout
     if quiet:
-        yield ignore
+        yield lambda event: None
     elif stream.isatty() and os.environ.get("TERM") != "dumb":
         from rich.console import Console
 

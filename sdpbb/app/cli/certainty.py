@@ -16,7 +16,7 @@ from sdpbb.app.cli.engine import (
     seconds_each,
     solver_parameters,
 )
-from sdpbb.app.cli.exits import ExitCode, exit_code, interrupted, meanings
+from sdpbb.app.cli.exits import ExitCode, meanings, study_exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, labels_of
 from sdpbb.app.cli.outputs import TableOutputs
@@ -87,7 +87,6 @@ def certainty(
     labels = labels_of(instance, clustering, column, inputs)
     import_engine()
     from sdpbb.questions.certainties.certainty import certainty as find
-    from sdpbb.runtime.rendering import plain_text
 
     told = time.perf_counter()
 
@@ -108,17 +107,9 @@ def certainty(
             on_point=on_point,
             interrupt=current.interrupt,
         )
-        document = partial(report.document, top)
-        current.tell(f"\n{plain_text(report.document(top))}")
-        others = [] if outputs.csv is None else [(outputs.csv, report.to_csv)]
-        outputs.write(report, None, quiet, others, document=document)
-    if report.interrupted:
-        return interrupted()
-    if report.result.objective is None:
-        return exit_code(report.result)
-    if report.problems:
-        return ExitCode.UNANSWERED
-    return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT
+        current.tell(f"\n{report.table(top)}")
+        outputs.write(report, quiet, document=partial(report.document, top))
+    return study_exit_code(report, report.result)
 
 
 def _share(text: str) -> float:

@@ -67,7 +67,7 @@ def check(
     report, problem = _report(instance, time_limit, outputs.certificate)
     if not quiet:
         outputs.tell(str(report))
-    outputs.write(report, None, quiet, document=report.document)
+    outputs.write(report, quiet)
     if problem is not None:
         say(problem)
     return _exit_code(report)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings
+from sdpbb.app.cli.exits import NOTHING_WRITTEN, WITHOUT_RUN, ExitCode, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.outputs import JsonOutput, Outputs
 
@@ -20,12 +20,7 @@ EXITS = meanings(
         ExitCode.UNANSWERED: "something is wrong; the output says what",
         **NOTHING_WRITTEN,
     },
-    without=[
-        ExitCode.LIMIT,
-        ExitCode.LIMIT_WITHOUT_CLUSTERING,
-        ExitCode.INFEASIBLE,
-        ExitCode.BACKEND_FAILURE,
-    ],
+    without=WITHOUT_RUN,
 )
 
 
@@ -84,7 +79,7 @@ def doctor(
     checks = _tested(log) if test else []
     report = InstallationReport(facts, checks)
     log.tell("\n" + "\n".join(report.problems or ["Nothing is wrong."]))
-    outputs.write(report, None, quiet=True)
+    outputs.write(report, quiet=True)
     return ExitCode.UNANSWERED if report.problems else ExitCode.FOUND
 
 

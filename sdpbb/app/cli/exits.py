@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Container, Iterator, Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sdpbb.app.cli.streams import say
 from sdpbb.errors import (
@@ -69,6 +69,13 @@ NOTHING_WRITTEN: Mapping[ExitCode, str] = {
 """Meanings for commands that write nothing before their end."""
 
 
+WITHOUT_RUN = (
+    *(ExitCode.LIMIT, ExitCode.LIMIT_WITHOUT_CLUSTERING),
+    *(ExitCode.INFEASIBLE, ExitCode.BACKEND_FAILURE),
+)
+"""Exit statuses that commands without a run do not have."""
+
+
 def meanings(
     others: Mapping[ExitCode, str], without: Container[ExitCode] = ()
 ) -> Mapping[ExitCode, str]:
@@ -108,6 +115,21 @@ def exit_code(result: Result) -> ExitCode:
             return ExitCode.LIMIT
         case SolutionStatus.UNKNOWN:
             return ExitCode.LIMIT_WITHOUT_CLUSTERING
+
+
+def study_exit_code(report: Any, result: Result | None = None) -> ExitCode:
+    """Return the exit status that tells a shell what came of a study.
+
+    report : with `interrupted`, `problems` and `is_complete`
+    result : of the instance that its jobs begin with, if they do
+    """
+    if report.interrupted:
+        return interrupted()
+    if result is not None and result.objective is None:
+        return exit_code(result)
+    if report.problems:
+        return ExitCode.UNANSWERED
+    return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT
 
 
 @contextlib.contextmanager

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from sdpbb.problem import Instance
     from sdpbb.questions.gaps.report import GapReport
-    from sdpbb.run.parameters import SolverParameters
     from sdpbb.runtime.document import Document
 
 # How good the labels are is said in words and figures, not by the exit status.
@@ -90,28 +89,6 @@ def gap(
     parameters = solver_parameters(**engine.stated())
     outputs.check([data, inputs.constraints, given, engine.file])
     instance, numbers = _read(data, inputs, given, column, quiet)
-    return _run(instance, numbers, parameters, outputs, quiet)
-
-
-def _read(
-    data: str, inputs: InstanceOptions, given: str, column: str | None, quiet: bool
-) -> tuple[Instance, NDArray[np.intp]]:
-    """The instance, and the labels (n,) of its points."""
-    points = inputs.points(data, quiet)
-    numbers = inputs.read_labels(given, column, len(points.points), points.origin(), quiet)
-    if inputs.k is None and points.k is None:
-        inputs = replace(inputs, k=int(numbers.max()) + 1)
-    return inputs.instance(data, points, quiet), numbers
-
-
-def _run(
-    instance: Instance,
-    numbers: NDArray[np.intp],
-    parameters: SolverParameters,
-    outputs: GapOutputs,
-    quiet: bool,
-) -> ExitCode:
-    """Run, report and write the result; return the exit status."""
     import_engine()
     from sdpbb.questions.gaps.gap import optimality_gap
     from sdpbb.search.events import all_of
@@ -144,12 +121,23 @@ def _run(
 
             return gap_document(instance, report, trace)
 
-        outputs.write(report, labels, quiet, origin=instance.origin, document=page)
+        outputs.write(report, quiet, labels, instance.origin, document=page)
     if failure is not None:
         raise failure
     if outputs.certificate is not None and not report.is_comparable and not quiet:
         say(f"{shown_path(outputs.certificate)}: {_subject(report)}")
     return exit_code(report.result)
+
+
+def _read(
+    data: str, inputs: InstanceOptions, given: str, column: str | None, quiet: bool
+) -> tuple[Instance, NDArray[np.intp]]:
+    """The instance, and the labels (n,) of its points."""
+    points = inputs.points(data, quiet)
+    numbers = inputs.read_labels(given, column, len(points.points), points.origin(), quiet)
+    if inputs.k is None and points.k is None:
+        inputs = replace(inputs, k=int(numbers.max()) + 1)
+    return inputs.instance(data, points, quiet), numbers
 
 
 def _subject(report: GapReport) -> str:

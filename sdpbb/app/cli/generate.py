@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings
+from sdpbb.app.cli.exits import NOTHING_WRITTEN, WITHOUT_RUN, ExitCode, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import constraint_counts, reading_files
 from sdpbb.app.cli.outputs import Outputs
@@ -25,12 +25,7 @@ EXITS = meanings(
         ExitCode.FOUND: "the constraints were drawn and written",
         **NOTHING_WRITTEN,
     },
-    without=[
-        ExitCode.LIMIT,
-        ExitCode.LIMIT_WITHOUT_CLUSTERING,
-        ExitCode.INFEASIBLE,
-        ExitCode.BACKEND_FAILURE,
-    ],
+    without=WITHOUT_RUN,
 )
 
 
@@ -139,7 +134,7 @@ def generate(
     text = constraints_text(
         constraints, output_format, len(classes), drawn.header if header else ()
     )
-    Outputs(json).write(drawn, None, quiet, [(out, lambda: text)])
+    Outputs(json).write(drawn, quiet, others=[(out, lambda: text)])
     if not quiet:
         outputs.tell(str(drawn))
     return ExitCode.FOUND

@@ -21,7 +21,6 @@ from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
 from sdpbb.runtime.document import Document, Facts
 from sdpbb.runtime.files import shown_path
-from sdpbb.runtime.rendering import plain_text
 from sdpbb.runtime.results import Reported, values_of
 from sdpbb.runtime.values import counted
 from sdpbb.runtime.version import installed_version
@@ -199,10 +198,8 @@ def _run(
             | {**parameters},
             installed_version(),
         )
-        current.tell(plain_text(report.document()))
-        outputs.write(
-            report, result.labels, quiet, origin=instance.origin, document=report.document
-        )
+        current.tell(str(report))
+        outputs.write(report, quiet, result.labels, instance.origin)
     return heuristic_exit_code(result)
 
 
@@ -275,7 +272,7 @@ class HeuristicReport(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; numbers that are not finite become None."""
         own = values_of(self, "measures", "parameters", "version")
-        return {"instance": self.instance.name} | self.result.to_dict() | own
+        return values_of(self, "instance:instance.name") | self.result.to_dict() | own
 
     def document(self) -> Document:
         """The document of the result, with the measures."""

@@ -7,8 +7,8 @@ import os
 import shlex
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, fail
@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 STDOUT = "-"
 
 
-class Valued(Protocol):
-    """Interface of what is written as JSON."""
-
-    def to_dict(self) -> dict[str, Any]: ...
+Content = tuple[str | None, Callable[[], str | bytes]]
+"""Path of a file, None for one not asked for, and what makes its content."""
 
 
 @options.grouped
@@ -101,42 +99,51 @@ class Outputs:
         log.write(f"{text}\n")
         log.flush()
 
+    def contents(
+        self, result: Any, labels: NDArray[np.intp] | None, origin: Origin | None
+    ) -> Iterator[Content]:
+        """Yield the files of a result, and what makes their contents; None for those not asked for.
+
+        labels : (n,), or None
+        origin : what the user calls the points, for labels in a CSV file
+        """
+        yield self.json, lambda: json_text(result.to_dict())
+        if labels is not None:
+            yield self.labels, lambda: _labels(str(self.labels), labels, origin)
+
     def write(
         self,
-        result: Valued,
-        labels: NDArray[np.intp] | None,
+        result: Any,
         quiet: bool,
-        others: Sequence[tuple[str, Callable[[], str | bytes]]] = (),
+        labels: NDArray[np.intp] | None = None,
         origin: Origin | None = None,
+        others: Iterable[Content] = (),
         document: Callable[[], Document] | None = None,
         name: str = "",
     ) -> None:
         """Write what there is, and end with one line if something cannot be.
 
+        result : with `to_dict`, and `document` for a page
         labels : (n,), or None, of which a line is told unless quiet
+        origin : as for `contents`
         others : further files, and what makes their content once the first ones are written
-        origin : what the user calls the points, for labels in a CSV file
-        document : makes the document of which a page is written
+        document : makes the document of which a page is written, instead of the result's own
         name : of the data, for a document without a name
         """
-        contents: list[tuple[str, Callable[[], str | bytes]]] = []
-        if self.json is not None:
-            contents.append((self.json, lambda: json_text(result.to_dict())))
-        if self.labels is not None and labels is not None:
-            contents.append((self.labels, lambda: _labels(str(self.labels), labels, origin)))
-        contents += others
-        if self.html is not None and document is not None:  # last: drawing may fail
-            contents.append((self.html, lambda: _page(document(), name)))
+        contents = [*self.contents(result, labels, origin), *others]
+        # Last, as drawing may fail.
+        contents.append((self.html, lambda: _page((document or result.document)(), name)))
+        written = {path: content for path, content in contents if path is not None}
         problems = []
-        for path, content in contents:
+        for path, content in written.items():
             try:
                 _write(path, content())
             except OSError as error:  # the other one may still be written
-                name = "standard output" if path == STDOUT else shown_path(path)
-                problems.append(f"{name}: could not be written ({error.strerror or error})")
+                file = "standard output" if path == STDOUT else shown_path(path)
+                problems.append(f"{file}: could not be written ({error.strerror or error})")
         if problems:
             fail(ExitCode.BAD_INPUT, "; ".join(problems))
-        if self.labels is not None and labels is None and not quiet:
+        if self.labels is not None and self.labels not in written and not quiet:
             say(f"no clustering found: {shown_path(self.labels)} was not written")
 
 
@@ -187,6 +194,10 @@ class TableOutputs(Outputs):
             metavar="OUT", help="Write the table as CSV; '-' as for --json.", group=options.OUTPUT
         ),
     ] = None
+
+    def contents(self, result: Any, labels: Any, origin: Any) -> Iterator[Content]:
+        yield from super().contents(result, labels, origin)
+        yield self.csv, result.to_csv
 
 
 def _labels(path: str, labels: NDArray[np.intp], origin: Origin | None) -> str | bytes:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings
+from sdpbb.app.cli.exits import NOTHING_WRITTEN, WITHOUT_RUN, ExitCode, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.outputs import Outputs
 from sdpbb.errors import ParameterError
@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 EXITS = meanings(
     {ExitCode.FOUND: "the parameters were printed", **NOTHING_WRITTEN},
-    without=[
-        ExitCode.LIMIT,
-        ExitCode.LIMIT_WITHOUT_CLUSTERING,
-        ExitCode.INFEASIBLE,
-        ExitCode.BACKEND_FAILURE,
-    ],
+    without=WITHOUT_RUN,
 )
 
 

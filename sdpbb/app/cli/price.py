@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,19 +16,18 @@ from sdpbb.app.cli.engine import (
     seconds_each,
     solver_parameters,
 )
-from sdpbb.app.cli.exits import ExitCode, exit_code, interrupted, meanings
+from sdpbb.app.cli.exits import ExitCode, meanings, study_exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import TableOutputs
 from sdpbb.app.cli.running import import_engine, running
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.files import shown_path
 
 if TYPE_CHECKING:
     from sdpbb.problem import Instance
     from sdpbb.problem.statements import Statement
-    from sdpbb.questions.prices.report import Price, PriceReport
+    from sdpbb.questions.prices.report import Price
 
 EXITS = meanings(
     {
@@ -94,18 +92,33 @@ def price(
             "or soft; only they have a price (give --constraints)"
         )
     chosen = None if only is None else _chosen(instance, only)
-    each = seconds_each(time_limit_each)
-    return _run(_Asked(instance, chosen, parameters, each), outputs, top, quiet)
+    import_engine()
+    from sdpbb.questions.prices.prices import constraint_prices
 
+    told = -math.inf
 
-@dataclass(frozen=True)
-class _Asked:
-    """Constraints to be priced, and how."""
+    def on_price(price: Price, left: int) -> None:
+        nonlocal told
+        now = time.perf_counter()
+        # There are many that cost nothing, and they come fast.
+        if price.upper > 0 or left == 0 or now - told > INTERVAL:
+            told = now
+            current.tell(f"{price}; {left} to go")
 
-    instance: Instance
-    constraints: list[Statement] | None
-    parameters: SolverParameters
-    time_limit_each: float
+    with running(outputs, quiet) as current:
+        report = constraint_prices(
+            instance,
+            chosen,
+            parameters,
+            time_limit_each=seconds_each(time_limit_each),
+            observer=current.progress(),
+            on_price=on_price,
+            interrupt=current.interrupt,
+        )
+        current.tell(f"\n{report.table(top)}")
+        document = partial(report.document, top)
+        outputs.write(report, quiet, document=document, name=instance.name)
+    return study_exit_code(report, report.result)
 
 
 def _chosen(instance: Instance, only: str) -> list[Statement]:
@@ -140,45 +153,3 @@ def _places(only: str) -> list[str]:
             raise ParameterError(f"only = {place}: expected a first line and a later one")
         places += map(str, range(first, last + 1))
     return places
-
-
-def _run(asked: _Asked, outputs: TableOutputs, top: int, quiet: bool) -> ExitCode:
-    """Run, report and write the result; return the exit status."""
-    import_engine()
-    from sdpbb.questions.prices.prices import constraint_prices
-
-    told = -math.inf
-
-    def on_price(price: Price, left: int) -> None:
-        nonlocal told
-        now = time.perf_counter()
-        # There are many that cost nothing, and they come fast.
-        if price.upper > 0 or left == 0 or now - told > INTERVAL:
-            told = now
-            current.tell(f"{price}; {left} to go")
-
-    with running(outputs, quiet) as current:
-        report = constraint_prices(
-            asked.instance,
-            asked.constraints,
-            asked.parameters,
-            time_limit_each=asked.time_limit_each,
-            observer=current.progress(),
-            on_price=on_price,
-            interrupt=current.interrupt,
-        )
-        current.tell(f"\n{report.table(top)}")
-        others = [] if outputs.csv is None else [(outputs.csv, report.to_csv)]
-        document, name = partial(report.document, top), asked.instance.name
-        outputs.write(report, None, quiet, others, document=document, name=name)
-    return _exit_code(report)
-
-
-def _exit_code(report: PriceReport) -> ExitCode:
-    if report.interrupted:
-        return interrupted()
-    if report.result.objective is None:
-        return exit_code(report.result)
-    if report.problems:
-        return ExitCode.UNANSWERED
-    return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT

@@ -114,11 +114,9 @@ def report(
         if isinstance(event, Finished):
             result = event.result
             labels = None if result.partition is None else result.partition.labels
-            others = []
-            if outputs.trace is not None and trace is not None:
-                others.append((outputs.trace, trace.to_json))
+            others = [] if trace is None else [(outputs.trace, trace.to_json)]
             try:
-                outputs.write(result, labels, quiet, others, result.origin, partial(page, result))
+                outputs.write(result, quiet, labels, result.origin, others, partial(page, result))
             except SystemExit as failure:
                 failures.append(failure)
 

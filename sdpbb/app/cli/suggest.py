@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, fail, meanings
@@ -11,9 +11,6 @@ from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, labels_of
 from sdpbb.app.cli.outputs import TableOutputs
 from sdpbb.app.cli.running import import_engine
-
-if TYPE_CHECKING:
-    from sdpbb.questions.queries.report import QueryReport
 
 EXITS = meanings(
     {
@@ -105,11 +102,5 @@ def suggest(
         fail(ExitCode.INFEASIBLE, str(error))
     if not quiet:
         outputs.tell(str(report))
-    _write(report, outputs, quiet)
+    outputs.write(report, quiet, others=[(outputs.out, report.form)])
     return ExitCode.FOUND
-
-
-def _write(report: QueryReport, outputs: SuggestOutputs, quiet: bool) -> None:
-    texts = ((outputs.csv, report.to_csv), (outputs.out, report.form))
-    others = [(path, text) for path, text in texts if path is not None]
-    outputs.write(report, None, quiet, others, document=report.document)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -20,16 +20,16 @@ from sdpbb.app.cli.engine import (
     seconds_each,
     solver_parameters,
 )
-from sdpbb.app.cli.exits import ExitCode, interrupted, meanings
+from sdpbb.app.cli.exits import ExitCode, meanings, study_exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import STDOUT, Outputs
+from sdpbb.app.cli.outputs import STDOUT, Content, TableOutputs
 from sdpbb.app.cli.running import import_engine, running
 from sdpbb.errors import ParameterError
 from sdpbb.runtime.files import shown_path
 
 if TYPE_CHECKING:
-    from sdpbb.questions.sweeps.report import SweepEntry, SweepReport
+    from sdpbb.questions.sweeps.report import SweepEntry
 
 EXITS = meanings(
     {
@@ -58,7 +58,7 @@ class SweptInputs(InstanceOptions):
 
 
 @options.grouped
-class SweepOutputs(Outputs):
+class SweepOutputs(TableOutputs):
     """Output files: tables, labels of every k, a picture."""
 
     labels: Annotated[
@@ -68,12 +68,6 @@ class SweepOutputs(Outputs):
             help="Write the labels of every k as CSV: a row for each point, a column for each k. "
             "'-' as for --json.",
             group=options.OUTPUT,
-        ),
-    ] = None
-    csv: Annotated[
-        str | None,
-        options.option(
-            metavar="OUT", help="Write the table as CSV; '-' as for --json.", group=options.OUTPUT
         ),
     ] = None
     picture: Annotated[
@@ -97,6 +91,23 @@ class SweepOutputs(Outputs):
         if problem := format_problem(self.picture):
             raise ParameterError(f"--picture {problem}")
         require_matplotlib()
+
+    def contents(self, result: Any, labels: Any, origin: Any) -> Iterator[Content]:
+        from sdpbb.problem.files.labels import encoded
+
+        def of_labels() -> str | bytes:
+            text: str = result.labels_csv()
+            return text if self.labels == STDOUT else encoded(text, result.origin)
+
+        def drawn() -> bytes:
+            from sdpbb.plots import plot_sweep
+            from sdpbb.plots.style import picture_file
+
+            return picture_file(plot_sweep(result.to_rows()), str(self.picture))
+
+        yield from super().contents(result, labels, origin)
+        yield self.labels, of_labels
+        yield self.picture, drawn
 
 
 @command(EXITS)
@@ -166,10 +177,10 @@ def sweep(
             interrupt=current.interrupt,
         )
         current.tell(f"\n{report}")
-        _write(report, instance.name, outputs, quiet)
+        outputs.write(report, quiet, name=instance.name)
         if out is not None:
             current.tell(f"Written to {shown_path(os.path.join(out, ''))}")
-    return _exit_code(report)
+    return study_exit_code(report)
 
 
 def numbers_of_clusters(text: str) -> list[int]:
@@ -190,29 +201,3 @@ def numbers_of_clusters(text: str) -> list[int]:
             )
         found += range(first, last + 1)
     return found
-
-
-def _write(report: SweepReport, name: str, outputs: SweepOutputs, quiet: bool) -> None:
-    others: list[tuple[str, Callable[[], str | bytes]]] = []
-    if outputs.csv is not None:
-        others.append((outputs.csv, report.to_csv))
-    if outputs.labels == STDOUT:
-        others.append((STDOUT, report.labels_csv))
-    elif outputs.labels is not None:
-        from sdpbb.problem.files.labels import encoded
-
-        others.append((outputs.labels, lambda: encoded(report.labels_csv(), report.origin)))
-    if outputs.picture is not None:
-        from sdpbb.plots import plot_sweep, save
-
-        save(plot_sweep(report.to_rows()), outputs.picture)
-    chosen = replace(outputs, labels=None, csv=None, picture=None)
-    chosen.write(report, None, quiet, others, document=report.document, name=name)
-
-
-def _exit_code(report: SweepReport) -> ExitCode:
-    if report.interrupted:
-        return interrupted()
-    if any(entry.result is None for entry in report.entries):
-        return ExitCode.UNANSWERED
-    return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT

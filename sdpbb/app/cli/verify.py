@@ -132,7 +132,7 @@ def verify(
         with _opened(file) as content:
             verdict = _verdict(content, data, inputs, labels, column, workers, exact, quiet)
     except Rejected as error:
-        outputs.write(_Rejection(str(error)), None, quiet)
+        outputs.write(_Rejection(str(error)), quiet)
         hint = _hint(str(error), inputs)
         say(f"{shown_path(file)}: rejected: {error}{hint}")
         sys.exit(ExitCode.REJECTED)
@@ -140,7 +140,7 @@ def verify(
         verdict = verdict.judged(gap)
     if not quiet:
         outputs.tell(str(verdict))
-    outputs.write(verdict, None, quiet)
+    outputs.write(verdict, quiet)
     return _exit_code(verdict)
 
 

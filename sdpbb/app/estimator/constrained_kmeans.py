@@ -204,24 +204,21 @@ class ExactConstrainedKMeans(
             raise InvalidInstance(
                 f"n_samples={len(points)} should be >= n_clusters={self.n_clusters}"
             )
-        given: dict[str, Any] = {
-            "k": int(self.n_clusters),
-            "must_link": must_link,
-            "cannot_link": cannot_link,
-            "soft_must_link": soft_must_link,
-            "soft_cannot_link": soft_cannot_link,
-            "cluster_constraints": cluster_constraints,
-            "min_size": self.min_size,
-            "max_size": self.max_size,
-            "sizes": self.sizes,
-            "min_weight": self.min_weight,
-            "max_weight": self.max_weight,
-            "weights": sample_weight,
-            "as_points": self.as_points,
-        }
+        own = ("min_size", "max_size", "sizes", "min_weight", "max_weight", "as_points")
         with as_value_errors():
-            given["known_classes"] = partial_classes(X, len(points), y, known_classes)
-            given |= {"known_weight": known_weight, "classes_may": classes_may}
+            given = {
+                "k": int(self.n_clusters),
+                "must_link": must_link,
+                "cannot_link": cannot_link,
+                "soft_must_link": soft_must_link,
+                "soft_cannot_link": soft_cannot_link,
+                "cluster_constraints": cluster_constraints,
+                "weights": sample_weight,
+                "known_classes": partial_classes(X, len(points), y, known_classes),
+                "known_weight": known_weight,
+                "classes_may": classes_may,
+                **{name: getattr(self, name) for name in own},
+            }
             instance = instance_of_fit(X, points, given, self.index_column, self.absent_rows)
             observer = progress_table() if self.verbose else ignore
             try:
@@ -274,10 +271,7 @@ class ExactConstrainedKMeans(
         InstanceError
             (Also a ValueError.) On X and the constraints; also if no labels keep them.
         """
-        check_is_fitted(self)
-        points = validate_data(
-            self, features_of(X, self.index_column), dtype=np.float64, reset=False
-        )
+        points = self._points(X)
         if with_fit:
             min_size = self.min_size if min_size is None else min_size
             max_size = self.max_size if max_size is None else max_size
@@ -292,10 +286,7 @@ class ExactConstrainedKMeans(
                 joined, parted = pairs_with_fit(
                     X, n, index, self.result_, must_link_to_fit, cannot_link_to_fit
                 )
-                together, apart = (
-                    np.concatenate([together, joined]),
-                    np.concatenate([apart, parted]),
-                )
+                together, apart = np.vstack([together, joined]), np.vstack([apart, parted])
             limits = self._limits_of_new(
                 n, checked_size(min_size, "min_size"), checked_size(max_size, "max_size"), with_fit
             )
@@ -320,10 +311,7 @@ class ExactConstrainedKMeans(
 
         X : array (n, d), or a data frame, with or without index_column
         """
-        check_is_fitted(self)
-        points = validate_data(
-            self, features_of(X, self.index_column), dtype=np.float64, reset=False
-        )
+        points = self._points(X)
         return np.asarray(pairwise_distances(points, self.cluster_centers_))
 
     def fit_transform(self, X: Any, y: Any = None, **named: Any) -> NDArray[np.float64]:
@@ -344,6 +332,12 @@ class ExactConstrainedKMeans(
     def _n_features_out(self) -> int:
         """Number of columns of `transform`, as scikit-learn asks for it."""
         return len(self.cluster_centers_)
+
+    def _points(self, X: Any) -> NDArray[np.float64]:
+        """Return points with the features of the fit, (n, d), of which there must be one."""
+        check_is_fitted(self)
+        features = features_of(X, self.index_column)
+        return np.asarray(validate_data(self, features, dtype=np.float64, reset=False))
 
     def _parameters(self) -> SolverParameters:
         k = self.n_clusters

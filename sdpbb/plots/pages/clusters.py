@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from heuristics.measures import silhouettes
+from heuristics.measures import costs_of_moves, silhouettes
 from sdpbb.plots import plot_clusters
 from sdpbb.plots.clusters import group_of, look_of
 from sdpbb.problem import Instance, Partition
@@ -106,7 +105,8 @@ def tight_constraints(instance: Instance, partition: Partition) -> list[TightCon
     pairs = len(instance.must_link) + len(instance.cannot_link)
     if not pairs:
         return []
-    savings = _savings(instance, partition)
+    savings = -costs_of_moves(instance.points, partition.labels, instance.weights)
+    savings[np.isinf(savings)] = 0.0
     savings[savings <= 1e-12 * np.abs(savings).max(initial=0.0)] = 0.0
     labels = partition.labels
     found = []
@@ -125,29 +125,6 @@ def tight_constraints(instance: Instance, partition: Partition) -> list[TightCon
         if savings[moved, cluster] > 0.0
     ]
     return sorted(tight, key=lambda each: -each.saving)
-
-
-def _savings(instance: Instance, partition: Partition) -> NDArray[np.float64]:
-    """Return by how much each point alone in each other cluster lowers the sum of squares, (n, k).
-
-    A point of weight w at a distance d from the mean of its cluster of weight W saves
-    W w / (W - w) d^2, and costs V w / (V + w) e^2 at a distance e from that of another one of V.
-    """
-    points, labels, k = instance.points, partition.labels, partition.n_clusters
-    weights = np.ones(len(points)) if instance.weights is None else instance.weights
-    total = np.bincount(labels, weights, k)
-    means = partition.means(points, instance.weights)
-    squares = np.stack([((points - mean) ** 2).sum(axis=1) for mean in means], axis=1)
-    costs = squares * (total * weights[:, None] / (total + weights[:, None]))
-    rows = np.arange(len(points))
-    left = total[labels] - weights
-    own = squares[rows, labels]
-    saved = np.zeros(len(points))
-    rest = left > 1e-12 * total[labels]
-    saved[rest] = own[rest] * total[labels[rest]] * weights[rest] / left[rest]
-    savings = saved[:, None] - costs
-    savings[rows, labels] = 0.0
-    return savings
 
 
 # Clusters that are told of one by one; points whose names are in the picture, whose silhouettes

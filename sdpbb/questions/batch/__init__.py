@@ -1,11 +1,10 @@
 """Batches: many instances, each solved in isolation; a failure is a row of the results."""
 
 from sdpbb.questions.batch.batch import BatchParameters, run_batch
-from sdpbb.questions.batch.events import BatchError
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.manifest import read_manifest
-from sdpbb.questions.batch.outcome import BatchResult
-from sdpbb.questions.batch.row import Row, RowStatus
+from sdpbb.questions.batch.outcome import BatchResult, Row, RowStatus
+from sdpbb.questions.study_folder import StudyError as BatchError
 
 __all__ = [
     "BatchError",

@@ -4,37 +4,83 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sdpbb.errors import ParameterError
-from sdpbb.questions.batch.evaluation import evaluate
-from sdpbb.questions.batch.events import (
-    BatchEnded,
-    BatchObserver,
-    BatchStarted,
-    JobEnded,
-    ignore,
-)
+from sdpbb.errors import InstanceWarning, ParameterError
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.manifest import read_manifest
-from sdpbb.questions.batch.outcome import BatchResult
-from sdpbb.questions.batch.row import COLUMNS, Row, RowStatus
-from sdpbb.questions.batch.summary import summary
-from sdpbb.questions.study import Outcome, Study
+from sdpbb.questions.batch.outcome import COLUMNS, BatchResult, Row, RowStatus, summary
+from sdpbb.questions.study import (
+    AtWork,
+    JobPutBack,
+    JobStarted,
+    Outcome,
+    Stopping,
+    Study,
+    solved,
+)
 from sdpbb.questions.study_folder import RESULTS, StudyFolder, open_folder
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.declaration import Parameters, parameter
+from sdpbb.runtime.executors import worker
+from sdpbb.runtime.executors.memory import within_free_memory
 from sdpbb.runtime.files import FilePath
 from sdpbb.runtime.values import csv_text
 from sdpbb.runtime.version import installed_version
+from sdpbb.search.events import Compiling
 
+if TYPE_CHECKING:
+    from sdpbb.search.result import Result
+
+# Constraints of a conflict that a message names.
+SHOWN = 6
+# Fields of a result that are fields of a row.
+MEASURED = (
+    *("status", "termination", "objective", "lower_bound", "gap"),
+    *("n_nodes", "n_blocks", "wall_seconds", "root_gap", "root_seconds"),
+)
 TABLE, SUMMARY = "results.csv", "summary.txt"
 FILES = (RESULTS, TABLE, SUMMARY)
 LABELS, CERTIFICATES = "labels", "certificates"
+
+
+@dataclass(frozen=True)
+class BatchStarted:
+    """The batch begins.
+
+    Of n_jobs in all, n_done were settled before; n_workers processes do the others.
+    """
+
+    n_jobs: int
+    n_done: int
+    n_workers: int
+
+
+@dataclass(frozen=True)
+class JobEnded:
+    """A row has been written. n_done counts the jobs that are settled now."""
+
+    row: Row
+    n_done: int
+    n_jobs: int
+
+
+@dataclass(frozen=True)
+class BatchEnded:
+    """The results have been written."""
+
+    result: BatchResult
+
+
+BatchEvent = (
+    BatchStarted | Compiling | JobStarted | JobPutBack | JobEnded | AtWork | Stopping | BatchEnded
+)
+BatchObserver = Callable[[BatchEvent], None]
 
 
 @dataclass(frozen=True)
@@ -72,7 +118,7 @@ def run_batch(
     jobs: FilePath | Iterable[Job],
     folder: FilePath,
     parameters: BatchParameters | None = None,
-    observer: BatchObserver = ignore,
+    observer: BatchObserver = lambda event: None,
     interrupt: threading.Event | None = None,
     executor: Executor | None = None,
 ) -> BatchResult:
@@ -90,7 +136,7 @@ def run_batch(
         written at the end, `labels/NAME.csv` for each clustering, and `certificates/NAME.cert` for
         each run that is to leave a proof
     parameters : how it is done
-    observer : receives the events of the batch (`sdpbb.questions.batch.events`)
+    observer : receives the events of the batch (`sdpbb.questions.batch.batch`)
     interrupt : set it, from a signal handler or another thread, to end the batch with rows for what
         is running then, which do not settle their jobs
     executor : any `concurrent.futures.Executor`, each worker of which solves one instance at a
@@ -241,3 +287,70 @@ class _Batch:
 
 def _certificate(job: Job) -> str:
     return os.path.join(CERTIFICATES, f"{job.name}.cert")
+
+
+def evaluate(job: Job, certificate: str | None) -> Outcome:
+    """Read and solve the instance of a job.
+
+    Its time limit begins with a step of the worker, when the instance has been read; the worker's
+    interrupt ends the run with what was found.
+
+    Parameters
+    ----------
+    job : the instance and its parameters
+    certificate : the file for the proof, or None
+
+    Returns
+    -------
+    Fields of a `Row`, with "labels" as the content of their file or None, and "certificate" as
+    whether there is one.
+    """
+    from sdpbb.problem.formats import read_instance
+
+    with warnings.catch_warnings(record=True) as caught, within_free_memory():
+        warnings.simplefilter("always")
+        reading = job.reading.to_dict()
+        instance = read_instance(job.data, job.k, job.constraints, **reading)
+    worker.tell_step()
+    outcome = solved(instance, job.parameters, certificate=certificate)
+    result: Result = outcome.value
+    messages = [outcome.message] if outcome.message else []
+    messages += [str(w.message) for w in caught if issubclass(w.category, InstanceWarning)]
+    if result.infeasibility is not None:
+        messages.insert(0, _proof(result))
+    messages += result.notes
+    values = result.to_dict()
+    fields: dict[str, Any] = {name: values[name] for name in MEASURED}
+    fields |= {
+        "n_points": instance.n_points,
+        "n_features": instance.n_features,
+        "k": instance.k,
+        "n_must_link": len(instance.must_link),
+        "n_cannot_link": len(instance.cannot_link),
+        "labels": _labels(result),
+        "message": " ".join("; ".join(messages).split()),
+        "certificate": certificate is not None and not outcome.message,
+    }
+    return Outcome(fields)
+
+
+def _proof(result: Result) -> str:
+    """Return why there is no clustering, with conflicting constraints if some are known."""
+    conflict = result.conflict
+    if conflict is None:
+        return str(result.infeasibility)
+    shown = [f"{member.place} {member.text}" for member in conflict.members[:SHOWN]]
+    if len(conflict.members) > SHOWN:
+        shown.append(f"and {len(conflict.members) - SHOWN} more")
+    return f"{conflict.heading}: {', '.join(shown)}"
+
+
+def _labels(result: Result) -> bytes | None:
+    """Return the content of the file of labels; None without a clustering."""
+    from sdpbb.problem.formats import labels_file
+    from sdpbb.search.result import row_ids
+
+    if result.partition is None:
+        return None
+    labels = result.partition.labels
+    return labels_file(labels, row_ids(result.origin, len(labels)), result.origin)

@@ -5,21 +5,19 @@ from __future__ import annotations
 import time
 from collections import Counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Self
 
-from sdpbb.questions.batch.events import (
-    AtWork,
+from sdpbb.questions.batch.batch import (
     BatchEnded,
     BatchEvent,
     BatchStarted,
     JobEnded,
-    JobPutBack,
-    JobStarted,
-    Stopping,
 )
-from sdpbb.questions.batch.row import RowStatus
-from sdpbb.questions.batch.summary import short_line, summary
+from sdpbb.questions.batch.outcome import Row, RowStatus, short_line, summary
+from sdpbb.questions.study import AtWork, JobPutBack, JobStarted, Stopping
+from sdpbb.run.report import COMPILING, TextStream
 from sdpbb.runtime.files import shown_path
+from sdpbb.runtime.values import counted
 from sdpbb.search.events import Compiling
 
 if TYPE_CHECKING:
@@ -29,16 +27,6 @@ if TYPE_CHECKING:
 SHOWN = 8
 """Number of running jobs that are named."""
 
-COMPILING = "Compiling kernels: once per machine and version"
-
-
-class Stream(Protocol):
-    """Output stream."""
-
-    def write(self, text: str, /) -> object: ...
-
-    def flush(self) -> object: ...
-
 
 class PlainLines:
     """Observer that writes plain lines.
@@ -47,7 +35,7 @@ class PlainLines:
     while, and the summary.
     """
 
-    def __init__(self, stream: Stream, version: str) -> None:
+    def __init__(self, stream: TextStream, version: str) -> None:
         self._stream = stream
         self._version = version
         self._n_done = self._n_jobs = 0
@@ -59,14 +47,14 @@ class PlainLines:
                 self._write(header(event, self._version))
             case Compiling():
                 self._write(COMPILING)
-            case JobPutBack():
-                self._write(_retry_line(event))
-            case JobEnded(row, n_done, n_jobs):
+            case JobPutBack(name, reason):
+                again = "retried once, at the end and alone"
+                self._write(f"{shown_path(name)}: worker process {reason}; {again}")
+            case JobEnded(row, n_done):
                 self._n_done = n_done
-                self._write(f"{_count(n_done, n_jobs)} {short_line(row)}")
+                self._write_row(row)
             case AtWork(n_running, seconds):
-                count = _count(self._n_done, self._n_jobs)
-                self._write(f"{count} {n_running} running, {clock(seconds)}")
+                self._write_count(f"{n_running} running, {clock(seconds)}")
             case BatchEnded(result):
                 self._write(f"\n{summary(result)}".rstrip("\n"))
 
@@ -74,8 +62,15 @@ class PlainLines:
         self._stream.write(text + "\n")
         self._stream.flush()
 
+    def _write_row(self, row: Row) -> None:
+        self._write_count(short_line(row))
 
-class LiveDisplay:
+    def _write_count(self, text: str) -> None:
+        """Write a line that begins with the number of jobs that are done."""
+        self._write(f"[{self._n_done:>{len(str(self._n_jobs))}}/{self._n_jobs}] {text}")
+
+
+class LiveDisplay(PlainLines):
     """Observer that keeps a few lines at the bottom of a terminal up to date.
 
     They show how many jobs are done, which are running, and the time left. Above them it prints a
@@ -85,19 +80,18 @@ class LiveDisplay:
     def __init__(self, console: Console, version: str) -> None:
         from rich.live import Live
 
+        super().__init__(console.file, version)
         self._console = console
-        self._version = version
         self._counts: Counter[RowStatus] = Counter()
         self._running: dict[str, float] = {}
         self._started = time.monotonic()
-        self._n_jobs = self._n_before = self._n_done = 0
-        self._workers = 1
+        self._n_before = 0
         self._is_stopping = False
         self._live = Live(
             console=console, get_renderable=self._drawing, refresh_per_second=4, transient=True
         )
 
-    def __enter__(self) -> LiveDisplay:
+    def __enter__(self) -> Self:
         self._live.start()
         return self
 
@@ -112,31 +106,28 @@ class LiveDisplay:
     def __call__(self, event: BatchEvent) -> None:
         match event:
             case BatchStarted():
-                self._started = time.monotonic()
-                self._n_jobs, self._n_before = event.n_jobs, event.n_done
-                self._n_done, self._workers = event.n_done, event.n_workers
-                self._print(header(event, self._version))
-            case Compiling():
-                self._print(COMPILING)
+                self._started, self._n_before = time.monotonic(), event.n_done
             case JobStarted(name):
                 self._running[name] = time.monotonic()
             case JobPutBack(name):
                 self._running.pop(name, None)
-                self._print(_retry_line(event))
-            case JobEnded(row, n_done):
+            case JobEnded(row):
                 self._running.pop(row.name, None)
                 self._counts[row.status] += 1
-                self._n_done = n_done
-                if not row.succeeded:
-                    self._print(short_line(row))
             case Stopping():
                 self._is_stopping = True
-            case BatchEnded(result):
+            case AtWork():
+                return  # which is seen
+            case BatchEnded():
                 self._live.stop()
-                self._print(f"\n{summary(result)}".rstrip("\n"))
+        super().__call__(event)
 
-    def _print(self, text: str) -> None:
+    def _write(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+    def _write_row(self, row: Row) -> None:
+        if not row.succeeded:
+            self._write(short_line(row))
 
     def _drawing(self) -> Text:
         from rich.text import Text
@@ -148,9 +139,11 @@ class LiveDisplay:
         now = time.monotonic()
         elapsed = now - self._started
         first = f"{self._n_done}/{self._n_jobs} done, {clock(elapsed)}"
+        n_ended = self._n_done - self._n_before
         if self._is_stopping:
             first += ", interrupted: waiting for running instances"
-        elif (left := self._seconds_left(elapsed)) is not None:
+        elif n_ended > 0:
+            left = elapsed / n_ended * (self._n_jobs - self._n_done)
             first += f", about {clock(left)} remaining"
         counts = ", ".join(f"{self._counts[s]} {s.value}" for s in RowStatus if self._counts[s])
         running = list(self._running.items())
@@ -162,25 +155,13 @@ class LiveDisplay:
             f"running: {', '.join(names) or 'none'}{more}",
         ]
 
-    def _seconds_left(self, elapsed: float) -> float | None:
-        """Return the seconds left, extrapolated from ended jobs; None before the first."""
-        n_ended = self._n_done - self._n_before
-        if n_ended <= 0:
-            return None
-        return elapsed / n_ended * (self._n_jobs - self._n_done)
-
-
-def _count(n_done: int, n_jobs: int) -> str:
-    return f"[{n_done:>{len(str(n_jobs))}}/{n_jobs}]"
-
 
 def header(started: BatchStarted, version: str) -> str:
     """Return the first line of a batch: its instances and workers."""
-    n, workers = started.n_jobs, started.n_workers
     before = f", {started.n_done} of them done before" if started.n_done else ""
     return (
-        f"sdpbb {version}: batch of {n} instance{'' if n == 1 else 's'}{before}, "
-        f"{workers} worker{'' if workers == 1 else 's'}"
+        f"sdpbb {version}: batch of {counted(started.n_jobs, 'instance')}{before}, "
+        f"{counted(started.n_workers, 'worker')}"
     )
 
 
@@ -188,10 +169,3 @@ def clock(seconds: float) -> str:
     """Return seconds as h:mm:ss."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
-
-
-def _retry_line(event: JobPutBack) -> str:
-    return (
-        f"{shown_path(event.name)}: worker process {event.reason}; retried once, at the end and "
-        "alone"
-    )

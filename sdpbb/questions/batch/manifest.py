@@ -42,8 +42,8 @@ from typing import Any
 
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.textfile import open_text, shown
-from sdpbb.questions.batch.events import BatchError
 from sdpbb.questions.batch.job import KEYS, Job, engine_values
+from sdpbb.questions.study_folder import StudyError as BatchError
 from sdpbb.run.parameters import SHORT_NAMES, SolverParameters
 from sdpbb.runtime.declaration import Declaration, did_you_mean
 from sdpbb.runtime.files import FilePath, shown_path

@@ -1,15 +1,18 @@
-"""Result of a batch as a whole."""
+"""Results of a batch: a row for each job, all of them together, and their texts."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from sdpbb.questions.batch.row import STOPPED, Row, RowStatus
+from sdpbb.questions.batch.job import Job
 from sdpbb.runtime.document import Document, Facts, Part, Picture, Section, Table, Tone, Verdict
+from sdpbb.runtime.files import shown_path
+from sdpbb.runtime.rendering import plain_text
 from sdpbb.runtime.results import Reported, plain, values_of
 from sdpbb.runtime.values import (
     counted,
@@ -19,10 +22,136 @@ from sdpbb.runtime.values import (
     seconds_text,
     shortened,
 )
+from sdpbb.runtime.version import installed_version
+from sdpbb.search.result import Termination
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+
+class RowStatus(StrEnum):
+    """Status of a row: that of the solution, as in `sdpbb.SolutionStatus`, or why there is none."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    FEASIBLE = "feasible"
+    UNKNOWN = "unknown"
+    BAD_INPUT = "bad_input"
+    """The instance could not be read, or is none that can be solved as asked."""
+    FAILED = "failed"
+    """A solver failed, memory ran out, or there is an error in this package."""
+    CRASHED = "crashed"
+    """Its worker process died, also when no other job was running."""
+    TIMED_OUT = "timed_out"
+    """It did not end after its time limit, and was killed."""
+
+
+ANSWERS = frozenset({RowStatus.OPTIMAL, RowStatus.INFEASIBLE})
+"""Statuses of rows that have succeeded: the optimum is proven, or that there is no clustering."""
+
+STOPPED = frozenset({RowStatus.FEASIBLE, RowStatus.UNKNOWN})
+"""Statuses of rows that were stopped before that."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """Result row of one job.
+
+    Attributes
+    ----------
+    name, data, constraints : of the job
+    status : of the solution, or why there is none
+    termination : why the run stopped, as in `sdpbb.Termination`; None without a run
+    message : what is wrong, the proof of infeasibility, warnings, notes of the result; "" for none
+    n_points, n_features, k, n_must_link, n_cannot_link : of the instance; None if it was not read
+    objective, lower_bound, gap, n_nodes, n_blocks, root_gap, root_seconds : as in `Result`
+    wall_seconds : of the run, without reading
+    bounding, gap_asked, seed, time_limit, node_limit, memory_limit : of the job
+    attempts : number of worker processes that have run it
+    labels, certificate : the files of labels and of the proof, relative to the folder of the
+        results; None without
+    version : of sdpbb
+    key : `Job.key`
+    """
+
+    name: str
+    status: RowStatus
+    termination: str | None = None
+    objective: float | None = None
+    lower_bound: float | None = None
+    gap: float | None = None
+    n_nodes: int | None = None
+    wall_seconds: float | None = None
+    n_points: int | None = None
+    n_features: int | None = None
+    k: int | None = None
+    n_must_link: int | None = None
+    n_cannot_link: int | None = None
+    n_blocks: int | None = None
+    root_gap: float | None = None
+    root_seconds: float | None = None
+    attempts: int
+    data: str
+    constraints: str | None
+    labels: str | None = None
+    certificate: str | None = None
+    bounding: str
+    gap_asked: float
+    seed: int
+    time_limit: float | None
+    node_limit: int | None
+    memory_limit: float | None
+    version: str
+    key: str
+    message: str
+
+    @property
+    def succeeded(self) -> bool:
+        """True for an answer: proven optimal, or proven infeasible."""
+        return self.status in ANSWERS
+
+    @property
+    def was_interrupted(self) -> bool:
+        return self.termination == Termination.INTERRUPTED.value
+
+    def settles(self, job: Job) -> bool:
+        """Return whether this row settles its job, which need not be done again.
+
+        It has an answer, or it was stopped by limits none of which is higher now.
+        """
+        if self.succeeded:
+            return True
+        if self.status not in STOPPED or self.was_interrupted:
+            return False
+        return all(
+            _as_limit(limit) <= _as_limit(getattr(self, name))
+            for name, limit in job.limits().items()
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return values_of(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Row:
+        """Return the row of values that `to_dict` has returned.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If they are not what `to_dict` gives.
+        """
+        return cls(**{**values, "status": RowStatus(values["status"])})
+
+
+COLUMNS = tuple(field.name for field in fields(Row))
+"""Columns of tables of rows."""
+
+
+def _as_limit(value: float | None) -> float:
+    return math.inf if value is None else value
+
 
 # Rows of a table; letters of a name and of a message in it.
 MOST_ROWS, LONGEST, LONGEST_MESSAGE = 2_000, 60, 120
@@ -121,17 +250,13 @@ class BatchResult(Reported):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        return {
-            "instances": self.n_jobs,
-            "missing": self.n_missing,
-            **values_of(self, "interrupted", "wall_seconds"),
-            "counts": {status.value: count for status, count in self.counts.items()},
-            "means_of_answers": self.means_of_answers().to_dict(),
-            "means_of_runs": self.means_of_runs().to_dict(),
-            "seconds_shift": SECONDS_SHIFT,
-            "nodes_shift": NODES_SHIFT,
-            "rows": plain(self.rows),
-        }
+        counts = {status.value: count for status, count in self.counts.items()}
+        means = (self.means_of_answers().to_dict(), self.means_of_runs().to_dict())
+        return (
+            values_of(self, "instances:n_jobs", "missing:n_missing", "interrupted", "wall_seconds")
+            | {"counts": counts, "means_of_answers": means[0], "means_of_runs": means[1]}
+            | {"seconds_shift": SECONDS_SHIFT, "nodes_shift": NODES_SHIFT, "rows": plain(self.rows)}
+        )
 
     def document(self) -> Document:
         """Return counts by status, means, and the instances without an answer, then all others."""
@@ -246,3 +371,43 @@ def shifted_geometric_mean(values: list[float] | list[int], shift: float) -> flo
     if not values:
         return math.nan
     return math.exp(math.fsum(math.log(x + shift) for x in values) / len(values)) - shift
+
+
+def summary(result: BatchResult) -> str:
+    """Return the document of a batch as plain text, under a line with the version."""
+    return f"sdpbb {installed_version()}\n\n{plain_text(result.document())}\n"
+
+
+def short_line(row: Row) -> str:
+    """Return the result of a job on one line."""
+    if row.succeeded:
+        return f"{shown_path(row.name)}: {_answer(row)}"
+    return _failed(row) if row.termination is None else _stopped(row)
+
+
+def _answer(row: Row) -> str:
+    took = f"{_seconds(row)}, {row.n_nodes} node{'' if row.n_nodes == 1 else 's'}"
+    note = f" ({shown_path(row.message)})" if row.message else ""
+    if row.objective is None:
+        return f"{row.status.value}{note}, {took}"
+    return f"{row.status.value} {row.objective:.12g}, gap {percent_up(row.gap)}, {took}{note}"
+
+
+def _stopped(row: Row) -> str:
+    by = (row.termination or "").replace("_", " ")
+    if row.objective is None:
+        found = "without a clustering"
+    else:
+        found = f"sum of squares {row.objective:.12g}, gap {percent_up(row.gap)}"
+    bound = "" if row.lower_bound is None else f", lower bound {rounded_down(row.lower_bound, 12)}"
+    name = shown_path(row.name)
+    return f"{name}: {row.status.value}, {by} after {_seconds(row)}, {found}{bound}"
+
+
+def _failed(row: Row) -> str:
+    tries = f" (tried {row.attempts} times)" if row.attempts > 1 else ""
+    return f"{shown_path(row.name)}: {row.status.value}: {shown_path(row.message)}{tries}"
+
+
+def _seconds(row: Row) -> str:
+    return "0 s" if row.wall_seconds is None else f"{row.wall_seconds:.2f} s"

@@ -44,18 +44,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
+from heuristics.measures import costs_of_moves
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import ParameterError
-from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
+from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.questions.certainties.report import CertaintyReport
+from sdpbb.questions.looks import fits_one_matrix, has_long_steps, look
 from sdpbb.questions.study import Outcome, Study, solved
 from sdpbb.run.checks import checked_clustering
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solve_arguments import SolveArguments, stated_run
-from sdpbb.run.solver import solve
 from sdpbb.runtime.declaration import as_number
 from sdpbb.runtime.executors import worker
-from sdpbb.runtime.executors.memory import free_mebibytes
 from sdpbb.search.events import Event, Observer, Progress, ignore
 from sdpbb.search.result import Result, bound_below
 
@@ -75,8 +75,6 @@ ENOUGH = 1e-5
 MOST_ANCHORS = 24
 # Points whose best move is priced exactly, the cheapest first; and clusters that each is tried in.
 MOST_MOVES, CLUSTERS_TRIED = 2_000, 3
-# Seconds until other processes are started, which takes as long.
-ALONE = 2.0
 
 Rows = NDArray[np.intp]
 
@@ -142,12 +140,11 @@ def certainty(
     )
 
     def report() -> CertaintyReport:
-        given = None if study.given is None else study.given.executor
-        alone = replace(parameters, dask=None, mpi=False)
-        result = solve(instance, alone, observer, study.stop, start=start, executor=given)
+        result = study.solve(instance, observer, start)
         if result.partition is None:
             is_interrupted = study.stop.is_set()
-            return CertaintyReport.without_clustering(result, instance, within, is_interrupted)
+            return CertaintyReport.of_nothing(result, instance, within, is_interrupted)
+        alone = replace(parameters, dask=None, mpi=False)
         found = _Certainty(instance, alone, result, within, on_point)
         return found.report(study)
 
@@ -186,26 +183,15 @@ class _Certainty:
     def report(self, study: Study[int]) -> CertaintyReport:
         """Find out what there is time for, and return what is known."""
         self._try_moves()
-        bounding, n_blocks = bounding_method("sdp"), self._contraction.n_blocks
-        has_long_steps = n_blocks > bounding.most_blocks_here
+        contraction, needs_processes = self._contraction, has_long_steps(self._contraction)
         steps = [self._leave]
-        if self._fits_one_matrix:
+        if contraction.n_blocks > contraction.k and fits_one_matrix(contraction, self._parameters):
             self._draw_facts(study)
             steps.insert(0, self._look)
         for begin in steps:
             left = self._left()
-            if not has_long_steps:
-                left = study.run_here(left, begin, self._take, ALONE)
-            study.run(left, begin, self._take, needs_processes=has_long_steps)
+            study.run(left, begin, self._take, needs_processes=needs_processes, is_short=True)
         return self._reported(study)
-
-    @property
-    def _fits_one_matrix(self) -> bool:
-        contraction, bounding = self._contraction, bounding_method("sdp")
-        n_blocks, has_limits = contraction.n_blocks, contraction.has_limits
-        is_large = self._parameters.decomposition.is_large(n_blocks, has_limits)
-        needed = self._parameters.workers * bounding.mebibytes(contraction)
-        return not is_large and n_blocks > contraction.k and needed <= free_mebibytes()
 
     @property
     def _certain(self) -> NDArray[np.bool_]:
@@ -230,7 +216,11 @@ class _Certainty:
         """Price the best feasible move of each block alone to another cluster."""
         contraction = self._contraction
         labels = self._labels[contraction.representatives]
-        costs = _costs_of_moves(contraction, labels)
+        # By how much the sum of squares rises, whatever soft pairs cost; inf where it cannot be.
+        costs = costs_of_moves(contraction.means, labels, contraction.weights)
+        costs[np.arange(len(labels)), labels] = math.inf
+        i, j = contraction.cannot_link.T
+        costs[i, labels[j]] = costs[j, labels[i]] = math.inf
         cheapest = np.argsort(costs.min(axis=1), kind="stable")[:MOST_MOVES]
         for block in cheapest.tolist():
             for cluster in np.argsort(costs[block])[:CLUSTERS_TRIED].tolist():
@@ -306,7 +296,7 @@ class _Certainty:
             if self._blocks.adjacency[i, j] or time_left() <= 0:
                 continue
             joined = contract(self._facts, must_link=[pair])
-            if _bound(joined, self._warm_start, above, time_left) > self._limit:
+            if look(joined, above, time_left, LOOK_STEPS, self._warm_start) > self._limit:
                 self._learn_facts(np.array([pair]), none)
 
     def _parting(self, row: int) -> list[tuple[int, int]]:
@@ -380,25 +370,6 @@ def _anchors(contraction: Contraction, labels: NDArray[np.intp]) -> Rows:
     return anchors
 
 
-def _bound(
-    contraction: Contraction | Infeasibility,
-    warm_start: Any,
-    above: float,
-    time_left: Callable[[], float],
-) -> float:
-    """Return a proven lower bound, from a parent's dual values; not much more than `above`."""
-    if isinstance(contraction, Infeasibility):
-        return math.inf
-    if contraction.n_blocks <= contraction.k:  # too small for the bound; the engine counts
-        return 0.0
-    run = bounding_method("sdp").start(contraction, warm_start)
-    for _ in range(LOOK_STEPS):
-        progress = run.advance(above, time_left)
-        if progress.bound.value >= above or progress.stalled or time_left() <= 0:
-            break
-    return progress.bound.value
-
-
 def looked(
     facts: Instance,
     apart: list[tuple[int, int]],
@@ -409,32 +380,8 @@ def looked(
     """Return, as the value of an outcome, a bound with two points apart, and no clustering."""
     end = time.monotonic() + seconds
     parted = contract(facts, cannot_link=apart)
-    with threadpool_limits(1):
-        bound = _bound(parted, warm_start, above, lambda: end - time.monotonic())
+    bound = look(parted, above, lambda: end - time.monotonic(), LOOK_STEPS, warm_start)
     return Outcome((bound, None))
-
-
-def _costs_of_moves(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return by how much the sum of squares rises, (m, k), if a block alone moves to a cluster.
-
-    inf for its own cluster, where it is all of its cluster, and where a cannot-link forbids it.
-    Soft pairs count nothing here.
-    """
-    w, m, k = contraction.weights, contraction.n_blocks, contraction.k
-    totals = np.bincount(labels, w, k)
-    sums = np.zeros((k, contraction.means.shape[1]))
-    np.add.at(sums, labels, w[:, None] * contraction.means)
-    centres = sums / totals[:, None]
-    squares = np.stack([((contraction.means - c) ** 2).sum(axis=1) for c in centres], axis=1)
-    here, everything = totals[labels], np.arange(m)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        saved = here * w / (here - w) * squares[everything, labels]
-    costs = totals * w[:, None] / (totals + w[:, None]) * squares - saved[:, None]
-    costs[everything, labels] = math.inf
-    costs[np.bincount(labels, minlength=k)[labels] == 1] = math.inf
-    i, j = contraction.cannot_link.T
-    costs[i, labels[j]] = costs[j, labels[i]] = math.inf
-    return np.asarray(costs)
 
 
 class _Decided(threading.Event):
@@ -458,11 +405,11 @@ def decided(
     """
     known = _Decided(worker.interrupt if stop is None else stop)
 
-    def look(event: Event) -> None:
+    def observe(event: Event) -> None:
         if isinstance(event, Progress) and (event.lower > limit or event.upper <= limit):
             known.set()
 
-    outcome = solved(instance, parameters, known, look)
+    outcome = solved(instance, parameters, known, observe)
     result: Result | None = outcome.value
     if result is None:
         return outcome

@@ -9,20 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.problem import Instance
+from sdpbb.questions.report import SHOWN, StudyReport
 from sdpbb.runtime.document import Document, Facts, Part, Picture, Table, Text, Tone, Verdict
-from sdpbb.runtime.rendering import plain_text
-from sdpbb.runtime.results import Reported, Tabular, plain, values_of
-from sdpbb.runtime.values import amount, counted, percent_up, plain_number, seconds_text
-from sdpbb.search.result import Result, SolutionStatus, row_ids
+from sdpbb.runtime.results import plain, values_of
+from sdpbb.runtime.values import amount, counted, plain_number, seconds_text
+from sdpbb.search.result import Result, row_ids
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = ("row", "cluster", "state", "costs_at_least", "costs_at_most", "may_join")
 CERTAIN, UNCERTAIN, OPEN = "certain", "uncertain", "open"
-# Rows that `str` shows.
-SHOWN = 20
-TITLE = "Certainty of points"
 LEGEND = (
     "A point is certain if it is with the anchor of its cluster, the point nearest to its mean, in "
     "every clustering within {share} of the best one; this is proven.\n"
@@ -33,7 +30,7 @@ LEGEND = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CertaintyReport(Reported, Tabular):
+class CertaintyReport(StudyReport):
     """Report on the certainty of each point.
 
     Attributes
@@ -68,10 +65,12 @@ class CertaintyReport(Reported, Tabular):
     seconds: float
     problems: tuple[str, ...] = ()
 
+    title = "Certainty of points"
+    nothing = ("no point has a cluster", "nothing is known of points")
     columns = COLUMNS
 
     @classmethod
-    def without_clustering(
+    def of_nothing(
         cls, result: Result, instance: Instance, within: float, interrupted: bool
     ) -> CertaintyReport:
         """Return the report on an instance for which no clustering was found."""
@@ -89,8 +88,7 @@ class CertaintyReport(Reported, Tabular):
     @property
     def is_complete(self) -> bool:
         """True if the clustering is optimal, and the state of every point known."""
-        is_solved = self.result.status is SolutionStatus.OPTIMAL
-        return is_solved and bool((self.certain | self.uncertain).all())
+        return self.is_solved and bool((self.certain | self.uncertain).all())
 
     @property
     def states(self) -> NDArray[np.str_]:
@@ -103,9 +101,7 @@ class CertaintyReport(Reported, Tabular):
 
         It is if all of its points are certain, and no other point may join it.
         """
-        others = self.may_join.copy()
-        others[np.arange(len(others)), self.labels] = False
-        k = len(self.anchors)
+        others, k = self._others(), len(self.anchors)
         unsure = np.bincount(self.labels[~self.certain], minlength=k)
         apart = self.anchors_apart.sum(axis=1) == k - 1
         return np.asarray((unsure == 0) & ~others.any(axis=0) & apart)
@@ -127,16 +123,13 @@ class CertaintyReport(Reported, Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        known = {} if self.result.partition is None else values_of(self, "labels", "anchors")
-        stable = {} if self.result.partition is None else values_of(self, "stable")
+        figures = ("status", "termination", "objective", "lower_bound", "gap")
+        known = () if self.result.partition is None else ("labels", "anchors", "stable")
         return (
-            values_of(self.result, "status", "termination", "objective", "lower_bound", "gap")
-            | values_of(self, "within", "is_complete", "interrupted")
-            | known
-            | stable
+            values_of(self.result, *figures)
+            | values_of(self, "within", "is_complete", "interrupted", *known)
             | {"points": self.to_rows()}
-            | values_of(self, "problems", "seconds")
-            | values_of(self.result, "parameters", "version")
+            | values_of(self, "problems", "seconds", "result.parameters", "result.version")
         )
 
     def document(self, top: int = SHOWN) -> Document:
@@ -145,14 +138,8 @@ class CertaintyReport(Reported, Tabular):
         top : rows of the table
         """
         name = self.instance.name
-        if self.result.conflict is not None:
-            text = "No clustering satisfies the constraints, so no point has a cluster."
-            verdict = Verdict("Status", Tone("Proven infeasible", "bad"), text)
-            return Document(TITLE, [verdict, Text(str(self.result.conflict), "verbatim")], name)
         if self.result.partition is None:
-            text = f"No clustering was found, so nothing is known of points: {self.result}"
-            tone = Tone("No clustering found", "fair")
-            return Document(TITLE, [Verdict("Status", tone, text)], name)
+            return self.without_clustering(name)
         share, n = _percent(self.within), len(self.labels)
         number = int(self.certain.sum())
         tone = Tone(f"{number} of {n} points are certain", "good" if number == n else "fair")
@@ -160,7 +147,7 @@ class CertaintyReport(Reported, Tabular):
             f"{number} of {n} points keep their cluster in every clustering that costs at most "
             f"{share} more than the one found. This is proven."
         )
-        parts: list[Part] = [Verdict("Status", tone, text), Facts(self._facts())]
+        parts: list[Part] = [Verdict("Status", tone, text), Facts(self.facts())]
         parts.append(Text(LEGEND.format(share=share), "list"))
         description = f"Points by state: {number} of {n} are certain."
         caption = (
@@ -169,15 +156,12 @@ class CertaintyReport(Reported, Tabular):
         parts.append(Picture("certainty", description, caption, self._picture))
         if table := self._table(top):
             parts.append(table)
-        return Document(TITLE, parts, name)
+        return Document(self.title, parts, name)
 
-    def _facts(self) -> list[tuple[str, str]]:
-        result, n = self.result, len(self.labels)
-        optimal = result.status is SolutionStatus.OPTIMAL
-        proven = f"{'' if optimal else 'not '}proven optimal, gap {percent_up(result.gap)}"
+    def facts(self) -> list[tuple[str, str]]:
+        facts, n = super().facts(), len(self.labels)
         counts = [(CERTAIN, self.certain), (UNCERTAIN, self.uncertain & ~self.certain)]
         counts.append((OPEN, ~(self.certain | self.uncertain)))
-        facts = [(result.cost_name.capitalize(), f"{result.objective:.12g}, {proven}")]
         facts += [
             (state.capitalize(), f"{counted(int(which.sum()), 'point')} ({which.sum() / n:.1%})")
             for state, which in counts
@@ -218,9 +202,6 @@ class CertaintyReport(Reported, Tabular):
         from sdpbb.plots import plot_certainty
 
         return plot_certainty(self.instance, self.labels, self.states, self.anchors)
-
-    def __str__(self) -> str:
-        return plain_text(self.document())
 
     def __repr__(self) -> str:
         if self.result.partition is None:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sdpbb.problem import Partition, SoftViolations
 from sdpbb.problem.violations import Violation
 from sdpbb.runtime.document import Document, Facts, Part, Text, Tone, Verdict
-from sdpbb.runtime.rendering import plain_text
-from sdpbb.runtime.results import Reported, plain, values_of
+from sdpbb.runtime.results import Reported, values_of
 from sdpbb.runtime.values import (
     cost_text,
     costs_apart,
@@ -136,9 +135,8 @@ class GapReport(Reported):
 
         `best` is the run with its labels (`Result.to_dict`).
         """
-        soft = {} if self.soft is None else {"soft": self.soft.to_dict()}
-        violated = {"violations": plain(self.violations)}
-        return self._figures() | violated | soft | {"best": self.result.to_dict()}
+        soft = () if self.soft is None else ("soft",)
+        return self._figures() | values_of(self, "violations", *soft, "best:result")
 
     def to_row(self) -> dict[str, Any]:
         """Return a row of a table, as plain values; those of the run have the prefix `best_`."""
@@ -160,12 +158,9 @@ class GapReport(Reported):
         return clusters_in_pandas({"given": self.partition} | best, self.result.origin)
 
     def _figures(self) -> dict[str, Any]:
-        return (
-            values_of(self, "verdict", "proven_optimal")
-            | {"comparable": self.is_comparable}
-            | values_of(self, "k", "n_clusters", "objective", "lower_bound")
-            | values_of(self, "gap", "difference", "saving")
-        )
+        judged = ("verdict", "proven_optimal", "comparable:is_comparable", "k", "n_clusters")
+        costs = ("objective", "lower_bound", "gap", "difference", "saving")
+        return values_of(self, *judged, *costs)
 
     def document(self) -> Document:
         """Return the verdict and the figures behind it.
@@ -195,9 +190,6 @@ class GapReport(Reported):
         facts.append(("Nodes", str(self.result.statistics.n_nodes)))
         facts.append(("Time", seconds_text(self.result.statistics.wall_seconds)))
         return facts
-
-    def __str__(self) -> str:
-        return plain_text(self.document())
 
     def __repr__(self) -> str:
         told = [self.verdict.value.replace("_", " ")]

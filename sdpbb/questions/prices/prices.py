@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -13,24 +14,29 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem import Contraction, Instance, SoftViolations, contract
+from sdpbb.problem import Contraction, Infeasibility, Instance, SoftPairs, SoftViolations, contract
 from sdpbb.problem.class_sizes import ClassSizes
 from sdpbb.problem.instance import check_instance
 from sdpbb.problem.statements import Catalogue, Statement, StatementKind, soft_statements
-from sdpbb.questions.prices.probe import probe, without
+from sdpbb.questions.looks import fits_one_matrix, has_long_steps, look
 from sdpbb.questions.prices.report import Price, PriceProof, PriceReport
 from sdpbb.questions.study import Outcome, Study, solved
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solve_arguments import SolveArguments, stated_run
-from sdpbb.run.solver import solve
-from sdpbb.runtime.executors.memory import free_mebibytes
 from sdpbb.search.events import Observer, ignore
-from sdpbb.search.result import Result, SolutionStatus, Termination, bound_below, relative_gap
+from sdpbb.search.result import (
+    PRECISION,
+    Result,
+    SolutionStatus,
+    Termination,
+    bound_below,
+    relative_gap,
+)
 
-# Seconds until other processes are started, which takes as long.
-ALONE = 2.0
+# Evaluations of the semidefinite bound in a probe. Nearly all constraints that cost nothing need
+# one or two.
+PROBE_STEPS = 5
 
 
 def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
@@ -124,11 +130,10 @@ def constraint_prices(
     numbers = range(len(stated)) if constraints is None else _numbers(stated, constraints)
 
     def report() -> PriceReport:
-        given = None if study.given is None else study.given.executor
-        alone = replace(parameters, dask=None, mpi=False)
-        result = solve(instance, alone, observer, study.stop, executor=given)
+        result = study.solve(instance, observer)
         if result.partition is None:
             return PriceReport(result, (), (), study.stop.is_set(), study.seconds)
+        alone = replace(parameters, dask=None, mpi=False)
         return _Prices(instance, stated, alone, result, on_price).report(study, numbers)
 
     return study.conduct(interrupt, report)
@@ -151,8 +156,27 @@ def _numbers(stated: Sequence[Statement], constraints: Iterable[Statement]) -> l
     return list(dict.fromkeys(numbers))
 
 
+def without(instance: Instance, statement: Statement) -> Instance:
+    """Return the instance without a must-link or a cannot-link, hard or soft.
+
+    A hard pair stays if it is stated twice, or if a distance (GAMMA, DELTA) stands for it as well.
+    """
+    argument, catalogue = statement.argument, Catalogue(instance)
+    others: Any
+    if statement.weight is not None:
+        soft: SoftPairs = getattr(instance, argument)
+        pairs = np.delete(soft.pairs, statement.position, axis=0)
+        others = SoftPairs(pairs, np.delete(soft.weights, statement.position))
+        return replace(instance, **{argument: others})
+    offset = 0 if argument == "must_link" else len(instance.must_link)
+    if offset + statement.position in catalogue.stated_and_implied:
+        return instance
+    others = np.delete(getattr(instance, argument), statement.position, axis=0)
+    return replace(instance, **{argument: others})
+
+
 @dataclass(frozen=True)
-class _Without:
+class Without:
     """Optimum without a constraint: bounds on it, and how they are known.
 
     objective, lower_bound : None: those of the instance with the constraint
@@ -163,6 +187,45 @@ class _Without:
     objective: float | None = None
     lower_bound: float | None = None
     is_optimal: bool = True
+
+
+def probe(
+    instance: Instance, statement: Statement, upper: float, seconds: float, is_bounded: bool
+) -> Outcome:
+    """Look for a proof that a constraint costs nothing.
+
+    With OPT_v the least cost of the clusterings that keep the other constraints and violate this
+    one, the optimum without it is the lesser of OPT and OPT_v, if some optimal clustering keeps it.
+    It is OPT if there are none of them, or if a bound proves OPT_v >= upper. The weight of a soft
+    one is not part of OPT_v.
+
+    upper : the cost of a clustering that keeps all constraints, and this one if it is soft
+    seconds : after which nothing more is tried
+    is_bounded : whether a bound is tried, too, with matrices of all blocks
+
+    Returns
+    -------
+    The outcome of a job of a study, whose value is a `Without`, or None without a proof.
+    """
+    started = time.perf_counter()
+
+    def time_left() -> float:
+        return started + seconds - time.perf_counter()
+
+    others, pair = without(instance, statement), [(statement.rows[0], statement.rows[1])]
+    # A violated must-link is a cannot-link, and the other way round.
+    if statement.argument in ("must_link", "soft_must_link"):
+        violated = contract(others, cannot_link=pair)
+    else:
+        violated = contract(others, must_link=pair)
+    # Above upper by more than its own rounding.
+    wanted = upper * (1.0 + PRECISION)
+    proof = None
+    if isinstance(violated, Infeasibility):
+        proof = PriceProof.IMPLIED
+    elif is_bounded and look(violated, wanted, time_left, PROBE_STEPS) >= wanted:
+        proof = PriceProof.IDLE
+    return Outcome(proof and Without(proof, time.perf_counter() - started))
 
 
 class _Prices:
@@ -185,13 +248,10 @@ class _Prices:
         self._lower = result.lower_bound
         contraction = contract(instance)
         assert isinstance(contraction, Contraction)  # there is a clustering
-        probing, n_blocks = bounding_method("sdp"), contraction.n_blocks
-        self._has_long_steps = n_blocks > probing.most_blocks_here
         # Where runs begin with subsets, the bound of all blocks takes too long for a look.
-        is_large = parameters.decomposition.is_large(n_blocks, contraction.has_limits)
-        needed = parameters.workers * probing.mebibytes(contraction)
-        self._probes_bounds = not is_large and needed <= free_mebibytes()
-        self._known: dict[int, _Without] = {}
+        self._probes_bounds = fits_one_matrix(contraction, parameters)
+        self._has_long_steps = has_long_steps(contraction)
+        self._known: dict[int, Without] = {}
         self._left: list[int] = []
         self._problems: list[str] = []
 
@@ -205,10 +265,9 @@ class _Prices:
         for number in numbers:
             if self._is_violated(self._stated[number]):
                 self._take_violated(number)
-        later = list(self._left)
-        if not (self._probes_bounds and self._has_long_steps):
-            later = study.run_here(later, self._probe, self._take_probe, ALONE)
-        study.run(later, self._probe, self._take_probe, needs_processes=self._has_long_steps)
+        is_long = self._probes_bounds and self._has_long_steps
+        later, take = list(self._left), self._take_probe
+        study.run(later, self._probe, take, needs_processes=is_long, is_short=True)
         left = self._promising_first()
         study.run(left, self._solve, self._take_solved, needs_processes=self._has_long_steps)
         prices = [self._price(number) for number in sorted(self._known)]
@@ -256,8 +315,8 @@ class _Prices:
         return partial(solved, instance, parameters, stop, start=self._partition.labels)
 
     def _take_probe(self, number: int, outcome: Outcome) -> None:
-        if outcome.value is not None and outcome.value.proof is not None:
-            self._learn(number, _Without(outcome.value.proof, outcome.value.seconds))
+        if outcome.value is not None:
+            self._learn(number, outcome.value)
 
     def _take_solved(self, number: int, outcome: Outcome) -> None:
         """Learn from the run without a constraint.
@@ -279,7 +338,7 @@ class _Prices:
         cost = result.partition.cost(self._instance) if is_soft else result.objective
         if cost < self._upper and result.partition.is_feasible(self._instance):
             self._partition, self._upper = result.partition, cost
-        known = _Without(
+        known = Without(
             PriceProof.SOLVED,
             result.statistics.wall_seconds,
             result.objective,
@@ -301,9 +360,9 @@ class _Prices:
         assert weight is not None
         cost = self._partition.cost(without(self._instance, self._stated[number]))
         lower = max(0.0, self._lower - weight)
-        self._learn(number, _Without(PriceProof.VIOLATED, 0.0, cost, lower))
+        self._learn(number, Without(PriceProof.VIOLATED, 0.0, cost, lower))
 
-    def _learn(self, number: int, known: _Without) -> None:
+    def _learn(self, number: int, known: Without) -> None:
         self._known[number] = known
         self._left.remove(number)
         if self._on_price is not None:

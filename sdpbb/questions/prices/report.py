@@ -8,38 +8,22 @@ from enum import Enum
 from typing import Any
 
 from sdpbb.problem.statements import Statement
+from sdpbb.questions.report import SHOWN, StudyReport
 from sdpbb.runtime.document import Document, Facts, Part, Table, Text, Tone, Verdict
-from sdpbb.runtime.rendering import plain_text
-from sdpbb.runtime.results import Reported, Tabular, values_of
-from sdpbb.runtime.values import counted, percent_up, rounded_down, seconds_text
-from sdpbb.search.result import Result, SolutionStatus
+from sdpbb.runtime.results import keys_of, values_of
+from sdpbb.runtime.values import counted, rounded_down, seconds_text
+from sdpbb.search.result import Result
 
-# Rows that `str` shows.
-SHOWN = 20
 # Significant digits of prices in the table.
 DIGITS = 6
-
-TITLE = "Prices of constraints"
 LEGEND = (
     "The cost of a constraint is the decrease of the optimum without it. Proven: at least, at "
     "most.\nFound: the difference of the best clusterings found with it and without it."
 )
-
 COLUMNS = (
-    "place",
-    "kind",
-    "row_i",
-    "row_j",
-    "weight",
-    "violated",
-    "price_lower",
-    "price_upper",
-    "difference",
-    "objective_without",
-    "lower_bound_without",
-    "proven",
-    "proof",
-    "seconds",
+    *("statement.place", "kind", "row_i:statement.names.0", "row_j:statement.names.1"),
+    *("statement.weight", "violated", "price_lower:lower", "price_upper:upper", "difference"),
+    *("objective_without", "lower_bound_without", "proven", "proof", "seconds"),
 )
 
 
@@ -93,12 +77,14 @@ class Price:
     seconds: float
     violated: bool = False
 
+    @property
+    def kind(self) -> str:
+        """Kind of the constraint, such as "must_link"."""
+        return self.statement.kind.name.lower()
+
     def to_row(self) -> dict[str, Any]:
-        """Return a row of a table, by `COLUMNS`; rows of points are named as the user does."""
-        statement = self.statement
-        first = (statement.place, statement.kind.name.lower(), *statement.names, statement.weight)
-        others = (self.violated, self.lower, self.upper, *values_of(self, *COLUMNS[8:]).values())
-        return dict(zip(COLUMNS, (*first, *others), strict=True))
+        """Return a row of a table; rows of points are named as the user does."""
+        return values_of(self, *COLUMNS)
 
     def __str__(self) -> str:
         if self.proof in FREE:
@@ -111,7 +97,7 @@ class Price:
 
 
 @dataclass(frozen=True, repr=False)
-class PriceReport(Reported, Tabular):
+class PriceReport(StudyReport):
     """Report on the prices of constraints.
 
     Attributes
@@ -133,65 +119,41 @@ class PriceReport(Reported, Tabular):
     seconds: float
     problems: tuple[str, ...] = ()
 
+    title = "Prices of constraints"
+    nothing = ("constraints have no price", "constraints have no price")
+    columns, items = keys_of(COLUMNS), "prices"
+    values = (
+        "result.status result.termination result.objective result.lower_bound result.gap "
+        "result.partition.labels is_complete interrupted prices unpriced problems result.conflict "
+        "seconds result.parameters result.version"
+    )
+
     @property
     def is_complete(self) -> bool:
         """True if every price is known to the gap asked for."""
-        is_solved = self.result.status is SolutionStatus.OPTIMAL
-        return is_solved and not self.unpriced and all(price.proven for price in self.prices)
-
-    columns = COLUMNS
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Return a flat row for each price."""
-        return [price.to_row() for price in self.prices]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        result = self.result
-        return (
-            values_of(result, "status", "termination", "objective", "lower_bound", "gap")
-            | {"labels": None if result.partition is None else result.partition.labels.tolist()}
-            | values_of(self, "is_complete", "interrupted")
-            | {"prices": self.to_rows()}
-            | values_of(self, "unpriced", "problems")
-            | values_of(result, "conflict")
-            | {"seconds": self.seconds}
-            | values_of(result, "parameters", "version")
-        )
+        return self.is_solved and not self.unpriced and all(price.proven for price in self.prices)
 
     def document(self, top: int = SHOWN) -> Document:
         """Return a summary, and the most expensive constraints.
 
         top : number of prices in the table; those that are 0 for sure are not in it
         """
-        result = self.result
-        if result.conflict is not None:
-            text = "No clustering satisfies the constraints, so constraints have no price."
-            verdict = Verdict("Status", Tone("Proven infeasible", "bad"), text)
-            return Document(TITLE, [verdict, Text(str(result.conflict), "verbatim")])
-        if result.objective is None:
-            text = f"No clustering was found, so constraints have no price: {result}"
-            return Document(TITLE, [Verdict("Status", Tone("No clustering found", "fair"), text)])
+        if self.result.objective is None:
+            return self.without_clustering()
         tone = Tone("Some prices are not known within the gap", "fair")
         if self.is_complete:
             tone = Tone("Every price is known within the gap", "good")
-        parts: list[Part] = [Verdict("Status", tone, ""), Facts(self._facts())]
+        parts: list[Part] = [Verdict("Status", tone, ""), Facts(self.facts())]
         dear = [price for price in self.prices if price.upper > 0]
         if dear[:top]:
             columns = ["stated at", "constraint", "costs at least", "at most", "found"]
             rows = [_row(price) for price in dear[:top]]
             more = len(dear) - len(rows)
             parts += [Text(LEGEND, "list"), Table(columns, rows, "Prices", more)]
-        return Document(TITLE, parts)
+        return Document(self.title, parts)
 
-    def _facts(self) -> list[tuple[str, str]]:
-        result = self.result
-        optimal = result.status is SolutionStatus.OPTIMAL
-        certain = f"{'' if optimal else 'not '}proven optimal, gap {percent_up(result.gap)}"
-        facts = [
-            (result.cost_name.capitalize(), f"{result.objective:.12g}, {certain}"),
-            ("Priced", counted(len(self.prices), "constraint")),
-        ]
+    def facts(self) -> list[tuple[str, str]]:
+        facts = [*super().facts(), ("Priced", counted(len(self.prices), "constraint"))]
         counts = Counter(price.proof for price in self.prices)
         for proof, reason in FREE.items():
             if counts[proof]:
@@ -201,13 +163,6 @@ class PriceReport(Reported, Tabular):
             facts.append(("Not priced", f"{counted(n_left, 'constraint')}, as {reason}"))
         facts += [("Failed", problem) for problem in self.problems]
         return [*facts, ("Time", seconds_text(self.seconds))]
-
-    def table(self, top: int = SHOWN) -> str:
-        """Return the document as plain text, with at most `top` prices."""
-        return plain_text(self.document(top))
-
-    def __str__(self) -> str:
-        return self.table()
 
     def __repr__(self) -> str:
         dearest = ""

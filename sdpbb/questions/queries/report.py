@@ -14,13 +14,12 @@ from sdpbb.problem.textfile import name_in_file
 from sdpbb.problem.violations import objection
 from sdpbb.questions.queries.strategy import QueryKind
 from sdpbb.runtime.document import Document, Facts, Part, Table, Text
-from sdpbb.runtime.rendering import plain_text
-from sdpbb.runtime.results import Reported, Shown, Tabular, plain, values_of
+from sdpbb.runtime.results import Reported, Shown, Tabular, keys_of, values_of
 from sdpbb.runtime.values import counted, csv_text, shortened
 from sdpbb.runtime.version import installed_version
 
 COLUMNS = (
-    *("row_i", "row_j", "cluster_i", "cluster_j"),
+    *("row_i:names.0", "row_j:names.1", "cluster_i:clusters.0", "cluster_j:clusters.1"),
     *("kind", "score", "likely_together", "reason"),
 )
 # Letters of a name in a representation.
@@ -53,9 +52,8 @@ class Query(Shown):
     reason: str
 
     def to_row(self) -> dict[str, Any]:
-        """Return a row of a table, by `COLUMNS`; rows of points are named as the user does."""
-        places = dict(zip(COLUMNS, (*self.names, *plain(self.clusters)), strict=False))
-        return places | values_of(self, *COLUMNS[4:])
+        """Return a row of a table; rows of points are named as the user does."""
+        return values_of(self, *COLUMNS)
 
     def __str__(self) -> str:
         first, second = map(name_in_file, self.names)
@@ -149,20 +147,13 @@ class QueryReport(Reported, Tabular):
             "others; run again with the answers for more"
         )
 
-    columns = COLUMNS
+    columns, items = keys_of(COLUMNS), "queries"
+    values = "ask n_asked_for queries note cost labels memberships seed version"
 
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Return a flat row for each query."""
-        return [query.to_row() for query in self.queries]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return (
-            values_of(self, "ask", "n_asked_for")
-            | {"queries": self.to_rows()}
-            | values_of(self, "note", "cost", "labels", "memberships", "seed")
-            | {"version": installed_version()}
-        )
+    @property
+    def version(self) -> str:
+        """Version of sdpbb."""
+        return installed_version()
 
     def form(self) -> str:
         """Return a file of constraints to fill in: a line for each query, with its reason.
@@ -215,9 +206,6 @@ class QueryReport(Reported, Tabular):
         if self.note:
             parts.append(Text(self.note))
         return Document(f"{self._things.capitalize()} to ask about", parts, instance.name)
-
-    def __str__(self) -> str:
-        return plain_text(self.document())
 
     def __repr__(self) -> str:
         name = shortened(self.instance.name or "unnamed", LONGEST)

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 from sdpbb.problem import Origin, Partition
 from sdpbb.runtime.document import Document, Facts, Part, Picture, Table, Text, Tone, Verdict
 from sdpbb.runtime.rendering import plain_text
-from sdpbb.runtime.results import Reported, Shown, Tabular, plain, values_of
+from sdpbb.runtime.results import Reported, Shown, Tabular, keys_of, plain, values_of
 from sdpbb.runtime.values import percent_up, rounded_down, seconds_text
 from sdpbb.search.result import Result, SolutionStatus, relative_gap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLUMNS = (
-    *("k", "status", "objective", "lower_bound", "gap", "decrease", "decrease_lower"),
-    *("decrease_upper", "silhouette", "agreement", "sizes", "n_nodes", "wall_seconds", "message"),
-)
+PROVEN = ("k", "status", "objective", "lower_bound", "gap")
+DECREASE = ("decrease", "decrease_lower", "decrease_upper")
+MEASURED = ("silhouette", "agreement", "sizes:sizes_text", "n_nodes", "wall_seconds", "message")
 # Files of a sweep in its folder.
 TABLE, VALUES, LABELS = "sweep.csv", "sweep.json", "labels.csv"
 DIGITS = 8
@@ -75,7 +74,7 @@ class SweepEntry(Shown):
 
     def to_line(self) -> dict[str, Any]:
         """Return plain values on the run of this k alone: the line of `results.jsonl`."""
-        return values_of(self, *COLUMNS[:5], "n_nodes", "wall_seconds", "message")
+        return values_of(self, *PROVEN, *MEASURED[3:])
 
     @property
     def n_nodes(self) -> int | None:
@@ -135,6 +134,11 @@ class SweepEntry(Shown):
         return tuple(sorted(self.partition.sizes.tolist(), reverse=True))
 
     @property
+    def sizes_text(self) -> str:
+        """The sizes as text: "61 50 39"."""
+        return " ".join(map(str, self.sizes))
+
+    @property
     def status(self) -> str:
         """Solution status, or "failed"."""
         return "failed" if self.result is None else self.result.status.value
@@ -163,6 +167,11 @@ class SweepReport(Reported, Tabular):
     def is_complete(self) -> bool:
         """True if every k is proven: optimal within the gap asked for, or infeasible."""
         return not self.left and all(is_settled(entry) for entry in self.entries)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """A line for each k whose run failed."""
+        return tuple(f"k = {e.k}: {e.message}" for e in self.entries if e.result is None)
 
     def __getitem__(self, k: int) -> SweepEntry:
         """Return the entry of k.
@@ -195,30 +204,24 @@ class SweepReport(Reported, Tabular):
         most = before.objective - entry.lower_bound
         return before.objective - entry.objective, least, most
 
-    columns = COLUMNS
+    columns = keys_of((*PROVEN, *DECREASE, *MEASURED))
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a flat row for each k, by `COLUMNS`; sizes as "61 50 39"."""
-        rows = []
-        for entry in self.entries:
-            decrease = map(plain, self.decrease(entry.k) or (None, None, None))
-            rows.append(
-                values_of(entry, *COLUMNS[:5])
-                | dict(zip(COLUMNS[5:8], decrease, strict=True))
-                | values_of(entry, "silhouette", "agreement")
-                | {"sizes": " ".join(map(str, entry.sizes))}
-                | values_of(entry, "n_nodes", "wall_seconds", "message")
-            )
-        return rows
+        """Return a flat row for each k; sizes as "61 50 39"."""
+        return [
+            values_of(entry, *PROVEN)
+            | dict(zip(DECREASE, plain(self.decrease(entry.k) or (None,) * 3), strict=True))
+            | values_of(entry, *MEASURED)
+            for entry in self.entries
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON: the rows, with the labels of each k."""
         rows = self.to_rows()
         for row, entry in zip(rows, self.entries, strict=True):
-            partition = entry.partition
-            row["labels"] = None if partition is None else partition.labels.tolist()
-        others = values_of(self, "left", "interrupted", "seconds")
-        return {"sweep": rows} | others | {"row_names": plain(self.origin.row_names)}
+            row |= values_of(entry, "partition.labels")
+        others = values_of(self, "left", "interrupted", "seconds", "origin.row_names")
+        return {"sweep": rows} | others
 
     def labels_csv(self) -> str:
         """Return the labels of all k: a row for each point, with its name, a column for each k.
@@ -260,9 +263,6 @@ class SweepReport(Reported, Tabular):
     def table(self) -> str:
         """Return a line for each k, and what the figures say."""
         return plain_text(self.document())
-
-    def __str__(self) -> str:
-        return self.table()
 
     def __repr__(self) -> str:
         done = ", ".join(str(entry.k) for entry in self.entries)

@@ -10,26 +10,32 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Unpack
 
+import numpy as np
+
 from heuristics.measures import adjusted_rand_index, silhouette
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem import Instance, Partition
+from sdpbb.problem import Instance, Origin, Partition
 from sdpbb.problem.checks import OF_ONE_K
 from sdpbb.problem.files.labels import encoded
 from sdpbb.questions.study import Outcome, Study, solved
 from sdpbb.questions.study_folder import StudyFolder, open_folder
-from sdpbb.questions.sweeps.checkpoints import check_checkpoint
 from sdpbb.questions.sweeps.neighbours import clustering_from
 from sdpbb.questions.sweeps.report import LABELS, TABLE, VALUES, SweepEntry, SweepReport
+from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solve_arguments import SolveArguments, stated_run
+from sdpbb.runtime.archive.encoding import Encoder
 from sdpbb.runtime.backends.milp import require_integer_solver
-from sdpbb.runtime.files import FilePath
+from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.search.events import Observer, ignore
 from sdpbb.search.result import Result, bound_below
+
+# Parameters that do not decide what a result means.
+MAY_CHANGE = ("time_limit", "node_limit", "memory_limit", "workers", "dask", "mpi")
 
 
 def sweep(
@@ -268,3 +274,43 @@ def _hand_down(bounds: dict[int, float | None]) -> None:
         if bound is not None:
             least = max(least, bound)
             bounds[k] = least
+
+
+def check_checkpoint(
+    path: str, instance: Instance, parameters: SolverParameters, certified: bool
+) -> None:
+    """Check that a checkpoint is of a run of this instance with these parameters, but for limits.
+
+    Raises
+    ------
+    ArchiveError
+        If it is none, damaged, or of another version.
+    ParameterError
+        If it is of another run.
+    """
+    saved = read_checkpoint(path)
+    asked = parameters.for_certificates() if certified else parameters
+    names = [
+        field.name
+        for field in fields(asked)
+        if field.name not in MAY_CHANGE
+        and getattr(saved.parameters, field.name) != getattr(asked, field.name)
+    ]
+    differing = f"parameters ({', '.join(names)}; limits and workers may change)" if names else ""
+    if not is_same_instance(saved.instance, instance):
+        differing = "data, k or constraints"
+    if differing:
+        raise ParameterError(
+            f"resume = True: {shown_path(path)} is of a run with other {differing}; expected the "
+            "same, or a new folder"
+        )
+
+
+def is_same_instance(one: Instance, other: Instance) -> bool:
+    """Return whether two instances state the same, whatever their rows and files are called."""
+    first, second = (
+        Encoder(replace(instance, origin=Origin(), name="")) for instance in (one, other)
+    )
+    return first.document == second.document and all(
+        map(np.array_equal, first.arrays, second.arrays)
+    )

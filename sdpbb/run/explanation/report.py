@@ -12,7 +12,6 @@ from sdpbb.problem.textfile import name_in_file
 from sdpbb.run.explanation.implications import ForcedPair
 from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Text, Tone, Verdict
 from sdpbb.runtime.files import shown_path
-from sdpbb.runtime.rendering import plain_text
 from sdpbb.runtime.results import Reported, values_of
 from sdpbb.runtime.values import counted
 
@@ -160,9 +159,6 @@ class ConstraintReport(Reported):
             yield Section(f"{names}, by", [_table(pair.reasons)]) if pair.reasons else Text(names)
         if len(self.forced) > SHOWN:
             yield Text(f"... and {len(self.forced) - SHOWN} more")
-
-    def __str__(self) -> str:
-        return plain_text(self.document())
 
     def __repr__(self) -> str:
         known = {True: "feasible", False: "infeasible", None: "feasibility unknown"}
