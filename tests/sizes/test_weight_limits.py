@@ -90,13 +90,6 @@ def test_the_lightest_point_weighs_as_much_as_itself(bounding):
     assert result.status is SolutionStatus.OPTIMAL
 
 
-@pytest.mark.parametrize("argument", ["min_weight", "max_weight"])
-@pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), "3", True])
-def test_limits_are_positive_numbers(argument, value):
-    with pytest.raises(InstanceError, match=rf"^{argument} = .*; expected a finite number > 0$"):
-        Instance(np.arange(4.0)[:, None], 2, **{argument: value})
-
-
 def test_weights_of_points_without_any_are_their_numbers():
     points = np.arange(6.0)[:, None]
     instance = Instance(points, 2, min_weight=1.5, max_weight=4.2)
