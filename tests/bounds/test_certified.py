@@ -15,7 +15,6 @@ from sdpbb.checker.prices import Lagrangian
 from sdpbb.problem import Instance, contract
 from sdpbb.problem.contraction import Contraction
 from sdpbb.runtime.archive.file import read_archive, write_archive
-from tests.enumeration import optimum
 
 INNER = {"sdp": SdpBounding, "colgen": ColgenBounding, "hybrid": HybridBounding}
 
@@ -33,40 +32,6 @@ def contracted(instance: Instance) -> Contraction:
 
 def bounding_of(name: str, instance: Instance) -> CertifiedBounding:
     return CertifiedBounding(INNER[name](), instance.points)
-
-
-@pytest.mark.parametrize("name", INNER)
-@pytest.mark.parametrize("seed", range(8))
-def test_bounds_rise_to_the_optimum_and_never_above(name, seed):
-    instance = small_instance(seed)
-    truth = optimum(instance)
-    run = bounding_of(name, instance).start(contracted(instance), None)
-    cutoff, before = truth * (1 - 1e-6), 0.0
-    for _ in range(40):
-        progress = run.advance(cutoff)
-        assert before <= progress.bound.value <= truth
-        assert run.provisional() >= progress.bound
-        assert run.provisional().value <= truth
-        before = progress.bound.value
-        if progress.stalled or before >= cutoff:
-            break
-    assert before > 0.5 * truth
-
-
-@pytest.mark.parametrize("name", INNER)
-def test_left_after_every_step_it_goes_on_to_the_last_bit(name, tmp_path):
-    instance = small_instance(3, n=16)
-    contraction, bounding = contracted(instance), bounding_of(name, instance)
-    whole, run = bounding.start(contraction, None), bounding.start(contraction, None)
-    for _ in range(12):
-        one, other = whole.advance(np.inf), run.advance(np.inf)
-        assert one == other
-        assert_same_evidence(one.bound.evidence, other.bound.evidence)
-        if one.stalled:
-            break
-        write_archive(tmp_path / "state", run.state)
-        state = read_archive(tmp_path / "state")
-        run = bounding.resume(contraction, state)
 
 
 def assert_same_evidence(one, other):
@@ -139,19 +104,3 @@ def test_without_memory_for_its_matrices_the_checker_confirms_nothing():
         assert bounding.scatter(contraction).value == pytest.approx(scatter)
         bound = bounding.cost_of_only(contraction, labels, instance)
         assert bound.value == pytest.approx(scatter)
-
-
-def test_pairs_that_are_fixed_share_no_cluster_of_a_better_clustering():
-    rng = np.random.default_rng(2)
-    points = np.concatenate([rng.normal(size=(6, 2)), [[40.0, 0.0]]])
-    instance = Instance(points, 3)
-    truth = optimum(instance)
-    run = bounding_of("sdp", instance).start(contracted(instance), None)
-    for _ in range(5):
-        run.advance(np.inf)
-    found = run.fixings(truth * 1.01)
-    proof = found.evidence
-    assert len(proof.far) + len(proof.excluded) == len(found.apart) > 0
-    for i, j in [*proof.far.tolist(), *proof.excluded.tolist()]:
-        linked = optimum(Instance(points, 3, [(i, j)]))
-        assert linked is None or linked >= truth * 1.01

@@ -1,7 +1,5 @@
 """Certificates of runs, checked by the checker, on instances whose optimum is enumerated."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -35,19 +33,6 @@ def branching_instance() -> sdpbb.Instance:
     """One that weak bounds branch on."""
     rng = np.random.default_rng(3)
     return sdpbb.Instance(rng.normal(size=(30, 2)), 4, [(0, 1)], [(2, 3), (3, 4), (2, 4)])
-
-
-def test_a_run_that_was_resumed_leaves_the_same_proof(tmp_path):
-    instance = branching_instance()
-    parameters = SolverParameters(bounding="sdp", sdp=WEAK, gap=1e-6, certify=True)
-    whole = sdpbb.solve(instance, parameters, certificate=tmp_path / "whole")
-    assert whole.statistics.n_nodes > 5
-    state, proof = tmp_path / "state", tmp_path / "parts"
-    sdpbb.solve(instance, replace(parameters, node_limit=3), checkpoint=state)
-    result = sdpbb.resume(state, node_limit=None, certificate=proof)
-    assert result.objective == whole.objective
-    assert proof.read_bytes() == (tmp_path / "whole").read_bytes()
-    assert verdict_of(proof, instance).status == "optimal"
 
 
 def test_processes_leave_a_proof(tmp_path):
@@ -201,29 +186,6 @@ def test_an_observer_is_told_of_the_file(tmp_path):
     sdpbb.solve(branching_instance(), None, told.append, certificate=tmp_path / "proof")
     (written,) = (event for event in told if isinstance(event, CertificateWritten))
     assert written.n_bytes == (tmp_path / "proof").stat().st_size
-
-
-def test_small_clusters_are_proven_as_large_ones_are(tmp_path):
-    """A ten-millionth as wide as they are apart, and a gap of 1e-9."""
-    rng = np.random.default_rng(1)
-    centres = np.repeat([[0.1, 0.3], [5.7, 1.1], [2.3, 9.9]], 4, axis=0)
-    instance = sdpbb.Instance(centres + 1e-7 * rng.normal(size=(12, 2)), 3)
-    parameters = SolverParameters(gap=1e-9, bounding="sdp")
-    result = sdpbb.solve(instance, parameters, certificate=tmp_path / "proof")
-    assert result.status.value == "optimal"
-    assert verdict_of(tmp_path / "proof", instance).status == "optimal"
-
-
-def test_diameters_are_certified_as_the_cannot_links_they_are(tmp_path):
-    rng = np.random.default_rng(2)
-    points = rng.normal(size=(20, 2))
-    instance = sdpbb.Instance(points, 4, cluster_constraints=(sdpbb.MaximumDiameter(2.5),))
-    result = sdpbb.solve(instance, certificate=tmp_path / "proof")
-    verdict = sdpbb.verify_certificate(tmp_path / "proof", instance)
-    assert verdict.status == "optimal"
-    assert verdict.cost == pytest.approx(result.objective)
-    with pytest.raises(sdpbb.CertificateError, match="rejected: is about other cannot-links"):
-        sdpbb.verify_certificate(tmp_path / "proof", sdpbb.Instance(points, 4))
 
 
 def test_files_that_are_no_certificates_are_named(tmp_path):

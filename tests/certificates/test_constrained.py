@@ -22,7 +22,6 @@ from sdpbb.run.certificates.replay import propagated
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on
 from tests.checker.parts import Parts
-from tests.constants import NO_ENUMERATION, constants
 from tests.constrained import (
     COMPILED,
     ForbiddenSets,
@@ -152,23 +151,6 @@ def test_prices_prove_that_there_is_no_clustering(tmp_path):
         verdict_of(parts.data, instance)
 
 
-# Repeatable, however slow the integer programme is.
-@constants({**NO_ENUMERATION, "bounds.lagrangian.primal.INTEGER_SECONDS": 1e3})
-def test_a_run_that_was_resumed_leaves_the_same_proof(tmp_path):
-    points = np.random.default_rng(5).normal(size=(20, 2))
-    pairs = [(i, j) for i in range(6) for j in range(i)]
-    limits = (sdpbb.MaximumSize(6), sdpbb.SoftCannotLinks(pairs, 2))
-    instance = sdpbb.Instance(points, 4, cluster_constraints=limits)
-    parameters = SolverParameters(bounding="colgen", gap=1e-6, certify=True)
-    whole = sdpbb.solve(instance, parameters, certificate=tmp_path / "whole")
-    assert whole.statistics.n_nodes > 1
-    state, proof = tmp_path / "state", tmp_path / "parts"
-    sdpbb.solve(instance, replace(parameters, node_limit=1), checkpoint=state)
-    sdpbb.resume(state, node_limit=None, certificate=proof)
-    assert proof.read_bytes() == (tmp_path / "whole").read_bytes()
-    assert sdpbb.verify_certificate(proof, instance).status == "optimal"
-
-
 @given(seed=st.integers(0, 10**6))
 @examples(100)
 def test_the_checker_infers_what_the_engine_does(seed):
@@ -234,11 +216,3 @@ def test_what_is_code_of_the_users_own_is_refused_by_name(tmp_path):
         with pytest.raises(sdpbb.CertificateError, match=rf"proof: {name} is a constraint of y"):
             sdpbb.verify_certificate(tmp_path / "proof", instance)
     assert not (tmp_path / "proof").exists()
-
-
-def test_soft_constraints_make_another_instance(tmp_path):
-    instance = small_instance(sdpbb.MaximumSize(4))
-    certified(instance, tmp_path / "proof")
-    soft = replace(instance, soft_must_link=[(0, 1, 0.5)])
-    with pytest.raises(sdpbb.CertificateError, match="is about other soft must-links"):
-        sdpbb.verify_certificate(tmp_path / "proof", soft)

@@ -1,6 +1,5 @@
-"""Weights of points in the checker: its geometry in rational arithmetic, and certificates."""
+"""Weights of points in the checker: its geometry in rational arithmetic."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,16 +11,12 @@ import sdpbb
 from sdpbb.checker.kernel.evidence import scatter_bound
 from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance
-from tests.checker.corrupted import changed_claim
 from tests.checker.exact import random_problem
 from tests.decomposition.test_run import PARAMETERS
-from tests.enumeration import optimum, random_instance, weighted
 
 seeds = st.integers(0, 10**6)
 units = st.sampled_from([1e-12, 0.3, 1.0, 1e12])
-BOUNDINGS = ("sdp", "colgen", "hybrid")
 
 
 def random_weights(rng: np.random.Generator, n: int, unit: float) -> np.ndarray:
@@ -80,79 +75,6 @@ def test_costs_and_the_scatter_inside_blocks_are_bounds(seed, unit, offset):
         assert upper <= float(cost) * (1.0 + 1e-6) + scale
     bound = scatter_bound(geometry.contracted(problem.block_of))
     assert Fraction(bound) <= min(costs)
-
-
-def check_certificate(path, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    instance = weighted(random_instance(rng, n_max=8), rng)
-    parameters = sdpbb.SolverParameters(bounding=BOUNDINGS[seed % 3], gap=1e-5)
-    result = sdpbb.solve(instance, parameters, certificate=path)
-    verdict = sdpbb.verify_certificate(path, instance)
-    assert verdict.status == result.status.value
-    least = optimum(instance)
-    if least is None:
-        assert verdict.status == "infeasible"
-        return
-    scale = float(instance.weights @ np.square(instance.points).sum(axis=1))
-    assert verdict.status == "optimal"
-    assert verdict.cost == pytest.approx(least, rel=2e-5, abs=1e-12 * scale)
-    assert verdict.lower_bound <= least * (1.0 + 1e-12) + 1e-14 * scale
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("first", range(0, 120, 10))
-def test_certificates_of_weighted_runs_are_verified(tmp_path, first):
-    for seed in range(first, first + 10):
-        check_certificate(tmp_path / "proof", seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 3000, 100))
-def test_certificates_of_weighted_runs_are_verified_at_length(tmp_path, first):
-    for seed in range(first, first + 100):
-        check_certificate(tmp_path / "proof", seed)
-
-
-@pytest.fixture(scope="module")
-def certified(tmp_path_factory):
-    path = tmp_path_factory.mktemp("weights") / "proof"
-    rng = np.random.default_rng(0)
-    instance = Instance(
-        rng.normal(size=(30, 3)), 3, [(0, 1)], [(2, 3)], weights=rng.uniform(0.1, 3.0, 30)
-    )
-    result = sdpbb.solve(instance, sdpbb.SolverParameters(bounding="sdp"), certificate=path)
-    return instance, result, path
-
-
-def test_a_certificate_is_about_one_set_of_weights(certified):
-    instance, result, path = certified
-    assert sdpbb.verify_certificate(path, instance).lower_bound == pytest.approx(
-        result.lower_bound, rel=1e-9
-    )
-    tampered = instance.weights.copy()
-    tampered[7] = np.nextafter(tampered[7], 0.0)
-    for weights in (tampered, None, 2.0 * instance.weights):
-        with pytest.raises(CertificateError, match="is about other weights of points"):
-            sdpbb.verify_certificate(path, replace(instance, weights=weights))
-
-
-def test_weights_that_are_left_out_of_the_file_or_changed_in_it_are_noticed(certified):
-    instance, _, path = certified
-
-    def left_out(document):
-        del document["weights"]
-
-    def another(document):
-        document["weights"] = "0" * 64
-
-    def none(document):
-        document["weights"] = 3
-
-    for change in (left_out, another, none):
-        changed = path.with_name("changed")
-        changed.write_bytes(changed_claim(path.read_bytes(), change))
-        with pytest.raises(CertificateError, match="weights"):
-            sdpbb.verify_certificate(changed, instance)
 
 
 def test_subsets_have_weights(tmp_path):

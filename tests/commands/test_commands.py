@@ -26,7 +26,7 @@ from sdpbb.run.explanation.explain import Diagnosis
 from tests.checker.building import built
 from tests.checker.parts import Parts
 from tests.commands.test_transcripts import FILES
-from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_LABELS, BAD_POINTS
+from tests.problem.test_messages import CASES, file
 
 ROOT = Path(__file__).parents[2]
 LABELS = np.repeat([0, 1, 2], 10)
@@ -53,26 +53,30 @@ def test_the_help_says_every_exit_status(run, name):
 
 
 SOLVE, CHECK, KMEANS, PCCC = "solve", "check", "heuristic kmeans", "heuristic pccc"
+# Commands, and the section of the table of messages with the files that each is given.
 WRONG = [
-    *((f"{one} FILE -k 1", bad) for one in (SOLVE, CHECK, KMEANS) for bad in BAD_POINTS),
+    *((f"{one} FILE -k 1", "Points as text") for one in (SOLVE, CHECK, KMEANS)),
     *(
-        (f"{one} points.txt --constraints FILE", bad)
+        (f"{one} points.txt --constraints FILE", "Constraints: lines with keywords")
         for one in (SOLVE, CHECK, PCCC)
-        for bad in BAD_CONSTRAINTS
     ),
-    *(("gap points.txt FILE", bad) for bad in BAD_LABELS),
-    *((f"{KMEANS} points.txt --truth FILE", bad) for bad in BAD_LABELS),
+    *((line, "Labels") for line in ("gap points.txt FILE", f"{KMEANS} points.txt --truth FILE")),
 ]
 
 
-@pytest.mark.parametrize(("line", "bad"), WRONG, ids=lambda x: getattr(x, "name", x))
-def test_a_wrong_file_is_one_line_and_costs_no_output(run, folder, line, bad):
+@pytest.mark.parametrize(("line", "section"), WRONG)
+def test_a_wrong_file_is_one_line_and_costs_no_output(run, folder, line, section):
     """Outputs of an earlier run stay."""
     (folder / "old.json").write_text("old json")
-    path = bad.make(folder)
-    words = [path if word == "FILE" else word for word in line.split()]
-    expected = (ExitCode.BAD_INPUT, "", f"error: {bad.message(path)}\n")
-    assert run(*words, "--json", "old.json") == expected
+    told = [(case.arguments, case.answer) for case in CASES[section]]
+    cases = [(given, answer) for given, answer in told if given and len(given) < 3]
+    assert len(cases) > 10
+    for arguments, answer in cases:
+        path = file(*arguments)
+        words = [path if word == "FILE" else word for word in line.split()]
+        expected = (ExitCode.BAD_INPUT, "", f"error: {answer.partition(': ')[2]}\n")
+        assert run(*words, "--json", "old.json") == expected
+        Path(path).unlink(missing_ok=True)
     assert (folder / "old.json").read_text() == "old json"
 
 

@@ -20,7 +20,6 @@ from sdpbb.constraint_sets import (
     with_noise,
 )
 from sdpbb.constraint_sets.drawing import Drawing
-from sdpbb.errors import ParameterError
 
 DRAWS = 2000
 # Of 8 points with alternating labels, by seed 5.
@@ -175,58 +174,6 @@ def test_the_same_seed_draws_the_same_pairs_for_ever():
     assert [pairs.tolist() for pairs in by_number(labels, 4, generator(5))] == BY_NUMBER
     assert [pairs.tolist() for pairs in by_percentage(labels, 40, generator(5))] == BY_PERCENTAGE
     assert [pairs.tolist() for pairs in by_kinds(labels, 2, 2, generator(5))] == BY_KINDS
-
-
-@pytest.mark.parametrize(
-    ("draw", "message"),
-    [
-        (
-            lambda: by_number([0, 0, 1], 4, generator()),
-            "pairs = 4: 3 points have 3 pairs; expected",
-        ),
-        (lambda: by_number([0, 0, 1], -1, generator()), "pairs = -1: expected an integer >= 0"),
-        (
-            lambda: by_kinds([0, 0, 1], 2, 0, generator()),
-            "must_links = 2: 3 points have 1 pairs of the same label; expected at most 1",
-        ),
-        (
-            lambda: by_kinds([0, 0, 1], 0, 3, generator()),
-            "cannot_links = 3: 3 points have 2 pairs of different labels; expected at most 2",
-        ),
-        (
-            lambda: by_percentage([0, 1], 101, generator()),
-            "percentage = 101: expected a number from 0 to 100",
-        ),
-        (
-            lambda: by_percentage([0, 1], float("nan"), generator()),
-            "percentage = nan: expected a number from 0 to 100",
-        ),
-        (
-            lambda: by_percentage(np.zeros(10_000), 100, generator()),
-            "percentage = 100: 49,995,000 pairs; expected at most 20,000,000, as all of them are",
-        ),
-        (
-            lambda: by_number(np.zeros(10_000), 20_000_001, generator()),
-            "pairs = 20000001: 20,000,001 pairs; expected at most 20,000,000",
-        ),
-        (
-            lambda: with_noise(by_number([0, 1], 1, generator()), 1.5, generator()),
-            "noise = 1.5: expected a share from 0 to 1",
-        ),
-        (
-            lambda: with_confidence(by_number([0, 1], 1, generator()), 0.4, generator()),
-            "confidence = 0.4: expected a probability from 0.5 to 1",
-        ),
-        (lambda: Drawing(), "expected one of --pairs, --percentage, or --must-links and"),
-        (lambda: Drawing(pairs=1, cannot_links=0), "expected one of --pairs, --percentage, or"),
-        (lambda: Drawing(pairs=1, noise=0.1, confidence=0.6), "noise = 0.1: not allowed with"),
-        (lambda: Drawing(pairs=1, seed=-1), "seed = -1: expected an integer >= 0"),
-    ],
-)
-def test_what_cannot_be_drawn_is_told(draw, message):
-    with pytest.raises(ParameterError) as caught:
-        draw()
-    assert str(caught.value).startswith(message)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ STEPS: Mapping[str, Mapping[str, Any]] = {
     "short slices": {NODES_PER_SLICE: 5},
     "no stars": {"bounds.sdp.cuts.stars.PER_BLOCK": 0},
     "places": FEW_PLACES,
+    "one round": {"bounds.sdp.conic_run.MAX_ROUNDS": 1},
 }
 TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
 
@@ -44,6 +45,7 @@ class Way(NamedTuple):
     steps : a key of `STEPS`
     pauses : whether the run is abandoned after each node and resumed from its checkpoint
     certified : whether it leaves a certificate
+    solver : of semidefinite relaxations
     """
 
     bounding: str = "hybrid"
@@ -52,6 +54,7 @@ class Way(NamedTuple):
     steps: str = "as they are"
     pauses: bool = False
     certified: bool = False
+    solver: str = "admm"
 
     def solve(self, instance: sdpbb.Instance, folder: Any, **more: Any) -> sdpbb.Result:
         """Solve the instance; the checkpoint and the certificate are in the folder.
@@ -61,7 +64,7 @@ class Way(NamedTuple):
         parameters = sdpbb.SolverParameters(
             bounding=self.bounding,
             gap=self.gap,
-            sdp=SdpParameters(max_iterations=20) if self.hasty else SdpParameters(),
+            sdp=SdpParameters(solver=self.solver, **{"max_iterations": 20} if self.hasty else {}),
             decomposition=TINY_SUBSETS,
             certify=self.certified,
             **{"node_limit": 1 if self.pauses else None} | more,
@@ -97,6 +100,7 @@ def ways(**fixed: Any) -> st.SearchStrategy[Way]:
         "steps": st.sampled_from(list(STEPS)),
         "pauses": st.booleans(),
         "certified": st.booleans(),
+        "solver": st.sampled_from(["admm", "admm", "admm", "clarabel", "scs"]),
     }
     return st.builds(Way, **fields | {name: st.just(value) for name, value in fixed.items()})
 

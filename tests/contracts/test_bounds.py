@@ -8,9 +8,11 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules, foreign_constraints
 from tests.any_instance import any_instance
 from tests.constants import constants
 from tests.contracts.runs import STEPS
@@ -21,15 +23,26 @@ MOST_STEPS = 12
 
 
 class Problem(NamedTuple):
-    """A method, an instance that it supports, its contraction, and the truth about it."""
+    """A method, an instance that it supports, its contraction, and the truth about it.
+
+    solver : of semidefinite relaxations
+    certified : whether the checker confirms the bounds
+    """
 
     name: str
+    solver: str
+    certified: bool
     instance: Instance
     contraction: Contraction
     truth: Truth
 
     def method(self):
-        return bounding_method(self.name, SdpParameters())
+        inner = bounding_method(self.name, SdpParameters(solver=self.solver))
+        if not self.certified:
+            return inner
+        instance = self.instance
+        rules, soft = checker_rules(instance), checked_soft_pairs(instance)
+        return CertifiedBounding(inner, instance.points, rules, True, instance.weights, soft)
 
 
 @st.composite
@@ -41,7 +54,10 @@ def problems(draw):
     contraction = contract(instance)
     assume(isinstance(contraction, Contraction) and contraction.means.any())
     assume(contraction.n_blocks > instance.k)
-    return Problem(draw(st.sampled_from(methods)), instance, contraction, Truth(instance))
+    solver = draw(st.sampled_from(["admm", "admm", "admm", "clarabel", "scs"]))
+    certified = not foreign_constraints(instance.cluster_constraints) and draw(st.booleans())
+    name = draw(st.sampled_from(methods))
+    return Problem(name, solver, certified, instance, contraction, Truth(instance))
 
 
 def check_step(run, progress, before, contraction, truth, cutoff):

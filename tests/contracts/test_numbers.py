@@ -78,7 +78,7 @@ def extreme_instances(draw):
     return replace(instance, points=points)
 
 
-@given(extreme_instances(), ways(hasty=False, steps="as they are", pauses=False))
+@given(extreme_instances(), ways(hasty=False, steps="as they are", pauses=False, solver="admm"))
 @examples(80)
 def test_results_are_true_whatever_the_numbers(tmp_path_factory, instance, way):
     folder, truth = tmp_path_factory.mktemp("run"), Truth(instance)

@@ -82,6 +82,8 @@ WAYS = [
     Way("decomposition"),
     Way(certified=True),
     Way("colgen", certified=True),
+    Way("sdp", solver="clarabel"),
+    Way("sdp", steps="one round", solver="scs"),
 ]
 
 

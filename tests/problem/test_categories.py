@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.errors import InstanceError, InstanceNote
+from sdpbb.errors import InstanceNote
 from sdpbb.problem.formats import read_points
 
 pd = pytest.importorskip("pandas")
@@ -61,34 +61,3 @@ def test_categories_alone_are_enough(tmp_path):
     result = sdpbb.solve(pd.DataFrame({"plan": list("abba")}), 2, one_hot=["plan"])
     assert result.labels.tolist() == [0, 1, 1, 0]
     assert result.objective == 0.0
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"one_hot": ["nope"]}, "one_hot = 'nope': there is no such column"),
-        ({"one_hot": ["plan"]}, "column 'plan' has no category in row 1; expected one in every"),
-        ({"one_hot": ["plan"], "missing": "mean"}, "column 'plan' has no category in row 1"),
-        ({"one_hot": "plan"}, "one_hot = 'plan': expected a list of names"),
-        (
-            {"one_hot": ["plan"], "metric": "cosine", "missing": "drop-rows"},
-            "metric = 'cosine': expected no one_hot with it",
-        ),
-        ({}, r"column 'plan' holds 'full' in row 0; expected numbers, .*\(one_hot\)"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore::sdpbb.errors.InstanceNote")
-def test_what_is_refused(tmp_path, options, message):
-    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "plan": ["full", None, "full"]})
-    with pytest.raises(sdpbb.SdpbbError, match=message):
-        sdpbb.solve(frame, 2, **options)
-    frame.to_csv(tmp_path / "rows.csv", index=False)
-    if options:
-        with pytest.raises(sdpbb.SdpbbError, match=message):
-            sdpbb.read_instance(tmp_path / "rows.csv", 2, **options)
-
-
-def test_a_column_of_categories_is_told_what_to_do(tmp_path):
-    (tmp_path / "rows.csv").write_text("x,plan\n1,full\n2,basic\n3,full\n4,basic\n")
-    with pytest.raises(InstanceError, match=r"of its categories \(--one-hot 'plan'\)"):
-        read_points(tmp_path / "rows.csv")

@@ -7,7 +7,6 @@ import pytest
 
 import sdpbb
 from sdpbb.app.cli import main
-from sdpbb.errors import InstanceError
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.formats import read_constraints, write_constraints
 
@@ -66,44 +65,6 @@ def test_lines_are_read_and_written(tmp_path):
     assert (sizes.names, sizes.sizes) == (("big blue", "red"), (30, (10, 20)))
     write_constraints(path, Constraints(sizes=sizes))
     assert read_constraints(path, 50).sizes == sizes
-
-
-@pytest.mark.parametrize("line", ["SIZES a=1 2", "SIZES a=", "SIZES a=2-1", "SIZES =1 a=2"])
-def test_lines_are_checked(line, tmp_path):
-    (tmp_path / "sizes.txt").write_text(line + "\n")
-    with pytest.raises(InstanceError, match=r"sizes\.txt:1: .*expected SIZES n n-n"):
-        read_constraints(tmp_path / "sizes.txt", 8, "pc-sos-sdp")
-
-
-def test_classes_that_are_not_known_name_the_file(tmp_path):
-    (tmp_path / "some.txt").write_text("SIZES a=2 b=6\n")
-    with pytest.raises(InstanceError, match=r"some\.txt: sizes: of classes 'a', 'b'; expected kno"):
-        sdpbb.Instance.from_points(POINTS, 2, tmp_path / "some.txt", as_points=True)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"sizes": {"a": 2}}, "expected a size for each of the known classes 'a', 'b'"),
-        ({"sizes": {"a": 2, "c": 6}}, "sizes: of classes 'a', 'c'; expected a size for each"),
-        ({"sizes": {"a": 2, "b": 5}}, "sizes: they add up to 7; expected k = 2 integers"),
-        ({"sizes": {"a": (3, 2), "b": 6}}, r"sizes\['a'\] = \(3, 2\); expected a size, or a range"),
-        ({"known_classes": None}, "expected known_classes, without known_weight"),
-        ({"known_weight": 2.0}, "expected known_classes, without known_weight"),
-        ({"classes_may": "split"}, "expected known_classes, without known_weight"),
-        ({"k": 3}, "sizes: 2 of them; expected k = 3 integers"),
-    ],
-)
-def test_wrong_sizes_are_one_line(changes, message):
-    stated = {"k": 2, "known_classes": CLASSES, "sizes": {"a": 2, "b": 6}}
-    with pytest.raises(InstanceError, match=message) as caught:
-        sdpbb.solve(POINTS, **(stated | changes))
-    assert "\n" not in str(caught.value)
-
-
-def test_prices_are_refused():
-    with pytest.raises(InstanceError, match=r"sizes: of classes, .*; prices take sizes in any"):
-        sdpbb.constraint_prices(POINTS, k=2, known_classes=CLASSES, sizes={"a": 2, "b": 6})
 
 
 def test_the_command_line_takes_them(tmp_path, monkeypatch, capsys):

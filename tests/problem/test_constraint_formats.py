@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
+from sdpbb.errors import InstanceError, InstanceWarning
 from sdpbb.problem import (
     MaximumOverlap,
     MaximumSize,
@@ -30,8 +30,6 @@ from sdpbb.problem.formats import (
     write_constraints,
 )
 from sdpbb.runtime.reading import ConstraintsFileFormat
-from tests.problem.bad_constraints import BAD_CCCG, BAD_MATRICES, BAD_PCCC, TOLD_NOT
-from tests.problem.bad_files import BAD_CONSTRAINTS
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"{SHARED} is not there")
@@ -184,79 +182,9 @@ def test_a_header_is_a_comment_where_there_are_comments():
     assert json.loads(constraints_text(one, "pccc", header=["by hand"]))["ml"] == [[0, 1]]
 
 
-soft_pair = SoftPairs(array_of([(0, 1)]), np.array([0.5]))
-heavy_pair = SoftPairs(array_of([(0, 1)]), np.array([7.0]))
-
-
-@pytest.mark.parametrize(
-    ("constraints", "constraints_format", "message"),
-    [
-        (Constraints(max_diameter=1.0), "cccg", "max_diameter: the format cccg cannot hold"),
-        (Constraints(min_separation=1.0), "pccc", "min_separation: the format pccc cannot hold"),
-        (
-            Constraints(cluster_constraints=(MaximumSize(2),)),
-            "matrix",
-            "cluster_constraints: the format matrix cannot hold it",
-        ),
-        (Constraints(soft_must_link=soft_pair), "cccg", "soft_must_link: the format cccg"),
-        (Constraints(soft_cannot_link=heavy_pair), "pccc", "soft_cannot_link[0]: weight 7; a"),
-        (Constraints(soft_cannot_link=soft_pair), "matrix", "soft_cannot_link: the format matrix"),
-        (
-            Constraints(array_of([(1, 0)]), array_of([(0, 1)])),
-            "matrix",
-            "cannot_link: (0, 1) is a must-link too, and the matrix has one entry for both",
-        ),
-    ],
-)
-def test_what_a_format_has_no_place_for_is_not_written(
-    tmp_path, constraints, constraints_format, message
-):
-    with pytest.raises(InstanceError, match=f"^{re.escape(message)}"):
-        write_constraints(tmp_path / "c.txt", constraints, constraints_format, N)
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_matrix_takes_a_pair_that_is_stated_twice():
     twice = Constraints(np.array([[0, 1], [1, 0]]), np.array([[1, 2], [1, 2]]))
     assert constraints_text(twice, "matrix", 3) == "1 1 0\n1 1 -1\n0 -1 1\n"
-
-
-def test_a_matrix_that_would_fill_the_disk_is_not_written(tmp_path):
-    message = "a matrix for 10001 points has 100020001 entries; expected at most 10000 points, or"
-    with pytest.raises(InstanceError, match=f"^{message} another format$"):
-        write_constraints(tmp_path / "c.txt", Constraints(), "matrix", 10_001)
-
-
-def test_other_formats_are_refused(tmp_path):
-    expected = "expected one of pc-sos-sdp, cccg, pccc, matrix, csv"
-    with pytest.raises(ParameterError, match=f"^constraints_format = 'xml': {expected}$"):
-        read_constraints(file(tmp_path, ""), N, "xml")
-    with pytest.raises(ParameterError, match=f"^constraints_format = 'xml': {expected}$"):
-        constraints_text(Constraints(), "xml")
-    with pytest.raises(ParameterError, match="a matrix needs the number of points"):
-        constraints_text(Constraints(), "matrix")
-
-
-@pytest.mark.parametrize(
-    ("constraints_format", "bad_files"),
-    [(None, BAD_CONSTRAINTS), ("cccg", BAD_CCCG), ("matrix", BAD_MATRICES), ("pccc", BAD_PCCC)],
-)
-def test_bad_files_are_told_in_one_line(tmp_path, constraints_format, bad_files):
-    for bad in bad_files:
-        folder = tmp_path / bad.name
-        folder.mkdir()
-        path = bad.make(folder)
-        with pytest.raises(InstanceError) as caught:
-            read_constraints(path, 4, constraints_format)
-        assert str(caught.value) == bad.message(path), bad.name
-
-
-@pytest.mark.parametrize("bad", TOLD_NOT, ids=lambda bad: bad.name)
-def test_files_of_no_format_or_two_are_refused(tmp_path, bad):
-    path = bad.make(tmp_path)
-    n_points = 3 if "three" in bad.name else 5
-    with pytest.raises(InstanceError, match=f"^{re.escape(bad.message(path))}$"):
-        read_constraints(path, n_points)
 
 
 @pytest.mark.parametrize(

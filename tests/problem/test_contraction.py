@@ -28,22 +28,6 @@ def instances(draw, max_points=9):
     return Instance(points, k, draw(pairs), draw(pairs))
 
 
-@given(instances(), st.data())
-def test_contract_then_lift_keeps_the_cost(instance, data):
-    contraction = contract(instance)
-    if isinstance(contraction, Infeasibility):
-        return
-    m = contraction.n_blocks
-    labels = np.array(data.draw(st.lists(st.integers(0, m - 1), min_size=m, max_size=m)))
-    lifted = contraction.lift(labels)
-    assert lifted.shape == (instance.n_points,)
-    cost = Partition(lifted).sum_of_squares(instance.points)
-    assert contraction.cost(labels) == pytest.approx(cost, rel=1e-9, abs=1e-9)
-    assert np.array_equal(lifted[contraction.representatives], labels)
-    one_cluster = Partition(np.zeros(instance.n_points, int)).sum_of_squares(instance.points)
-    assert contraction.total == pytest.approx(one_cluster, rel=1e-9, abs=1e-9)
-
-
 @given(instances(), st.randoms(use_true_random=False))
 def test_contraction_commutes_with_the_order_of_the_points(instance, random):
     n = instance.n_points
@@ -67,20 +51,6 @@ def test_contraction_commutes_with_the_order_of_the_points(instance, random):
     np.testing.assert_allclose(contraction.weights, other.weights[renamed])
     np.testing.assert_allclose(contraction.scatter, other.scatter[renamed], atol=1e-12)
     assert np.array_equal(contraction.adjacency, other.adjacency[np.ix_(renamed, renamed)])
-
-
-@given(instances(), st.data())
-def test_decisions_of_a_node_are_constraints_like_any_other(instance, data):
-    n = instance.n_points
-    pair = data.draw(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)))
-    if pair[0] == pair[1]:
-        return
-    added = Instance(instance.points, instance.k, [*instance.must_link, pair], instance.cannot_link)
-    node, root = contract(instance, must_link=[pair]), contract(added)
-    assert isinstance(node, Contraction) == isinstance(root, Contraction)
-    if isinstance(node, Contraction):
-        assert np.array_equal(node.block_of, root.block_of)
-        assert np.array_equal(node.cannot_link, root.cannot_link)
 
 
 @examples(50)

@@ -86,41 +86,6 @@ def test_an_encoding_is_told_where_no_mark_tells_it(tmp_path):
     assert read_points(without_mark, encoding="utf-16-le").points.tolist() == EXPECTED
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"separator": "ab"},
-            "separator = 'ab': expected one character that does not appear in numbers, or",
-        ),
-        (
-            {"separator": "."},
-            "separator = '.': expected one character that does not appear in numbers, or",
-        ),
-        ({"decimal": ";"}, "decimal = ';': expected '.' or ','"),
-        ({"missing": "zero"}, "missing = 'zero': expected 'drop-rows', 'mean', 'median', or None"),
-        ({"standardize": "log"}, "standardize = 'log': expected True or False"),
-    ],
-)
-def test_wrong_options_are_told(tmp_path, options, message):
-    with pytest.raises(ParameterError, match=f"^{re.escape(message)}"):
-        read_points(file(tmp_path, COMMA), **options)
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("a.npy", {"separator": ","}),
-        ("a.npy", {"encoding": "latin-1"}),
-        ("a.csv", {"table": "Sheet1"}),
-    ],
-)
-def test_options_that_a_file_does_not_have_are_told(tmp_path, name, options):
-    (option,) = options
-    with pytest.raises(InstanceError, match=f"^{option}: .*{re.escape(name)} .*; expected "):
-        read_points(file(tmp_path, COMMA, name), **options)
-
-
 # Indices
 
 
@@ -233,28 +198,6 @@ def test_what_is_done_is_said(tmp_path):
     ):
         with pytest.warns(InstanceNote, match=f"^{re.escape(f'{path}: {says}')}$"):
             read_points(path, index_column="name", missing=missing)
-
-
-@pytest.mark.parametrize(
-    ("content", "options", "message"),
-    [
-        ("x,y\n1,\n2,\n", {"missing": "mean"}, "column 'y' has no value at all; ignore it"),
-        (
-            "x,y\n1,\n,3\n",
-            {"missing": "drop-rows"},
-            "missing = 'drop-rows': every row lacks a value",
-        ),
-        (
-            "x,w\n1,\n2,3\n",
-            {"missing": "mean", "weight_column": "w"},
-            "weight_column = 'w': row 0 has no weight; expected one for every row, or --missing",
-        ),
-    ],
-)
-def test_what_cannot_be_filled_in_is_told(tmp_path, content, options, message):
-    path = file(tmp_path, content)
-    with pytest.raises(InstanceError, match=f"^{re.escape(f'{path}: {message}')}"):
-        read_points(path, **options)
 
 
 def test_weights_go_with_the_rows_that_are_left(tmp_path):
@@ -495,8 +438,6 @@ def test_a_file_of_arrays_runs_nothing_and_takes_no_more_than_it_holds(tmp_path)
 
 # Labels
 
-NAMES = Instance.from_points([[0.0], [1.0], [2.0], [3.0]], 1).origin
-
 
 @pytest.mark.parametrize(
     ("content", "name"),
@@ -524,34 +465,6 @@ def test_labels_beside_names_are_taken_by_name(tmp_path):
     foreign = file(tmp_path, "name,cluster\nx,7\ny,7\ncarl,1\n", "l.csv")
     with pytest.raises(InstanceError, match="expected --column with the name of the labels"):
         read_labels(foreign, 3, origin=origin)
-
-
-@pytest.mark.parametrize("column", [None, "cluster"])
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ("dora,7\nanna,7\ncarl,1\n", r"l\.csv: no label for 1 of 3 rows, 'anna b'; expected one"),
-        ("dora,7\ncarl,1\n", r"l\.csv: no label for 1 of 3 rows, 'anna b'; expected one"),
-        ("dora,7\ncarl,1\ndora,1\n", r"l\.csv:4: names row 'dora' again; expected a label"),
-    ],
-)
-def test_labels_beside_names_are_those_of_each_row(tmp_path, rows, message, column):
-    origin = read_points(
-        file(tmp_path, "name,x\nanna b,1\ncarl,2\ndora,3\n"), index_column="name"
-    ).origin()
-    labels = file(tmp_path, f"name,cluster\n{rows}", "l.csv")
-    with pytest.raises(InstanceError, match=message):
-        read_labels(labels, 3, column, origin=origin)
-
-
-@pytest.mark.parametrize("column", [None, "cluster"])
-def test_labels_beside_the_names_of_few_of_the_rows_lack_the_others(tmp_path, column):
-    rows = "".join(f"r{i},{i}\n" for i in range(9))
-    origin = read_points(file(tmp_path, f"name,x\n{rows}"), index_column="name").origin()
-    labels = file(tmp_path, "name,cluster\nr7,1\nr2,1\nr5,0\n", "l.csv")
-    message = r"l\.csv: no label for 6 of 9 rows, 'r0', 'r1', 'r3', \.\.\.; .* names of rows$"
-    with pytest.raises(InstanceError, match=message):
-        read_labels(labels, 9, column, origin=origin)
 
 
 def test_an_index_without_a_name_numbers_rows_that_have_names(tmp_path):
@@ -630,26 +543,6 @@ def test_what_is_told_is_read_to_the_last_bit(folder, table, separator, decimal)
         warnings.simplefilter("ignore", InstanceNote)
         read = read_points(path, separator=separator, decimal=decimal, missing="drop-rows")
     assert np.array_equal(read.points, expected)
-
-
-def test_messages_show_letters_and_escape_what_only_looks_right(tmp_path):
-    path = file(tmp_path, "name,x\nM\u00fcller,1\n\u5c71\u7530,2\n")
-    with pytest.raises(InstanceError, match="column 1 is 'M\u00fcller'; expected"):
-        read_points(path)
-    with pytest.raises(InstanceError, match=r"column 1 is '\\u22125'; expected a finite number"):
-        read_points(file(tmp_path, "x\n\u22125\n"))
-
-
-def test_unknown_names_and_names_with_blanks(tmp_path):
-    data = file(tmp_path, "name,x\nanna b,1\ncarl,2\ndora,3\n")
-    pairs = file(tmp_path, "ML anna b carl\n", "pairs.txt")
-    with pytest.raises(InstanceError, match=r"two names of rows \(those with blanks in quotes\)"):
-        read_instance(data, 2, pairs, index_column="name")
-    pairs = file(tmp_path, "ML 0 1\n", "pairs.txt")
-    with pytest.raises(
-        InstanceError, match=r"has this name; rows are called 'anna b', 'carl', \.\.\."
-    ):
-        read_instance(data, 2, pairs, index_column="name")
 
 
 def test_one_column_with_decimal_commas(tmp_path):

@@ -24,7 +24,6 @@ from sdpbb.problem.formats import (
     write_constraints,
     write_labels,
 )
-from tests.problem.bad_files import BAD_LABELS, BAD_POINTS
 
 
 @pytest.fixture(scope="module")
@@ -62,20 +61,6 @@ def test_the_same_points_in_all_spellings(tmp_path, name, content):
 def test_a_single_column_is_csv_by_its_suffix(tmp_path):
     assert read_points(file(tmp_path, "1\n2\n", "a.csv")).points.tolist() == [[1.0], [2.0]]
     assert read_points(file(tmp_path, "x\n1\n2\n", "a.csv")).points.tolist() == [[1.0], [2.0]]
-
-
-@pytest.mark.parametrize("bad", BAD_POINTS, ids=lambda bad: bad.name)
-def test_bad_points_are_told_in_one_line(tmp_path, bad):
-    path = bad.make(tmp_path)
-    with pytest.raises(InstanceError, match=f"^{re.escape(bad.message(path))}$"):
-        read_points(path)
-
-
-@pytest.mark.parametrize("bad", BAD_LABELS, ids=lambda bad: bad.name)
-def test_bad_labels_are_told_in_one_line(tmp_path, bad):
-    path = bad.make(tmp_path)
-    with pytest.raises(InstanceError, match=f"^{re.escape(bad.message(path))}$"):
-        read_labels(path, 4)
 
 
 def test_comments_and_blank_lines_between_constraints(tmp_path):
@@ -117,42 +102,6 @@ def test_an_instance_of_two_files(tmp_path):
     assert instance.cannot_link.tolist() == [[0, 3], [1, 3]]
     assert read_instance(data, k=3).k == 3
     assert len(read_instance(data).cannot_link) == 0
-
-
-@pytest.mark.parametrize(
-    ("k", "message"),
-    [
-        (0, "k = 0: expected 1 <= k <= n = 2, as no cluster may be empty"),
-        (3, "k = 3: expected 1 <= k <= n = 2, as no cluster may be empty"),
-        (
-            None,
-            "{data}: the number of clusters is missing; give k (option -k), or a first line n d k",
-        ),
-    ],
-)
-def test_k_must_be_stated_and_possible(tmp_path, k, message):
-    data = file(tmp_path, "2 1\n0\n1\n")
-    with pytest.raises(InstanceError, match=f"^{re.escape(message.format(data=data))}$"):
-        read_instance(data, k)
-
-
-def test_overflow_names_the_file(tmp_path):
-    data = file(tmp_path, "2 1 1\n1e200\n0\n")
-    with pytest.raises(
-        InstanceError, match=re.escape(f"{data}: points: a coordinate is as large as")
-    ):
-        read_instance(data)
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"), [("a\nb.txt", "a\\nb.txt'"), ("", "''"), ("a\0b", "'a\\x00b'")]
-)
-def test_odd_file_names_make_one_line(tmp_path, name, shown):
-    path = f"{tmp_path}/{name}" if name.endswith("txt") else name
-    with pytest.raises(InstanceError) as caught:
-        read_points(path)
-    assert str(caught.value).startswith(f"'{tmp_path}/{shown}: " if name == "a\nb.txt" else shown)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_file_without_permission_is_told(tmp_path, monkeypatch):
@@ -200,17 +149,9 @@ def test_labels_may_be_words(tmp_path):
 def test_labels_that_are_numbers_are_compared_as_numbers(tmp_path):
     huge = 10**20
     lines = f"0\n0.0\n-0\n1\n+01\n1e0\n{huge}\n{huge + 1}\n1e20\n1_0\n10\n"
+    lines += "1e999999999\n" + "1" * 9000 + "\n1e999999999\n"
     path = file(tmp_path, lines, "labels.txt")
-    assert read_labels(path).tolist() == [0, 0, 0, 1, 1, 1, 2, 3, 2, 4, 5]
-
-
-@pytest.mark.parametrize("field", ["1e-999999999", "1e99999999999999999999", "." + "1" * 9000])
-def test_numbers_of_any_length_are_read_or_told(tmp_path, field):
-    path = file(tmp_path, f"0\n{field}\n", "labels.txt")
-    with pytest.raises(InstanceError, match=r":2: .*; expected a whole number or a word as label$"):
-        read_labels(path)
-    path = file(tmp_path, "1e999999999\n" + "1" * 9000 + "\n1e999999999\n", "labels.txt")
-    assert read_labels(path).tolist() == [0, 1, 0]
+    assert read_labels(path).tolist() == [0, 0, 0, 1, 1, 1, 2, 3, 2, 4, 5, 6, 7, 6]
 
 
 def test_constraints_on_clusters_become_those_of_the_instance(tmp_path):

@@ -49,22 +49,6 @@ def test_a_range_that_does_not_begin_at_zero_names_the_rows():
     assert table_of_frame(frame[:2], Reading()).row_names is None
 
 
-def test_an_index_with_gaps_names_no_rows():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"x": [1.0, 2.0]}, index=["a", None])
-    assert Instance.from_frame(frame, 1).origin.row(1) == "1"
-    with pytest.raises(InstanceError, match="the index of the frame: row 1 has no name; expected"):
-        Instance.from_frame(frame, 1, cannot_link=[("a", "b")])
-
-
-def test_a_file_of_constraints_needs_names_that_differ(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    (tmp_path / "constraints.txt").write_text("ML 0 1\n")
-    frame = pandas.DataFrame({"x": [1.0, 2.0]}, index=["a", "a"])
-    with pytest.raises(InstanceError, match="the index of the frame: rows 0 and 1 are both called"):
-        Instance.from_points(frame, 1, tmp_path / "constraints.txt")
-
-
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_columns_are_features_unless_they_are_left_out(library):
     frames = pytest.importorskip(library)
@@ -74,43 +58,6 @@ def test_columns_are_features_unless_they_are_left_out(library):
     assert table.feature_names == ("x", "y")
     assert table.row_names == ("a", "b")
     assert table_of_frame(frame, Reading(drop=["id", "kind", "x"])).row_names is None
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-@pytest.mark.parametrize(
-    ("columns", "options", "message"),
-    [
-        (
-            {"x": [1], "kind": ["a"]},
-            {},
-            "points: column 'kind' holds 'a' in row 0; expected numbers, or to leave the column "
-            "out (drop), or to name the rows by it (index_column)",
-        ),
-        ({"x": [1]}, {"drop": ["x"]}, "points: no feature columns remain; expected at least"),
-        ({"x": [1]}, {"drop": "x"}, "drop = 'x': expected a list of columns"),
-        ({"x": [1]}, {"drop": ["X"]}, "drop = 'X': there is no such column; expected one of 'x'"),
-        (
-            {"x": [1]},
-            {"index_column": "id"},
-            "index_column = 'id': there is no such column; expected one of 'x'",
-        ),
-        (
-            {"x": [1, 2, 3], "id": ["a", "b", "a"]},
-            {"index_column": "id"},
-            "index_column = 'id': rows 0 and 2 are both called 'a'; expected names that differ",
-        ),
-        (
-            {"x": [1, 2], "id": ["a", None]},
-            {"index_column": "id"},
-            "index_column = 'id': row 1 has no name; expected one for every row",
-        ),
-    ],
-)
-def test_what_is_wrong_with_a_frame_is_told(library, columns, options, message):
-    frames = pytest.importorskip(library)
-    with pytest.raises(InstanceError) as caught:
-        table_of_frame(frames.DataFrame(columns), Reading(**options))
-    assert str(caught.value).startswith(message)
 
 
 def test_names_of_pandas_that_are_not_different_are_refused():
@@ -174,20 +121,6 @@ def test_an_instance_keeps_the_names_of_a_frame():
     assert Instance(polars.DataFrame({"x": [1, 2]}), 2).origin.feature_names == ("x",)
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_gaps_in_a_frame_are_told_by_column_and_row(library):
-    frames = pytest.importorskip(library)
-    frame = frames.DataFrame({"id": ["a", "b"], "x": [1, None]})
-    with pytest.raises(
-        InstanceError, match=r"^points: column 'x' has no value in row 'b', and 1 row of 2 "
-    ):
-        Instance.from_frame(frame, 1, index_column="id")
-    with pytest.raises(
-        InstanceError, match=r"^points: column 'x' has no value in row 1, and 1 row of 2 "
-    ):
-        Instance.from_frame(frame, 1, drop=["id"])
-
-
 def test_names_become_row_numbers():
     names = called("a", 5, (1, 2))
     assert numbered([("a", 5), ((1, 2), "a")], names, "must_link") == [(0, 1), (2, 0)]
@@ -203,29 +136,6 @@ def test_pairs_of_names_may_be_a_frame():
     pandas = pytest.importorskip("pandas")
     pairs = pandas.DataFrame({"one": ["a", "b"], "other": ["b", "c"]})
     assert numbered(pairs, called("a", "b", "c"), "must_link") == [(0, 1), (1, 2)]
-
-
-@pytest.mark.parametrize(
-    ("entries", "message"),
-    [
-        (
-            [("anna", "bert"), ("Carl", "anna")],
-            "[1]: no row has the name 'Carl'; did you mean 'carl'?",
-        ),
-        ([("anna", 7)], "[0]: no row has the name 7"),
-        ([("anna", ["bert"])], "[0]: no row has the name ['bert']; did you mean 'bert'?"),
-        ([("anna", "55")], "[0]: no row has the name '55'; did you mean 55?"),
-        ([("anna",)], "[0]: 1 entries; expected pairs of names of rows"),
-        (["ab"], "[0] is 'ab'; expected pairs of names of rows"),
-        ([3], "[0] is 3; expected pairs of names of rows"),
-        ("ab", ": expected pairs of names of rows"),
-        (3, ": expected pairs of names of rows"),
-    ],
-)
-def test_unknown_names_are_told(entries, message):
-    with pytest.raises(InstanceError) as caught:
-        numbered(entries, called("anna", "bert", "carl", 55), "cannot_link")
-    assert str(caught.value) == f"cannot_link{message}"
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -257,11 +167,6 @@ def test_rows_that_are_merely_counted_are_numbers():
     instance = Instance.from_frame(pandas.DataFrame({"x": [0, 1, 5]}), 2, cannot_link=[(0, 2)])
     assert instance.cannot_link.tolist() == [[0, 2]]
     assert instance.origin.row(2) == "2"
-
-
-def test_what_is_no_frame_is_refused():
-    with pytest.raises(InstanceError, match=r"^frame: is of type list; expected a data frame of"):
-        Instance.from_frame([[1.0]], 1)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

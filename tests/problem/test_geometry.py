@@ -130,32 +130,6 @@ def test_a_wide_sparse_matrix_keeps_lengths_and_angles():
     )
 
 
-@pytest.mark.parametrize(
-    ("matrix", "options", "message"),
-    [
-        (POINTS, {"metric": "kernel"}, r"symmetric matrix \(n, n\), not a table \(12, 3\)"),
-        ([[1.0, 2.0], [1.0, 5.0]], {"metric": "kernel"}, r"\[0, 1\] is 2, and \[1, 0\] is 1"),
-        ([[1.0, 2.0], [2.0, 0.0]], {"metric": "squared-distances"}, "a diagonal of zeros"),
-        ([[0.0, -2.0], [-2.0, 0.0]], {"metric": "squared-distances"}, "no negative entry"),
-        ([[1.0, 3.0], [3.0, 1.0]], {"metric": "kernel"}, "least eigenvalue .* is -2"),
-        (np.zeros((3, 2)), {"metric": "cosine"}, "row 0 is zero, and has no direction"),
-        (np.eye(3), {"metric": "kernel", "standardize": True}, "expected no standardize with it"),
-        (np.eye(3), {"metric": "kernel", "missing": "mean"}, "no treatment of missing values"),
-        (
-            np.eye(3),
-            {"metric": "kernel", "shift": True, "weights": [1, 2, 1]},
-            "points without weights",
-        ),
-        (np.eye(3), {"shift": True}, "shift = True: expected metric = 'kernel' or"),
-        (np.eye(3), {"metric": "manhattan"}, "metric = 'manhattan': expected one of euclidean"),
-    ],
-)
-def test_what_is_refused(matrix, options, message):
-    with pytest.raises(sdpbb.errors.SdpbbError, match=message) as caught:
-        sdpbb.solve(np.array(matrix), 2, **options)
-    assert "\n" not in str(caught.value)
-
-
 def test_points_are_the_same_to_the_last_bit_without_blas():
     """Certificates are about them: no sum depends on the machine."""
     kernel = POINTS @ POINTS.T

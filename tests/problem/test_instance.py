@@ -4,7 +4,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance
 from sdpbb.problem.coordinates import pairs_closer_than, pairs_farther_than
 from sdpbb.problem.graph import distinct_edges
@@ -22,52 +21,6 @@ def test_arrays_are_read_only_copies():
         instance.points[0, 0] = 1.0
     with pytest.raises(ValueError, match="read-only"):
         instance.must_link[0, 0] = 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"points": [1.0, 2.0]}, "points: an array of shape"),
-        ({"points": np.empty((0, 2))}, "points: an array of shape"),
-        ({"points": [[1.0], [1.0, 2.0]]}, "points: expected a rectangular table"),
-        ({"points": [["a"], ["b"]]}, "points: text; expected"),
-        ({"points": [["1.0"], ["2.0"]]}, "points: text; expected"),
-        ({"points": [[b"1"], [b"2"]]}, "points: bytes; expected"),
-        ({"points": np.array([[1.0], ["2.0"]], dtype=object)}, r"points\[1, 0\] is of type str"),
-        ({"points": [[1.0], [None]]}, r"points\[1, 0\] is of type NoneType"),
-        ({"points": SQUARE + 1j}, "points: complex numbers; expected"),
-        ({"points": SQUARE.astype("datetime64[s]")}, "points: dates; expected"),
-        ({"points": np.ma.masked_equal(SQUARE, 3.0)}, "points: entries are masked"),
-        ({"points": [[10**400], [0]]}, "points: expected a rectangular table"),
-        ({"points": None}, "points is of type NoneType"),
-        ({"points": [[0.0, 1.0], [2.0, np.nan]]}, r"points\[1, 1\] is nan"),
-        ({"points": [[np.inf, 1.0], [2.0, 0.0]]}, r"points\[0, 0\] is inf"),
-        ({"points": [[1e200], [0.0]]}, r"as large as 1.0e\+200.* rescale the data"),
-        ({"points": [[1e308], [-1e308]] * 40}, "rescale the data"),
-        ({"points": [[-1e101]]}, "rescale the data"),
-        ({"points": [[1e-200], [0.0]]}, "differ by more than 1.0e-200.* rescale the data"),
-        ({"points": np.array([["1e4000"]], np.longdouble)}, r"points\[0, 0\] is inf"),
-        ({"k": 0}, "k = 0"),
-        ({"k": 5}, "k = 5"),
-        ({"k": 2.0}, "must be an integer"),
-        ({"k": True}, "must be an integer"),
-        ({"must_link": [(0, 4)]}, r"must_link\[0\] = \(0, 4\): rows are 0 to 3"),
-        ({"must_link": [(0, 1), (-1, 2)]}, r"must_link\[1\] = \(-1, 2\)"),
-        ({"cannot_link": [(0, 1), (2, 2)]}, r"cannot_link\[1\] = \(2, 2\): a point paired"),
-        ({"cannot_link": [(0, 1, 2)]}, "cannot_link: expected pairs"),
-        ({"cannot_link": [(0, 1), (2,)]}, "cannot_link: expected pairs"),
-        ({"cannot_link": [(0.0, 1.0)]}, "row numbers must be integers"),
-        ({"cannot_link": [(False, True)]}, "row numbers must be integers"),
-        ({"cannot_link": [(0, 10**30)]}, r"cannot_link\[0\] = \(0, 10+\): rows are 0 to 3"),
-        ({"cannot_link": 5}, "cannot_link: expected pairs of row numbers, got shape"),
-        ({"cannot_link": "01"}, "cannot_link: text; expected pairs"),
-        ({"cannot_link": np.ma.masked_equal([[0, 1]], 1)}, "cannot_link: entries are masked"),
-    ],
-)
-def test_what_is_not_an_instance_is_refused_in_one_line(arguments, message):
-    with pytest.raises(InstanceError, match=message) as caught:
-        Instance(**{"points": SQUARE, "k": 2, **arguments})
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

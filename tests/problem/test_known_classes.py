@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import InstanceError
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.runtime.reading import Reading
@@ -69,25 +69,6 @@ def test_unknown_classes(unknown):
     classes = KnownClasses.of([3, unknown, 4, 3], 4)
     assert classes.numbers.tolist() == [0, -1, 1, 0]
     assert (classes.names, classes.n_known) == (("3", "4"), 3)
-
-
-@pytest.mark.parametrize(
-    ("classes", "message"),
-    [
-        ([0, 1], r"known_classes: shape \(2,\); expected \(5,\), a class for each row, -1 where"),
-        (
-            ["a", "b", "c", "d", -1],
-            r"known_classes names 4 classes \('a', 'b', 'c', 'd'\), but k = 3; expected at least",
-        ),
-        ([[1], [2], [3], [1], {}], r"known_classes\[0\] is of type list; expected a number or"),
-        (3, r"known_classes: shape \(\)"),
-    ],
-)
-def test_what_are_no_classes_is_one_line(classes, message):
-    with pytest.raises(InstanceError, match=message) as caught:
-        sdpbb.solve(POINTS, 3, known_classes=classes)
-    assert "\n" not in str(caught.value)
-    assert "cannot_link" not in str(caught.value)
 
 
 @pytest.fixture
@@ -181,23 +162,6 @@ def test_a_file_takes_precedence_over_a_column(files):
     assert len(instance.must_link) == 4
 
 
-@pytest.mark.parametrize(
-    ("data", "classes", "message"),
-    [
-        ("data.csv", "knd", "known_classes = 'knd': there is no such column; expected a file, or"),
-        ("numbers.npy", "x", "known_classes = 'x': the columns of .* have no names; expected a f"),
-        ("plain.csv", "wrong.csv", "wrong.csv:3: no row is called 'rr'"),
-        ("plain.csv", "few.txt", "few.txt: 2 classes for 5 points; expected one per line and poi"),
-    ],
-)
-def test_wrong_files_of_classes_are_one_line(files, data, classes, message):
-    (files / "wrong.csv").write_text("id,kind\ns,a\nrr,b\np,a\n")
-    (files / "few.txt").write_text("a\nb\n")
-    index = None if data.endswith(".npy") else "id"
-    with pytest.raises(InstanceError, match=message):
-        read_instance(data, 3, index_column=index, known_classes=classes)
-
-
 def run(*arguments):
     command = [sys.executable, "-m", "sdpbb", *arguments]
     return subprocess.run(command, capture_output=True, text=True)
@@ -283,27 +247,6 @@ def test_classes_may_share_a_cluster_or_be_split():
     assert split.cluster_classes == ("a", "b", "a")
     with pytest.raises(InstanceError, match="names 3 classes"):
         sdpbb.solve(points, 2, known_classes=list("aabbcc"), classes_may="split")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"known_weight": 1.0}, "known_weight = 1.0: expected known classes with it"),
-        ({"classes_may": "share"}, "classes_may = 'share': expected known classes with it"),
-        ({"known_weight": 0.0, "known_classes": CLASSES}, "known_weight = 0.0: expected"),
-        ({"known_weight": "x", "known_classes": CLASSES}, "known_weight = 'x': expected"),
-        ({"classes_may": "mix", "known_classes": CLASSES}, "classes_may = 'mix': expected 'sha"),
-    ],
-)
-def test_wrong_options_of_classes_are_one_line(arguments, message):
-    with pytest.raises(ParameterError, match=message):
-        sdpbb.solve(POINTS, 3, **arguments)
-
-
-def test_very_many_soft_classes_are_refused():
-    points, classes = np.arange(1500.0)[:, None], [0] * 1500
-    with pytest.raises(InstanceError, match="1500 known classes are 1124250 soft pairs; expected"):
-        sdpbb.Instance.from_points(points, 2, known_classes=classes, known_weight=1.0)
 
 
 def test_classes_name_the_clusters():

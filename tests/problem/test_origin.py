@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
-from sdpbb.problem import Instance, Origin, PairLines
+from sdpbb.errors import InstanceError, InstanceWarning
+from sdpbb.problem import Instance, Origin
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.statements import place_of_pair
 
@@ -120,42 +120,11 @@ def test_all_formats_come_to_the_same_instance(tmp_path):
             assert instance.cannot_link.tolist() == [[1, 3]]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"one_based": True}, "one_based = True: expected a file of constraints with it"),
-        (
-            {"constraints_format": "cccg"},
-            "constraints_format = cccg: expected a file of constraints with it",
-        ),
-    ],
-)
-def test_how_to_read_constraints_is_nothing_without_them(tmp_path, options, message):
-    data = file(tmp_path, "2 1 1\n0\n1\n", "points.txt")
-    with pytest.raises(ParameterError, match=f"^{message}$"):
-        Instance.from_files(data, **options)
-
-
-def test_arrays_have_no_columns_to_choose(tmp_path):
-    path = file(tmp_path, "CL 0 3\n")
-    for options in ({"index_column": "id"}, {"drop": ["id"]}):
-        argument = next(iter(options))
-        with pytest.raises(
-            InstanceError, match=rf"^{argument} = 'id': an array has no columns with"
-        ):
-            Instance.from_points(LINE, 2, path, **options)
-
-
 def test_what_looks_numbered_from_one_is_warned_of(tmp_path):
     points = np.arange(200.0)[:, None]
     path = file(tmp_path, "".join(f"ML 1 {row}\n" for row in range(2, 200)))
     with pytest.warns(InstanceWarning, match=rf"^{re.escape(str(path))}: names .* but never row 0"):
         Instance.from_points(points, 1, path)
-
-
-def test_as_many_names_as_points():
-    with pytest.raises(InstanceError, match="origin: 1 names of rows; expected 4"):
-        Instance(LINE, 2, origin=Origin(row_names=("a",)))
 
 
 def test_no_pairs_are_nowhere():
@@ -166,27 +135,6 @@ def test_no_pairs_are_nowhere():
 
 
 PAIRS, LINES = np.array([[0, 1], [1, 3]]), np.array([4, 9])
-
-
-@pytest.mark.parametrize(
-    ("pairs", "lines", "n_stated", "message"),
-    [
-        (PAIRS, LINES[:1], 1, "pairs: an array of int64 of shape (2, 2); expected integers of"),
-        (PAIRS[:, :1], LINES, 2, "pairs: an array of int64 of shape (2, 1); expected integers of"),
-        (PAIRS[0], LINES, 2, "pairs: an array of int64 of shape (2,); expected integers of"),
-        (PAIRS * 0.5, LINES, 2, "pairs: an array of float64 of shape (2, 2); expected integers"),
-        (PAIRS, LINES * 0.5, 2, "lines: an array of float64 of shape (2,); expected integers of"),
-        (PAIRS, LINES[:, None], 2, "lines: an array of int64 of shape (2, 1); expected integers"),
-        (PAIRS - 1, LINES, 2, "pairs: expected row numbers from 0 to below 2147483648"),
-        (PAIRS << 31, LINES, 2, "pairs: expected row numbers from 0 to below 2147483648"),
-        (PAIRS, LINES, 3, "n_stated = 3: expected 0 <= n_stated <= 2, the number of pairs"),
-        (PAIRS, LINES, -1, "n_stated = -1: expected 0 <= n_stated <= 2, the number of pairs"),
-        (PAIRS, LINES, 1.0, "n_stated = 1.0: expected 0 <= n_stated <= 2, the number of pairs"),
-    ],
-)
-def test_places_fit_their_pairs(pairs, lines, n_stated, message):
-    with pytest.raises(InstanceError, match=f"^{re.escape(message)}"):
-        PairLines(pairs, lines, n_stated)
 
 
 def test_places_of_soft_constraints(tmp_path):

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, Partition
 
 labels = st.lists(st.integers(0, 4), min_size=1, max_size=12).map(np.array)
@@ -63,12 +62,6 @@ def test_feasible_needs_every_constraint_and_exactly_k_clusters():
     assert not Partition(np.array([0, 1, 1, 1])).is_feasible(instance)
     assert not Partition(np.array([0, 0, 0, 1])).is_feasible(instance)
     assert not Partition(np.array([0, 0, 1])).is_feasible(instance)
-
-
-@pytest.mark.parametrize("labels", [[[0, 1]], [0.0, 1.0], ["a"], []])
-def test_what_is_not_a_labelling_is_refused(labels):
-    with pytest.raises(InstanceError, match="labels"):
-        Partition(labels)
 
 
 def test_labels_are_read_only():

@@ -1,7 +1,5 @@
 """Labels with names of rows, in the order of the points."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,22 +25,6 @@ def test_any_order_of_the_names_comes_to_that_of_the_points(names, seed):
     shuffled = labels.sample(frac=1, random_state=seed % 2**32)
     for origin in (Instance(frame, 1).origin, Origin(row_names=tuple(map(str, names)))):
         assert list(in_row_order(shuffled, len(names), origin)) == list(range(len(names)))
-
-
-@pytest.mark.parametrize("origin", [ORIGIN, READ])
-@pytest.mark.parametrize(
-    ("index", "message"),
-    [
-        ("abce", "labels: none for 1 ('d') of 4 rows; expected one for each row by the names"),
-        ("efgh", "labels: none for 4 ('a', 'b', 'c', ...) of 4 rows"),
-        ("abcde", "labels: 1 ('e') that the points do not have; expected the names"),
-        ("aabcd", "labels: the index has 'a' 2 times, and is not the same for points and labels"),
-    ],
-)
-def test_other_names(origin, index, message):
-    labels = pandas.Series(range(len(index)), index=list(index))
-    with pytest.raises(InstanceError, match=f"^{re.escape(message)}.*goes by position$"):
-        in_row_order(labels, 4, origin)
 
 
 def test_an_index_that_counts_has_no_names():

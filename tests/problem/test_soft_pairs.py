@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, Partition, SoftPairs
 
 N = 6
@@ -59,36 +58,6 @@ def test_hard_constraints_are_no_soft_ones():
     made = Instance(POINTS, 2, must_link=[(0, 1)], soft_must_link=[(0, 1, 0.5)] * 2)
     assert made.has_soft_constraints
     assert "1 must-link, 0 cannot-links, 2 soft constraints" in repr(made)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([(0, 1)], r"[0]: 2 entries; expected triples (i, j, weight)"),
-        ([(0, 1, 1.0), (0, 1, 1.0, 1.0)], r"[1]: 4 entries; expected triples"),
-        ([(0, 1, 0.5), (1, 2, -1.5)], "[1]: weight -1.5; expected triples (i, j, weight) with"),
-        ([(0, 1, 1e201)], ": a weight is as large as 1.0e+201, and sums of weights may overflow"),
-        ([(0, 1, -0.5)], "[0]: weight -0.5; expected"),
-        ([(0, 1, np.nan)], "[0]: weight nan; expected"),
-        ([(0, N, 0.5)], f"[0] = (0, {N}): rows are 0 to {N - 1}"),
-        ([(0, 1, 0.5), (-1, 0, 0.5)], "[1] = (-1, 0): rows are 0 to"),
-        ([(2, 2, 0.5)], "[0] = (2, 2): a point paired with itself"),
-        ([(0.5, 1, 0.5)], ": row numbers must be integers"),
-        (np.array([[0.5, 1, 0.5]]), ": row numbers must be integers"),
-        ([(0, 1, "heavy")], ": "),
-        (np.array([[0, 1]]), ": expected triples (i, j, weight) with weight >= 0, got shape"),
-        (np.ma.masked_equal([[0, 1, 1]], 0), ": entries are masked"),
-        (7, ": expected triples"),
-        (SoftPairs(np.array([[0, 1]]), np.empty(0)), ": 0 weights for 1 pairs"),
-        (SoftPairs(np.array([[0, 1]]), np.array([-2.0])), "[0]: weight -2.0"),
-    ],
-)
-def test_what_are_no_soft_pairs_is_refused_in_one_line(kind, values, message):
-    with pytest.raises(InstanceError) as caught:
-        instance(kind, values)
-    assert str(caught.value).startswith(kind + message)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", KINDS)

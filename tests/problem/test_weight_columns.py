@@ -9,7 +9,7 @@ import pytest
 
 import sdpbb
 from heuristics.registry import METHODS
-from sdpbb.errors import InstanceError, InstanceNote
+from sdpbb.errors import InstanceNote
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import read_points
 
@@ -63,70 +63,6 @@ def test_columns_without_a_heading_are_numbered(tmp_path):
     table = read_points(tmp_path / "a.csv", drop=["1"], weight_column="3")
     assert (table.points.tolist(), table.weights.tolist()) == ([[2.0], [5.0]], [3.0, 6.0])
     assert read_points(tmp_path / "a.csv").weights is None
-
-
-@pytest.mark.parametrize(
-    ("column", "message"),
-    [
-        ("w", "weight_column = 'w': there is no such column; expected one of 'x', 'count', 'y'"),
-        ("x", "weight_column = 'x': row 'a' has 0; expected more than 0"),
-        ("id", "weight_column = 'id': there is no such column"),
-    ],
-)
-def test_what_is_no_column_of_weights_is_named(data, column, message):
-    with pytest.raises(InstanceError, match=message):
-        read_points(data, index_column="id", weight_column=column)
-
-
-@pytest.mark.parametrize("weight", ["abc", "inf"])
-def test_a_weight_that_is_no_number_is_not_advised_to_be_left_out(tmp_path, weight):
-    path = tmp_path / "t.csv"
-    path.write_text(f"x,w,id\n0,1,a\n1,{weight},b\n5,2,c\n")
-    with pytest.raises(InstanceError) as caught:
-        read_points(path, index_column="id", weight_column="w")
-    expected = "expected a finite number above 0"
-    assert str(caught.value) == f"{path}:3: weight_column = 'w' is '{weight}'; {expected}"
-    path.write_text(f"0,1\n1,{weight}\n5,2\n")
-    with pytest.raises(
-        InstanceError, match=rf"csv:2: weight_column = '2' is '{weight}'; {expected}"
-    ):
-        read_points(path, weight_column="2")
-
-
-def test_a_misspelt_column_of_weights_is_told_before_its_values(tmp_path):
-    (tmp_path / "t.csv").write_text("x,w\n0,1\n1,abc\n5,\n")
-    with pytest.raises(
-        InstanceError, match=r"t\.csv: weight_column = 'W': there is no such column"
-    ):
-        read_points(tmp_path / "t.csv", weight_column="W")
-
-
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
-def test_text_in_a_frame_s_column_of_weights_is_told_as_a_weight(tmp_path, kind):
-    frame = kind({"x": [0.0, 1.0], "w": ["1", "abc"]})
-    text = "points: column 'w' holds '1' in row 0; expected numbers above 0, as these"
-    with pytest.raises(InstanceError, match=text):
-        Instance.from_frame(frame, 1, weight_column="w")
-    with pytest.raises(InstanceError, match="weight_column = 'W': there is no such column"):
-        Instance.from_frame(frame, 1, weight_column="W")
-    path = tmp_path / "t.parquet"
-    frame.to_parquet(path) if kind is pd.DataFrame else frame.write_parquet(path)
-    with pytest.raises(InstanceError, match=text):
-        read_points(path, weight_column="w")
-
-
-def test_files_without_names_of_columns_have_no_weights(tmp_path):
-    (tmp_path / "a.txt").write_text("2 2\n1 2\n3 4\n")
-    np.save(tmp_path / "a.npy", np.ones((2, 2)))
-    for name in ("a.txt", "a.npy"):
-        with pytest.raises(InstanceError, match=r"weight_column: the columns of .* have no names"):
-            read_points(tmp_path / name, weight_column="1")
-
-
-def test_weights_alone_are_no_points(tmp_path):
-    (tmp_path / "a.csv").write_text("w\n1\n2\n")
-    with pytest.raises(InstanceError, match="no feature columns remain"):
-        read_points(tmp_path / "a.csv", weight_column="w")
 
 
 def test_gaps_and_batches_take_weights(data, tmp_path, run):

@@ -1,6 +1,5 @@
 """Limits on sizes: what is stated, and what follows."""
 
-import re
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -9,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.checker.kernel.sizes import SizeLimits
-from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, MaximumSize, contract
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.formats import read_constraints, write_constraints
@@ -91,34 +89,6 @@ def test_maximum_sizes_are_limits():
     assert Instance(points, 3, cluster_constraints=[MaximumSize(4)]).size_limits is None
 
 
-@pytest.mark.parametrize(
-    ("limits", "message"),
-    [
-        ({"min_size": 0}, "min_size = 0; expected an integer >= 1"),
-        ({"max_size": 1.5}, "max_size = 1.5; expected an integer >= 1"),
-        ({"sizes": [1, 2]}, "sizes: 2 of them; expected k = 3 integers"),
-        ({"sizes": [1, 2, 2]}, "sizes: they add up to 5; expected k = 3 integers"),
-        ({"sizes": 6}, "sizes = 6; expected k = 3 integers"),
-        ({"sizes": [(1, 2), 1, 1]}, "sizes: they add up to 3 to 4; expected k = 3 integers"),
-        ({"sizes": [(2, 1), 2, 2]}, "sizes[0] = (2, 1); expected k = 3 integers"),
-        ({"sizes": [(1, 2, 3), 2, 2]}, "sizes[0] = (1, 2, 3); expected k = 3 integers"),
-        ({"sizes": ["1-2", 2, 2]}, "sizes[0] = '1-2'; expected an integer"),
-    ],
-)
-def test_limits_are_checked(limits, message):
-    with pytest.raises(InstanceError, match=re.escape(message)):
-        Instance(np.arange(6.0)[:, None], 3, **limits)
-
-
-@pytest.mark.parametrize(
-    ("line", "wrong"), [("SIZES 1 2 2", "they add up to 5"), ("SIZES 2 2", "2 of them")]
-)
-def test_listed_sizes_that_do_not_fit_name_their_file(line, wrong, tmp_path):
-    (tmp_path / "sizes.txt").write_text(line + "\n")
-    with pytest.raises(InstanceError, match=rf"sizes\.txt: sizes: {wrong}; expected k = 3"):
-        Instance.from_points(np.zeros((4, 1)), 3, tmp_path / "sizes.txt")
-
-
 def test_lines_are_read_and_written(tmp_path):
     path = tmp_path / "sizes.txt"
     path.write_text("ML 0 1\nMINSIZE 2\nSIZES 3 1-2 2\n")
@@ -126,17 +96,6 @@ def test_lines_are_read_and_written(tmp_path):
     assert (constraints.min_size, constraints.sizes) == (2, ((1, 2), 2, 3))
     write_constraints(path, Constraints(min_size=1, max_size=4, sizes=(2, (3, 4))))
     assert path.read_text() == "MINSIZE 1\nMAXSIZE 4\nSIZES 2 3-4\n"
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["MINSIZE", "MINSIZE 0", "MINSIZE 1 2", "SIZES", "SIZES 1 x", "SIZES 2-1", "SIZES 1-2-3"],
-)
-def test_lines_are_checked(tmp_path, line):
-    path = tmp_path / "sizes.txt"
-    path.write_text(f"{line}\n")
-    with pytest.raises(InstanceError, match=r"expected (MINSIZE n|SIZES n n)"):
-        read_constraints(path, 7, "pc-sos-sdp")
 
 
 def test_equal_points_are_not_joined_where_sizes_are_limited():

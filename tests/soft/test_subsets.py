@@ -1,19 +1,16 @@
 """Soft pairs inside of subsets, whose bounds add up to one of the whole."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sdpbb
 from sdpbb.checker.kernel.subsets import Subsets
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.checker_rules import CheckedConstraints, checked_soft_pairs
 from sdpbb.run.decomposition.dealing import subset_tree
 from sdpbb.run.decomposition.restriction import Restriction
 from sdpbb.run.decomposition.subsets import subsets_at
-from tests.decomposition.test_bound import PARAMETERS, random_tree
-from tests.examples import examples
+from tests.decomposition.test_bound import random_tree
 from tests.soft.instances import least_cost, random_soft_instance
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -74,22 +71,6 @@ def test_the_checker_counts_the_same_soft_pairs():
             )
             n_used += len(one)
     assert n_used > 50
-
-
-@pytest.mark.long
-@given(SEEDS)
-@examples(30)
-def test_certified_runs_that_begin_with_subsets_prove_the_optimum(tmp_path_factory, seed):
-    path = tmp_path_factory.getbasetemp() / "soft"
-    instance = random_soft_instance(np.random.default_rng(seed), 8)
-    result, truth = sdpbb.solve(instance, PARAMETERS, certificate=path), least_cost(instance)
-    verdict = sdpbb.verify_certificate(path, instance)
-    assert verdict.status == result.status.value
-    if truth is None:
-        assert verdict.status == "infeasible"
-        return
-    assert verdict.cost == pytest.approx(truth, rel=2e-6, abs=1e-9)
-    assert verdict.lower_bound <= truth * (1.0 + 1e-12)
 
 
 def test_soft_pairs_stay_together():

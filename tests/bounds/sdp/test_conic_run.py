@@ -1,17 +1,14 @@
-"""The bound by conic solvers of CVXPY, alone and in trees."""
+"""The bound by conic solvers of CVXPY; tests/contracts have what is true of all bounds."""
 
 import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from heuristics import MultiStart
 from sdpbb import SolverParameters, solve
 from sdpbb.app.cli.engine import solver_parameters
-from sdpbb.bounds.hybrid.bounding import HybridBounding
 from sdpbb.bounds.sdp import conic_run
 from sdpbb.bounds.sdp.admm_run import Patience
 from sdpbb.bounds.sdp.bounding import SdpBounding
@@ -20,19 +17,10 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.safe_bound import safe_bound
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.run.checkpoint import read_checkpoint
-from sdpbb.run.solver import resume
-from sdpbb.runtime.archive.file import read_archive, write_archive
 from sdpbb.runtime.backends import conic
-from sdpbb.search.result import SolutionStatus, Termination
-from tests.bounds.sdp.problems import small_problem, two_clusters
-from tests.constants import ALL_COLUMNS, FEW_COLUMNS, HARD, NO_ENUMERATION, constants
-from tests.enumeration import optimum, random_instance
-from tests.examples import examples
-from tests.soft.instances import least_cost, random_soft_instance
+from tests.bounds.sdp.problems import small_problem
 
 SOLVERS = ("clarabel", "scs")
-SEEDS = st.integers(0, 10**6)
 
 
 def constrained(seed: int, n: int, k: int) -> Instance:
@@ -55,24 +43,6 @@ def bounded(contraction: Contraction, solver: str, cutoff: float = np.inf) -> tu
     while not (progress.stalled or progress.bound.value >= cutoff):
         progress = run.advance(cutoff)
     return run, progress
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_the_bound_is_never_above_the_optimum(solver):
-    @given(SEEDS)
-    @examples(25, derandomize=True)
-    def holds(seed):
-        problem = small_problem(seed) if seed % 3 else two_clusters(seed)
-        run, progress = bounded(problem.contraction, solver)
-        assert progress.bound.value <= problem.optimum * (1 + 1e-12) + 1e-12
-        # Most relaxations with cuts are tight at this size; all beat the scatter inside blocks.
-        assert progress.bound.value >= problem.contraction.scatter.sum() - 1e-9
-        again = safe_bound(run.relaxation, run.dual_point())
-        assert again.value == pytest.approx(progress.bound.value) or progress.bound.value == (
-            pytest.approx(problem.contraction.scatter.sum())
-        )
-
-    holds()
 
 
 @pytest.mark.parametrize(
@@ -101,22 +71,6 @@ def test_cuts_close_the_gap(solver):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_affinity_and_fixings(solver):
-    contraction = contract(constrained(4, 20, 3))
-    upper = MultiStart().run(contraction, np.random.default_rng(0)).cost
-    run, _ = bounded(contraction, solver, upper)
-    Z = run.affinity()
-    np.testing.assert_allclose(Z @ contraction.weights, 1, atol=1e-3)
-    assert (Z >= 0).all()
-    assert not Z[contraction.adjacency].any()
-    assert run.clustering() is None
-    apart = run.fixings(upper * 1.001).apart
-    labels = MultiStart().run(contraction, np.random.default_rng(1)).labels
-    assert len(apart)
-    assert (labels[apart[:, 0]] != labels[apart[:, 1]]).all()
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
 def test_a_child_begins_with_what_its_parent_has_proven(solver):
     instance = constrained(5, 20, 3)
     parameters = SdpParameters(solver=solver)
@@ -133,20 +87,6 @@ def test_a_child_begins_with_what_its_parent_has_proven(solver):
         # The method can take over from a conic solver, and the other way round.
         ours = SdpBounding().start(child, warm_start).advance(np.inf).bound.value
         assert ours >= progress.bound.value * (1 - 1e-2)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_a_run_goes_on_as_if_it_had_not_been_left(solver):
-    contraction = contract(constrained(6, 20, 4))
-    bounding = SdpBounding(SdpParameters(solver=solver))
-    run = bounding.start(contraction, None)
-    assert run.affinity().shape == (contraction.n_blocks,) * 2
-    run.advance(np.inf)
-    other = bounding.resume(contraction, pickle.loads(pickle.dumps(run.state)))
-    for _ in range(2):
-        one, two = run.advance(np.inf), other.advance(np.inf)
-        assert (one.bound, one.n_cuts, one.stalled) == (two.bound, two.n_cuts, two.stalled)
-    np.testing.assert_array_equal(run.affinity(), other.affinity())
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -173,126 +113,6 @@ def test_a_node_is_given_up(monkeypatch, name, value):
     monkeypatch.setattr(conic_run, name, value)
     run = SdpBounding(SdpParameters(solver="scs")).start(contraction, None)
     assert [run.advance(1e9).stalled for _ in range(2)] == [False, True]
-
-
-LINEAR = {**NO_ENUMERATION, **HARD}
-SHORT = {solver: SdpParameters(solver=solver) for solver in SOLVERS}
-# What each instance is solved with, and constants that are changed.
-TREES = {
-    "sdp": ({"bounding": "sdp"}, {}),
-    "sdp, clarabel": ({"bounding": "sdp", "sdp": SdpParameters(solver="clarabel")}, {}),
-    "sdp, scs": ({"bounding": "sdp", "sdp": SdpParameters(solver="scs")}, {}),
-    "sdp, clarabel, branching": ({"bounding": "sdp", "sdp": SHORT["clarabel"]}, {}),
-    "sdp, scs, branching": ({"bounding": "sdp", "sdp": SHORT["scs"]}, {}),
-    "colgen": ({"bounding": "colgen"}, {}),
-    "colgen, scs": ({"bounding": "colgen", "sdp": SHORT["scs"]}, LINEAR),
-    "hybrid": ({}, {}),
-    "hybrid, clarabel": ({"sdp": SHORT["clarabel"]}, {**HARD, **FEW_COLUMNS}),
-    "hybrid, scs, branching": ({"sdp": SHORT["scs"]}, {**LINEAR, **ALL_COLUMNS}),
-}
-
-
-def solved(instance, name: str, gap: float):
-    parameters, changed = TREES[name]
-    with constants(changed):
-        return solve(instance, SolverParameters(gap=gap, **parameters))
-
-
-@pytest.mark.parametrize("name", TREES)
-def test_trees_agree_with_enumeration(name, monkeypatch):
-    if name not in ("sdp, clarabel", "sdp, scs"):
-        monkeypatch.setattr(conic_run, "MAX_ROUNDS", 1)
-
-    @given(SEEDS)
-    @examples(8, derandomize=True)
-    def agrees(seed):
-        instance = random_instance(np.random.default_rng(seed), 9, n_min=4)
-        truth = optimum(instance)
-        result = solved(instance, name, 1e-6)
-        if truth is None:
-            assert result.status is SolutionStatus.INFEASIBLE
-            return
-        assert result.status is SolutionStatus.OPTIMAL
-        assert result.partition.is_feasible(instance)
-        total = ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
-        assert result.objective == pytest.approx(truth, rel=1e-6, abs=1e-12 * total)
-        assert result.lower_bound <= truth + 1e-12 * total
-
-    agrees()
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_trees_with_soft_pairs_agree_with_enumeration(solver):
-    @given(SEEDS)
-    @examples(8, derandomize=True)
-    def agrees(seed):
-        instance = random_soft_instance(np.random.default_rng(seed), 8)
-        truth = least_cost(instance)
-        result = solved(instance, f"sdp, {solver}", 1e-6)
-        if truth is None:
-            assert result.status is SolutionStatus.INFEASIBLE
-            return
-        assert result.objective == pytest.approx(truth, rel=1e-5, abs=1e-9)
-        assert result.lower_bound <= truth * (1 + 1e-12) + 1e-12
-
-    agrees()
-
-
-SLOW_TREES = ((30, 3, 2), (20, 2, 4))
-
-
-@pytest.mark.parametrize(
-    ("n", "k", "seed"),
-    [(24, 4, 1), (24, 8, 3), *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW_TREES)],
-)
-@pytest.mark.long
-def test_trees_agree_with_each_other(n, k, seed, monkeypatch):
-    instance, names = constrained(seed, n, k), ["sdp", "colgen", "hybrid", "sdp, scs"]
-    results = [solved(instance, name, 1e-5) for name in names]
-    monkeypatch.setattr(conic_run, "MAX_ROUNDS", 1)
-    names = ["sdp, scs, branching", "hybrid, scs, branching"]
-    results += [solved(instance, name, 1e-5) for name in names]
-    assert {result.status for result in results} == {SolutionStatus.OPTIMAL}
-    best = min(result.objective for result in results)
-    for result in results:
-        assert result.objective <= best * (1 + 1e-5)
-        assert result.lower_bound <= best * (1 + 1e-12)
-
-
-@pytest.mark.long
-def test_a_tree_is_resumed(tmp_path, monkeypatch):
-    monkeypatch.setattr(conic_run, "MAX_ROUNDS", 1)
-    instance = constrained(8, 20, 5)
-    asked = SolverParameters(bounding="sdp", sdp=SHORT["scs"], gap=1e-6)
-    whole = solve(instance, asked)
-    assert whole.statistics.n_nodes > 3
-    left = solve(instance, replace(asked, node_limit=2), checkpoint=tmp_path / "run")
-    assert left.termination is Termination.NODE_LIMIT
-    assert read_checkpoint(tmp_path / "run").parameters == replace(asked, node_limit=2)
-    result = resume(tmp_path / "run", node_limit=None)
-    assert result.partition == whole.partition
-    assert result.lower_bound == whole.lower_bound
-    assert result.statistics.n_nodes == whole.statistics.n_nodes
-
-
-@pytest.mark.parametrize("is_hybrid", [False, True])
-@constants(LINEAR)
-def test_a_node_in_the_middle_goes_into_a_checkpoint(is_hybrid, tmp_path):
-    contraction = contract(constrained(9, 20, 4))
-    scs = SdpParameters(solver="scs")
-    made = HybridBounding(scs) if is_hybrid else SdpBounding(scs)
-    run, path = made.start(contraction, None), tmp_path / "state"
-    n_cuts = []
-    for rounds in range(3):
-        write_archive(path, (run.state, run.warm_start()))
-        state, warm_start = read_archive(path)
-        other = made.resume(contraction, state)
-        assert other.n_iterations == run.n_iterations == rounds
-        assert made.start(contraction, warm_start).n_iterations == 0
-        one, two = run.advance(np.inf), other.advance(np.inf)
-        assert (one.bound, one.n_cuts) == (two.bound, two.n_cuts)
-        n_cuts.append(one.n_cuts)
-    assert n_cuts[1] > n_cuts[0] == 0  # relaxations were solved
 
 
 def test_too_many_blocks_are_refused_before_the_run(monkeypatch):

@@ -1,0 +1,322 @@
+"""Dual values, whatever they are, prove what is true of all clusterings: bounds and fixed pairs."""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.bounds.sdp.clustering_dual import clustering_affinity, clustering_dual
+from sdpbb.bounds.sdp.cuts import soft_pairs
+from sdpbb.bounds.sdp.cuts.complements import complement_cuts
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet
+from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms, multiplier_caps
+from sdpbb.bounds.sdp.cuts.triangles import triangle_cuts
+from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart
+from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint, safe_bound
+from sdpbb.problem import Contraction, Instance, Partition, contract
+from tests.any_instance import any_instance
+from tests.contracts.test_cuts import HARD, separated
+from tests.enumeration import Truth, clustering_matrix
+from tests.examples import examples
+from tests.large_roots import exact_cost
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+class Problem(NamedTuple):
+    """An instance with its clusterings, as labels of its blocks (number, m)."""
+
+    instance: Instance
+    contraction: Contraction
+    truth: Truth
+    labels: np.ndarray
+
+    @property
+    def relaxation(self):
+        return Relaxation.of(self.contraction)
+
+
+@st.composite
+def problems(draw, *parts, n=(3, 7), k=(2, 4), always=()):
+    """Feasible ones, with two clusters of cannot-links among them."""
+    instance = draw(any_instance(*(parts or (*HARD, "soft pairs")), n=n, k=k, always=always))
+    contraction, truth = contract(instance), Truth(instance)
+    assume(isinstance(contraction, Contraction) and truth.is_feasible and contraction.means.any())
+    assume(contraction.n_blocks > 2)
+    return Problem(instance, contraction, truth, truth.labels[:, contraction.representatives])
+
+
+def random_dual(rng, problem, spread):
+    """Dual values of any size, with cuts of all families; N has any sign everywhere."""
+    relaxation = problem.relaxation
+    m, cuts = relaxation.m, all_terms(relaxation)
+    for _, found in separated(relaxation, problem.labels, rng.integers(2**32)):
+        cuts = cuts + found
+    N = rng.normal(size=(m, m)) * spread
+    if rng.random() < 0.5:
+        # Dual values that are large on a few entries come nearest to wrong fixings.
+        few = rng.random((m, m)) < 0.2
+        N = np.where(few, N, 0.0)
+    t = rng.exponential(spread, size=len(cuts)) * (rng.random(len(cuts)) < rng.random())
+    return DualPoint(N + N.T, cuts, t)
+
+
+def all_terms(relaxation):
+    """Terms of all soft pairs: those that are violated at random symmetric matrices."""
+    found, rng = CutSet.empty(), np.random.default_rng(0)
+    for _ in range(10 if relaxation.soft is not None else 0):
+        Z = rng.random((relaxation.m, relaxation.m))
+        with patch.object(soft_pairs, "PER_BLOCK", 10**6):
+            cuts = SoftPairTerms().separate(Z + Z.T, relaxation)
+        found = found + cuts.select(~np.isin(cuts.keys, found.keys))
+    return found
+
+
+def cutoffs(problem, bound):
+    """Costs of clusterings and a value beside each: ties are where rounding would show."""
+    costs = problem.truth.costs
+    values = np.unique(np.concatenate([costs, costs * (1.0 + 1e-9)]))
+    return [float(value) for value in values if value > bound.value][:8]
+
+
+def assert_fixed(problem, pairs, cutoff):
+    """No clustering cheaper than cutoff puts one of the pairs together."""
+    i, j = pairs.T
+    assert (i < j).all()
+    assert not problem.relaxation.forbidden[i, j].any()
+    cheaper = problem.labels[problem.truth.costs < cutoff * (1.0 - 1e-11)]
+    assert (cheaper[:, i] != cheaper[:, j]).all()
+
+
+@given(problems(), st.sampled_from([0.0, 1e-6, 1e-3, 0.1, 1.0, 10.0, 100.0]), SEEDS)
+@examples(150)
+def test_any_dual_values_prove_what_is_true(problem, spread, seed):
+    """Also stated twice, and in a child, where at least as much is proven as in its parent."""
+    rng, relaxation, truth = np.random.default_rng(seed), problem.relaxation, problem.truth
+    dual = random_dual(rng, problem, spread)
+    bound = safe_bound(relaxation, dual)
+    assert bound.value <= truth.optimum * (1.0 + 1e-12)
+    twice = DualPoint(dual.N, dual.cuts + dual.cuts, np.tile(dual.multipliers, 2))
+    assert safe_bound(relaxation, twice).value <= truth.optimum * (1.0 + 1e-12)
+    for cutoff in cutoffs(problem, bound):
+        assert_fixed(problem, pairs_apart(relaxation, dual, bound, cutoff), cutoff)
+        assert_fixed(problem, far_apart(problem.contraction, cutoff), cutoff)
+    i, j = sorted(rng.permutation(problem.instance.n_points)[:2].tolist())
+    for decision in ("must_link", "cannot_link"):
+        child = contract(problem.instance, **{decision: [(i, j)]})
+        if not isinstance(child, Contraction) or not child.means.any():
+            continue
+        inherited = safe_bound(Relaxation.of(child), in_child(dual, problem, child)).value
+        kept = (truth.labels[:, i] == truth.labels[:, j]) == (decision == "must_link")
+        assert inherited <= truth.costs[kept].min(initial=np.inf) * (1.0 + 1e-12)
+
+
+def in_child(dual, problem, child):
+    """The dual values of a parent in the units and blocks of its child."""
+    ratio = problem.relaxation.scale / Relaxation.of(child).scale
+    block_of = child.block_of[problem.contraction.representatives]
+    return dual.scaled(ratio).merged(block_of, child.n_blocks)
+
+
+@given(problems("pairs", n=(6, 9)), SEEDS)
+def test_a_childs_bound_is_at_least_its_parents(problem, seed):
+    """The theorem is about dual values that need no clipping."""
+    rng, relaxation = np.random.default_rng(seed), problem.relaxation
+    drawn = random_dual(rng, problem, 0.3)
+    dual = replace(drawn, N=np.where(relaxation.forbidden, drawn.N, np.abs(drawn.N)))
+    bound = safe_bound(relaxation, dual).value
+    i, j = sorted(rng.permutation(problem.instance.n_points)[:2].tolist())
+    for decision in ({"must_link": [(i, j)]}, {"cannot_link": [(i, j)]}):
+        child = contract(problem.instance, **decision)
+        if isinstance(child, Contraction):
+            of_child = Relaxation.of(child)
+            rounding = 1e-11 * (of_child.total + np.abs(dual.N).sum() * of_child.scale)
+            inherited = safe_bound(of_child, in_child(dual, problem, child)).value
+            assert inherited >= bound - rounding
+
+
+@given(problems(), st.integers(0, 8), SEEDS)
+def test_an_estimate_of_the_bound_is_never_below_it(problem, n_columns, seed):
+    relaxation, rng = problem.relaxation, np.random.default_rng(seed)
+    function = DualFunction.at(relaxation, random_dual(rng, problem, 0.1))
+    bound, m, k = function.bound().value, relaxation.m, relaxation.k
+    rounding = 1e-12 * relaxation.scale * np.linalg.norm(function.restricted) * m
+    columns = min(m, k - 1 + n_columns)
+    assert function.estimate(rng.normal(size=(m, columns))) >= bound - rounding
+    eigenvectors = np.linalg.eigh(function.restricted)[1][:, : k - 1]
+    assert abs(function.estimate(eigenvectors) - bound) <= rounding
+
+
+@given(problems(k=(2, 3)))
+def test_every_clustering_is_feasible_and_its_value_is_its_cost(problem):
+    """With the price of the terms of soft pairs that it violates, and the kernel."""
+    r, contraction = problem.relaxation, problem.contraction
+    terms, roots = all_terms(r), np.sqrt(r.weights)
+    caps = multiplier_caps(r, terms)
+    assert np.linalg.norm(r.K @ r.u) <= 1e-12 * np.linalg.norm(r.K)
+    has_kernel = r.k == 2 and np.triu(r.forbidden).sum() > 1
+    assert r.kernel.shape[1] > 0 if has_kernel else r.kernel.shape[1] == 0
+    for row, cost in zip(problem.labels[:20], problem.truth.costs, strict=False):
+        Z = clustering_matrix(row, r.weights)
+        Y = roots[:, None] * Z * roots
+        np.testing.assert_allclose(Y @ r.u, r.u, atol=1e-12)
+        assert abs(np.trace(Y) - r.k) < 1e-12
+        assert not Y[r.forbidden].any()
+        np.testing.assert_allclose(r.to_affinity(Y), Z, rtol=1e-12, atol=1e-12 * Z.max())
+        np.testing.assert_allclose(Y @ r.kernel, 0.0, atol=1e-14)
+        price, soft = caps @ np.maximum(terms.rhs - terms.values(Z), 0.0) * r.scale, 0.0
+        if contraction.soft is not None:
+            soft = Partition(contraction.lift(row)).penalty(problem.instance)
+            heaviest = np.abs(contraction.soft.weights).max(initial=0.0)
+            assert abs(contraction.soft.constant + price - soft) <= 1e-9 * (soft + heaviest)
+        squares = r.scale * (r.K * Y).sum()
+        constant = 0.0 if contraction.soft is None else contraction.soft.constant
+        error = 1e-9 * (r.total + cost + soft)
+        assert abs(r.total - squares + soft - constant - cost) <= error
+
+
+@given(problems("pairs", n=(5, 8), k=(2, 2)), SEEDS)
+def test_deflated_has_the_kernel_for_eigenvectors(problem, seed):
+    r = problem.relaxation
+    V, M = r.kernel, np.random.default_rng(seed).normal(size=(r.m, r.m))
+    np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-14)
+    np.testing.assert_allclose(V.T @ r.u, 0.0, atol=1e-14)
+    P = np.eye(r.m) - V @ V.T
+    np.testing.assert_allclose(
+        r.deflated(M + M.T, 3.0), P @ (M + M.T) @ P + 3.0 * V @ V.T, atol=1e-12
+    )
+
+
+def matched(n, **more):
+    """Points in two clusters, and cannot-links between neighbours."""
+    points = np.random.default_rng(n).normal(size=(n, 2))
+    contraction = contract(Instance(points, 2, cannot_link=[(0, 1), (2, 3)], **more))
+    return Relaxation.of(contraction)
+
+
+def test_the_kernel_strengthens_the_bound():
+    gains = []
+    for n in range(4, 10):
+        relaxation = matched(n)
+        dual = DualPoint(np.zeros((n, n)), CutSet.empty(), np.zeros(0))
+        without = replace(relaxation, forbidden=np.zeros_like(relaxation.forbidden))
+        gains.append(safe_bound(relaxation, dual).value - safe_bound(without, dual).value)
+    assert min(gains) > -1e-12
+    assert max(gains) > 0.1
+
+
+def test_large_dual_values_that_cancel_do_not_lift_the_bound():
+    """For k = 2 and cannot-linked j, h, a triangle cut and a complement cut are opposites."""
+    instance = Instance(np.array([[0.0], [1.0], [2.0], [3.0], [4.2]]), 2, cannot_link=[(0, 4)])
+    relaxation, rng = Relaxation.of(contract(instance)), np.random.default_rng(0)
+    opposite = np.array([(i, 0, 4) for i in (1, 2, 3)], np.int32)
+    pairs = np.array([(i, j, j) for i in (1, 2, 3) for j in range(5) if i != j], np.int32)
+    cuts = triangle_cuts(opposite) + triangle_cuts(pairs) + complement_cuts(opposite)
+    for _ in range(1000):
+        T = 10.0 ** rng.uniform(13, 18)
+        small = 10.0 ** rng.uniform(-2, 1) * rng.random(len(pairs))
+        N = np.zeros((5, 5))
+        N[0, 4] = N[4, 0] = -1.5 * T
+        dual = DualPoint(N, cuts, np.concatenate([np.full(3, T), small, np.full(3, T)]))
+        assert safe_bound(relaxation, dual).value <= Truth(instance).optimum
+
+
+def test_rounding_in_large_blocks_never_lifts_the_bound_above_the_truth():
+    """Against exact rational arithmetic: a must-link block of many points and three equal ones."""
+    for n_pairs in (1, 50, 5000):
+        points = np.array([0.36, -0.36] * n_pairs + [0.1] * 3)[:, None]
+        n = len(points)
+        instance = Instance(points, 2, must_link=[(i, i + 1) for i in range(n - 4)])
+        labels = [np.arange(n) >= n - size for size in (1, 2, 3)]
+        truth = min(exact_cost(points, row) for row in labels)
+        run = SdpBounding().start(contract(instance), None)
+        for _ in range(5):
+            assert Fraction(run.advance(np.inf).bound.value) <= truth
+
+
+def test_merging_adds_up_equal_cuts_and_drops_empty_ones():
+    triangles = np.array([[0, 2, 3], [1, 2, 3], [0, 1, 1]], np.int32)
+    dual = DualPoint(np.eye(4), triangle_cuts(triangles), np.array([1.0, 2.0, 4.0]))
+    merged = dual.merged(np.array([0, 0, 1, 2]), 3)
+    assert len(merged.cuts) == 1
+    assert merged.multipliers.tolist() == [3.0]
+    np.testing.assert_array_equal(merged.N, np.diag([2.0, 1.0, 1.0]))
+
+
+def test_blocks_of_clusters_far_apart_are_fixed():
+    """One entry of N alone, 2 N_ij / n, never proves a pair that the test does not."""
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(40, 2)) + np.repeat([[0.0, 0.0], [6.0, 0.0]], 20, axis=0)
+    contraction = contract(Instance(points, 2))
+    run, relaxation = SdpBounding().start(contraction, None), Relaxation.of(contraction)
+    for _ in range(5):
+        run.advance(np.inf)
+    dual, cost = run.warm_start().dual, contraction.cost(np.repeat([0, 1], 20))
+    bound, found = safe_bound(relaxation, dual), []
+    for share in (1.01, 1.005, 1.001):
+        pairs = pairs_apart(relaxation, dual, bound, share * cost)
+        assert (pairs[:, 0] < 20).all()
+        assert (pairs[:, 1] >= 20).all()
+        found.append({*map(tuple, pairs)})
+    assert found[0] <= found[1] <= found[2]
+    assert len(found[0]) > 300
+    alone = bound.value + relaxation.scale * 2.0 * dual.N / relaxation.n > 1.001 * cost
+    assert {*map(tuple, np.argwhere(np.triu(alone, 1)))} < found[2]
+    for cutoff in (-1.0, 0.0, np.inf):  # a closed node, and one without an incumbent
+        assert pairs_apart(relaxation, dual, ProvenBound(0.0), cutoff).shape == (0, 2)
+
+
+@pytest.mark.parametrize("distance", [1e2, 1e4, 1e7])
+def test_outliers_are_far_apart(distance):
+    points = np.random.default_rng(1).normal(size=(30, 2))
+    points = np.vstack([points, [[distance, 0.0], [distance + 1.0, 0.0]]])
+    pairs = far_apart(contract(Instance(points, 5)), 100.0)
+    assert {*map(tuple, pairs.tolist())} >= {(i, j) for i in range(30) for j in (30, 31)}
+
+
+@given(problems("pairs", "weights", "units"), SEEDS)
+def test_dual_values_of_any_clustering(problem, seed):
+    row = np.unique(problem.labels[seed % len(problem.labels)], return_inverse=True)[1]
+    dual = clustering_dual(problem.contraction, problem.relaxation, row)
+    assert np.array_equal(dual.N, dual.N.T)
+    assert (dual.N[~problem.relaxation.forbidden] >= 0).all()
+    bound = safe_bound(problem.relaxation, dual).value
+    assert bound <= problem.truth.optimum * (1 + 1e-12)
+    Z = clustering_affinity(problem.contraction, row)
+    expected = clustering_matrix(row, problem.contraction.weights)
+    np.testing.assert_allclose(Z, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_bound_of_far_clusters_is_their_cost(seed):
+    """Clusters of different sizes that are far apart; the root that knows them takes no step."""
+    rng = np.random.default_rng(seed)
+    k = 2 + seed % 4
+    labels = np.repeat(np.arange(k), rng.integers(4, 12, size=k))
+    points = rng.normal(size=(len(labels), 1 + seed % 3)) + 100.0 * labels[:, None]
+    first = np.unique(labels, return_index=True)[1].tolist()
+    must_link = [(first[0], first[0] + 1), (first[1], first[1] + 2)]
+    contraction = contract(Instance(points, k, must_link, [(first[0], first[1])]))
+    of_blocks, relaxation = labels[contraction.representatives], Relaxation.of(contraction)
+    dual, cost = clustering_dual(contraction, relaxation, of_blocks), contraction.cost(of_blocks)
+    assert cost * (1 - 1e-6) <= safe_bound(relaxation, dual).value <= cost
+    between = of_blocks[:, None] != of_blocks
+    assert (dual.N[between & ~relaxation.forbidden] > 0).all()
+    progress = SdpBounding().start(contraction, None, of_blocks).advance(cost * (1 - 1e-5))
+    assert progress.n_iterations == 0
+    assert cost * (1 - 1e-5) <= progress.bound.value <= cost
+    assert progress.bound.evidence is not None
+
+
+def test_points_in_one_place_have_dual_values():
+    contraction = contract(Instance(np.zeros((5, 2)), 2))
+    dual = clustering_dual(contraction, Relaxation.of(contraction), np.array([0, 0, 1, 1, 1]))
+    assert safe_bound(Relaxation.of(contraction), dual).value <= 0.0

@@ -1,0 +1,94 @@
+"""A certificate is about one instance: any other, and any other claim, is told by what differs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import sdpbb
+from sdpbb.errors import CertificateError
+from sdpbb.problem import Instance
+from tests.checker.parts import Parts
+
+POINTS = np.random.default_rng(2).normal(size=(14, 2))
+WEIGHTS = np.random.default_rng(3).uniform(1.0, 2.0, 14)
+SOFT_ML, SOFT_CL = [(0, 2, 0.25), (0, 1, 2.0)], [(2, 3, 0.5)]
+RULES, WEIGHED = "constraints on clusters", "weights of points"
+# What is stated; other statements, and what differs.
+STATED = {
+    "pairs": (
+        {"must_link": [(0, 1)], "cannot_link": [(2, 3)]},
+        [({"must_link": None}, "must-links"), ({"cannot_link": [(2, 4)]}, "cannot-links")],
+    ),
+    "a diameter": (
+        {"cluster_constraints": [sdpbb.MaximumDiameter(3.5)]},
+        [({"cluster_constraints": None}, "cannot-links")],
+    ),
+    "sizes": (
+        {"min_size": 4},
+        [({"min_size": x}, RULES) for x in (None, 3)]
+        + [({"min_size": None, **x}, RULES) for x in ({"sizes": [4, 5, 5]}, {"max_size": 6})],
+    ),
+    "weights": (
+        {"weights": WEIGHTS},
+        [({"weights": x}, WEIGHED) for x in (None, 2.0 * WEIGHTS, np.nextafter(WEIGHTS, 0.0))],
+    ),
+    "limits on weights": (
+        {"weights": WEIGHTS, "min_weight": 6.0},
+        [({"min_weight": x}, RULES) for x in (None, 6.5)]
+        + [({"min_weight": None, **x}, RULES) for x in ({"max_weight": 9.0}, {"min_size": 4})],
+    ),
+    "soft pairs": (
+        {"soft_must_link": SOFT_ML, "soft_cannot_link": SOFT_CL},
+        [
+            ({"soft_must_link": x}, "soft must-links")
+            for x in (None, SOFT_ML[:1], [(0, 3, 0.25), SOFT_ML[1]], [(0, 2, 0.2), SOFT_ML[1]])
+        ]
+        + [({"soft_cannot_link": x}, "soft cannot-links") for x in (None, SOFT_CL * 2)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_a_certificate_is_about_one_instance(name, tmp_path):
+    stated, others = STATED[name]
+    instance, path = Instance(POINTS, 3, **stated), tmp_path / "proof"
+    sdpbb.solve(instance, certificate=path)
+    assert sdpbb.verify_certificate(path, instance).status == "optimal"
+    for more, what in [*others, ({"points": POINTS + 1.0}, "points")]:
+        with pytest.raises(CertificateError, match=rf"rejected: is about other {what}; expected"):
+            sdpbb.verify_certificate(path, replace(instance, **more))
+
+
+def test_the_order_of_soft_pairs_and_pairs_of_weight_0_say_nothing(tmp_path):
+    instance = Instance(POINTS, 3, soft_must_link=SOFT_ML)
+    sdpbb.solve(instance, certificate=tmp_path / "proof")
+    same = [(1, 0, 2.0), (2, 0, 0.25), (1, 2, 0.0)]
+    other = replace(instance, soft_must_link=same)
+    assert sdpbb.verify_certificate(tmp_path / "proof", other).status == "optimal"
+
+
+def test_a_claim_about_another_instance_is_rejected(tmp_path):
+    """Names of what is stated are in the file only where there is any."""
+    soft = {"soft_must_link": SOFT_ML, "soft_cannot_link": SOFT_CL}
+    instance, path = Instance(POINTS, 3, weights=WEIGHTS, **soft), tmp_path / "proof"
+    sdpbb.solve(instance, certificate=path)
+    names = ("weights", "soft_must_link", "soft_cannot_link")
+    for name in names:
+        for value in (None, "0" * 64, 7):
+            parts = Parts.of(path)
+            del parts.claim[name]
+            parts.claim |= {name: value} if value else {}
+            (tmp_path / "changed").write_bytes(parts.data)
+            with pytest.raises(
+                CertificateError, match=name.replace("_", ".").removesuffix("_link")
+            ):
+                sdpbb.verify_certificate(tmp_path / "changed", instance)
+    for name, value in (("cost", 0.01), ("lower_bound", 1e9)):
+        parts = Parts.of(path)
+        parts.claim[name] = value
+        (tmp_path / "changed").write_bytes(parts.data)
+        with pytest.raises(CertificateError, match=rf"{name}.*states|states {value:g}"):
+            sdpbb.verify_certificate(tmp_path / "changed", instance)
+    sdpbb.solve(Instance(POINTS, 3), certificate=path)
+    assert not set(names) & set(Parts.of(path).claim)
