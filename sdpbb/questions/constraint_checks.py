@@ -9,12 +9,8 @@ from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance
 from sdpbb.problem.sources import InstanceArguments
 from sdpbb.problem.stated import instance_of
-from sdpbb.run.certificates.writer import CertificateOrder
-from sdpbb.run.checks import check_certifiable
 from sdpbb.run.explanation import check
 from sdpbb.run.explanation.report import ConstraintReport
-from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.solver import solve_and_certify
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.search.result import SolutionStatus
 
@@ -59,6 +55,8 @@ def check_constraints(
     own = [*inspect.signature(check_constraints).parameters][1:-1]
     instance = instance_of(instance, k, arguments, own, "check_constraints")
     if certificate is not None:
+        from sdpbb.run.checks import check_certifiable
+
         check_certifiable(instance, certificate)
     report = check.constraint_report(instance, time_limit)
     if certificate is not None and report.is_feasible is False:
@@ -71,6 +69,10 @@ def check_constraints(
 
 def _certify(instance: Instance, time_limit: float, path: FilePath) -> None:
     """Have the engine find a proof of infeasibility that the checker confirms."""
+    from sdpbb.run.certificates.writer import CertificateOrder
+    from sdpbb.run.parameters import SolverParameters
+    from sdpbb.run.solver import solve_and_certify
+
     # Bounds on costs are of no use where there is no clustering; column generation knows of others.
     # Prices of soft pairs it does not know.
     parameters = SolverParameters(
