@@ -14,7 +14,7 @@ INSTANCE = sdpbb.Instance(POINTS, 2)
 
 
 def stated(given, k=None, parameters=None, **arguments):
-    return stated_run(given, k, parameters, arguments, ["verbose"])
+    return stated_run(given, k, parameters, arguments, sdpbb.solve)
 
 
 def test_keywords_are_those_of_instances_and_parameters():

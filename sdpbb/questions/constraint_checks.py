@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, Unpack
 
 from sdpbb.errors import CertificateError
@@ -52,8 +51,7 @@ def check_constraints(
         If they contradict each other, and there is no certificate: none was found in the time, or
         it cannot be written. The report is its attribute `result`.
     """
-    own = [*inspect.signature(check_constraints).parameters][1:-1]
-    instance = instance_of(instance, k, arguments, own, "check_constraints")
+    instance = instance_of(instance, k, arguments, check_constraints)
     if certificate is not None:
         from sdpbb.run.checks import check_certifiable
 

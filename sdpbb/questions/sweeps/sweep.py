@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import numbers
 import os
@@ -100,8 +99,7 @@ def sweep(
     if arguments.get("sizes") is not None:
         raise InstanceError(OF_ONE_K)
     k = None if isinstance(instance, Instance) else wanted[-1]
-    own = [*inspect.signature(sweep).parameters][1:-1]
-    instance, parameters = stated_run(instance, k, parameters, arguments, own, "sweep")
+    instance, parameters = stated_run(instance, k, parameters, arguments, sweep)
     _check(instance, wanted[-1], folder, resume, certificates)
     require_integer_solver(parameters.search.milp_solver)
     study = Study[int](
