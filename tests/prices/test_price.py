@@ -293,7 +293,7 @@ def test_an_infeasible_instance_has_no_prices():
 
 def test_constraints_of_another_instance_are_refused():
     with pytest.raises(ParameterError, match=r"^constraints = 2: .*; the number of clusters is k="):
-        constraint_prices(two_groups().points, 2)
+        constraint_prices(two_groups(), 2)
     foreign = stated_constraints(Instance(np.eye(3), 2, [(0, 1)]))
     with pytest.raises(ParameterError, match=r"^constraints = must_link\[0\]  ML 0 1: expected"):
         constraint_prices(two_groups(), foreign)
