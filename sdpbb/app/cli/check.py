@@ -14,7 +14,7 @@ from sdpbb.errors import CertificateError
 from sdpbb.runtime.files import shown_path
 
 if TYPE_CHECKING:
-    from sdpbb.run.explanation.report import ConstraintReport
+    from sdpbb.questions.checks.report import ConstraintReport
 
 EXITS = meanings(
     {
@@ -63,8 +63,8 @@ def check(
     outputs.check([data, inputs.constraints])
     instance = inputs.read(data, quiet)
 
-    from sdpbb.questions.constraint_checks import check_constraints
-    from sdpbb.run.explanation.report import ConstraintReport
+    from sdpbb.questions.checks.check import check_constraints
+    from sdpbb.questions.checks.report import ConstraintReport
 
     problem, certificate = None, outputs.certificate
     try:
