@@ -14,7 +14,7 @@ from sdpbb.errors import CertificateError
 from sdpbb.runtime.files import shown_path
 
 if TYPE_CHECKING:
-    from sdpbb.questions.checks.report import ConstraintReport
+    pass
 
 EXITS = meanings(
     {
@@ -81,10 +81,6 @@ def check(
     outputs.write(report, quiet)
     if problem is not None:
         say(problem)
-    return _exit_code(report)
-
-
-def _exit_code(report: ConstraintReport) -> ExitCode:
     if report.is_feasible is None:
         return ExitCode.LIMIT_WITHOUT_CLUSTERING
     return ExitCode.FOUND if report.is_feasible else ExitCode.INFEASIBLE
