@@ -167,7 +167,7 @@ class Heuristic(Parameters, ABC):
             seed = k_or_seed
         elif k_or_seed is not None:
             k = k_or_seed
-        instance = instance_of(instance, k, arguments, ("seed", "stop", "k"), "run")
+        instance = instance_of(instance, k, arguments, self.run)
         self.check(instance)
         instance = instance.in_pairs_and_sizes() if self.keeps_sizes else instance.in_pairs()
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:

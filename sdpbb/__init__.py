@@ -55,7 +55,8 @@ if TYPE_CHECKING:
     from sdpbb.questions.batch import BatchParameters, BatchResult, run_batch
     from sdpbb.questions.certainties.certainty import certainty
     from sdpbb.questions.certainties.report import CertaintyReport
-    from sdpbb.questions.constraint_checks import check_constraints
+    from sdpbb.questions.checks.check import check_constraints
+    from sdpbb.questions.checks.report import ConstraintReport
     from sdpbb.questions.gaps.gap import optimality_gap
     from sdpbb.questions.gaps.report import GapReport, LabelVerdict
     from sdpbb.questions.prices.prices import constraint_prices, stated_constraints
@@ -65,7 +66,6 @@ if TYPE_CHECKING:
     from sdpbb.questions.sweeps.report import SweepEntry, SweepReport
     from sdpbb.questions.sweeps.sweep import sweep
     from sdpbb.run.explanation.explain import explain_infeasibility
-    from sdpbb.run.explanation.report import ConstraintReport
     from sdpbb.run.heuristic import heuristic
     from sdpbb.run.parameters import SolverParameters
     from sdpbb.run.report import ProgressTable
@@ -94,7 +94,7 @@ _HOME = {
     "CertificateVerdict": "sdpbb.checker.kernel.verdict",
     "ClusterConstraint": "sdpbb.problem",
     "Conflict": "sdpbb.problem.statements",
-    "ConstraintReport": "sdpbb.run.explanation.report",
+    "ConstraintReport": "sdpbb.questions.checks.report",
     "ExactConstrainedKMeans": "sdpbb.app.estimator",
     "FileInUse": "sdpbb.errors",
     "GapReport": "sdpbb.questions.gaps.report",
@@ -128,7 +128,7 @@ _HOME = {
     "Trace": "sdpbb.search.traces.trace",
     "Violation": "sdpbb.problem.violations",
     "certainty": "sdpbb.questions.certainties.certainty",
-    "check_constraints": "sdpbb.questions.constraint_checks",
+    "check_constraints": "sdpbb.questions.checks.check",
     "constraint_prices": "sdpbb.questions.prices.prices",
     "explain_infeasibility": "sdpbb.run.explanation.explain",
     "heuristic": "sdpbb.run.heuristic",

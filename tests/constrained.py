@@ -40,7 +40,8 @@ def maximum_size(rng, points):
 
 def maximum_diameter(rng, points):
     distances = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
-    return MaximumDiameter(float(rng.choice(distances.ravel())))
+    # More than a distance that occurs, which is rounded in one way here, and in others elsewhere.
+    return MaximumDiameter(float(rng.choice(distances.ravel())) * (1.0 + 1e-12))
 
 
 def maximum_overlap(rng, points):

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.app.cli import ExitCode
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
 from sdpbb.questions.certainties.report import COLUMNS
@@ -113,32 +112,10 @@ def test_what_is_known_at_the_end_of_the_time_is_reported():
     assert told[-1] == 0
 
 
-def test_without_a_clustering_the_reason_is_told(run, tmp_path):
+def test_without_a_clustering_the_reason_is_told():
     apart = [(0, 1), (1, 2), (0, 2)]
     report = sdpbb.certainty(CLOUDS, k=2, cannot_link=apart)
     assert not report.is_complete
     assert report.to_rows() == []
     assert str(report.result.conflict) in str(report)
     assert "CertaintyReport" in repr(report)
-    np.savetxt(tmp_path / "points.csv", CLOUDS, delimiter=",")
-    (tmp_path / "apart.txt").write_text("CL 0 1\nCL 1 2\nCL 0 2\n")
-    words = ["certainty", tmp_path / "points.csv", "-k", 2, "--constraints", tmp_path / "apart.txt"]
-    code, out, _ = run(*words)
-    assert code == ExitCode.INFEASIBLE
-    assert "\\n" not in out
-
-
-def test_the_command_writes_a_table_and_says_what_is_known(run, tmp_path):
-    np.savetxt(tmp_path / "points.csv", CLOUDS, delimiter=",")
-    words = ["certainty", tmp_path / "points.csv", "-k", 3, "--csv", tmp_path / "out.csv"]
-    code, out, _ = run(*words, "--within", "5%", "--json", tmp_path / "out.json")
-    assert code == ExitCode.OPTIMAL
-    expected = sdpbb.certainty(CLOUDS, 0.05, k=3)
-    assert f"{expected.certain.sum()} of 36 points keep their cluster" in out
-    table = (tmp_path / "out.csv").read_text().splitlines()
-    assert [line.split(",")[2] for line in table[1:]] == expected.states.tolist()
-    assert json.loads((tmp_path / "out.json").read_text())["within"] == 0.05
-    for wrong in ("x", "-1%", "0"):
-        code, _, err = run(*words, "--within", wrong)
-        assert code == ExitCode.USAGE
-        assert f"--within {wrong}: expected a share above 0" in err

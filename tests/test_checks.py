@@ -127,20 +127,6 @@ def test_without_constraints_everything_goes(tmp_path):
         check(Instance(POINTS, 3), tmp_path / "run", bounding=bounding, workers=2)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (None, "points is of type NoneType"),
-        (POINTS, "k: expected the number of clusters"),
-        ("points.txt", "instance = 'points.txt': expected points"),
-    ],
-)
-def test_what_is_no_instance(wrong, message):
-    for function in (sdpbb.explain_infeasibility, sdpbb.check_constraints):
-        with pytest.raises(InstanceError, match=f"^{message}"):
-            function(wrong)
-
-
 def test_constraints_are_those_of_an_instance():
     with pytest.raises(InstanceError, match=r"^instance: of type ndarray; expected an sdpbb.Inst"):
         sdpbb.stated_constraints(POINTS)

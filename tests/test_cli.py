@@ -86,14 +86,6 @@ def test_what_is_no_address_of_a_cluster_is_a_usage_error(run, data):
     )
 
 
-def test_a_cluster_without_the_package_for_it(run, data, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    status, out, err = run("solve", data, "--dask", "tcp://127.0.0.1:9")
-    assert (status, out) == (ExitCode.USAGE, "")
-    assert err.startswith("error: Dask is not installed; ")
-    assert err.count("\n") == 1
-
-
 @pytest.mark.parametrize("error", [BackendFailure("no worker\ncan be had")])
 def test_a_backend_that_fails(run, engine, data, error):
     engine.error = error

@@ -1,6 +1,5 @@
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -125,20 +124,6 @@ def test_a_method_at_work_is_told_now_and_then(run, fake, data, monkeypatch):
 def test_empty_clusters_are_told(run, fake, data):
     _, out, _ = run("fake", data, "-k", 3)
     assert "Violated        1 empty cluster\n" in out
-
-
-def test_measures_of_nothing(run, fake, data, tmp_path):
-    (tmp_path / "truth.txt").write_text("0\n1\n1\n1\n")
-    options = ["--truth", tmp_path / "truth.txt", "--silhouette", "--json", tmp_path / "out.json"]
-    fake.found = SearchResult(np.zeros(4, np.intp), Stop.CONVERGED, 1)
-    _, out, _ = run("fake", data, *options)
-    assert re.search("^Silhouette +not defined for this clustering$", out, re.M)
-    written = json.loads((tmp_path / "out.json").read_text())
-    assert written["measures"]["silhouette"] is None
-    fake.found = PROOF
-    assert run("fake", data, *options)[0] == ExitCode.INFEASIBLE
-    written = json.loads((tmp_path / "out.json").read_text())
-    assert (written["measures"], written["status"]) == ({}, "infeasible")
 
 
 def test_options_reach_the_method(run, fake, data, tmp_path):

@@ -1,6 +1,5 @@
 """How commands read an instance."""
 
-import re
 import warnings
 from pathlib import Path
 
@@ -8,8 +7,8 @@ import numpy as np
 import pytest
 
 from sdpbb.app.cli.app import COMMANDS, application
-from sdpbb.app.cli.inputs import InstanceOptions, labels_of, warnings_as_lines
-from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
+from sdpbb.app.cli.inputs import InstanceOptions, warnings_as_lines
+from sdpbb.errors import InstanceWarning
 
 CSV = "id,x,class\na,0,u\nb,1,u\nc,5,v\nd,9,v\n"
 
@@ -25,27 +24,6 @@ def test_every_command_on_an_instance_reads_all_formats(name):
     options = {option for argument in arguments for option in argument.names}
     if "--constraints" in options:
         assert {"--constraints-format", "--one-based", "--index-column", "--drop"} <= options
-
-
-def test_the_options_reach_the_reader(tmp_path):
-    data = file(tmp_path, CSV, "points.csv")
-    lines = file(tmp_path, "1 2 1\n2 4 -1\n", "lines.txt")
-    instance = InstanceOptions(2, lines, "cccg", True, drop=["id", "class"]).read(data)
-    assert (instance.must_link.tolist(), instance.cannot_link.tolist()) == ([[0, 1]], [[1, 3]])
-    assert instance.origin.rows([0, 3]) == ["1", "4"]
-    named = file(tmp_path, "ML a b\n", "named.txt")
-    instance = InstanceOptions(2, named, index_column="id", drop=["class"]).read(data)
-    assert instance.must_link.tolist() == [[0, 1]]
-    assert instance.origin.row(3) == "d"
-
-
-def test_what_is_wrong_with_an_option_is_told_of_the_option(tmp_path):
-    data = file(tmp_path, CSV, "points.csv")
-    lines = file(tmp_path, "1 2 1\n", "lines.txt")
-    with pytest.raises(ParameterError, match=r"^constraints_format = 'none': expected one of"):
-        InstanceOptions(2, lines, "none", drop=["id", "class"]).read(data)
-    with pytest.raises(InstanceError, match=f"^{re.escape(data)}:1: drop = 'name': there is no"):
-        InstanceOptions(2, lines, drop=["name"]).read(data)
 
 
 def test_a_warning_is_a_line_on_standard_error(tmp_path, capsys):
@@ -64,25 +42,6 @@ def test_other_warnings_stay_warnings():
     with pytest.warns(UserWarning, match="^of another kind$") as caught, warnings_as_lines():
         warnings.warn("of another kind", UserWarning, stacklevel=1)
     assert not any(issubclass(warning.category, InstanceWarning) for warning in caught)
-
-
-def test_missing_values_and_units_are_told_of(tmp_path, capsys):
-    data = file(tmp_path, "id;x;y\na;0,5;100\nb;;200\nc;5,5;300\nd;9;200\n", "points.csv")
-    labels = file(tmp_path, "id,cluster\nd,0\nc,1\na,1\n", "labels.csv")
-    inputs = InstanceOptions(2, index_column="id", missing="drop-rows", standardize=True)
-    instance = inputs.read(data)
-    assert capsys.readouterr().err.splitlines() == [
-        "note: columns are standardized: costs and distances are in these units",
-        f"note: {data}: 1 row of 4 dropped, as values are missing: 'b'",
-    ]
-    inputs.read(data, quiet=True)
-    assert capsys.readouterr().err == ""
-    known = instance.origin.in_user_units(instance.points)
-    assert np.allclose(known, [[0.5, 100], [5.5, 300], [9, 200]])
-    assert np.allclose(instance.points.mean(axis=0), 0)
-    assert labels_of(instance, labels, "cluster", inputs).tolist() == [0, 0, 1]
-    with pytest.raises(ParameterError, match=r"^column = 'cluster': expected a file of labels"):
-        labels_of(instance, None, "cluster", inputs)
 
 
 @pytest.mark.parametrize("command", ["solve", "heuristic pccc", "check", "suggest", "gap"])

@@ -1,6 +1,4 @@
-"""Pictures of commands where a disk is full, matplotlib is missing, or drawing fails."""
-
-import sys
+"""Pictures of commands where a disk is full, or drawing fails."""
 
 import numpy as np
 import pytest
@@ -41,29 +39,6 @@ def test_a_disk_that_is_full_is_told_in_one_line(run, files, monkeypatch):
     status, out, err = run("plot", "bounds", "bounds.json", "--out", "x.png")
     assert (status, out) == (ExitCode.BAD_INPUT, "")
     assert err == "error: x.png: could not be written (No space left on device)\n"
-
-
-@pytest.fixture
-def without_matplotlib(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-
-
-MISSING = (
-    "error: pictures need matplotlib, which is not installed; install it with pip install "
-    "'matplotlib>=3.8'\n"
-)
-
-
-def test_a_missing_matplotlib_is_told_in_one_line(run, files, without_matplotlib):
-    assert run("plot", "bounds", "bounds.json", "--out", "x.png") == (2, "", MISSING)
-
-
-def test_a_page_that_cannot_be_drawn_is_refused_before_the_run(
-    run, files, engine, without_matplotlib
-):
-    assert run("solve", "points.txt", "--report", "r.html") == (2, "", MISSING)
-    assert not engine.calls
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.problem import Origin
 from sdpbb.questions.batch.outcome import BatchResult, RowStatus
+from sdpbb.questions.checks.check import check_constraints
 from sdpbb.questions.sweeps.report import SweepEntry, SweepReport
-from sdpbb.run.explanation.check import constraint_report
 from sdpbb.runtime.document import Document, Facts, Mark, Section, Table, Text, Tone, Verdict
 from sdpbb.runtime.rendering import notebook_html, plain_text
 from sdpbb.runtime.results import plain, values_of
@@ -56,9 +56,9 @@ MADE = {
     "gap infeasible": lambda: sdpbb.optimality_gap(CONTRADICTION, [0, 0, 1, 1, 1]),
     "price": lambda: sdpbb.constraint_prices(SOFT),
     "price infeasible": lambda: sdpbb.constraint_prices(CONTRADICTION),
-    "check": lambda: constraint_report(INSTANCE, 10.0),
-    "check forced": lambda: constraint_report(FORCED, 10.0),
-    "check infeasible": lambda: constraint_report(CONTRADICTION, 10.0),
+    "check": lambda: check_constraints(INSTANCE, 10.0),
+    "check forced": lambda: check_constraints(FORCED, 10.0),
+    "check infeasible": lambda: check_constraints(CONTRADICTION, 10.0),
     "heuristic": lambda: sdpbb.heuristic("pccc").run(INSTANCE),
     "heuristic infeasible": lambda: sdpbb.heuristic("pccc").run(CONTRADICTION),
     "sweep": lambda: replace(sdpbb.sweep(INSTANCE, [2, 3, 5]), left=(7,)),

@@ -14,7 +14,7 @@ INSTANCE = sdpbb.Instance(POINTS, 2)
 
 
 def stated(given, k=None, parameters=None, **arguments):
-    return stated_run(given, k, parameters, arguments, ["verbose"])
+    return stated_run(given, k, parameters, arguments, sdpbb.solve)
 
 
 def test_keywords_are_those_of_instances_and_parameters():
@@ -131,28 +131,63 @@ def test_a_frame_with_missing_values_in_other_units():
     assert result.centers[:, 1].tolist() == pytest.approx([0, 9e9])
 
 
+FUNCTIONS = {
+    "solve": sdpbb.solve,
+    "sweep": lambda given, k=None, **named: sdpbb.sweep(given, [2], **named),
+    "optimality_gap": lambda given, **named: sdpbb.optimality_gap(given, [0, 0, 1, 1], **named),
+    "constraint_prices": sdpbb.constraint_prices,
+    "certainty": sdpbb.certainty,
+    "suggest_queries": sdpbb.suggest_queries,
+    "check_constraints": sdpbb.check_constraints,
+    "explain_infeasibility": sdpbb.explain_infeasibility,
+    "verify_certificate": lambda given, **named: sdpbb.verify_certificate("none", given, **named),
+    "run": lambda given, **named: sdpbb.heuristic("kmeans").run(given, **named),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize(
-    "function",
+    ("named", "error", "message"),
     [
-        lambda **given: sdpbb.solve(POINTS, 2, **given),
-        lambda **given: sdpbb.sweep(POINTS, [2], **given),
-        lambda **given: sdpbb.optimality_gap(POINTS, [0, 0, 1, 1], **given),
-        lambda **given: sdpbb.constraint_prices(POINTS, k=2, **given),
-        lambda **given: sdpbb.suggest_queries(POINTS, 1, k=2, **given),
-        lambda **given: sdpbb.check_constraints(POINTS, k=2, **given),
-        lambda **given: sdpbb.explain_infeasibility(POINTS, k=2, **given),
-        lambda **given: sdpbb.verify_certificate("none.cert", POINTS, k=2, **given),
-        lambda **given: sdpbb.heuristic("kmeans").run(POINTS, k=2, **given),
+        ({"mising": "mean"}, TypeError, r"\(\) has no argument 'mising'; did you mean missing\?$"),
+        ({"index_column": "id"}, InstanceError, "index_column = 'id': an array has no columns"),
+        ({"standardize": "half"}, ParameterError, "standardize = 'half': expected True or False"),
+        ({"must_link": [(0, 9)]}, InstanceError, r"must_link\[0\] = \(0, 9\): rows are 0 to 3"),
     ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_all_that_take_points_take_the_same_keywords(function):
-    with pytest.raises(TypeError, match=r"\(\) has no argument 'mising'; did you mean missing\?$"):
-        function(mising="mean")
-    with pytest.raises(
-        InstanceError, match="index_column = 'id': an array has no columns with names"
-    ):
-        function(index_column="id")
-    with pytest.raises(ParameterError, match="standardize = 'half': expected True or False"):
-        function(standardize="half")
-    with pytest.raises(InstanceError, match=r"must_link\[0\] = \(0, 9\): rows are 0 to 3"):
-        function(must_link=[(0, 9)])
+def test_all_that_take_points_take_the_same_keywords(name, named, error, message):
+    with pytest.raises(error, match=message) as raised:
+        FUNCTIONS[name](POINTS, k=2, **named)
+    assert error is not TypeError or str(raised.value).startswith(f"{name}()")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_is_no_instance_is_told_in_one_line(name):
+    function = FUNCTIONS[name]
+    for argument in ("must_link", "cluster_constraints"):
+        with pytest.raises(ParameterError, match=f"^{argument}: expected None, as the Instance"):
+            function(INSTANCE, **{argument: []})
+    with pytest.raises(InstanceError, match=r"points.txt.*expected points.*read_instance"):
+        function("points.txt", k=2)
+    with pytest.raises(InstanceError, match="points is of type NoneType"):
+        function(None, k=2)
+    if name not in ("sweep", "optimality_gap"):  # which find it elsewhere
+        with pytest.raises(ParameterError, match=r"^k: expected None, as the Instance states it$"):
+            function(INSTANCE, k=2)
+        with pytest.raises(InstanceError, match="k: expected the number of clusters"):
+            function(POINTS)
+
+
+UNLISTED = {"verify_certificate", "explain_infeasibility"}  # whose results have no values
+PAIRS = {"cannot_link": [(0, 1)], "must_link": [(2, 3)]}
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - UNLISTED))
+def test_points_and_keywords_are_an_instance(name):
+    stated = sdpbb.Instance(POINTS, 2, **PAIRS)
+    one, other = FUNCTIONS[name](POINTS, k=2, **PAIRS), FUNCTIONS[name](stated)
+    values, same = one.to_dict(), other.to_dict()
+    for key in ("objective", "labels", "sum_of_squares", "violations", "queries", "forced"):
+        assert values.get(key) == same.get(key)
+    assert values.keys() == same.keys()

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.sources import InstanceArguments, arguments_of
-from sdpbb.runtime.declaration import check_names
+from sdpbb.runtime.declaration import check_keywords
 
 
 def instance_of(
-    given: Any, k: int | None, arguments: Mapping[str, Any], own: Iterable[str], function: str
+    given: Any, k: int | None, arguments: Mapping[str, Any], function: Callable[..., Any]
 ) -> Instance:
     """Return the instance that the arguments of a function without parameters of a run state.
 
     Parameters
     ----------
     given, k, arguments : as for `stated_instance`
-    own : names of the function's own arguments, one of which a wrong one may be meant for
     function : whose arguments they are
 
     Raises
@@ -30,7 +29,7 @@ def instance_of(
     InstanceError, ParameterError
         As `stated_instance`.
     """
-    check_names(arguments, [*own, *InstanceArguments.__annotations__], function)
+    check_keywords(arguments, InstanceArguments.__annotations__, function)
     return stated_instance(given, k, arguments)
 
 

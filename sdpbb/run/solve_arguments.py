@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from sdpbb.problem.sources import InstanceArguments
 from sdpbb.problem.stated import stated_instance
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.runtime.declaration import check_names, own_declarations
+from sdpbb.runtime.declaration import check_keywords, own_declarations
 from sdpbb.search.parameters import SearchParameters
 
 
@@ -41,8 +41,7 @@ def stated_run(
     k: Any,
     parameters: SolverParameters | None,
     arguments: Mapping[str, Any],
-    own: Iterable[str],
-    function: str = "solve",
+    function: Callable[..., Any],
 ) -> tuple[Instance, SolverParameters]:
     """Return the instance and the parameters that the arguments of `solve`, or the like, state.
 
@@ -52,7 +51,6 @@ def stated_run(
     k : number of clusters, or parameters in its place; None for neither
     parameters : those that the arguments change; None for the default ones
     arguments : the others by keyword (`SolveArguments`)
-    own : names of the function's own arguments, one of which a wrong one may be meant for
     function : whose arguments they are
 
     Raises
@@ -62,10 +60,10 @@ def stated_run(
     InstanceError, ParameterError
         For values that are wrong, and for what an instance states itself.
     """
-    of_instance, changes = divided(arguments, own, function)
+    of_instance, changes = divided(arguments, function)
     if k is not None and not _is_number(k):
         if parameters is not None:
-            raise TypeError(f"{function}() got parameters twice: as k, and by keyword")
+            raise TypeError(f"{function.__name__}() got parameters twice: as k, and by keyword")
         if not isinstance(given, Instance):
             raise InstanceError(f"k is a {type(k).__name__}; expected the number of clusters")
         k, parameters = None, k
@@ -73,7 +71,7 @@ def stated_run(
 
 
 def divided(
-    arguments: Mapping[str, Any], own: Iterable[str], function: str
+    arguments: Mapping[str, Any], function: Callable[..., Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return those of the arguments by keyword that state an instance, and single parameters.
 
@@ -81,7 +79,7 @@ def divided(
     """
     of_instance = InstanceArguments.__annotations__
     of_run = own_declarations(SolverParameters)
-    check_names(arguments, [*own, *of_instance, *of_run], function)
+    check_keywords(arguments, [*of_instance, *of_run], function)
     stated = {name: value for name, value in arguments.items() if name in of_instance}
     return stated, {name: value for name, value in arguments.items() if name in of_run}
 

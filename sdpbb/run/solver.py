@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import threading
 from concurrent.futures import Executor
@@ -133,8 +132,7 @@ def solve(
         (A KeyboardInterrupt.) After Ctrl-C, unless there is an interrupt of the caller's; the
         result is its attribute `result`. A second Ctrl-C raises KeyboardInterrupt at once.
     """
-    own = [*inspect.signature(solve).parameters][1:-1]
-    stated, asked = stated_run(instance, k, parameters, arguments, own)
+    stated, asked = stated_run(instance, k, parameters, arguments, solve)
     order = None if certificate is None else _order(certificate)
     watcher = _watcher(observer, verbose)
     return solve_and_certify(stated, asked, watcher, interrupt, checkpoint, start, order, executor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from io import BufferedReader
 from typing import Any, Unpack
 
@@ -62,8 +61,7 @@ def verify_certificate(
     BackendUnavailable
         If python-flint is needed, and not installed.
     """
-    own = [*inspect.signature(verify_certificate).parameters][2:-1]
-    instance = instance_of(instance, k, arguments, own, "verify_certificate")
+    instance = instance_of(instance, k, arguments, verify_certificate)
     name = shown_path(path)
     if problem := unspoken(instance):
         raise CertificateError(f"{name}: {problem}")

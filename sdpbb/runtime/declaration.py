@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import inspect
 import json
 import math
 import numbers
@@ -431,6 +432,17 @@ def check_names(arguments: Iterable[str], known: Iterable[str], function: str) -
         if name not in expected:
             hint = did_you_mean(name, expected, f"help(sdpbb.{function})")
             raise TypeError(f"{function}() has no argument {name!r}; {hint}")
+
+
+def check_keywords(
+    arguments: Iterable[str], known: Iterable[str], function: Callable[..., Any]
+) -> None:
+    """Raise the TypeError of `check_names` for a function that ends with **arguments.
+
+    known : names that these may have, besides those of the function's own parameters
+    """
+    own = [*inspect.signature(function).parameters][1:-1]
+    check_names(arguments, [*own, *known], function.__name__)
 
 
 def as_number(value: object) -> float | None:

@@ -1,15 +1,11 @@
 """Certificates of gaps, of batches, and of constraints that contradict each other."""
 
-import json
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.app.cli import ExitCode
 from sdpbb.errors import CertificateError, ParameterError
 from sdpbb.problem.formats import write_points
 from sdpbb.questions.batch import BatchParameters, Job, run_batch
@@ -57,11 +53,8 @@ def test_a_check_is_certified_where_nothing_fits(tmp_path_factory, seed):
 
 def test_a_check_without_a_proof_in_time_keeps_its_report(tmp_path, monkeypatch):
     instance = sdpbb.Instance(POINTS, 2, cluster_constraints=[sdpbb.MaximumSize(4)])
-    feasible = sdpbb.Instance(POINTS, 2)
-    monkeypatch.setattr(
-        "sdpbb.questions.constraint_checks.solve_and_certify",
-        lambda *_, **__: sdpbb.solve(feasible, sdpbb.SolverParameters(node_limit=1)),
-    )
+    unproven = sdpbb.solve(POINTS, 2, node_limit=1)
+    monkeypatch.setattr("sdpbb.run.solver.solve_and_certify", lambda *_, **__: unproven)
     with pytest.raises(CertificateError, match=r"proof: not written, as no proof .* 60 s") as error:
         sdpbb.check_constraints(instance, certificate=tmp_path / "proof")
     assert error.value.result.is_feasible is False
@@ -131,33 +124,3 @@ def test_a_certificate_that_is_not_written_is_told_in_the_row(files, monkeypatch
     value = evaluate(job, str(files / "a.cert")).value
     assert (value["status"], value["certificate"]) == ("optimal", False)
     assert "a.cert: could not be written" in value["message"]
-
-
-def test_the_commands(run, files):
-    points, size, wrong = (str(files / f"{name}.txt") for name in ("points", "size", "wrong"))
-    proof = files / "proof"
-    verify = partial(run, "verify", str(proof), "--data", points, "--constraints")
-    code, _, _ = run("check", points, "--constraints", wrong, "--certificate", str(proof))
-    assert code == ExitCode.INFEASIBLE
-    assert verify(wrong)[0] == ExitCode.INFEASIBLE
-    proof.unlink()
-    code, _, errors = run("check", points, "--constraints", size, "--certificate", str(proof))
-    assert code == ExitCode.FOUND
-    assert errors.endswith("proof: not written, as the constraints are consistent\n")
-    assert not proof.exists()
-    labels = files / "labels.txt"
-    labels.write_text("".join(f"{i // 3}\n" for i in range(9)))
-    gap = partial(run, "gap", points, str(labels), "--certificate", str(proof), "--constraints")
-    code, _, errors = gap(size)
-    assert (code, errors) == (ExitCode.OPTIMAL, "")
-    code, text, _ = verify(size, "--labels", str(labels), "--json", "-")
-    assert code == ExitCode.LIMIT
-    assert json.loads(text[text.index("{") :])["status"] == "feasible"
-    (files / "apart.txt").write_text("CL 0 1\n")
-    apart = str(files / "apart.txt")
-    code, _, errors = gap(apart)
-    assert code == ExitCode.OPTIMAL
-    assert "about the best clustering found, as LABELS violate constraints" in errors
-    assert verify(apart)[0] == ExitCode.OPTIMAL
-    assert verify(apart, "--labels", str(labels))[0] == ExitCode.REJECTED
-    assert verify(size)[0] == ExitCode.REJECTED

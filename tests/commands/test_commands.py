@@ -20,8 +20,8 @@ from sdpbb.constraint_sets.drawing import Drawing
 from sdpbb.problem import Instance
 from sdpbb.problem.colouring.exact import Colourability
 from sdpbb.problem.formats import CONSTRAINT_FORMATS, read_constraints, write_points
+from sdpbb.questions.checks import check
 from sdpbb.run import solver
-from sdpbb.run.explanation import check
 from sdpbb.run.explanation.explain import Diagnosis
 from tests.checker.building import built
 from tests.checker.parts import Parts

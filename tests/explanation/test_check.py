@@ -10,10 +10,10 @@ import sdpbb
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, MaximumDiameter
 from sdpbb.problem.colouring.exact import Colourability
-from sdpbb.run.explanation import check, suspicions
-from sdpbb.run.explanation.check import constraint_report
+from sdpbb.questions.checks import check, suspicions
+from sdpbb.questions.checks.check import check_constraints
+from sdpbb.questions.checks.implications import redundant
 from sdpbb.run.explanation.explain import Diagnosis
-from sdpbb.run.explanation.implications import redundant
 from sdpbb.run.explanation.oracle import Deadline
 from tests.any_instance import ForbiddenSets
 from tests.enumeration import feasible_clusterings
@@ -41,7 +41,7 @@ def without(instance: Instance, statements) -> Instance:
 @examples(120)
 def test_what_is_implied_holds_in_every_clustering(seed):
     instance = contradictory(seed)
-    report = constraint_report(instance)
+    report = check_constraints(instance)
     labels = feasible_clusterings(instance)
     assert report.is_feasible == bool(len(labels))
     json.dumps(report.to_dict(), allow_nan=False)
@@ -70,7 +70,7 @@ def test_what_is_implied_holds_in_every_clustering(seed):
 @examples(80)
 def test_redundant_constraints_can_be_left_out_together(seed):
     instance = contradictory(seed)
-    report = constraint_report(instance)
+    report = check_constraints(instance)
     labels = feasible_clusterings(instance)
     assert report.is_complete
     assert np.array_equal(labels, feasible_clusterings(without(instance, report.redundant)))
@@ -80,7 +80,7 @@ def test_redundant_constraints_can_be_left_out_together(seed):
 @examples(60)
 def test_other_numbers_of_clusters_are_infeasible(seed):
     instance = contradictory(seed)
-    groups = constraint_report(instance).groups
+    groups = check_constraints(instance).groups
     if groups is None or instance.sizes is not None:  # listed sizes are for one k
         return
     assert groups.k_at_least <= instance.k <= groups.k_at_most
@@ -92,7 +92,7 @@ def test_other_numbers_of_clusters_are_infeasible(seed):
 def test_repeated_and_closing_constraints_are_redundant():
     must_link = [(0, 1), (1, 2), (0, 2), (1, 0)]
     cannot_link = [(2, 3), (0, 3), (3, 4)]
-    report = constraint_report(Instance(points(6), 4, must_link, cannot_link))
+    report = check_constraints(Instance(points(6), 4, must_link, cannot_link))
     assert [str(s) for s in report.redundant] == [
         "must_link[2]  ML 0 2",
         "must_link[3]  ML 0 1",
@@ -103,17 +103,17 @@ def test_repeated_and_closing_constraints_are_redundant():
 
 def test_a_must_link_that_cannot_links_imply_is_redundant():
     instance = Instance(points(5), 2, [(0, 2)], [(0, 1), (1, 2)])
-    assert [s.text for s in constraint_report(instance).redundant] == ["CL 1 2"]
+    assert [s.text for s in check_constraints(instance).redundant] == ["CL 1 2"]
     triangle = [(0, 1), (0, 2), (1, 2), (3, 0), (3, 1)]
     instance = Instance(points(5), 3, [(2, 3)], [*triangle, (4, 0), (4, 1)])
-    report = constraint_report(instance)
+    report = check_constraints(instance)
     assert [(pair.rows, len(pair.reasons)) for pair in report.forced] == [((2, 4), 5)]
 
 
 def test_a_cannot_link_that_a_diameter_implies_is_redundant():
     far = np.array([[0.0], [3.0], [7.0]])
     instance = Instance(far, 3, None, [(0, 2)], cluster_constraints=[MaximumDiameter(5.0)])
-    assert [s.text for s in constraint_report(instance).redundant] == ["CL 0 2"]
+    assert [s.text for s in check_constraints(instance).redundant] == ["CL 0 2"]
 
 
 def test_without_time_nothing_more_is_left_out():
@@ -124,20 +124,20 @@ def test_without_time_nothing_more_is_left_out():
 
 def test_what_is_not_found_out_is_not_claimed(monkeypatch):
     monkeypatch.setattr(check, "diagnose", lambda *arguments: Diagnosis(Colourability.UNKNOWN))
-    report = constraint_report(Instance(points(5), 2, [(0, 2)], [(0, 1)]))
+    report = check_constraints(Instance(points(5), 2, [(0, 2)], [(0, 1)]))
     assert report.is_feasible is None
     assert "unknown: found neither" in str(report)
     assert report.groups is not None
 
 
 def test_a_summary_names_limits():
-    report = constraint_report(Instance(points(8), 2, min_size=3))
+    report = check_constraints(Instance(points(8), 2, min_size=3))
     assert "Constraints     0 must-links, 0 cannot-links, at least 3 points each\n" in str(report)
 
 
 def test_a_summary_names_what_there_is():
     instance = Instance(points(8), 2, [(0, 1), (1, 2)], [(2, 3), (3, 4)], name="some")
-    assert str(constraint_report(instance)) == (
+    assert str(check_constraints(instance)) == (
         "Data            some: 8 points, 2 features, k = 2\n"
         "Constraints     2 must-links, 2 cannot-links\n"
         "Status          feasible: a clustering into k = 2 clusters satisfies them\n"
@@ -191,4 +191,4 @@ def test_sizes_and_own_constraints_together_are_decided():
     for sizes, is_feasible in (([1, 1, 4], True), ([1, 1, (2, 5)], True), ([1, 5], False)):
         instance = Instance(points(6), len(sizes), cluster_constraints=[own], sizes=sizes)
         assert bool(len(feasible_clusterings(instance))) is is_feasible
-        assert constraint_report(instance).is_feasible is is_feasible
+        assert check_constraints(instance).is_feasible is is_feasible

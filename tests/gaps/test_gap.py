@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.errors import InstanceError, InstanceNote, ParameterError
+from sdpbb.errors import InstanceError, InstanceNote
 from sdpbb.problem import Instance, MaximumSize, Partition
 from sdpbb.problem.violations import Violation
 from sdpbb.questions.gaps.gap import optimality_gap
@@ -167,14 +167,6 @@ def test_limits_and_interrupts():
     assert report.result.termination is Termination.INTERRUPTED
 
 
-@pytest.mark.parametrize("argument", ["must_link", "cannot_link", "cluster_constraints", "k"])
-def test_an_instance_has_its_constraints_itself(argument):
-    instance = Instance(np.zeros((3, 1)), 1)
-    expected = f"^{argument}: expected None, as the Instance states it$"
-    with pytest.raises(ParameterError, match=expected):
-        optimality_gap(instance, [0, 0, 0], **{argument: 1 if argument == "k" else []})
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -187,11 +179,6 @@ def test_an_instance_has_its_constraints_itself(argument):
 def test_wrong_input(arguments, message):
     with pytest.raises(InstanceError, match=f"^{re.escape(message)}"):
         optimality_gap(*arguments)
-
-
-def test_wrong_pairs():
-    with pytest.raises(InstanceError, match=r"^must_link\[0\] = \(0, 2\): rows are 0 to 1"):
-        optimality_gap([[1.0], [2.0]], [0, 1], must_link=[(0, 2)])
 
 
 def test_rows_of_a_frame_are_called_by_its_index():

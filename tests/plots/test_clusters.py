@@ -82,8 +82,9 @@ def test_of_many_constraints_a_sample_is_drawn_and_said():
 
 
 def test_looks_tell_clusters_apart():
-    for n in (2, 6, 7, 30):
+    for n in (2, 6, 7, 12, 30, 84):
         assert len({look_of(cluster, n) for cluster in range(n)}) == n
+    assert len({look_of(cluster, 12)[0] for cluster in range(12)}) == 12
     for n in (2, 6):  # also without colours
         assert len({look_of(cluster, n)[1] for cluster in range(n)}) == n
 

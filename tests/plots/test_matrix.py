@@ -72,12 +72,6 @@ def test_labels_to_sort_by_are_those_of_the_blocks():
     assert solved.labels.tolist() == [1, 1, 0, 0, 0]
 
 
-def test_labels_that_part_must_links_are_refused():
-    instance = Instance(POINTS, 2, must_link=[(3, 4)])
-    with pytest.raises(ParameterError, match="rows 3 and 4 have different labels"):
-        solved_relaxation(instance, np.array([1, 1, 0, 0, 1, 0]))
-
-
 def test_rows_have_the_names_that_their_user_gives_them():
     numbered = Instance(POINTS, 2, must_link=[(3, 4)], origin=Origin(first_row=1))
     named = Instance(POINTS, 2, must_link=[(3, 4)], origin=Origin(row_names=tuple("abcdef")))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, MaximumSize, Partition
 from sdpbb.problem.formats import read_instance
 from sdpbb.questions.prices import prices as price_module
@@ -292,6 +292,8 @@ def test_an_infeasible_instance_has_no_prices():
 
 
 def test_constraints_of_another_instance_are_refused():
+    with pytest.raises(ParameterError, match=r"^constraints = 2: .*; the number of clusters is k="):
+        constraint_prices(two_groups(), 2)
     foreign = stated_constraints(Instance(np.eye(3), 2, [(0, 1)]))
     with pytest.raises(ParameterError, match=r"^constraints = must_link\[0\]  ML 0 1: expected"):
         constraint_prices(two_groups(), foreign)
@@ -377,25 +379,3 @@ def test_soft_constraints_that_hard_ones_decide():
     assert prices["SML 0 1 3"].proof is PriceProof.IMPLIED
     assert prices["ML 0 1"].proof in (PriceProof.IDLE, PriceProof.SOLVED)
     assert prices["ML 0 1"].upper <= 1e-9
-
-
-def test_points_and_keywords_are_priced_as_an_instance_is():
-    instance = two_groups()
-    pairs = {"must_link": instance.must_link, "cannot_link": instance.cannot_link}
-    report = constraint_prices(instance.points, k=2, gap=0.0, **pairs)
-    assert [price.difference for price in report.prices] == [
-        price.difference for price in constraint_prices(instance, parameters=EXACT).prices
-    ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "keywords", "error", "message"),
-    [
-        (([[0.0], [1.0]],), {}, InstanceError, "k: expected the number of clusters"),
-        (([[0.0], [1.0]], 2), {"k": 2}, ParameterError, "constraints = 2: .* clusters is k="),
-        (([[0.0], [1.0]],), {"k": 2, "timelimit": 1}, TypeError, "did you mean time_limit"),
-    ],
-)
-def test_wrong_arguments_of_prices(arguments, keywords, error, message):
-    with pytest.raises(error, match=message):
-        constraint_prices(*arguments, **keywords)

@@ -241,11 +241,6 @@ def test_other_constraints_on_clusters_are_refused():
         sdpbb.suggest_queries(instance)
 
 
-def test_points_in_place_of_an_instance_are_refused():
-    with pytest.raises(sdpbb.InstanceError, match="k: expected the number of clusters"):
-        sdpbb.suggest_queries(blobs()[0])  # type: ignore[arg-type]
-
-
 @pytest.mark.long
 def test_the_relaxation_is_undecided_in_the_middle():
     """By symmetry, it cannot say to which side the point in the middle belongs."""
@@ -282,15 +277,6 @@ def test_density_is_that_of_the_median_and_limited():
     assert np.median(found) == 1.0
     np.testing.assert_array_equal(found[:20], 2.0)
     assert found[-1] == found.min() < 0.1
-
-
-def test_queries_of_points_are_those_of_their_instance():
-    points = np.random.default_rng(3).normal(size=(12, 2))
-    instance = sdpbb.Instance(points, 3, cannot_link=[(0, 1)])
-    report = sdpbb.suggest_queries(points, 4, k=3, cannot_link=[(0, 1)])
-    assert report.pairs == sdpbb.suggest_queries(instance, 4).pairs
-    with pytest.raises(TypeError, match=r"suggest_queries\(\) .* did you mean cannot_link\?"):
-        sdpbb.suggest_queries(points, 4, k=3, cannotlink=[(0, 1)])
 
 
 def test_a_clustering_that_violates_limits_gives_way_to_one_that_keeps_them(monkeypatch):

@@ -212,6 +212,9 @@ def test_several_at_a_time(tmp_path):
     ("ks", "named", "message"),
     [
         ([], {}, "ks = []: expected at least one"),
+        (2, {}, "ks = 2: expected numbers of clusters, such as range(2, 8)"),
+        ("2-3", {}, "ks = '2-3': expected numbers"),
+        ([2], {"sizes": [9, 9]}, "sizes: they are for one number of clusters"),
         ([2.5], {}, "ks = 2.5: expected integers >= 1"),
         ([True], {}, "ks = True: expected integers >= 1"),
         ([0], {}, "ks = 0: expected integers >= 1"),
@@ -242,17 +245,6 @@ def test_limits_of_time_are_positive_or_none():
     assert report.is_complete
 
 
-def test_points_and_keywords_are_swept_as_an_instance_is():
-    instance = groups()
-    asked = {"must_link": [(0, 1)], "cannot_link": [(0, 6)], "min_size": 2}
-    report = sdpbb.sweep(instance.points, range(2, 5), gap=0.0, time_limit=600, **asked)
-    stated = sdpbb.sweep(replace(instance, min_size=2), range(2, 5), EXACT)
-    assert [entry.objective for entry in report.entries] == [
-        entry.objective for entry in stated.entries
-    ]
-    assert sdpbb.sweep(instance, [2], gap=0.5)[2].result.gap_asked == 0.5
-
-
 def test_rows_of_a_swept_frame_have_names(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": [0.0, 1.0, 9.0, 10.0]}, index=list("abcd"))
@@ -265,20 +257,3 @@ def test_rows_of_a_swept_frame_have_names(tmp_path):
         assert each[2].labels.to_dict() == {"a": 0, "b": 1, "c": 1, "d": 1}
         assert each[2].labels.index.equals(frame.index)
         assert each.to_dict()["sweep"][0]["labels"] == [0, 1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "keywords", "error", "message"),
-    [
-        (([[0.0], [1.0]], 2), {}, ParameterError, r"ks = 2: expected numbers .* range\(2, 8\)"),
-        (([[0.0], [1.0]], "2-3"), {}, ParameterError, "ks = '2-3': expected numbers"),
-        (([[0.0], [1.0]], [1, 3]), {}, InstanceError, "k = 3: expected 1 <= k <= n = 2"),
-        (([[0.0], [1.0]], [2]), {"sizes": [1, 1]}, InstanceError, "sizes: they are for one"),
-        (([[0.0], [1.0]], [2]), {"must_lnk": []}, TypeError, r"sweep\(\) .* mean must_link\?"),
-        ((groups(), [2]), {"must_link": []}, ParameterError, "as the Instance states it"),
-        (("points.csv", [2]), {}, InstanceError, "read_instance"),
-    ],
-)
-def test_wrong_arguments_of_a_sweep(arguments, keywords, error, message):
-    with pytest.raises(error, match=message):
-        sdpbb.sweep(*arguments, **keywords)

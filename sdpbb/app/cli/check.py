@@ -14,8 +14,7 @@ from sdpbb.errors import CertificateError
 from sdpbb.runtime.files import shown_path
 
 if TYPE_CHECKING:
-    from sdpbb.problem import Instance
-    from sdpbb.run.explanation.report import ConstraintReport
+    pass
 
 EXITS = meanings(
     {
@@ -64,41 +63,24 @@ def check(
     outputs.check([data, inputs.constraints])
     instance = inputs.read(data, quiet)
 
-    report, problem = _report(instance, time_limit, outputs.certificate)
-    if not quiet:
-        outputs.tell(str(report))
-    outputs.write(report, quiet)
-    if problem is not None:
-        say(problem)
-    return _exit_code(report)
+    from sdpbb.questions.checks.check import check_constraints
+    from sdpbb.questions.checks.report import ConstraintReport
 
-
-def _report(
-    instance: Instance, time_limit: float, certificate: str | None
-) -> tuple[ConstraintReport, str | None]:
-    """The report, and why there is no certificate if one was asked for."""
-    from sdpbb.run.explanation.report import ConstraintReport
-
-    if certificate is None:
-        from sdpbb.run.explanation import check
-
-        return check.constraint_report(instance, time_limit), None
-
-    from sdpbb.questions.constraint_checks import check_constraints
-
+    problem, certificate = None, outputs.certificate
     try:
         report = check_constraints(instance, time_limit, certificate)
     except CertificateError as error:
         if not isinstance(error.result, ConstraintReport):
             raise
-        return error.result, str(error)
-    if report.is_feasible is False:
-        return report, None
-    can = "are consistent" if report.is_feasible else "may be consistent"
-    return report, f"{shown_path(certificate)}: not written, as the constraints {can}"
-
-
-def _exit_code(report: ConstraintReport) -> ExitCode:
+        problem, report = str(error), error.result
+    if problem is None and certificate is not None and report.is_feasible is not False:
+        can = "are consistent" if report.is_feasible else "may be consistent"
+        problem = f"{shown_path(certificate)}: not written, as the constraints {can}"
+    if not quiet:
+        outputs.tell(str(report))
+    outputs.write(report, quiet)
+    if problem is not None:
+        say(problem)
     if report.is_feasible is None:
         return ExitCode.LIMIT_WITHOUT_CLUSTERING
     return ExitCode.FOUND if report.is_feasible else ExitCode.INFEASIBLE

@@ -24,27 +24,6 @@ EXITS = meanings(
 )
 
 
-class InstallationReport:
-    """Facts about the installation, and what came of the self-test."""
-
-    def __init__(self, facts: Sequence[Fact], checks: Sequence[SelfCheck]) -> None:
-        self.facts, self.checks = facts, checks
-
-    @property
-    def problems(self) -> list[str]:
-        """Problems, a line each."""
-        facts = [f"{fact.name}: {fact.problem}" for fact in self.facts if fact.problem]
-        return facts + [f"{check.name}: {check.problem}" for check in self.checks if check.problem]
-
-    def to_dict(self) -> dict[str, object]:
-        """Return plain values, ready for JSON."""
-        return {
-            "facts": [vars(fact) for fact in self.facts],
-            "self_test": [vars(check) for check in self.checks],
-            "problems": self.problems,
-        }
-
-
 @command(EXITS)
 def doctor(
     *,
@@ -77,10 +56,12 @@ def doctor(
     facts = installation_facts()
     _tell_facts(log, facts)
     checks = _tested(log) if test else []
-    report = InstallationReport(facts, checks)
-    log.tell("\n" + "\n".join(report.problems or ["Nothing is wrong."]))
-    outputs.write(report, quiet=True)
-    return ExitCode.UNANSWERED if report.problems else ExitCode.FOUND
+    problems = [f"{fact.name}: {fact.problem}" for fact in facts if fact.problem]
+    problems += [f"{check.name}: {check.problem}" for check in checks if check.problem]
+    log.tell("\n" + "\n".join(problems or ["Nothing is wrong."]))
+    values = {"facts": facts, "self_test": checks, "problems": problems}
+    outputs.write(values, quiet=True)
+    return ExitCode.UNANSWERED if problems else ExitCode.FOUND
 
 
 def _warm(log: Outputs) -> None:

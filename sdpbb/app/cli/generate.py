@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import NOTHING_WRITTEN, WITHOUT_RUN, ExitCode, meanings
@@ -18,7 +17,6 @@ from sdpbb.runtime.version import installed_version
 
 if TYPE_CHECKING:
     from sdpbb.constraint_sets.drawing import Drawing
-    from sdpbb.problem.formats import Constraints
 
 EXITS = meanings(
     {
@@ -130,59 +128,26 @@ def generate(
         given = read_classes(labels, column=column, encoding=encoding)
     classes = KnownClasses.of(given, len(given), f"{shown_path(labels)}: labels")
     constraints = drawing.of(classes)
-    drawn = _Drawn(drawing, constraints, labels, len(classes), classes.n_known)
-    text = constraints_text(
-        constraints, output_format, len(classes), drawn.header if header else ()
-    )
-    Outputs(json).write(drawn, quiet, others=[(out, lambda: text)])
+    n, version = len(classes), installed_version()
+    points = f"{'' if classes.n_known == n else f'{classes.n_known} of '}{counted(n, 'point')}"
+    origin = f"drawn by sdpbb {version} from the labels of {points}, {shown_path(labels)}"
+    comments = [origin, str(drawing)] if header else []
+    text = constraints_text(constraints, output_format, n, comments)
+    counts = constraint_counts(constraints)
+    values = {
+        "labels": labels,
+        "n_points": n,
+        "n_known": classes.n_known,
+        **{f"n_{kind}s".replace("-", "_").replace(" ", "_"): m for kind, m in counts.items()},
+        "parameters": drawing.to_dict(),
+        "version": version,
+    }
+    Outputs(json).write(values, quiet, others=[(out, lambda: text)])
     if not quiet:
-        outputs.tell(str(drawn))
+        kinds = [kind for kind in counts if kind.startswith("soft") == drawing.is_soft]
+        drawn = ", ".join(counted(counts[kind], kind) for kind in kinds)
+        outputs.tell(f"{drawn} on {points}: {drawing}")
     return ExitCode.FOUND
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    """The constraints that were drawn from the labels of n points in a file."""
-
-    drawing: Drawing
-    constraints: Constraints
-    labels: str
-    n_points: int
-    n_known: int
-
-    @property
-    def points(self) -> str:
-        """The number of points, and how many of their labels are known."""
-        points = counted(self.n_points, "point")
-        return points if self.n_known == self.n_points else f"{self.n_known} of {points}"
-
-    @property
-    def counts(self) -> dict[str, int]:
-        return constraint_counts(self.constraints)
-
-    @property
-    def header(self) -> list[str]:
-        return [
-            f"drawn by sdpbb {installed_version()} from the labels of {self.points}, "
-            f"{shown_path(self.labels)}",
-            str(self.drawing),
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        counts = {f"n_{kind}s": number for kind, number in self.counts.items()}
-        return {
-            "labels": self.labels,
-            "n_points": self.n_points,
-            "n_known": self.n_known,
-            **{name.replace("-link", "_link").replace(" ", "_"): n for name, n in counts.items()},
-            "parameters": self.drawing.to_dict(),
-            "version": installed_version(),
-        }
-
-    def __str__(self) -> str:
-        kinds = [kind for kind in self.counts if kind.startswith("soft") == self.drawing.is_soft]
-        drawn = ", ".join(counted(self.counts[kind], kind) for kind in kinds)
-        return f"{drawn} on {self.points}: {self.drawing}"
 
 
 def _check_format(output_format: ConstraintsFileFormat, drawing: Drawing) -> None:

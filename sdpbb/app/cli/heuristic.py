@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from heuristics.result import HeuristicResult
-    from sdpbb.problem import Instance
-
 
 EXITS = meanings(
     {
@@ -118,33 +115,56 @@ def heuristic(
         raise ParameterError(f"seed = {seed}: expected an integer >= 0")
     outputs.check([data, inputs.constraints, truth])
     instance = inputs.read(data, quiet)
-    asked = Measures(labels_of(instance, truth, column, inputs), silhouette)
+    true = labels_of(instance, truth, column, inputs)
     # The compiler is imported last: what is wrong with the input is told without the wait.
     parameters = _parameters(method, option or [], time_limit)
-    return _run(method, parameters, instance, seed, asked, outputs, quiet)
+    from threadpoolctl import threadpool_limits
+
+    import_engine()
+    from sdpbb.run.heuristic import heuristic as configured_by
+
+    # One thread, as in `sdpbb.run.run`: the matrices are small.
+    with (
+        running(outputs, quiet) as current,
+        threadpool_limits(1),
+        _errors_name_option(parameters.keys() - {"time_limit"}),
+    ):
+        configured = configured_by(method, **parameters)
+        configured.check(instance)
+        current.tell(header(method, instance, installed_version()))
+        with _heartbeat(current.tell):
+            result = configured.run(instance, seed, current.interrupt.is_set)
+        report = HeuristicReport(
+            instance,
+            result,
+            measures_of(instance, result, true, silhouette),
+            {name: known.default for name, known in method_parameters(method).items()}
+            | {**parameters},
+            installed_version(),
+        )
+        current.tell(str(report))
+        outputs.write(report, quiet, result.labels, instance.origin)
+    return heuristic_exit_code(result)
 
 
-@dataclass(frozen=True)
-class Measures:
-    """The measures to tell: those against the true labels (n,), if any; the silhouette."""
+def measures_of(
+    instance: Instance, result: HeuristicResult, truth: NDArray[np.intp] | None, silhouette: bool
+) -> dict[str, float | None]:
+    """Return the measures of the clustering, if there is one.
 
-    truth: NDArray[np.intp] | None
-    silhouette: bool
+    truth : (n,) true labels that it is compared with, or None
+    silhouette : whether its mean silhouette is one of them
+    """
+    from heuristics import measures
 
-    def of(self, instance: Instance, result: HeuristicResult) -> dict[str, float | None]:
-        """Return the measures of the clustering, if there is one."""
-        from heuristics import measures
-
-        values: dict[str, float | None] = {}
-        labels = result.labels
-        if labels is None:
-            return values
-        if self.truth is not None:
-            for measure in (measures.adjusted_rand_index, measures.normalised_mutual_information):
-                values[measure.__name__] = measure(self.truth, labels)
-        if self.silhouette:
-            values["silhouette"] = measures.silhouette(instance.points, labels, seed=result.seed)
-        return values
+    values: dict[str, float | None] = {}
+    if result.labels is not None and truth is not None:
+        for measure in (measures.adjusted_rand_index, measures.normalised_mutual_information):
+            values[measure.__name__] = measure(truth, result.labels)
+    if result.labels is not None and silhouette:
+        mean = measures.silhouette(instance.points, result.labels, seed=result.seed)
+        values["silhouette"] = mean
+    return values
 
 
 def _parameters(method: str, given: list[str], time_limit: float | None) -> dict[str, Any]:
@@ -162,45 +182,6 @@ def _parameters(method: str, given: list[str], time_limit: float | None) -> dict
         with _errors_name_option({name}):
             values[name] = known[name].from_text(text)
     return values | options.given(time_limit=time_limit)
-
-
-def _run(
-    method: str,
-    parameters: Mapping[str, Any],
-    instance: Instance,
-    seed: int,
-    measures: Measures,
-    outputs: Outputs,
-    quiet: bool,
-) -> ExitCode:
-    """Run, report and write the result; return the exit status."""
-    from threadpoolctl import threadpool_limits
-
-    import_engine()
-    from sdpbb.run.heuristic import heuristic
-
-    # One thread, as in `sdpbb.run.run`: the matrices are small.
-    with (
-        running(outputs, quiet) as current,
-        threadpool_limits(1),
-        _errors_name_option(parameters.keys() - {"time_limit"}),
-    ):
-        configured = heuristic(method, **parameters)
-        configured.check(instance)
-        current.tell(header(method, instance, installed_version()))
-        with _heartbeat(current.tell):
-            result = configured.run(instance, seed, current.interrupt.is_set)
-        report = HeuristicReport(
-            instance,
-            result,
-            measures.of(instance, result),
-            {name: known.default for name, known in method_parameters(method).items()}
-            | {**parameters},
-            installed_version(),
-        )
-        current.tell(str(report))
-        outputs.write(report, quiet, result.labels, instance.origin)
-    return heuristic_exit_code(result)
 
 
 @contextmanager

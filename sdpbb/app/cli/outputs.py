@@ -107,7 +107,7 @@ class Outputs:
         labels : (n,), or None
         origin : what the user calls the points, for labels in a CSV file
         """
-        yield self.json, lambda: json_text(result.to_dict())
+        yield self.json, lambda: _json(result)
         if labels is not None:
             yield self.labels, lambda: _labels(str(self.labels), labels, origin)
 
@@ -123,7 +123,7 @@ class Outputs:
     ) -> None:
         """Write what there is, and end with one line if something cannot be.
 
-        result : with `to_dict`, and `document` for a page
+        result : with `to_dict`, or plain values, and with `document` for a page
         labels : (n,), or None, of which a line is told unless quiet
         origin : as for `contents`
         others : further files, and what makes their content once the first ones are written
@@ -198,6 +198,12 @@ class TableOutputs(Outputs):
     def contents(self, result: Any, labels: Any, origin: Any) -> Iterator[Content]:
         yield from super().contents(result, labels, origin)
         yield self.csv, result.to_csv
+
+
+def _json(result: Any) -> str:
+    from sdpbb.runtime.results import plain
+
+    return json_text(plain(result))
 
 
 def _labels(path: str, labels: NDArray[np.intp], origin: Origin | None) -> str | bytes:

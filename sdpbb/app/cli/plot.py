@@ -19,7 +19,7 @@ from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.runtime.files import output_problem, shown_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from matplotlib.axes import Axes
 
@@ -61,25 +61,21 @@ class DrawnInputs(InstanceOptions):
 @command(EXITS)
 def bounds(trace: TraceFile, /, *, out: Out, title: Title = None) -> None:
     """Draw the best cost and the proven lower bound of a run over time."""
-    with _picture(out):
+    with _picture(out, title, trace) as draw:
         from sdpbb.plots import plot_bounds
         from sdpbb.search.traces.file import read_trace
 
-        with _errors_name_file(trace):
-            ax = plot_bounds(read_trace(trace))
-        _save(ax, out, title)
+        draw(plot_bounds(read_trace(trace)))
 
 
 @command(EXITS)
 def tree(trace: TraceFile, /, *, out: Out, title: Title = None) -> None:
     """Draw the branch-and-bound tree of a run, nodes coloured by their end."""
-    with _picture(out):
+    with _picture(out, title, trace) as draw:
         from sdpbb.plots import plot_tree
         from sdpbb.search.traces.file import read_trace
 
-        with _errors_name_file(trace):
-            ax = plot_tree(read_trace(trace))
-        _save(ax, out, title)
+        draw(plot_tree(read_trace(trace)))
 
 
 @command(EXITS)
@@ -97,11 +93,11 @@ def clusters(
 
     Points with two features are drawn as they are. Violated constraints are red.
     """
-    with _picture(out):
+    with _picture(out, title) as draw:
         from sdpbb.plots import plot_clusters
 
         instance = inputs.read(data)
-        _save(plot_clusters(instance, labels_of(instance, labels, column, inputs)), out, title)
+        draw(plot_clusters(instance, labels_of(instance, labels, column, inputs)))
 
 
 @command(EXITS)
@@ -130,7 +126,7 @@ def matrix(
     Squares of full colour are clusters that the relaxation is sure of; what is paler is left to
     branching. Constraints may be on pairs only: limits on sizes or weights are refused.
     """
-    with _picture(out):
+    with _picture(out, title) as draw:
         from sdpbb.plots import plot_matrix
 
         if time_limit is not None and not time_limit > 0:
@@ -150,7 +146,7 @@ def matrix(
             fail(ExitCode.LIMIT_WITHOUT_CLUSTERING, message)
         if isinstance(solved, Infeasibility):
             fail(ExitCode.INFEASIBLE, f"no clustering satisfies the constraints: {solved}")
-        _save(plot_matrix(solved.affinity, solved.labels), out, title)
+        draw(plot_matrix(solved.affinity, solved.labels))
 
 
 @command(EXITS)
@@ -177,12 +173,11 @@ def profile(
     title: Title = None,
 ) -> None:
     """Draw how many instances of a batch were solved within which time."""
-    with _picture(out):
+    with _picture(out, title) as draw:
         from sdpbb.plots import plot_profile
         from sdpbb.plots.results_table import read_solved_runs
 
-        tables = [_table(path) for path in results]
-        _save(plot_profile(read_solved_runs(tables, by)), out, title)
+        draw(plot_profile(read_solved_runs([_table(path) for path in results], by)))
 
 
 @command(EXITS)
@@ -199,18 +194,16 @@ def sweep(
     title: Title = None,
 ) -> None:
     """Draw the costs of a sweep over k, with proven intervals and measures."""
-    with _picture(out):
+    file = results
+    if os.path.isdir(results):
+        from sdpbb.questions.sweeps.report import VALUES
+
+        file = os.path.join(results, VALUES)
+    with _picture(out, title, file) as draw:
         from sdpbb.plots import plot_sweep
         from sdpbb.plots.sweep import read_sweep
 
-        file = results
-        if os.path.isdir(results):
-            from sdpbb.questions.sweeps.report import VALUES
-
-            file = os.path.join(results, VALUES)
-        with _errors_name_file(file):
-            ax = plot_sweep(read_sweep(file))
-        _save(ax, out, title)
+        draw(plot_sweep(read_sweep(file)))
 
 
 plot = App("plot", help=__doc__, help_epilogue=epilog(EXITS), version_flags=[])
@@ -220,25 +213,33 @@ for position, kind in enumerate((bounds, tree, clusters, matrix, profile, sweep)
 
 
 @contextmanager
-def _picture(out: str) -> Iterator[None]:
-    """Refuse a file that cannot be written before anything is read or computed."""
-    from sdpbb.plots.style import format_problem, require_matplotlib
+def _picture(out: str, title: str | None, file: str = "") -> Iterator[Callable[[Axes], None]]:
+    """Refuse a file that cannot be written before anything is read, and yield what writes it.
+
+    file : that is drawn, which errors of drawing name
+    """
+    from sdpbb.plots.style import format_problem, require_matplotlib, save, set_title
+
+    def draw(ax: Axes) -> None:
+        if title is not None:
+            set_title(ax, title)
+        try:
+            save(ax, out)
+        except OSError as error:
+            problem = f"could not be written ({error.strerror or error})"
+            fail(ExitCode.BAD_INPUT, f"{shown_path(out)}: {problem}")
 
     if problem := format_problem(out):
         raise ParameterError(f"--out {problem}")
     if problem := output_problem(out):
         raise InstanceError(problem)
     require_matplotlib()
-    yield
-
-
-@contextmanager
-def _errors_name_file(path: str) -> Iterator[None]:
-    """Make errors of drawing errors on the file that is drawn."""
     try:
-        yield
+        yield draw
     except ParameterError as error:
-        raise InstanceError(f"{shown_path(path)}: {error}") from None
+        if not file:
+            raise
+        raise InstanceError(f"{shown_path(file)}: {error}") from None
 
 
 def _table(path: str) -> str:
@@ -254,17 +255,3 @@ def _table(path: str) -> str:
             "written, or a table of results"
         )
     return table
-
-
-def _save(ax: Axes, out: str, title: str | None) -> None:
-    from sdpbb.plots.style import save, set_title
-
-    if title is not None:
-        set_title(ax, title)
-    try:
-        save(ax, out)
-    except OSError as error:
-        fail(
-            ExitCode.BAD_INPUT,
-            f"{shown_path(out)}: could not be written ({error.strerror or error})",
-        )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import BufferedReader
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, meanings
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sdpbb.checker.kernel.certificate import Certificate
-    from sdpbb.checker.kernel.verdict import CertificateVerdict
     from sdpbb.problem import Instance
 
 EXITS = meanings(
@@ -36,6 +35,14 @@ EXITS = meanings(
     },
     without=[ExitCode.BACKEND_FAILURE],
 )
+
+STATUSES = {
+    "optimal": ExitCode.OPTIMAL,
+    "feasible": ExitCode.LIMIT,
+    "infeasible": ExitCode.INFEASIBLE,
+    "unknown": ExitCode.LIMIT_WITHOUT_CLUSTERING,
+}
+"""Exit statuses by what a certificate proves."""
 
 AS_FOR_THE_RUN = " (--drop, --index-column, --missing and --standardize as for the run)"
 
@@ -88,16 +95,6 @@ class VerifyInputs(InstanceOptions):
     ] = None
 
 
-@dataclass(frozen=True)
-class _Rejection:
-    """Reason why a certificate was rejected, for the JSON."""
-
-    reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"verified": False, "reason": self.reason}
-
-
 @command(EXITS)
 def verify(
     file: Annotated[
@@ -126,13 +123,20 @@ def verify(
     if workers < 1:
         raise ParameterError(f"workers = {workers}: expected 1 or more")
 
+    from sdpbb.checker.kernel.certificate import Certificate
     from sdpbb.checker.kernel.rejection import Rejected
+    from sdpbb.run.verification import verdict_on
 
     try:
         with _opened(file) as content:
-            verdict = _verdict(content, data, inputs, labels, column, workers, exact, quiet)
+            certificate = Certificate.load(content)
+            instance = _instance(data, inputs, certificate, quiet)
+            expected = labels_of(instance, labels, column, inputs)
+            verdict = verdict_on(certificate, instance, workers, exact)
+            if labels is not None and expected is not None:
+                _check_labels(shown_path(labels), expected, certificate)
     except Rejected as error:
-        outputs.write(_Rejection(str(error)), quiet)
+        outputs.write({"verified": False, "reason": str(error)}, quiet)
         hint = _hint(str(error), inputs)
         say(f"{shown_path(file)}: rejected: {error}{hint}")
         sys.exit(ExitCode.REJECTED)
@@ -141,7 +145,7 @@ def verify(
     if not quiet:
         outputs.tell(str(verdict))
     outputs.write(verdict, quiet)
-    return _exit_code(verdict)
+    return STATUSES[verdict.status]
 
 
 def _hint(reason: str, inputs: InstanceOptions) -> str:
@@ -168,28 +172,6 @@ def _opened(path: str) -> BufferedReader:
         return open(path, "rb")
     except OSError as error:
         raise InstanceError(f"{shown_path(path)}: {error.strerror or error}") from None
-
-
-def _verdict(
-    file: BufferedReader,
-    data: str,
-    inputs: InstanceOptions,
-    labels: str | None,
-    column: str | None,
-    workers: int,
-    exact: bool,
-    quiet: bool,
-) -> CertificateVerdict:
-    from sdpbb.checker.kernel.certificate import Certificate
-    from sdpbb.run.verification import verdict_on
-
-    certificate = Certificate.load(file)
-    instance = _instance(data, inputs, certificate, quiet)
-    expected = labels_of(instance, labels, column, inputs)
-    verdict = verdict_on(certificate, instance, workers, exact)
-    if labels is not None and expected is not None:
-        _check_labels(shown_path(labels), expected, certificate)
-    return verdict
 
 
 def _check_labels(path: str, expected: NDArray[np.intp], certificate: Certificate) -> None:
@@ -231,12 +213,3 @@ def _instance(
             f"-k {certificate.k} is missing, or it is the certificate of another run"
         )
     return instance
-
-
-def _exit_code(verdict: CertificateVerdict) -> ExitCode:
-    return {
-        "optimal": ExitCode.OPTIMAL,
-        "feasible": ExitCode.LIMIT,
-        "infeasible": ExitCode.INFEASIBLE,
-        "unknown": ExitCode.LIMIT_WITHOUT_CLUSTERING,
-    }[verdict.status]

@@ -29,7 +29,6 @@ and all that runs find.
 
 from __future__ import annotations
 
-import inspect
 import math
 import threading
 import time
@@ -128,8 +127,7 @@ def certainty(
     """
     if as_number(within) is None or not 0 < within < math.inf:
         raise ParameterError(f"within = {within!r}: expected a number > 0, 0.01 for one per cent")
-    own = [*inspect.signature(certainty).parameters][1:-1]
-    instance, parameters = stated_run(instance, k, parameters, arguments, own, "certainty")
+    instance, parameters = stated_run(instance, k, parameters, arguments, certainty)
     start = None if labels is None else checked_clustering(labels, instance, "labels").labels
     study = Study[int](
         parameters,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import numbers
 import threading
@@ -113,8 +112,7 @@ def optimality_gap(
     Interrupted
         As for `solve`, with the report on the run until then.
     """
-    own = [*inspect.signature(optimality_gap).parameters][2:-1]
-    stated, changes = divided(arguments, own, "optimality_gap")
+    stated, changes = divided(arguments, optimality_gap)
     instance, numbers = _instance(points, labels, k, stated)
     partition = Partition(numbers)
     violated = violations(instance, partition)

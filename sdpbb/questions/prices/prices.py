@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import threading
 import time
@@ -116,9 +115,7 @@ def constraint_prices(
     Interrupted
         As `solve` does, with the report on what is known until then.
     """
-    own = [*inspect.signature(constraint_prices).parameters][1:-1]
-    asked = stated_run(instance, k, parameters, arguments, own, "constraint_prices")
-    instance, parameters = asked
+    instance, parameters = stated_run(instance, k, parameters, arguments, constraint_prices)
     stated = stated_constraints(instance)
     study = Study[int](
         parameters,

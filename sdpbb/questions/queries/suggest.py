@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from typing import Any, Literal, Unpack, get_args
 
@@ -85,8 +84,7 @@ def suggest_queries(
         If an argument is out of its domain, the clustering does not keep the constraints,
         or the time is too short.
     """
-    own = [*inspect.signature(suggest_queries).parameters][1:-1]
-    instance = instance_of(instance, k, arguments, own, "suggest_queries")
+    instance = instance_of(instance, k, arguments, suggest_queries)
     _check(q, ask, memberships, seed, time_limit)
     with threadpool_limits(1):  # see `sdpbb.run.run`
         given = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import numbers
 import os
@@ -32,7 +31,7 @@ from sdpbb.runtime.archive.encoding import Encoder
 from sdpbb.runtime.backends.milp import require_integer_solver
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.search.events import Observer, ignore
-from sdpbb.search.result import Result, bound_below
+from sdpbb.search.result import bound_below
 
 # Parameters that do not decide what a result means.
 MAY_CHANGE = ("time_limit", "node_limit", "memory_limit", "workers", "dask", "mpi")
@@ -100,8 +99,7 @@ def sweep(
     if arguments.get("sizes") is not None:
         raise InstanceError(OF_ONE_K)
     k = None if isinstance(instance, Instance) else wanted[-1]
-    own = [*inspect.signature(sweep).parameters][1:-1]
-    instance, parameters = stated_run(instance, k, parameters, arguments, own, "sweep")
+    instance, parameters = stated_run(instance, k, parameters, arguments, sweep)
     _check(instance, wanted[-1], folder, resume, certificates)
     require_integer_solver(parameters.search.milp_solver)
     study = Study[int](
@@ -170,7 +168,7 @@ class _Sweep:
         workers_each = parameters.workers // min(parameters.workers, len(ks))
         self._parameters = replace(parameters, workers=workers_each, dask=None, mpi=False)
         self._certificates, self._observer, self._on_entry = certificates, observer, on_entry
-        self._found: dict[int, Outcome] = {}
+        self._found: dict[int, SweepEntry] = {}
 
     def check_checkpoints(self) -> None:
         """Check that the checkpoints in the folder are of these runs."""
@@ -199,7 +197,8 @@ class _Sweep:
     def _begin(self, k: int, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
         """Return the run of k, which begins with a clustering of the nearest k that has one."""
         instance = replace(self._instance, k=k)
-        known = {other: clusters for other in self._found if (clusters := self._partition(other))}
+        found = self._found.items()
+        known = {other: entry.partition for other, entry in found if entry.partition}
         start = None
         if known:
             nearest = min(known, key=lambda other: (abs(other - k), other))
@@ -217,49 +216,36 @@ class _Sweep:
         )
 
     def _take(self, k: int, outcome: Outcome) -> None:
-        if outcome.value is not None:  # checkpoints do not keep the index of a frame
-            found: Result = replace(outcome.value, origin=self._instance.origin)
-            outcome = replace(outcome, value=found)
-        self._found[k] = outcome
-        entry = self._entry(k, self._lower_bound(k))
+        result, bound, message = outcome.value, None, outcome.message
+        if result is not None:
+            bound = result.lower_bound
+            result = replace(result, origin=self._instance.origin)  # checkpoints have no index
+            if result.infeasibility is not None:
+                message = f"infeasible: {result.infeasibility}"
+        entry = self._found[k] = SweepEntry(k, result, bound, message=message)
         if self._folder is not None:
             self._folder.append(entry.to_line())
         if self._on_entry is not None:
             self._on_entry(entry, len(self._ks) - len(self._found))
 
-    def _partition(self, k: int) -> Partition | None:
-        result: Result | None = self._found[k].value
-        return None if result is None else result.partition
-
-    def _lower_bound(self, k: int) -> float | None:
-        result: Result | None = self._found[k].value
-        return None if result is None else result.lower_bound
-
-    def _entry(self, k: int, lower_bound: float | None) -> SweepEntry:
-        result: Result | None = self._found[k].value
-        message = self._found[k].message
-        if result is not None and result.objective is not None and lower_bound is not None:
-            lower_bound = bound_below(lower_bound, result.objective)
-        if result is not None and result.infeasibility is not None:
-            message = f"infeasible: {result.infeasibility}"
-        return SweepEntry(k, result, lower_bound, message=message)
-
     def _entries(self) -> Iterator[SweepEntry]:
         """Yield what is known of each k, in ascending order, compared with the k before it."""
-        ks = sorted(self._found)
-        bounds = {k: self._lower_bound(k) for k in ks}
+        bounds = {k: entry.lower_bound for k, entry in sorted(self._found.items())}
         if self._instance.is_monotone:
             _hand_down(bounds)
         before: Partition | None = None
-        for k in ks:
-            entry, partition = self._entry(k, bounds[k]), self._partition(k)
+        for k, bound in bounds.items():
+            entry = self._found[k]
+            partition = entry.partition
+            if entry.objective is not None and bound is not None:
+                bound = bound_below(bound, entry.objective)
             if partition is not None:
                 labels, agreement = partition.labels, None
                 if before is not None:
                     agreement = adjusted_rand_index(before.labels, labels)
                 mean = silhouette(self._instance.points, labels)
                 entry = replace(entry, silhouette=mean, agreement=agreement)
-            yield entry
+            yield replace(entry, lower_bound=bound)
             before = partition
 
 

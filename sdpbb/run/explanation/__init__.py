@@ -1,1 +1,1 @@
-"""Explanation of infeasible constraints, and of what feasible ones imply, in the user's words."""
+"""Explanation of infeasible constraints in the user's words."""

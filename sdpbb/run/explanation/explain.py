@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import numbers
 from collections.abc import Sequence
@@ -85,8 +84,7 @@ def explain_infeasibility(
     BackendFailure
         If the integer programming solver fails.
     """
-    own = [*inspect.signature(explain_infeasibility).parameters][1:-1]
-    stated = instance_of(instance, k, arguments, own, "explain_infeasibility")
+    stated = instance_of(instance, k, arguments, explain_infeasibility)
     return diagnose(stated, time_limit).conflict
 
 

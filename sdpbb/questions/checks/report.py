@@ -9,7 +9,7 @@ from typing import Any
 from sdpbb.problem import Instance
 from sdpbb.problem.statements import Conflict, Statement
 from sdpbb.problem.textfile import name_in_file
-from sdpbb.run.explanation.implications import ForcedPair
+from sdpbb.questions.checks.implications import ForcedPair
 from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Text, Tone, Verdict
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.results import Reported, values_of
