@@ -32,7 +32,6 @@ from tests.enumeration import (
     optimum,
     sums_of_squares,
 )
-from tests.sizes.weighted_instances import weighted_instance
 
 POSITIVE = st.floats(1e-3, 1e3)
 TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
@@ -239,36 +238,6 @@ def test_labels_that_break_limits_are_rejected_by_the_checker():
     for least, most, broken in ((4, 7, [True, False]), (1, 6, [False, True]), (3, 7, [False] * 2)):
         rule = StatedMeasure(least, most, units=units)
         assert broken_clusters((rule,), labels, 2).tolist() == broken
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(8))
-def test_a_weight_of_three_is_three_points(seed):
-    rng = np.random.default_rng(seed)
-    points, times = rng.normal(size=(6, 2)), rng.integers(1, 4, 6)
-    limits = {"min_weight": float(times.sum() // 3), "max_weight": float(times.sum() // 2 + 1)}
-    weighted = Instance(points, 2, weights=times.astype(float), **limits)
-    rows = np.repeat(np.arange(6), times)
-    links = [(i, i + 1) for i in range(len(rows) - 1) if rows[i] == rows[i + 1]]
-    copied = Instance(points[rows], 2, must_link=links, **limits)
-    one, other = optimum(weighted), sdpbb.solve(copied)
-    assert (other.status is SolutionStatus.INFEASIBLE) is (one is None)
-    assert one is None or other.objective == pytest.approx(one, rel=1e-4)
-
-
-@pytest.mark.parametrize("factor", [3.0, 0.1, 2.0**-20, 7e5])
-def test_scaled_weights_have_scaled_limits(factor):
-    for seed in range(20):
-        instance = weighted_instance(seed)
-        scaled = replace(
-            instance,
-            weights=instance.weights * factor,
-            min_weight=instance.min_weight and instance.min_weight * factor,
-            max_weight=instance.max_weight and instance.max_weight * factor,
-        )
-        free = replace(instance, min_weight=None, max_weight=None)
-        for labels in feasible_clusterings(free)[:50]:
-            assert Partition(labels).is_feasible(instance) is Partition(labels).is_feasible(scaled)
 
 
 @pytest.mark.parametrize("argument", ["max_weight", "min_weight"])
