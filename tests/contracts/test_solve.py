@@ -11,7 +11,7 @@ import sdpbb
 from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.run.verification import verdict_on
 from tests.any_instance import ForbiddenSets, any_instance
-from tests.checker.corrupted import assert_rejected_or_true
+from tests.checker.forged import assert_rejected_or_true
 from tests.contracts.runs import Way, assert_proven, assert_true, ways
 from tests.enumeration import Truth
 from tests.examples import examples
