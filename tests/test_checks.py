@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import ParameterError
 from sdpbb.problem import (
     AllOf,
     AnyOf,
@@ -18,7 +18,6 @@ from sdpbb.problem import (
     MinimumDifference,
     SoftCannotLinks,
 )
-from sdpbb.run.checkpoint import RunState, read_checkpoint, write_checkpoint
 from sdpbb.run.checks import check_compatibility
 
 POINTS = np.random.default_rng(0).normal(size=(8, 2))
@@ -72,21 +71,6 @@ def test_semidefinite_bounds_alone_do_not_do(constraint):
         check(instance, bounding=bounding)
 
 
-def test_a_diameter_is_solved_like_cannot_links():
-    diameter = 2.0
-    far = [
-        (i, j)
-        for i in range(8)
-        for j in range(i)
-        if np.linalg.norm(POINTS[i] - POINTS[j]) > diameter
-    ]
-    assert far
-    result = sdpbb.solve(instance_with(MaximumDiameter(diameter)))
-    in_pairs = sdpbb.solve(Instance(POINTS, 3, cannot_link=far))
-    assert result.partition == in_pairs.partition
-    assert result.status is sdpbb.SolutionStatus.OPTIMAL
-
-
 @pytest.mark.parametrize("constraint", [Few(), AllOf([MaximumSize(3), AnyOf([Few()])])])
 def test_a_checkpoint_holds_what_comes_with_the_package(tmp_path, constraint):
     path = tmp_path / "run"
@@ -99,15 +83,6 @@ def test_a_checkpoint_holds_what_comes_with_the_package(tmp_path, constraint):
         )
     assert not path.exists()
     check(instance_with(*BUILT_IN), path, bounding="colgen")
-
-
-def test_built_in_constraints_survive_a_checkpoint(tmp_path):
-    instance = instance_with(*BUILT_IN)
-    path = tmp_path / "run"
-    write_checkpoint(path, RunState(instance, sdpbb.SolverParameters(bounding="colgen")))
-    read = read_checkpoint(path).instance
-    assert read.cluster_constraints == BUILT_IN
-    assert len(read.rules.quantities) == len(instance.rules.quantities)
 
 
 @pytest.mark.parametrize(
@@ -125,13 +100,3 @@ def test_other_processes_are_sent_what_can_be(executors, wrong):
 def test_without_constraints_everything_goes(tmp_path):
     for bounding in ("sdp", "colgen", "hybrid"):
         check(Instance(POINTS, 3), tmp_path / "run", bounding=bounding, workers=2)
-
-
-def test_constraints_are_those_of_an_instance():
-    with pytest.raises(InstanceError, match=r"^instance: of type ndarray; expected an sdpbb.Inst"):
-        sdpbb.stated_constraints(POINTS)
-
-
-def test_what_are_no_parameters():
-    with pytest.raises(ParameterError, match=r"of type dict; expected an sdpbb.SolverParameters$"):
-        sdpbb.solve(sdpbb.Instance(POINTS, 2), {"gap": 1e-6})

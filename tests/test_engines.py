@@ -10,14 +10,10 @@ import pytest
 from sdpbb import SolverParameters, read_instance, solve
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import (
-    Contraction,
-    InfeasibilityKind,
     Instance,
     MaximumSize,
-    contract,
 )
 from sdpbb.search.result import Result, SolutionStatus, Termination
-from tests.any_instance import ForbiddenSets
 from tests.constants import (
     ALL_COLUMNS,
     FEW_COLUMNS,
@@ -88,37 +84,6 @@ def test_runs_repeat_themselves(name):
     assert results[0].lower_bound == results[1].lower_bound
     assert np.array_equal(results[0].partition.labels, results[1].partition.labels)
     assert results[0].statistics.n_nodes == results[1].statistics.n_nodes
-
-
-FANO = [(0, 1, 2), (0, 3, 4), (0, 5, 6), (1, 3, 5), (1, 4, 6), (2, 3, 6), (2, 4, 5)]
-BLOCKS = [(i, j) for i in range(15) for j in (3 * (i // 3),) if i != j]
-# Nothing of these shows but to the master programme, or to branching: two clusters hold two of five
-# blocks of three points each; the Fano plane has no two colours, while a fractional cover has.
-HIDDEN = {
-    "packing": Instance(
-        np.arange(15.0)[:, None], 2, must_link=BLOCKS, cluster_constraints=[MaximumSize(8)]
-    ),
-    "fano": Instance(
-        np.random.default_rng(0).normal(size=(7, 2)),
-        2,
-        cluster_constraints=[ForbiddenSets(tuple(map(frozenset, FANO)))],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", ENGINES)
-@pytest.mark.parametrize("case", HIDDEN)
-@pytest.mark.long
-def test_what_only_the_search_can_see_is_infeasible(name, case):
-    instance = HIDDEN[case]
-    assert isinstance(contract(instance), Contraction)
-    result = solved(instance, name)
-    assert result.status is SolutionStatus.INFEASIBLE
-    # Where sizes are limited, an integer programme is asked before.
-    by_packing = case == "packing"
-    kind = InfeasibilityKind.SIZES if by_packing else InfeasibilityKind.EXHAUSTED
-    assert result.infeasibility.kind is kind
-    assert result.lower_bound is None
 
 
 # All but one: its two clusters are of 53 and 97 points, and pricing takes a minute or more.

@@ -93,28 +93,6 @@ def test_a_wrong_keyword_names_the_right_one(name, meant):
         sdpbb.solve(POINTS, 2, **{name: 1})
 
 
-@pytest.mark.parametrize(
-    ("arguments", "keywords", "message"),
-    [
-        (("points.csv", 3), {}, r"instance = 'points.csv': expected points.*read_instance"),
-        ((POINTS,), {}, "k: expected the number of clusters of the points"),
-        ((POINTS, "2"), {}, "k is a str; expected the number"),
-        ((POINTS, sdpbb.SolverParameters()), {}, "k is a SolverParameters; expected the number"),
-        ((POINTS, 9), {}, "k = 9: expected 1 <= k"),
-        ((INSTANCE, 2), {}, "k: expected None, as the Instance states it"),
-        ((INSTANCE,), {"must_link": [(0, 1)]}, "must_link: expected None, as the Instance"),
-        ((POINTS, 2), {"drop": ["a"]}, "drop = 'a': an array has no columns with names"),
-        ((POINTS, 2), {"missing": "zero"}, "missing = 'zero': expected 'drop-rows', 'mean'"),
-        ((POINTS, 2), {"gap": 2}, "gap = 2: expected"),
-        ((None, 2), {}, "points is of type NoneType"),
-    ],
-)
-def test_wrong_arguments_are_one_line(arguments, keywords, message):
-    with pytest.raises(sdpbb.SdpbbError, match=message) as caught:
-        sdpbb.solve(*arguments, **keywords)
-    assert "\n" not in str(caught.value)
-
-
 def test_parameters_twice():
     parameters = sdpbb.SolverParameters()
     with pytest.raises(TypeError, match="parameters twice"):

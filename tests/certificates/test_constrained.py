@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.checker import command
@@ -21,34 +20,13 @@ from sdpbb.problem.checker_rules import CheckedConstraints, checker_rules
 from sdpbb.run.certificates.replay import propagated
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on
+from tests.any_instance import ForbiddenSets, any_instance
 from tests.checker.parts import Parts
-from tests.constrained import (
-    COMPILED,
-    ForbiddenSets,
-    _is_allowed,
-    all_of,
-    any_of,
-    constrained_instance,
-)
-from tests.enumeration import optimum
+from tests.enumeration import is_allowed, optimum
 from tests.examples import examples
 
-CERTIFIED = (*COMPILED, all_of, any_of)
-
-
-def deep(rng, points):
-    """Alternatives of alternatives, of all kinds."""
-    kinds = rng.permutation(len(CERTIFIED))[:3]
-    parts = [CERTIFIED[kind](rng, points) for kind in kinds]
-    return sdpbb.AnyOf([sdpbb.AllOf(parts[:2]), parts[2]])
-
-
-def random_instance(seed: int) -> sdpbb.Instance:
-    """One or two constraints of each kind, with a few pairs."""
-    rng = np.random.default_rng(seed)
-    kinds = [*CERTIFIED, deep]
-    chosen = [kinds[at] for at in rng.permutation(len(kinds))[: int(rng.integers(1, 3))]]
-    return constrained_instance(rng, chosen, n_max=7)
+# As certificates can state them.
+CONSTRAINED = any_instance("equal points", "pairs", always=["constraints"], n=(4, 7))
 
 
 def certified(instance, path, **parameters):
@@ -151,11 +129,10 @@ def test_prices_prove_that_there_is_no_clustering(tmp_path):
         verdict_of(parts.data, instance)
 
 
-@given(seed=st.integers(0, 10**6))
+@given(CONSTRAINED)
 @examples(100)
-def test_the_checker_infers_what_the_engine_does(seed):
+def test_the_checker_infers_what_the_engine_does(instance):
     """The same blocks and the same cannot-links, or that there is no clustering."""
-    instance = random_instance(seed)
     stated = CheckedConstraints.of(instance)
     pairs = stated.must_link, stated.cannot_link
     root = Blocks.of(instance.n_points, instance.k, *pairs, stated.rules)
@@ -167,18 +144,17 @@ def test_the_checker_infers_what_the_engine_does(seed):
         assert np.array_equal(blocks.adjacency, contraction.adjacency)
 
 
-@given(seed=st.integers(0, 10**6))
+@given(CONSTRAINED)
 @examples(100)
-def test_rules_say_what_the_constraints_do(seed):
+def test_rules_say_what_the_constraints_do(instance):
     """Of every set of points."""
-    instance = random_instance(seed)
     stated, n = CheckedConstraints.of(instance), instance.n_points
     sets = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1 > 0
     i, j = stated.cannot_link.T
     kept = ~(sets[:, i] & sets[:, j]).any(axis=1)
     kept &= ~broken_by(over_blocks(stated.rules, np.arange(n)), sets)
     singles = replace(instance, must_link=[])
-    expected = [_is_allowed(singles, np.flatnonzero(members)) for members in sets]
+    expected = [is_allowed(singles, members) for members in sets]
     assert np.array_equal(kept, expected)
 
 

@@ -9,18 +9,18 @@ import sdpbb
 from sdpbb.errors import CertificateError, ParameterError
 from sdpbb.problem.formats import write_points
 from sdpbb.questions.batch import BatchParameters, Job, run_batch
-from tests.certificates.test_constrained import random_instance
-from tests.constrained import ForbiddenSets
+from tests.any_instance import ForbiddenSets
+from tests.certificates.test_constrained import CONSTRAINED
 from tests.enumeration import clusterings, feasible_clusterings, optimum
 from tests.examples import examples
 
 POINTS = np.random.default_rng(0).normal(size=(9, 2))
 
 
-@given(seed=st.integers(0, 10**6))
+@given(instance=CONSTRAINED, seed=st.integers(0, 10**6))
 @examples(25)
-def test_a_gap_is_certified_for_the_labels_it_is_of(tmp_path_factory, seed):
-    instance, rng = random_instance(seed), np.random.default_rng(seed)
+def test_a_gap_is_certified_for_the_labels_it_is_of(tmp_path_factory, instance, seed):
+    rng = np.random.default_rng(seed)
     path = tmp_path_factory.mktemp("gap") / "proof"
     candidates = feasible_clusterings(instance)
     if not len(candidates) or rng.random() < 0.3:
@@ -39,10 +39,9 @@ def test_a_gap_is_certified_for_the_labels_it_is_of(tmp_path_factory, seed):
         assert verdict.cost == pytest.approx(report.result.objective, abs=1e-12)
 
 
-@given(seed=st.integers(0, 10**6))
+@given(instance=CONSTRAINED)
 @examples(25)
-def test_a_check_is_certified_where_nothing_fits(tmp_path_factory, seed):
-    instance = random_instance(seed)
+def test_a_check_is_certified_where_nothing_fits(tmp_path_factory, instance):
     path = tmp_path_factory.mktemp("check") / "proof"
     report = sdpbb.check_constraints(instance, certificate=path)
     assert report.is_feasible is (optimum(instance) is not None)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from random import Random
 
 import numpy as np
 import pytest
@@ -13,15 +14,15 @@ from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.subsets import Subsets
 from sdpbb.errors import CertificateError, ParameterError
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.problem.checker_rules import CheckedConstraints, foreign_constraints
+from sdpbb.problem.checker_rules import CheckedConstraints, checked_soft_pairs
 from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.run.decomposition.restriction import Restriction
 from sdpbb.run.solver import resume, solve
 from sdpbb.run.verification import verdict_on, verify_certificate
+from tests.any_instance import drawn_instance
 from tests.checker.parts import Parts
 from tests.constants import NO_PLACES, constants
 from tests.decomposition.test_bound import PARAMETERS as TINY
-from tests.decomposition.test_bound import random_any
 from tests.decomposition.test_run import CLOUDS, MANY, PARAMETERS, clouds, left_early
 
 # Of CLOUDS, so that four subsets prove it, and their proofs are in its certificate.
@@ -34,14 +35,6 @@ def certified(tmp_path_factory):
     """A run of two clouds of subsets, its result, and its file."""
     path = tmp_path_factory.mktemp("subsets") / "proof"
     return solve(CLOUDS, BY_SUBSETS, certificate=path), path
-
-
-def random_certifiable(rng: np.random.Generator) -> Instance:
-    """With or without constraints on clusters, none of them of a class of one's own."""
-    while True:
-        instance = random_any(rng)
-        if not foreign_constraints(instance.cluster_constraints):
-            return instance
 
 
 def test_the_certificate_of_a_run_that_begins_with_subsets(certified):
@@ -130,9 +123,10 @@ def test_only_proofs_of_the_best_sum_are_kept(certified):
 
 
 def test_what_is_stated_of_the_points_of_a_subset_is_what_the_checker_sees():
-    rng = np.random.default_rng(5)
-    for _ in range(30):
-        instance = random_certifiable(rng)
+    rng, n_soft = np.random.default_rng(5), 0
+    for seed in range(150):
+        parts = ("equal points", "pairs", "constraints", "soft pairs")
+        instance = drawn_instance(Random(seed), *parts)
         contraction = contract(instance)
         rows = np.flatnonzero(rng.random(instance.n_points) < 0.7)
         if not isinstance(contraction, Contraction) or len(rows) < instance.k:
@@ -140,11 +134,19 @@ def test_what_is_stated_of_the_points_of_a_subset_is_what_the_checker_sees():
         part = Restriction(instance, contraction).stated(rows)
         whole, own = CheckedConstraints.of(instance), CheckedConstraints.of(part)
         pairs = (whole.must_link, whole.cannot_link)
-        subsets = Subsets([rows], instance.n_points, *pairs, whole.rules)
+        soft = [checked_soft_pairs(each) for each in (instance, part)]
+        subsets = Subsets([rows], instance.n_points, *pairs, whole.rules, soft[0])
         assert np.array_equal(subsets._must_link(0), own.must_link)
         assert np.array_equal(subsets._cannot_link(0), own.cannot_link)
         rules = tuple(rule(0) for rule in subsets._rules)
         assert of_rules(rules) == of_rules(own.rules)
+        for kind in ("must_link", "cannot_link") if soft[0] else ():
+            one, other = getattr(subsets.soft(0, instance.k), kind), getattr(soft[1], kind)
+            assert sorted(zip(one.pairs.tolist(), one.weights.tolist(), strict=True)) == sorted(
+                zip(other.pairs.tolist(), other.weights.tolist(), strict=True)
+            )
+            n_soft += len(one)
+    assert n_soft > 40
 
 
 def test_evidence_that_has_no_place_is_refused(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from sdpbb.checker.command import REJECTED, UNREADABLE, VERIFIED, main
 from sdpbb.checker.reading import read_constraints, read_points
 from sdpbb.problem import Instance
 from tests.checker.building import built
-from tests.checker.corrupted import changed_claim
+from tests.checker.forged import changed_claim
 
 POINTS = np.array([[0.0, 0.1], [0.0, 1.0], [4.0, 0.0], [4.0, 1.5], [9.0, 9.0], [9.0, 7.0]])
 INSTANCE = Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(2, 3)])

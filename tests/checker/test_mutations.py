@@ -6,7 +6,7 @@ import pytest
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.problem import Instance
 from tests.checker.building import built, random_instance, verified
-from tests.checker.corrupted import assert_rejected_or_true
+from tests.checker.forged import assert_rejected_or_true
 
 
 def instances() -> list[Instance]:

@@ -85,3 +85,10 @@ def test_it_is_given_up_in_time():
             ClusterByCluster([Measure(values, limits)], own).succeeds()
         with pytest.raises(UndecidedPacking, match=why):
             ClusterPacking([(values, limits)], own).labels()
+
+
+def test_packings_are_given_up_in_time():
+    counts = np.full(60, 7)
+    limits = SizeLimits(420, 6, 69, 71)
+    with pytest.raises(Rejected, match="could not be decided"):
+        is_packable([Measure(counts, limits)], np.zeros((60, 60), bool), steps=20)

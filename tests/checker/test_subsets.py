@@ -16,7 +16,7 @@ from sdpbb.checker.kernel.subsets import Subsets
 from sdpbb.checker.verify import verify
 from sdpbb.problem import Instance
 from tests.checker.building import Builder, Built, certificate_of, cheapest, random_instance
-from tests.checker.corrupted import assert_rejected_or_true
+from tests.checker.forged import assert_rejected_or_true
 from tests.checker.parts import Step
 from tests.enumeration import optimum
 from tests.examples import examples

@@ -19,6 +19,18 @@ def change(function: Change) -> Change:
     return function
 
 
+def _of(find: Callable[[Parts], Any], do: Callable[[Any], object], says: str) -> Change:
+    """What find returns is changed, if it is there."""
+
+    def changed(parts: Parts) -> str | None:
+        if not (found := find(parts)):
+            return None
+        do(found)
+        return says
+
+    return changed
+
+
 def _claims(name: str, value: Any, says: str) -> None:
     def changed(parts: Parts) -> str | None:
         if name in parts.claim and parts.claim[name] == value:
@@ -53,162 +65,111 @@ _claims("cost", "1", "expected")
 _claims("colour", 1, "unknown key 'colour'")
 
 
-@change
-def without_a_key(parts: Parts) -> str:
-    del parts.claim["tolerance"]
-    return "'tolerance' is missing"
+def _claim_of(name: str) -> Callable[[Parts], Any]:
+    """The claim, if it has a value for this name other than 0."""
+    return lambda parts: parts.claim if parts.claim[name] else None
 
 
-@change
-def claimed_infeasible(parts: Parts) -> str | None:
-    if parts.claim["status"] == "infeasible":
-        return None
-    parts.unclaimed().claim |= {"status": "infeasible", "lower_bound": None}
-    return "lower_bound: states inf, the root proves"
+def _labelled(parts: Parts) -> Parts | None:
+    """Parts with the labels of several clusters."""
+    return parts if parts.labels is not None and parts.claim["k"] > 1 else None
 
 
-@change
-def higher_bound(parts: Parts) -> str | None:
-    if not parts.claim["lower_bound"]:
-        return None
-    parts.claim["lower_bound"] *= 1 + 1e-9
-    return "lower_bound: states"
+def _labels(of: Callable[[np.ndarray], np.ndarray | None]) -> Callable[[Parts], None]:
+    return lambda parts: setattr(parts, "labels", of(parts.labels))
 
 
-@change
-def lower_bound(parts: Parts) -> str | None:
-    if not parts.claim["lower_bound"]:
-        return None
-    parts.claim["lower_bound"] *= 1 - 1e-15
-    return "lower_bound: states"
+def _bound(parts: Parts) -> Step | None:
+    """A bound above 0."""
+    return next((step for step in parts.named_steps("bound") if step.words[1] > 0.0), None)
 
 
-@change
-def higher_cost(parts: Parts) -> str | None:
-    if not parts.claim["cost"]:
-        return None
-    parts.claim["cost"] *= 1 + 1e-8
-    return "cost: states"
+def _words(place: int, of: Callable[[Any], Any]) -> Callable[[Step], None]:
+    return lambda step: step.words.__setitem__(place, of(step.words[place]))
 
 
-@change
-def closer_than_proven(parts: Parts) -> str | None:
-    lower, cost = parts.claim["lower_bound"], parts.claim["cost"]
-    if cost is None or cost - lower < 1e-6 * cost:
-        return None
-    parts.claim |= {"tolerance": 0.0, "status": "optimal"}
-    return "status: optimal to 0.0"
-
-
-@change
-def other_names_of_clusters(parts: Parts) -> str | None:
-    if parts.labels is None or parts.claim["k"] < 2:
-        return None
-    parts.labels = np.array([1, 0, *range(2, parts.claim["k"])], np.int32)[parts.labels]
-    return "labels: expected clusters 0, 1, ... in the order of their first points"
-
-
-@change
-def a_cluster_fewer(parts: Parts) -> str | None:
-    if parts.labels is None or parts.claim["k"] < 2:
-        return None
-    parts.labels = np.minimum(parts.labels, parts.claim["k"] - 2)
-    return f"labels: {parts.claim['k'] - 1} clusters; expected {parts.claim['k']}"
-
-
-@change
-def no_labels(parts: Parts) -> str | None:
-    if parts.labels is None:
-        return None
-    parts.labels = None
-    return "labels: there is no such array in the file"
-
-
-@change
-def labels_of_fewer_points(parts: Parts) -> str | None:
-    if parts.labels is None:
-        return None
-    parts.labels = parts.labels[:-1]
-    return "labels: an array of <i4"
-
-
-@change
-def labels_that_are_reals(parts: Parts) -> str | None:
-    if parts.labels is None:
-        return None
-    parts.labels = parts.labels.astype(float)
-    return "labels: an array of <f8"
-
-
-@change
-def a_line_fewer(parts: Parts) -> str:
-    parts.steps.pop()
-    return "expected the end of each node" if parts.steps else "the root proves"
-
-
-@change
-def a_line_more(parts: Parts) -> str:
-    parts.steps.append(Step(["open"]))
-    return "a step after the end of the proof"
-
-
-@change
-def an_unknown_step(parts: Parts) -> str:
-    parts.steps.insert(0, Step(["trust"]))
-    if any(step.name == "subset" for step in parts.steps):
-        return "a step before the first subset"
-    return "'trust'; expected merge, equal, bound, fix, or the end of a node"
-
-
-@change
-def a_step_that_is_no_list(parts: Parts) -> str:
-    parts.steps[-1] = Step({"open": True})  # type: ignore[arg-type]
-    return "expected a list that begins with a word"
-
-
-@change
-def nothing_but_open(parts: Parts) -> str | None:
-    if parts.claim["status"] != "optimal" or not parts.claim["lower_bound"]:
-        return None
-    parts.steps = [Step(["open"])]
-    return "lower_bound: states"
-
-
-def _bound(parts: Parts, word: str | None = None) -> Step | None:
-    found = [
-        step for step in parts.named_steps("bound") if word is None or step.evidence[0] == word
-    ]
-    return next((step for step in found if step.words[1] > 0.0), None)
-
-
-def _scaled_bound(factor: float) -> Change:
-    def changed(parts: Parts) -> str | None:
-        if (step := _bound(parts)) is None:
-            return None
-        step.words[1] *= factor
-        return "states a bound of"
-
-    return changed
-
-
-CHANGES["raised_bound"] = _scaled_bound(1 + 1e-7)
-CHANGES["lowered_bound"] = _scaled_bound(1 - 1e-7)
-
-
-@change
-def a_bound_that_is_no_number(parts: Parts) -> str | None:
-    if (step := _bound(parts)) is None:
-        return None
-    step.words[1] = None
-    return "bound: None; expected a finite number"
-
-
-@change
-def unknown_evidence(parts: Parts) -> str | None:
-    if (step := _bound(parts)) is None:
-        return None
-    step.words[2], step.arrays = ["faith"], {}
-    return "evidence: 'faith'; expected"
+CHANGES |= {
+    "without_a_key": _of(
+        lambda parts: parts.claim, lambda c: c.pop("tolerance"), "'tolerance' is missing"
+    ),
+    "claimed_infeasible": _of(
+        lambda parts: parts if parts.claim["status"] != "infeasible" else None,
+        lambda parts: parts.unclaimed().claim.update(status="infeasible", lower_bound=None),
+        "lower_bound: states inf, the root proves",
+    ),
+    **{
+        f"{side}_{name}": _of(
+            _claim_of(claimed),
+            lambda c, claimed=claimed, factor=factor: c.update({claimed: c[claimed] * factor}),
+            f"{claimed}: states",
+        )
+        for side, name, claimed, factor in (
+            ("higher", "bound", "lower_bound", 1 + 1e-9),
+            ("lower", "bound", "lower_bound", 1 - 1e-15),
+            ("higher", "cost", "cost", 1 + 1e-8),
+        )
+    },
+    "closer_than_proven": _of(
+        lambda parts: (
+            parts.claim
+            if (cost := parts.claim["cost"]) and cost - parts.claim["lower_bound"] >= 1e-6 * cost
+            else None
+        ),
+        lambda c: c.update(tolerance=0.0, status="optimal"),
+        "status: optimal to 0.0",
+    ),
+    "other_names_of_clusters": _of(
+        _labelled,
+        _labels(lambda c: np.where(c < 2, 1 - c, c).astype(np.int32)),
+        "labels: expected clusters 0, 1, ... in the order of their first points",
+    ),
+    "a_cluster_fewer": _of(
+        _labelled, _labels(lambda c: np.minimum(c, c.max() - 1)), " clusters; expected "
+    ),
+    "no_labels": _of(
+        _labelled, _labels(lambda c: None), "labels: there is no such array in the file"
+    ),
+    "labels_of_fewer_points": _of(_labelled, _labels(lambda c: c[:-1]), "labels: an array of <i4"),
+    "labels_that_are_reals": _of(
+        _labelled, _labels(lambda c: c.astype(float)), "labels: an array of <f8"
+    ),
+    "a_line_fewer": _of(
+        lambda parts: parts.steps,
+        lambda steps: steps.pop(),
+        "expected the end of each node|the root proves",
+    ),
+    "a_line_more": _of(
+        lambda parts: parts.steps,
+        lambda steps: steps.append(Step(["open"])),
+        "a step after the end of the proof",
+    ),
+    "an_unknown_step": _of(
+        lambda parts: parts.steps,
+        lambda steps: steps.insert(0, Step(["trust"])),
+        "a step before the first subset"
+        "|'trust'; expected merge, equal, bound, fix, or the end of a node",
+    ),
+    "a_step_that_is_no_list": _of(
+        lambda parts: parts.steps,
+        lambda steps: setattr(steps[-1], "words", {"open": True}),
+        "expected a list that begins with a word",
+    ),
+    "nothing_but_open": _of(
+        lambda parts: parts if parts.claim["status"] == "optimal" and _bound(parts) else None,
+        lambda parts: setattr(parts, "steps", [Step(["open"])]),
+        "lower_bound: states",
+    ),
+    "raised_bound": _of(_bound, _words(1, lambda x: x * (1 + 1e-7)), "states a bound of"),
+    "lowered_bound": _of(_bound, _words(1, lambda x: x * (1 - 1e-7)), "states a bound of"),
+    "a_bound_that_is_no_number": _of(
+        _bound, _words(1, lambda x: None), "bound: None; expected a finite number"
+    ),
+    "unknown_evidence": _of(
+        _bound,
+        lambda step: (step.words.__setitem__(2, ["faith"]), step.arrays.clear()),
+        "evidence: 'faith'; expected",
+    ),
+}
 
 
 def _on_array(name: str, of: Callable[[np.ndarray], np.ndarray], says: str) -> Change:
@@ -268,38 +229,6 @@ CHANGES |= {
 }
 
 
-@change
-def an_array_more(parts: Parts) -> str:
-    parts.steps[-1].arrays["thoughts"] = np.zeros(3)
-    return "no step has such an array; expected none"
-
-
-@change
-def an_array_fewer(parts: Parts) -> str | None:
-    step = next((step for step in parts.steps if step.arrays), None)
-    if step is None:
-        return None
-    name = next(iter(step.arrays))
-    del step.arrays[name]
-    return f".{name}: there is no such array in the file|no number, for two blocks|the root proves"
-
-
-@change
-def a_unit_that_is_no_power_of_two(parts: Parts) -> str | None:
-    if not (found := parts.evidences("dual")):
-        return None
-    found[0].evidence[1] *= 1.5
-    return "not a power of two"
-
-
-@change
-def a_larger_unit(parts: Parts) -> str | None:
-    if not (found := parts.evidences("dual")) or not found[0].arrays["N"].any():
-        return None
-    found[0].evidence[1] *= 1024.0
-    return "states a bound of|not proven"
-
-
 def _group(parts: Parts, word: str) -> list[Any] | None:
     groups = [group for step in parts.evidences("dual") for group in step.evidence[2]]
     return next((group for group in groups if group[0] == word), None)
@@ -333,18 +262,21 @@ CHANGES |= {
 }
 
 
+def _add_cut(step: Step, group: list[Any], blocks: list[int]) -> None:
+    """A group of one cut more, with the multiplier 1."""
+    step.evidence[2].append(group)
+    before, t = step.arrays.get("blocks", np.empty(0, np.int32)), step.arrays["multipliers"]
+    step.arrays["blocks"] = np.append(before, blocks).astype(np.int32)
+    step.arrays["multipliers"] = np.append(t, 1.0).astype(t.dtype)
+
+
 @change
 def a_template_that_is_false(parts: Parts) -> str | None:
     """A triangle without Z_jh: i may share the clusters of neither."""
     if not (found := parts.evidences("dual")) or parts.claim["k"] < 3:
         return None
-    step = found[0]
     entries = [[0, 0, 1.0], [0, 1, -1.0], [0, 2, -1.0]]
-    step.evidence[2].append(["templates", 1, 3, entries, 0.0])
-    blocks = step.arrays.get("blocks", np.empty(0, np.int32))
-    step.arrays["blocks"] = np.append(blocks, [0, 0, 0]).astype(np.int32)
-    t = step.arrays["multipliers"]
-    step.arrays["multipliers"] = np.append(t, 1.0).astype(t.dtype)
+    _add_cut(found[0], ["templates", 1, 3, entries, 0.0], [0, 0, 0])
     return "a cut is not valid"
 
 
@@ -353,10 +285,7 @@ def two_groups_of_soft_pairs(parts: Parts) -> str | None:
     if (group := _group(parts, "soft pairs")) is None:
         return None
     step = next(s for s in parts.evidences("dual") if group in s.evidence[2])
-    step.evidence[2].append(["soft pairs", 1, group[2]])
-    step.arrays["blocks"] = np.append(step.arrays["blocks"], [0, 1, 2]).astype(np.int32)
-    t = step.arrays["multipliers"]
-    step.arrays["multipliers"] = np.append(t, 1.0).astype(t.dtype)
+    _add_cut(step, ["soft pairs", 1, group[2]], [0, 1, 2])
     return "two groups of soft pairs"
 
 
@@ -380,48 +309,6 @@ CHANGES |= {
     "below_raised": _numbers("clusters", 1, lambda x: 1.5 * x, "costs less|more than|states|prove"),
     "below_nothing": _numbers("clusters", 1, lambda x: 0.0, "are enumerated below a cost of"),
 }
-
-
-def _split(parts: Parts) -> Step | None:
-    return next(iter(parts.named_steps("split")), None)
-
-
-@change
-def a_split_of_a_point(parts: Parts) -> str | None:
-    if (step := _split(parts)) is None:
-        return None
-    step.words[2] = step.words[1]
-    return "which are linked already"
-
-
-@change
-def a_split_beyond(parts: Parts) -> str | None:
-    if (step := _split(parts)) is None:
-        return None
-    step.words[1] = parts.claim["n"]
-    return "a point: "
-
-
-@change
-def branches_exchanged(parts: Parts) -> str | None:
-    if (step := _split(parts)) is None or parts.named_steps("subset"):
-        return None
-    at = parts.steps.index(step) + 1
-    middle = parts.end_of_node(at) + 1
-    last = parts.end_of_node(middle) + 1
-    one, other = parts.steps[at:middle], parts.steps[middle:last]
-    if [s.words for s in one] == [s.words for s in other]:
-        return None
-    parts.steps[at:last] = other + one
-    return "line "
-
-
-@change
-def equal_points_late(parts: Parts) -> str | None:
-    if not parts.named_steps("equal") or parts.steps[0].name != "equal":
-        return None
-    parts.steps.insert(0, Step(["bound", 0.0, ["scatter"]]))
-    return "equal points; expected them first"
 
 
 def _ends(words: list[Any], says: str) -> Change:
@@ -449,43 +336,94 @@ CHANGES |= {
 }
 
 
-@change
-def an_open_contradiction(parts: Parts) -> str | None:
-    if parts.steps[-1].words != ["infeasible", "conflict"]:
-        return None
-    parts.steps[-1] = Step(["open"])
-    return "expected the end of the node, infeasible"
+def _split(parts: Parts) -> Parts | None:
+    return parts if parts.named_steps("split") else None
 
 
-@change
-def pairs_that_nothing_proves(parts: Parts) -> str | None:
-    if parts.named_steps("subset") or parts.claim["lower_bound"] is None:
-        return None
-    first = 1 if parts.steps[0].name == "equal" else 0
+def _whole(parts: Parts) -> Parts | None:
+    """Parts without subsets that claim a bound."""
+    has_bound = parts.claim["lower_bound"] is not None
+    return parts if has_bound and not parts.named_steps("subset") else None
+
+
+def _exchange(parts: Parts) -> None:
+    """The two branches of the first split."""
+    at = parts.steps.index(parts.named_steps("split")[0]) + 1
+    middle = parts.end_of_node(at) + 1
+    last = parts.end_of_node(middle) + 1
+    parts.steps[at:last] = parts.steps[middle:last] + parts.steps[at:middle]
+
+
+def _insert_far(parts: Parts) -> None:
     far = np.array([[0, parts.claim["n"] - 1]], np.int32)
+    first = 1 if parts.steps[0].name == "equal" else 0
     parts.steps.insert(first, Step(["fix", 1e300, None], {"far": far}))
-    return "are not proven to be apart"
 
 
-@change
-def a_subset_twice(parts: Parts) -> str | None:
-    if not parts.named_steps("subset"):
-        return None
-    parts.steps += parts.steps[: parts.end_of_node(1) + 1]
-    return "is in subset 0, too"
+def _duals(parts: Parts) -> list[Any] | None:
+    """The first semidefinite evidence with an N that is not 0."""
+    found = parts.evidences("dual")
+    return found[0].evidence if found and found[0].arrays["N"].any() else None
 
 
-@change
-def a_subset_of_few(parts: Parts) -> str | None:
-    if not (found := parts.named_steps("subset")):
-        return None
-    found[0].arrays["rows"] = found[0].arrays["rows"][:1]
-    return ".rows: an array of"
+def _subset(of: Callable[[np.ndarray], np.ndarray]) -> Callable[[list[Step]], None]:
+    return lambda found: found[0].arrays.update(rows=of(found[0].arrays["rows"]))
 
 
-@change
-def a_subset_beyond(parts: Parts) -> str | None:
-    if not (found := parts.named_steps("subset")):
-        return None
-    found[0].arrays["rows"] = found[0].arrays["rows"] + 1000
-    return "rows: expected increasing numbers of points"
+CHANGES |= {
+    "an_array_more": _of(
+        lambda parts: parts.steps,
+        lambda steps: steps[-1].arrays.update(thoughts=np.zeros(3)),
+        "no step has such an array; expected none",
+    ),
+    "an_array_fewer": _of(
+        lambda parts: next((step.arrays for step in parts.steps if step.arrays), None),
+        lambda arrays: arrays.pop(next(iter(arrays))),
+        ": there is no such array in the file|no number, for two blocks|the root proves",
+    ),
+    "a_unit_that_is_no_power_of_two": _of(
+        _duals, lambda evidence: evidence.__setitem__(1, evidence[1] * 1.5), "not a power of two"
+    ),
+    "a_larger_unit": _of(
+        _duals,
+        lambda evidence: evidence.__setitem__(1, evidence[1] * 1024.0),
+        "states a bound of|not proven",
+    ),
+    "a_split_of_a_point": _of(
+        _split,
+        lambda parts: _words(2, lambda _: parts.named_steps("split")[0].words[1])(
+            parts.named_steps("split")[0]
+        ),
+        "which are linked already",
+    ),
+    "a_split_beyond": _of(
+        _split,
+        lambda parts: parts.named_steps("split")[0].words.__setitem__(1, parts.claim["n"]),
+        "a point: ",
+    ),
+    "branches_exchanged": _of(lambda parts: _whole(parts) and _split(parts), _exchange, "line "),
+    "equal_points_late": _of(
+        lambda parts: parts.steps if parts.steps[0].name == "equal" else None,
+        lambda steps: steps.insert(0, Step(["bound", 0.0, ["scatter"]])),
+        "equal points; expected them first",
+    ),
+    "an_open_contradiction": _of(
+        lambda parts: parts.steps[-1] if parts.steps[-1].words[1:] == ["conflict"] else None,
+        lambda step: setattr(step, "words", ["open"]),
+        "expected the end of the node, infeasible",
+    ),
+    "pairs_that_nothing_proves": _of(_whole, _insert_far, "are not proven to be apart"),
+    "a_subset_twice": _of(
+        lambda parts: parts if parts.named_steps("subset") else None,
+        lambda parts: parts.steps.extend(parts.steps[: parts.end_of_node(1) + 1]),
+        "is in subset 0, too",
+    ),
+    "a_subset_of_few": _of(
+        lambda parts: parts.named_steps("subset"), _subset(lambda r: r[:1]), ".rows: an array of"
+    ),
+    "a_subset_beyond": _of(
+        lambda parts: parts.named_steps("subset"),
+        _subset(lambda r: r + 1000),
+        "rows: expected increasing numbers of points",
+    ),
+}

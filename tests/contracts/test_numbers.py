@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.problem import Partition
+from sdpbb.problem import Partition, SoftPairs
 from tests.any_instance import any_instance
 from tests.checker.parts import Parts
 from tests.contracts.runs import Way, assert_true, ways
@@ -118,6 +118,63 @@ def test_no_other_clustering_is_certified_by_the_same_proof(tmp_path_factory, in
     assert verdict.lower_bound <= truth.optimum * (1.0 + 1e-12)
     if verdict.status == "optimal":
         assert cost - truth.optimum <= cost * 1.001e-6
+
+
+@given(any_instance("equal points", "pairs", "weights", "soft pairs", n=(3, 7)), ways(), st.data())
+@examples(40)
+def test_other_units_and_another_order_change_no_cost(tmp_path_factory, instance, way, data):
+    """Of points and of weights: squares of distances times weights are the unit of costs."""
+    order = np.array(data.draw(st.permutations(range(instance.n_points))))
+    place = np.argsort(order)
+    unit, weight = (data.draw(st.sampled_from([2.0**-40, 1.0, 1 / 3, 1e9])) for _ in range(2))
+    weights = np.ones(len(order)) if instance.weights is None else instance.weights
+
+    def moved(soft):
+        return SoftPairs(place[soft.pairs], soft.weights * weight * unit**2)
+
+    other = sdpbb.Instance(
+        instance.points[order] * unit,
+        instance.k,
+        place[instance.must_link],
+        place[instance.cannot_link],
+        weights=weights[order] * weight,
+        soft_must_link=moved(instance.soft_must_link),
+        soft_cannot_link=moved(instance.soft_cannot_link),
+        as_points=True,
+    )
+    truth, folder = Truth(instance), tmp_path_factory.mktemp("run")
+    result = way.solve(other, folder)
+    if not truth.is_feasible:
+        assert result.status is sdpbb.SolutionStatus.INFEASIBLE
+        return
+    scaled = truth.optimum * weight * unit**2
+    assert scaled * (1.0 - 1e-9) <= result.objective <= scaled * (1.0 + 1.001 * way.gap) + 1e-300
+    assert result.lower_bound <= scaled * (1.0 + 1e-9)
+
+
+@given(any_instance("pairs", n=(3, 6), k=(1, 4)), ways(certified=False, pauses=False), st.data())
+@examples(25)
+def test_whole_weights_are_points_that_are_repeated(tmp_path_factory, instance, way, data):
+    """Also to limits on weights, which are those on sizes then."""
+    n = instance.n_points
+    times = np.array(data.draw(st.lists(st.integers(1, 3), min_size=n, max_size=n)))
+    least = data.draw(st.integers(1, int(times.sum()) // instance.k))
+    weighted = replace(instance, weights=times.astype(float), min_weight=float(least))
+    rows = np.repeat(np.arange(n), times)
+    first = np.searchsorted(rows, np.arange(n))
+    same = np.column_stack([first[rows], np.arange(len(rows))])
+    repeated = sdpbb.Instance(
+        instance.points[rows],
+        instance.k,
+        [*same[same[:, 0] != same[:, 1]].tolist(), *first[instance.must_link].tolist()],
+        first[instance.cannot_link],
+        min_size=least,
+        as_points=True,
+    )
+    truth, result = Truth(weighted), way.solve(repeated, tmp_path_factory.mktemp("run"))
+    assert (result.status is sdpbb.SolutionStatus.INFEASIBLE) is not truth.is_feasible
+    if truth.is_feasible:
+        assert truth.optimum == pytest.approx(result.objective, rel=1.01 * way.gap, abs=1e-12)
 
 
 def instance(points, k, **more):

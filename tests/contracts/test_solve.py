@@ -11,7 +11,7 @@ import sdpbb
 from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.run.verification import verdict_on
 from tests.any_instance import ForbiddenSets, any_instance
-from tests.checker.corrupted import assert_rejected_or_true
+from tests.checker.forged import assert_rejected_or_true
 from tests.contracts.runs import Way, assert_proven, assert_true, ways
 from tests.enumeration import Truth
 from tests.examples import examples
@@ -71,6 +71,15 @@ EXAMPLES = {
     "a light soft pair": instance([[0.0], [0.1], [10.0], [10.1]], 2, soft_must_link=[(0, 2, 1.0)]),
     "a heavy soft pair": instance([[0.0], [0.1], [10.0], [10.1]], 2, soft_must_link=[(0, 2, 1e4)]),
     "a limit that says nothing": instance([[0.1], [0.3], [-1.0], [1.5], [1.5]], 3, max_size=5),
+    "the lightest point weighs as much as itself": instance(
+        [[0.0], [50.0], [1.0], [2.0]],
+        4,
+        weights=[1.5118216247002567, 1.9504636963259352, 1.1441596127196338, 5.845948e-09],
+        min_weight=5.845948e-09,
+    ),
+    "any point is as heavy as the lightest": instance(
+        NINE, 4, weights=np.arange(9.0) + 1.5, min_weight=1.5, max_weight=20.0
+    ),
     "weights of many scales": instance(NINE, 3, weights=10.0 ** np.arange(-4.0, 5.0)),
 }
 WAYS = [

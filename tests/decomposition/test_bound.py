@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
@@ -16,15 +16,9 @@ from sdpbb.run.decomposition.subsets import SubsetTree, subsets_at
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.result import SolutionStatus
-from tests.constrained import KINDS, constrained_instance
-from tests.enumeration import (
-    clusterings,
-    feasible_clusterings,
-    holds,
-    optimum,
-    random_instance,
-    sums_of_squares,
-)
+from tests.any_instance import any_instance
+from tests.enumeration import Truth, canonical, random_instance
+from tests.examples import examples
 
 SEEDS = st.integers(0, 2**32 - 1)
 TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
@@ -34,83 +28,38 @@ PARAMETERS = SolverParameters(bounding="decomposition", decomposition=TINY_SUBSE
 CLOUD = Instance(np.random.default_rng(0).normal(size=(60, 2)), 3)
 
 
-def least_of_k_or_fewer(instance: Instance) -> float:
-    """The least cost of a clustering into k clusters or fewer; inf if there is none."""
-    least = np.inf
-    for k in range(1, instance.k + 1):
-        labels = [row for row in clusterings(instance.n_points, k) if keeps(instance, row)]
-        if labels:
-            least = min(least, sums_of_squares(instance.points, np.array(labels)).min())
-    return least
-
-
-def keeps(instance: Instance, labels: np.ndarray) -> bool:
-    i, j = instance.must_link.T
-    a, b = instance.cannot_link.T
-    on_pairs = (labels[i] == labels[j]).all() and (labels[a] != labels[b]).all()
-    clusters = [set(np.flatnonzero(labels == c).tolist()) for c in range(labels.max() + 1)]
-    rules = instance.cluster_constraints
-    return bool(on_pairs) and all(holds(rule, instance, x) for rule in rules for x in clusters)
-
-
 def random_tree(rng: np.random.Generator, m: int) -> SubsetTree:
     depth = int(rng.integers(0, 3))
     cuts = np.sort(rng.integers(0, m + 1, 2**depth - 1))
     return SubsetTree(rng.permutation(m), np.concatenate([[0], cuts, [m]]).astype(np.intp))
 
 
-def random_any(rng: np.random.Generator) -> Instance:
-    """With or without constraints on clusters."""
-    if rng.random() < 0.4:
-        return random_instance(rng, n_max=8, n_min=2)
-    kinds = [KINDS[at] for at in rng.permutation(len(KINDS))[: int(rng.integers(1, 3))]]
-    return constrained_instance(rng, kinds)
-
-
-@given(SEEDS)
-def test_restrictions_of_clusterings_keep_the_constraints_of_subsets(seed):
-    rng = np.random.default_rng(seed)
-    instance = random_any(rng)
-    contraction = contract(instance)
-    if isinstance(contraction, Infeasibility):
-        return
-    labels = [
-        row
-        for row in feasible_clusterings(instance)
-        if np.array_equal(row, contraction.lift(row[contraction.representatives]))
-    ]
-    restriction, tree = Restriction(instance, contraction), random_tree(rng, contraction.n_blocks)
+@given(any_instance("equal points", "pairs", "constraints", "own constraints", "soft pairs"), SEEDS)
+@examples(60)
+def test_the_sum_over_subsets_is_at_most_the_optimum(instance, seed):
+    """A clustering keeps the constraints of each subset, of which none costs less than its own."""
+    contraction, truth = contract(instance), Truth(instance)
+    assume(isinstance(contraction, Contraction) and truth.is_feasible)
+    firsts = truth.labels[:, contraction.representatives]
+    labels = truth.labels[(truth.labels == firsts[:, contraction.block_of]).all(axis=1)]
+    tree = random_tree(np.random.default_rng(seed), contraction.n_blocks)
+    restriction, total = Restriction(instance, contraction), 0.0
     for subset in subsets_at(tree.depth):
         blocks = tree.blocks(subset)
         if not len(blocks) or len(rows := restriction.rows(blocks)) < instance.k:
             continue
         part = restriction.instance(blocks, rows)
-        for row in labels:
-            assert keeps(part, np.unique(row[rows], return_inverse=True)[1])
-
-
-@given(SEEDS)
-def test_the_sum_over_subsets_is_at_most_the_optimum(seed):
-    rng = np.random.default_rng(seed)
-    instance = random_any(rng)
-    contraction = contract(instance)
-    truth = optimum(instance)
-    if truth is None or isinstance(contraction, Infeasibility):
-        return
-    restriction, tree = Restriction(instance, contraction), random_tree(rng, contraction.n_blocks)
-    total = 0.0
-    for subset in subsets_at(tree.depth):
-        blocks = tree.blocks(subset)
-        if not len(blocks) or len(rows := restriction.rows(blocks)) < instance.k:
-            continue
-        part = restriction.instance(blocks, rows)
-        least = least_of_k_or_fewer(part)
+        truths = {k: Truth(replace(part, k=k)) for k in range(1, instance.k + 1)}
+        for row in labels[:30]:
+            inside = canonical(row[rows])
+            assert truths[inside.max() + 1].has(inside)
+        least = min(each.optimum for each in truths.values() if each.is_feasible)
         if len(blocks) >= instance.k:
-            exactly = optimum(part)
-            assert exactly is not None
-            assert exactly <= least + 1e-9 * (1.0 + least)
+            exactly = truths[instance.k].optimum
+            assert instance.has_soft_constraints or exactly <= least + 1e-9 * (1.0 + least)
+            least = exactly
         total += least
-    assert total <= truth + 1e-9 * (1.0 + truth)
+    assert total <= truth.optimum + 1e-9 * (1.0 + truth.optimum)
 
 
 @given(SEEDS)
@@ -250,3 +199,25 @@ def test_empty_subsets_have_no_bound():
     assert costs[4] == costs[7] == 0.0
     bounds.proven[5:7] = 1.0
     assert bounds.total() == pytest.approx(2.0)
+
+
+def test_soft_must_links_count_only_where_subsets_can_be_divided_for_nothing():
+    """One cluster of the optimum is the subset, in which two would have to pay."""
+    points = np.array([[0.0], [0.0], [0.0], [9.0]])
+    soft = {"soft_must_link": [(0, 1, 5.0), (1, 2, 5.0)], "soft_cannot_link": [(0, 2, 1.0)]}
+    instance = Instance(points, 2, **soft)
+    assert Truth(instance).optimum == 1.0
+    restriction = Restriction(instance, contract(instance))
+    part = restriction.instance(np.arange(3), np.arange(3))
+    assert (len(part.soft_must_link), len(part.soft_cannot_link)) == (0, 1)
+    whole = restriction.instance(np.arange(4), np.arange(4))
+    assert (len(whole.soft_must_link), len(whole.soft_cannot_link)) == (2, 1)
+
+
+def test_soft_pairs_stay_together():
+    rng = np.random.default_rng(1)
+    points, labels = rng.normal(size=(200, 2)), np.arange(200) % 3
+    pairs = [(i, i + 3, 1.0) for i in range(0, 150, 4)]
+    contraction = contract(Instance(points, 3, soft_must_link=pairs))
+    subset_of = subset_tree(contraction, labels, 2, 8).subset_of(2)
+    assert all(subset_of[i] == subset_of[j] for i, j, _ in pairs)

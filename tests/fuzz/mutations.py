@@ -186,6 +186,10 @@ def changed_value(rng: np.random.Generator, document: object) -> object:
         others = list(other.values()) if isinstance(other, dict) else other
         # A copy, as a document may not hold itself.
         holder[key] = json.loads(json.dumps(others[rng.integers(len(others))] if others else None))
+    elif what < 0.7 and isinstance(holder[key], (int, float)):
+        value = holder[key]
+        near = (value + 1, value - 1, -value, 2 * value + 1, value * (1 + 1e-6), value * (1 - 1e-6))
+        holder[key] = near[rng.integers(len(near))]
     else:
         holder[key] = ODD_VALUES[rng.integers(len(ODD_VALUES))]
     return document
@@ -205,6 +209,14 @@ def reseal(rng: np.random.Generator, content: bytes) -> bytes:
         arrays = arrays[: rng.integers(len(arrays) + 1)]
     content = b"%s\n%d %d\n%s%s" % (first, len(document), len(arrays), document, arrays)
     return content + zlib.crc32(content).to_bytes(4, "little")
+
+
+DAMAGE: tuple[Mutation, ...] = (_flip_bits, _set_bytes, _remove, _truncate, _repeat)
+
+
+def damage(rng: np.random.Generator, content: bytes) -> bytes:
+    """A change of bytes, whatever they mean."""
+    return DAMAGE[rng.integers(len(DAMAGE))](rng, content)
 
 
 MUTATIONS: tuple[Mutation, ...] = (

@@ -24,10 +24,10 @@ from sdpbb.run.verification import verdict_on, verify_certificate
 from tests.any_instance import drawn_instance
 from tests.checker.building import built
 from tests.checker.building import random_instance as plain_instance
+from tests.checker.forged import accepted, assert_true, forged, kinds_in
 from tests.checker.parts import Parts, Step
 from tests.enumeration import optimum
 from tests.examples import examples
-from tests.fuzz.forged import accepted, forged, kinds_in
 from tests.fuzz.lines import cheapest_on_line, random_line
 
 # Of every certificate.
@@ -177,21 +177,6 @@ CERTIFICATES: dict[str, Callable[[Path, np.random.Generator], Proven]] = {
     one.__name__: one
     for one in (semidefinite, lagrangian, enumerated, of_subsets, pieced, of_all_steps)
 }
-
-
-def assert_true(verdict: sdpbb.CertificateVerdict, truth: float | None, what: str) -> None:
-    """Whether a verdict says nothing that the least cost of a clustering contradicts."""
-    if truth is None:
-        assert verdict.status in ("infeasible", "unknown"), what
-        return
-    assert verdict.status != "infeasible", what
-    rounding = 1e-12 * truth + 1e-28
-    assert verdict.lower_bound <= truth + rounding, what
-    if verdict.cost is not None:
-        assert verdict.cost >= truth - rounding, what
-    if verdict.status == "optimal":
-        slack = (max(verdict.tolerance, 1e-12) + 1e-12) * verdict.cost
-        assert verdict.cost - truth <= slack + rounding, what
 
 
 def check_forgeries(

@@ -5,7 +5,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.errors import InstanceError
@@ -26,6 +25,7 @@ from sdpbb.problem import (
     contract,
 )
 from sdpbb.problem.rules import Rules, is_built_in
+from tests.any_instance import any_instance
 from tests.enumeration import clusterings, holds
 
 
@@ -40,50 +40,14 @@ class MaximumSpread(ClusterConstraint):
         return float(((points - points.mean(axis=0)) ** 2).sum()) <= self.limit
 
 
-def constraints_on(n: int) -> st.SearchStrategy[ClusterConstraint]:
-    rows = st.lists(st.integers(0, n - 1), max_size=n)
-    pairs = st.lists(
-        st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda p: p[0] != p[1]),
-        max_size=8,
-    )
-    limit = st.integers(0, 3)
-    leaves = st.one_of(
-        st.builds(MaximumSize, st.integers(1, n)),
-        # Never equal to a distance up to rounding: the coordinates are integers.
-        st.builds(MaximumDiameter, st.sampled_from([0.7, 1.1, 1.7, 2.5, 4.1])),
-        st.builds(MaximumOverlap, rows, limit),
-        st.builds(MinimumDifference, rows, limit),
-        st.builds(SoftCannotLinks, pairs, limit),
-        st.builds(MaximumSpread, st.sampled_from([0.05, 1.03, 4.07, 9.11])),
-    )
-    return st.one_of(
-        leaves,
-        st.lists(leaves, max_size=3).map(AllOf),
-        st.lists(leaves, min_size=1, max_size=3).map(AnyOf),
-        st.lists(leaves, max_size=2).map(lambda parts: AllOf([AllOf(parts), *parts])),
-    )
-
-
-@st.composite
-def instances(draw, max_points=7):
-    n = draw(st.integers(2, max_points))
-    seed = draw(st.integers(0, 2**32 - 1))
-    points = np.random.default_rng(seed).integers(0, 4, size=(n, draw(st.integers(1, 2))))
-    pair = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda p: p[0] != p[1])
-    return Instance(
-        points,
-        draw(st.integers(1, n)),
-        draw(st.lists(pair, max_size=2)),
-        draw(st.lists(pair, max_size=2)),
-        cluster_constraints=draw(st.lists(constraints_on(n), min_size=1, max_size=3)),
-    )
+CONSTRAINED = any_instance("equal points", "pairs", "own constraints", always=["constraints"])
 
 
 def subsets(n: int) -> list[set[int]]:
     return [set(c) for size in range(1, n + 1) for c in combinations(range(n), size)]
 
 
-@given(instances())
+@given(CONSTRAINED)
 def test_constraints_are_their_definitions_and_antimonotone(instance):
     for constraint in instance.cluster_constraints:
         allowed = {}
@@ -96,7 +60,7 @@ def test_constraints_are_their_definitions_and_antimonotone(instance):
                 assert all(allowed[cluster - {i}] for i in cluster)
 
 
-@given(instances())
+@given(CONSTRAINED)
 def test_a_partition_knows_what_it_violates(instance):
     for labels in clusterings(instance.n_points, instance.k)[:20]:
         partition = Partition(labels)

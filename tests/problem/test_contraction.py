@@ -11,24 +11,13 @@ from sdpbb.problem import (
     Partition,
     contract,
 )
+from tests.any_instance import any_instance
 from tests.examples import examples
 
-
-@st.composite
-def instances(draw, max_points=9):
-    n = draw(st.integers(2, max_points))
-    k = draw(st.integers(1, n))
-    seed = draw(st.integers(0, 2**32 - 1))
-    d = draw(st.integers(1, 12))
-    points = np.random.default_rng(seed).normal(size=(n, d))
-    pairs = st.lists(
-        st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda p: p[0] != p[1]),
-        max_size=n,
-    )
-    return Instance(points, k, draw(pairs), draw(pairs))
+PAIRS = any_instance("pairs", "equal points", n=(2, 9), d=(1, 9))
 
 
-@given(instances(), st.randoms(use_true_random=False))
+@given(PAIRS, st.randoms(use_true_random=False))
 def test_contraction_commutes_with_the_order_of_the_points(instance, random):
     n = instance.n_points
     order = list(range(n))
@@ -54,7 +43,7 @@ def test_contraction_commutes_with_the_order_of_the_points(instance, random):
 
 
 @examples(50)
-@given(instances())
+@given(PAIRS)
 def test_blocks_and_their_cannot_links_are_in_canonical_form(instance):
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sdpbb.problem import Instance, MaximumSize, Origin, PairLines, Partition
 from sdpbb.problem.violations import objection, violations
-from tests.enumeration import clusterings, random_instance
+from tests.any_instance import any_instance
 
 POINTS = np.arange(5.0)[:, None]
 WEIGHTS = [1.0, 0.5, 2.0, 0.25, 1.25]
@@ -70,23 +70,21 @@ def test_pairs_are_told_by_the_names_of_rows_and_their_line(tmp_path):
     assert objection(instance, Partition(np.array([0, 0, 1]))) == expected
 
 
-@given(st.integers(0, 10**9))
-def test_violations_are_those_of_the_definition(seed):
-    rng = np.random.default_rng(seed)
-    instance = random_instance(rng, n_max=7)
-    labels = rng.permutation(clusterings(instance.n_points, int(rng.integers(1, 4))))[:1]
-    for row in labels:  # none, if there are more clusters than points
-        expected = [
-            ("must-link", position, (i, j))
-            for position, (i, j) in enumerate(instance.must_link.tolist())
-            if row[i] != row[j]
-        ] + [
-            ("cannot-link", position, (i, j))
-            for position, (i, j) in enumerate(instance.cannot_link.tolist())
-            if row[i] == row[j]
-        ]
-        found = violations(instance, Partition(row))
-        assert [(one.kind, one.position, one.points) for one in found] == expected
+@given(any_instance("pairs"), st.data())
+def test_violations_are_those_of_the_definition(instance, data):
+    labels = st.lists(st.integers(0, 3), min_size=instance.n_points, max_size=instance.n_points)
+    row = data.draw(labels)
+    expected = [
+        (kind, position, (i, j))
+        for kind, pairs in (
+            ("must-link", instance.must_link),
+            ("cannot-link", instance.cannot_link),
+        )
+        for position, (i, j) in enumerate(pairs.tolist())
+        if (row[i] == row[j]) == (kind == "cannot-link")
+    ]
+    found = violations(instance, Partition(np.array(row)))
+    assert [(one.kind, one.position, one.points) for one in found] == expected
 
 
 def test_violations_are_named_as_the_user_names_them():

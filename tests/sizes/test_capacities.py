@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
@@ -19,7 +19,7 @@ from sdpbb.checker.kernel.splits import least_splits, most_filled
 from sdpbb.problem import Instance, contract
 from sdpbb.search.result import SolutionStatus
 from tests.checker.parts import Parts
-from tests.enumeration import clustering_matrix, feasible_clusterings
+from tests.enumeration import clustering_matrix
 
 # Groups of 9, 6 and 3 points in clusters of 6: the first is split.
 GROUPS = np.repeat([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]], [9, 6, 3], axis=0)
@@ -134,30 +134,6 @@ def test_filled_clusters_of_any_size_are_counted():
     expected = [0.0, 1.0 + (size - least) / (size + 1), 7.0, 1000.0]
     assert most_filled(limits, t) == pytest.approx(expected, rel=1e-9)
     assert most_filled(limits, t)[-1] == 1000.0
-
-
-@given(limits_on_sizes(), st.integers(0, 2**32 - 1))
-def test_larger_right_hand_sides_are_refuted(limits, seed):
-    """Of single points, whatever their number: a clustering within the limits comes to f."""
-    assume(limits.n <= 8 and limits.k > 1)
-    rng = np.random.default_rng(seed)
-    sizes = {"sizes": limits.listed} if limits.listed else {}
-    if not sizes:
-        sizes = {"min_size": limits.least, "max_size": limits.most}
-    instance = Instance(rng.normal(size=(limits.n, 2)), limits.k, **sizes)
-    T = np.zeros(limits.n, bool)
-    T[: rng.integers(1, limits.n + 1)] = True
-    own = instance.size_limits
-    checked = SizeLimits(limits.n, limits.k, 1, limits.n)
-    if own is not None:
-        checked = SizeLimits(own.n, own.k, own.least, own.most, own.listed)
-    least = least_splits(checked, np.array([T.sum()]))[0]
-    splits = [
-        clustering_matrix(labels, np.ones(limits.n))[T][:, ~T].sum()
-        for labels in feasible_clusterings(instance)
-    ]
-    assert min(splits) == pytest.approx(least, rel=1e-12, abs=1e-12)
-    assert min(splits) < least * (1.0 + 1e-9) + 1e-12
 
 
 def test_the_split_of_a_group_is_found():

@@ -1,42 +1,20 @@
 """Limits on sizes: what is stated, and what follows."""
 
-from itertools import combinations_with_replacement, product
+from itertools import product
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sdpbb
 from sdpbb.checker.kernel.sizes import SizeLimits
-from sdpbb.problem import Instance, MaximumSize, contract
+from sdpbb.problem import Instance, MaximumSize, Partition, contract
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.formats import read_constraints, write_constraints
 from sdpbb.runtime.ranges import has_ranges
+from sdpbb.search.result import SolutionStatus
 from tests.enumeration import are_in_ranges
 from tests.examples import examples
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 9])
-def test_limits_are_as_narrow_as_can_be(n):
-    for k in range(1, n + 1):
-        for least in range(1, n + 1):
-            for most in range(1, n + 1):
-                sizes = [
-                    s
-                    for s in combinations_with_replacement(range(least, most + 1), k)
-                    if sum(s) == n
-                ]
-                limits = SizeLimits.of(n, k, least, most)
-                if not sizes:
-                    assert limits is not None
-                    assert limits.is_empty
-                    continue
-                found = (
-                    (1 if k > 1 else n, n - k + 1)
-                    if limits is None
-                    else (limits.least, limits.most)
-                )
-                assert found == (min(map(min, sizes)), max(map(max, sizes)))
 
 
 def test_listed_sizes_are_those_of_clusters_in_any_order():
@@ -101,3 +79,32 @@ def test_lines_are_read_and_written(tmp_path):
 def test_equal_points_are_not_joined_where_sizes_are_limited():
     points = np.array([[0.0], [0.0], [0.0], [1.0]])
     assert contract(Instance(points, 2, sizes=[2, 2])).n_blocks == 4
+
+
+def test_infeasible_limits_are_named():
+    points = np.arange(6.0)[:, None]
+    instance = Instance(points, 3, must_link=[(0, 1), (1, 2)], sizes=[2, 2, 2])
+    result = sdpbb.solve(instance)
+    assert result.status is SolutionStatus.INFEASIBLE
+    assert {member.text for member in result.conflict.members} == {
+        "SIZES 2 2 2",
+        "ML 0 1",
+        "ML 1 2",
+    }
+
+
+def test_blocks_that_no_bins_hold_are_infeasible():
+    points = np.arange(8.0)[:, None]
+    pairs = [(0, 1), (1, 2), (3, 4), (4, 5), (6, 7)]
+    instance = Instance(points, 2, must_link=pairs, sizes=[4, 4])
+    result = sdpbb.solve(instance)
+    assert result.status is SolutionStatus.INFEASIBLE
+    texts = [member.text for member in result.conflict.members]
+    assert "SIZES 4 4" in texts
+
+
+def test_gap_names_limits_that_labels_do_not_keep():
+    points = np.arange(4.0)[:, None]
+    report = sdpbb.optimality_gap(points, [0, 0, 0, 1], k=2, sizes=[2, 2])
+    assert [violation.kind for violation in report.violations] == ["sizes"]
+    assert Partition(report.result.partition.labels).labels.tolist() == [0, 0, 1, 1]

@@ -17,9 +17,7 @@ from heuristics.sizes.repair_kernels import repaired_labels
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure
 from sdpbb.checker.kernel.weight_bounds import WeightBounds
 from sdpbb.checker.kernel.weight_units import WeightUnits
-from sdpbb.errors import InstanceError
 from sdpbb.problem import Contraction, Instance, Partition, contract
-from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.formats import read_constraints, write_constraints
 from sdpbb.problem.packing import packed_exactly, packed_greedily
 from sdpbb.problem.packing.greedy import _dealt
@@ -30,9 +28,7 @@ from tests.enumeration import (
     clusterings,
     feasible_clusterings,
     optimum,
-    sums_of_squares,
 )
-from tests.sizes.weighted_instances import weighted_instance
 
 POSITIVE = st.floats(1e-3, 1e3)
 TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
@@ -78,16 +74,6 @@ def test_whatever_is_within_a_limit_keeps_it(weights, data):
     most = most if Fraction(most) >= exact else math.nextafter(most, math.inf)
     held = int(units.units[chosen].sum())
     assert units.least(least) <= held <= units.most(most)
-
-
-@pytest.mark.parametrize("bounding", ["sdp", "colgen", "hybrid"])
-def test_the_lightest_point_weighs_as_much_as_itself(bounding):
-    points = np.array([[0.0], [50.0], [1.0], [2.0]])
-    weights = np.array([1.5118216247002567, 1.9504636963259352, 1.1441596127196338, 5.845948e-09])
-    instance = Instance(points, 4, weights=weights, min_weight=float(weights.min()))
-    assert Partition(np.arange(4)).is_feasible(instance)
-    result = sdpbb.solve(instance, sdpbb.SolverParameters(bounding=bounding))
-    assert result.status is SolutionStatus.OPTIMAL
 
 
 def test_weights_of_points_without_any_are_their_numbers():
@@ -216,21 +202,6 @@ def test_columns_settle_least_weights_at_the_root(seed, most):
     assert result.objective == pytest.approx(optimum(instance))
 
 
-@pytest.mark.parametrize("bounding", ["colgen", "hybrid"])
-def test_any_point_is_as_heavy_as_the_lightest(bounding, tmp_path):
-    """A least weight that single points have says nothing, and columns are not looked at for it."""
-    rng = np.random.default_rng(3)
-    weights, path = rng.uniform(0.5, 2.0, 8), str(tmp_path / "light.cert")
-    limits = {"min_weight": float(weights.min()), "max_weight": 0.4 * weights.sum()}
-    instance = Instance(rng.normal(size=(8, 2)), 4, weights=weights, **limits)
-    assert instance.limits_weight
-    assert contract(instance).is_monotone
-    parameters = sdpbb.SolverParameters(bounding=bounding)
-    result = sdpbb.solve(instance, parameters, certificate=path)
-    assert result.objective == pytest.approx(optimum(instance))
-    assert sdpbb.verify_certificate(path, instance).status == "optimal"
-
-
 def test_labels_that_break_limits_are_rejected_by_the_checker():
     from sdpbb.checker.kernel.rules import broken_clusters
 
@@ -239,36 +210,6 @@ def test_labels_that_break_limits_are_rejected_by_the_checker():
     for least, most, broken in ((4, 7, [True, False]), (1, 6, [False, True]), (3, 7, [False] * 2)):
         rule = StatedMeasure(least, most, units=units)
         assert broken_clusters((rule,), labels, 2).tolist() == broken
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(8))
-def test_a_weight_of_three_is_three_points(seed):
-    rng = np.random.default_rng(seed)
-    points, times = rng.normal(size=(6, 2)), rng.integers(1, 4, 6)
-    limits = {"min_weight": float(times.sum() // 3), "max_weight": float(times.sum() // 2 + 1)}
-    weighted = Instance(points, 2, weights=times.astype(float), **limits)
-    rows = np.repeat(np.arange(6), times)
-    links = [(i, i + 1) for i in range(len(rows) - 1) if rows[i] == rows[i + 1]]
-    copied = Instance(points[rows], 2, must_link=links, **limits)
-    one, other = optimum(weighted), sdpbb.solve(copied)
-    assert (other.status is SolutionStatus.INFEASIBLE) is (one is None)
-    assert one is None or other.objective == pytest.approx(one, rel=1e-4)
-
-
-@pytest.mark.parametrize("factor", [3.0, 0.1, 2.0**-20, 7e5])
-def test_scaled_weights_have_scaled_limits(factor):
-    for seed in range(20):
-        instance = weighted_instance(seed)
-        scaled = replace(
-            instance,
-            weights=instance.weights * factor,
-            min_weight=instance.min_weight and instance.min_weight * factor,
-            max_weight=instance.max_weight and instance.max_weight * factor,
-        )
-        free = replace(instance, min_weight=None, max_weight=None)
-        for labels in feasible_clusterings(free)[:50]:
-            assert Partition(labels).is_feasible(instance) is Partition(labels).is_feasible(scaled)
 
 
 @pytest.mark.parametrize("argument", ["max_weight", "min_weight"])
@@ -283,16 +224,6 @@ def test_packings_have_no_empty_cluster(argument):
     labels = packed_exactly(contraction, dear).labels
     assert len(np.unique(labels)) == 4
     assert contraction.keeps(labels)
-
-
-def test_best_of_has_no_empty_cluster():
-    points = [[-1.12, 0.02], [-0.7, -0.48], [1.05, -0.1], [0.41, 0.72], [-0.25, 0.55]]
-    weights = [2.69124282, 2.55189613, 4.45486495, 1.1601199, 1.41200704]
-    instance = Instance(points, 4, weights=weights, max_weight=5.392873994859578)
-    costs = sums_of_squares(instance.points, feasible_clusterings(instance), instance.weights)
-    for seed in range(3):
-        result = BestOf(n_runs=1).run(instance, seed)
-        assert result.sum_of_squares == pytest.approx(costs.min())
 
 
 def test_best_of_repairs_where_there_are_many_blocks():
@@ -318,15 +249,6 @@ def test_lines_state_limits(tmp_path):
     write_constraints(again, stated)
     assert read_constraints(again, 4).min_weight == 2.5
     assert "MAXWEIGHT 10.0" in again.read_text()
-    with pytest.raises(InstanceError, match=r"^max_weight: the format cccg cannot hold it"):
-        write_constraints(tmp_path / "c.txt", Constraints(max_weight=1.0), "cccg")
-    for line in ("MINWEIGHT", "MAXWEIGHT 0", "MAXWEIGHT -1", "MINWEIGHT nan", "MINWEIGHT 1 2"):
-        path.write_text(f"CL 0 1\n{line}\n")
-        with pytest.raises(InstanceError, match=r"limits.txt:2: .*WEIGHT w, a finite weight w > 0"):
-            read_constraints(path, 4)
-    path.write_text("MINWEIGHT 1\nMINWEIGHT 2\n")
-    with pytest.raises(InstanceError, match=r"limits.txt:2: a second MINWEIGHT"):
-        read_constraints(path, 4)
 
 
 def test_conflicts_name_limits():

@@ -17,34 +17,23 @@ from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.model import RelaxationModel
 from sdpbb.bounds.sdp.safe_bound import safe_bound
-from sdpbb.problem import Instance, Partition
+from sdpbb.problem import Instance
+from tests.any_instance import any_instance
 from tests.bounds.sdp.problems import small_problem, two_clusters
-from tests.enumeration import feasible_clusterings, random_instance, weighted
+from tests.enumeration import Truth, clustering_matrix
 from tests.examples import examples
-from tests.sizes.instances import sized_instance
-from tests.soft.instances import random_mixture, random_soft_instance
 
 SOLVERS = ("clarabel", "scs")
-SEEDS = st.integers(0, 10**6)
-KINDS = {
-    "constrained": lambda seed: random_instance(np.random.default_rng(seed), 8, n_min=2),
-    "weighted": lambda seed: weighted(
-        random_instance(np.random.default_rng(seed), 8, n_min=2), np.random.default_rng(seed)
-    ),
-    "sized": lambda seed: sized_instance(seed, 8),
-    "soft": lambda seed: random_soft_instance(np.random.default_rng(seed), 8),
-    "mixed": random_mixture,
-}
 
 
-def drawn(kind: str, seed: int) -> tuple[Instance, np.ndarray]:
-    """The first feasible instance of this kind from this seed on, and all its clusterings."""
-    while True:
-        instance = KINDS[kind](seed)
-        labels = feasible_clusterings(instance)
-        if len(labels) and np.ptp(instance.points) > 0.0:
-            return instance, labels
-        seed += 10**6
+@st.composite
+def models(draw):
+    """The relaxation of an instance, with or without cuts; all its clusterings, their costs."""
+    parts = ("equal points", "pairs", "weights", "sizes", "weight limits", "soft pairs")
+    instance = draw(any_instance(*parts, n=(2, 8), k=(1, 5)))
+    truth = Truth(instance)
+    assume(truth.is_feasible and np.ptp(instance.points) > 0.0)
+    return sdpbb.relaxation(instance, cuts=draw(st.booleans())), truth
 
 
 def method_bound(model: RelaxationModel, target: float, most: int = 20_000) -> float:
@@ -63,91 +52,66 @@ def method_bound(model: RelaxationModel, target: float, most: int = 20_000) -> f
     return best
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_method_and_the_model_agree(kind):
-    @given(SEEDS, st.booleans())
-    @examples(25)
-    def agree(seed, has_cuts):
-        instance, labels = drawn(kind, seed)
-        model = sdpbb.relaxation(instance, cuts=has_cuts)
-        least = min(Partition(row).cost(instance) for row in labels)
-        value = model.solve("scs", eps_abs=1e-7, eps_rel=1e-7, max_iters=50_000)
-        assume(model.status == "optimal")  # all but one of 900 instances with soft pairs
-        unit = model.relaxation.scale + model.relaxation.total + least
-        error, proven = 1e-6 * unit, model.proven_bound()
-        assert value <= least + error
-        assert proven <= least * (1 + 1e-12) + 1e-12 * unit
-        assert proven == pytest.approx(value, abs=error)
-        if model.relaxation.m > 1:
-            # Of 300 instances with weights over up to six powers of ten, one is 1e-5 off.
-            most = 1e-4 * unit if kind == "weighted" else error
-            assert value - most <= method_bound(model, value - error) <= value + error
-
-    agree()
+@given(models())
+@examples(50)
+def test_the_method_and_the_model_agree(case):
+    model, truth = case
+    value = model.solve("scs", eps_abs=1e-7, eps_rel=1e-7, max_iters=50_000)
+    assume(model.status == "optimal")  # nearly always
+    unit = model.relaxation.scale + model.relaxation.total + truth.optimum
+    error, proven = 1e-6 * unit, model.proven_bound()
+    assert value <= truth.optimum + error
+    assert proven <= truth.optimum * (1 + 1e-12) + 1e-12 * unit
+    assert proven == pytest.approx(value, abs=error)
+    if model.relaxation.m > 1:
+        # Of 300 instances with weights over up to six powers of ten, one is 1e-5 off.
+        most = error if model.instance.weights is None else 1e-4 * unit
+        assert value - most <= method_bound(model, value - error) <= value + error
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_clustering_is_feasible_at_its_cost(kind):
-    @given(SEEDS, st.booleans())
-    @examples(20)
-    def holds(seed, has_cuts):
-        instance, labels = drawn(kind, seed)
-        model = sdpbb.relaxation(instance, cuts=has_cuts)
-        first = np.unique(model.block_of, return_index=True)[1]
-        roots = np.sqrt(model.weights)
-        v = next(each for each in model.problem.variables() if each.name() == "v")
-        relaxation = model.relaxation
-        norm = ScaledCuts.of(model.cuts, relaxation.inverse_roots, relaxation.forbidden).norm
-        price = multiplier_caps(relaxation, model.cuts) * norm
-        is_soft = np.isfinite(price)
-        units = np.sqrt(np.maximum(price[is_soft], 1e-12))
-        for row in labels:
-            blocks = np.unique(row, return_inverse=True)[1][first]
-            of_clusters = np.bincount(blocks, model.weights)
-            Z = (blocks[:, None] == blocks) / of_clusters[blocks]
-            model.Y.value = roots[:, None] * Z * roots
-            np.testing.assert_allclose(model.Z.value, Z, rtol=1e-12, atol=1e-14 * Z.max())
-            v.value = np.zeros(v.shape)
-            v.value = model.constraints["cuts"].violation()[is_soft] * units
-            for name, constraint in model.constraints.items():
-                assert np.max(constraint.violation(), initial=0.0) < 1e-9, name
-            value, cost = (
-                model.value(float(model.problem.objective.value)),
-                Partition(row).cost(instance),
-            )
-            error = 1e-9 * (model.relaxation.scale + model.relaxation.total + cost)
-            assert value <= cost + error
-            if model.relaxation.soft is None:
-                assert value >= cost - error
-
-    holds()
+@given(models())
+@examples(50)
+def test_every_clustering_is_feasible_at_its_cost(case):
+    model, truth = case
+    relaxation, roots = model.relaxation, np.sqrt(model.weights)
+    first = np.unique(model.block_of, return_index=True)[1]
+    v = next(each for each in model.problem.variables() if each.name() == "v")
+    norm = ScaledCuts.of(model.cuts, relaxation.inverse_roots, relaxation.forbidden).norm
+    price = multiplier_caps(relaxation, model.cuts) * norm
+    is_soft = np.isfinite(price)
+    units = np.sqrt(np.maximum(price[is_soft], 1e-12))
+    for row, cost in zip(truth.labels[:40], truth.costs, strict=False):
+        Z = clustering_matrix(np.unique(row[first], return_inverse=True)[1], model.weights)
+        model.Y.value = roots[:, None] * Z * roots
+        np.testing.assert_allclose(model.Z.value, Z, rtol=1e-12, atol=1e-14 * Z.max())
+        v.value = np.zeros(v.shape)
+        v.value = model.constraints["cuts"].violation()[is_soft] * units
+        for name, constraint in model.constraints.items():
+            assert np.max(constraint.violation(), initial=0.0) < 1e-9, name
+        value = model.value(float(model.problem.objective.value))
+        error = 1e-9 * (relaxation.scale + relaxation.total + cost)
+        assert value <= cost + error
+        assert relaxation.soft is not None or value >= cost - error
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_node_is_bounded_by_the_cuts_of_its_parent(kind):
-    @given(SEEDS, st.booleans())
-    @examples(15)
-    def holds(seed, is_apart):
-        instance, labels = drawn(kind, seed)
-        model = sdpbb.relaxation(instance)
-        first = np.unique(model.block_of, return_index=True)[1]
-        if len(first) == 1:
-            return
-        i, j = np.random.default_rng(seed).choice(first, 2, replace=False)
-        inside = labels[(labels[:, i] != labels[:, j]) == is_apart]
-        try:
-            node = model.node(**{"cannot_link" if is_apart else "must_link": [(i, j)]})
-        except sdpbb.InstanceError:
-            assert not len(inside)
-            return
-        value, above = node.solve(), model.solve()
-        unit = model.relaxation.scale + model.relaxation.total + above
-        assert value >= above - 1e-4 * unit
-        if len(inside):
-            least = min(Partition(row).cost(instance) for row in inside)
-            assert node.proven_bound() <= least * (1 + 1e-12) + 1e-12 * unit
-
-    holds()
+@given(models(), st.booleans(), st.data())
+@examples(40)
+def test_a_node_is_bounded_by_the_cuts_of_its_parent(case, is_apart, data):
+    model, truth = case
+    first = np.unique(model.block_of, return_index=True)[1]
+    assume(len(first) > 1)
+    i, j = data.draw(st.permutations(first.tolist()))[:2]
+    inside = truth.costs[(truth.labels[:, i] != truth.labels[:, j]) == is_apart]
+    try:
+        node = model.node(**{"cannot_link" if is_apart else "must_link": [(i, j)]})
+    except sdpbb.InstanceError:
+        assert not len(inside)
+        return
+    value, above = node.solve(), model.solve()
+    unit = model.relaxation.scale + model.relaxation.total + above
+    assert value >= above - 1e-4 * unit
+    least = inside.min(initial=np.inf)
+    assert node.proven_bound() <= least * (1 + 1e-12) + 1e-12 * unit
 
 
 def test_nodes_of_nodes_keep_all_decisions():

@@ -1,8 +1,9 @@
 """Forged certificates: what a run proved, with other evidence, and what that proves claimed anew.
 
-A change of a certificate mostly falls out of step with the numbers that the file states. Somebody
-who means it states what the changed evidence proves, as far as the checker says so, and leaves the
-clustering out, whose cost would contradict a bound above it. So does `forged`.
+A change of a certificate mostly falls out of step with the numbers that the file states: `changed`
+leaves it at that. Somebody who means it states what the changed evidence proves, as far as the
+checker says so, and leaves the clustering out, whose cost would contradict a bound above it. So
+does `forged`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import copy
 import math
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,8 @@ from sdpbb.checker.kernel.verdict import CertificateVerdict
 from sdpbb.problem import Instance
 from sdpbb.run.verification import verdict_on
 from tests.checker.parts import ENDS, Parts, Step
+from tests.enumeration import optimum
+from tests.fuzz.mutations import changed_value, damage
 
 Forgery = Callable[[np.random.Generator, Parts], str | None]
 """Changes a certificate in place; says what, or None where there is nothing to."""
@@ -44,6 +48,111 @@ _GROUPS: tuple[tuple[str, int, list[Any]], ...] = (
     *(("soft pairs", 3, ["cannot"]), ("soft pairs", 3, ["must"])),
     *(("listed cliques", 2, [2, "largest"]), ("listed cliques", 3, [3, "smallest"])),
 )
+
+
+def changed(data: bytes, rng: np.random.Generator) -> Iterator[bytes]:
+    """Certificates without end: a third each of damaged bytes, changed words and changed arrays."""
+    while True:
+        yield damage(rng, data)
+        for change in (change_words, change_array):
+            parts = Parts.of(data)
+            change(rng, parts)
+            try:
+                yield parts.data
+            except ValueError:  # not a number, and halves of letters: JSON has none
+                continue
+
+
+def assert_true(verdict: CertificateVerdict, truth: float | None, what: str) -> None:
+    """A verdict says nothing that the least cost of a clustering contradicts.
+
+    truth : None if there is no clustering
+    """
+    if truth is None:
+        assert verdict.status in ("infeasible", "unknown"), what
+        return
+    assert verdict.status != "infeasible", what
+    rounding = 1e-12 * truth + 1e-28
+    assert verdict.lower_bound <= truth + rounding, what
+    if verdict.cost is not None:
+        assert verdict.cost >= truth - rounding, what
+    if verdict.status == "optimal":
+        slack = (max(verdict.tolerance, 1e-12) + 1e-12) * verdict.cost
+        assert verdict.cost - truth <= slack + rounding, what
+
+
+def assert_rejected_or_true(
+    data: bytes,
+    instance: Instance,
+    verify: Callable[[bytes], CertificateVerdict],
+    rng: np.random.Generator,
+    n: int,
+    least: int,
+) -> None:
+    """Whatever n changed certificates claim and is verified is what enumeration says.
+
+    verify : returns the verdict on a changed one, or raises Rejected
+    least : so many are rejected at least; what is left changed a name, or claims less
+    """
+    truth, rejected = optimum(instance), 0
+    others = (other for other in changed(data, rng) if other != data)
+    for number, other in enumerate(islice(others, n)):
+        try:
+            verdict = verify(other)
+        except Rejected:
+            rejected += 1
+            continue
+        shape = (verdict.n, verdict.d, verdict.k)
+        assert shape == (*instance.points.shape, instance.k)
+        assert_true(verdict, truth, f"change {number}")
+    assert rejected >= least
+
+
+def change_words(rng: np.random.Generator, parts: Parts) -> None:
+    """Another value somewhere in the claim or in a step, or a step fewer or more."""
+    at = int(rng.integers(-1, len(parts.steps)))
+    if at < 0:
+        parts.claim = changed_value(rng, parts.claim)
+    elif rng.random() > 0.2:
+        parts.steps[at].words = changed_value(rng, parts.steps[at].words)
+    elif rng.random() < 0.5:
+        del parts.steps[at]
+    else:
+        parts.steps.insert(at, copy.deepcopy(parts.steps[at]))
+
+
+def change_array(rng: np.random.Generator, parts: Parts) -> None:
+    """Another entry of an array, a row fewer or more, or another dtype."""
+    holders: list[tuple[Any, str]] = [
+        (step.arrays, name) for step in parts.steps for name in step.arrays
+    ]
+    holders += [(vars(parts), "labels")] if parts.labels is not None else []
+    if (found := _any(rng, holders)) is None:
+        return
+    holder, name = found
+    array = holder[name].copy()
+    with np.errstate(all="ignore"):
+        match rng.integers(6):
+            case 0 if len(array):
+                array = np.delete(array, int(rng.integers(len(array))), axis=0)
+            case 1 if len(array):
+                array = np.concatenate([array, array[:1]])
+            case 2:
+                array = array.astype(rng.choice(["<f8", "<f4", "<i8", "<i4", "|u1"]))
+            case _ if array.size:
+                at, value = int(rng.integers(array.size)), array.flat[rng.integers(array.size)]
+                near = (value + 1, value - 1, -value, 0, np.nextafter(value, np.inf), value)
+                array.flat[at] = near[rng.integers(len(near))]
+            case _:
+                array = array.reshape(-1)
+    holder[name] = array
+
+
+def changed_claim(data: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
+    """With the claim changed in place."""
+    parts = Parts.of(data)
+    change(parts.claim)
+    return parts.data
 
 
 def forged(
