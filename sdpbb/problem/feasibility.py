@@ -36,9 +36,10 @@ def find_feasible(
     (11) of PC-SOS-SDP). As m >= k, any proper colouring with fewer colours becomes one by giving
     unused colours to blocks that share theirs; so the answer is that of k-colourability
     (`colouring.decide`). If quantities are limited (`Contraction.packed_quantities`), a colouring
-    within the limits is searched for greedily, then by an integer programme (`packing`). If there
-    are only maxima, and that programme would be large, a colouring that exceeds them is returned.
-    Other constraints on clusters are ignored.
+    within the limits is searched for greedily, then by an integer programme (`packing`). If that
+    programme would be large, and no least above 1 follows from the limits (`SizeLimits`), the
+    colouring returned may exceed their maxima: callers ask `keeps_sizes`. Other constraints on
+    clusters are ignored.
 
     Parameters
     ----------

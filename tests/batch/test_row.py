@@ -1,11 +1,11 @@
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.outcome import ANSWERS, COLUMNS, STOPPED, Row, RowStatus
-from sdpbb.search.result import SolutionStatus
+from sdpbb.search.result import SolutionStatus, Termination
 from tests.batch.rows import failed, infeasible, interrupted, limited, row
 
 JOB = Job("a.txt", "a")
@@ -60,5 +60,6 @@ def test_what_was_stopped_is_settled_unless_a_limit_is_higher(name):
 
 def test_what_failed_or_was_interrupted_is_not_settled():
     assert not interrupted().settles(JOB)
+    assert not replace(limited(), termination=Termination.WORKERS_LOST.value).settles(JOB)
     for status in (RowStatus.BAD_INPUT, RowStatus.FAILED, RowStatus.CRASHED, RowStatus.TIMED_OUT):
         assert not failed(status).settles(JOB)

@@ -155,7 +155,7 @@ class _CutsOfKind:
                 return SoftTerms(count, self._kind.split("_")[1])
             case "most_point_rows" | "least_point_rows":
                 return MeasureRows(count, self._kind.split("_")[0])
-            case "listed_sizes":
+            case "traces":
                 return Traces(own)
             case "largest_cliques" | "smallest_cliques":
                 return ListedCliques(count, own[0], self._kind.split("_")[0])

@@ -115,7 +115,7 @@ class Relaxation:
             weights=e,
             forbidden=contraction.adjacency,
             soft=_soft_weights(contraction, unit**2),
-            size_limits=_limits_on_weights(contraction),
+            size_limits=_limits_on_sizes(contraction),
             weight_bounds=_weight_bounds(contraction),
         )
 
@@ -230,7 +230,7 @@ class Relaxation:
         return r[:, None] * Y * r
 
 
-def _limits_on_weights(contraction: Contraction) -> SizeLimits | None:
+def _limits_on_sizes(contraction: Contraction) -> SizeLimits | None:
     """Return the limits on sizes, where weights are numbers of points."""
     instance = contraction.instance
     return None if instance is None or instance.weights is not None else contraction.size_limits

@@ -35,7 +35,7 @@ _PATH = "a text that is not empty"
 
 @dataclass(frozen=True)
 class Job(Parameters):
-    """One instance and the parameters of its run, which takes one process.
+    """One instance and the parameters of its run, which takes one process, two for long steps.
 
     Raises
     ------

@@ -53,6 +53,9 @@ ANSWERS = frozenset({RowStatus.OPTIMAL, RowStatus.INFEASIBLE})
 STOPPED = frozenset({RowStatus.FEASIBLE, RowStatus.UNKNOWN})
 """Statuses of rows that were stopped before that."""
 
+ACCIDENTS = frozenset({Termination.INTERRUPTED.value, Termination.WORKERS_LOST.value})
+"""Terminations of rows whose job is done again, whatever its limits."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
@@ -122,7 +125,7 @@ class Row:
         """
         if self.succeeded:
             return True
-        if self.status not in STOPPED or self.was_interrupted:
+        if self.status not in STOPPED or self.termination in ACCIDENTS:
             return False
         return all(
             _as_limit(limit) <= _as_limit(getattr(self, name))

@@ -1,8 +1,9 @@
 """Cuts: valid inequalities over the clustering matrix Z, a file for each family.
 
 Z_ij = 1 / |C| for two blocks i, j of a cluster C of |C| points, and 0 elsewhere. Each file states
-its inequality and why it is valid, and finds violated ones. A family is added by its file, a place
-in `FAMILIES`, and its twin in `sdpbb.checker.kernel.cuts` (docs/extending.md).
+its inequality and why it is valid, and finds violated ones. A family is added by its file and a
+place in `FAMILIES`; where no rule of the checker proves it, also by a form of its own in
+`sdpbb.checker.kernel.cuts` (docs/extending.md).
 """
 
 from __future__ import annotations

@@ -15,11 +15,11 @@ from sdpbb.runtime.jit import njit
 
 KINDS = (
     *("stars", "cliques", "complements", "pentagons", "soft_cannot_links", "soft_must_links"),
-    *("most_points", "least_points", "listed_sizes", "most_point_rows", "least_point_rows"),
+    *("most_points", "least_points", "traces", "most_point_rows", "least_point_rows"),
     *("size_pairs", "largest_cliques", "smallest_cliques", "point_sets", "weight_sets"),
     *("point_cliques", "weight_cliques", "vectors"),
 )
-"""Kinds of cuts, each of which `sdpbb.bounds.sdp.evidence` writes in a form of its own."""
+"""Kinds of cuts. `sdpbb.bounds.sdp.evidence` says in which form of a certificate each is stated."""
 
 
 def kind_number(kind: str) -> int:

@@ -148,9 +148,7 @@ def _row_cuts(
 def _trace(blocks: NDArray[np.intp], counts: NDArray[np.intp], least: float) -> CutSet:
     """Return the cut of all points of some blocks, whose entries add up to `least` or more."""
     listed = np.repeat(blocks, counts).astype(np.int32)
-    members = DefiningBlocks.without_parts(
-        "listed_sizes", np.array([0, len(listed)], np.int64), listed
-    )
+    members = DefiningBlocks.without_parts("traces", np.array([0, len(listed)], np.int64), listed)
     rows = blocks.astype(np.int32)
     return CutSet(
         start=np.array([0, len(rows)], np.int64),
