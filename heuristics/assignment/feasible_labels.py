@@ -87,9 +87,7 @@ def rename_clusters(labels: NDArray[np.intp], costs: NDArray[np.float64]) -> NDA
     return renamed[numbers]
 
 
-def _mend(
-    potts: Potts, tally: Tally, most: int, time_left: TimeLeft
-) -> NDArray[np.int64] | None:
+def _mend(potts: Potts, tally: Tally, most: int, time_left: TimeLeft) -> NDArray[np.int64] | None:
     until = np.zeros(tally.gamma.shape, np.int64)
     moves = 0
     while n_broken := tally.n_broken:
