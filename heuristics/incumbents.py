@@ -49,26 +49,22 @@ class IncumbentSearch:
         return PreparedSearch(self, contraction, known, time_left, is_root)
 
 
+@dataclass(eq=False)
 class PreparedSearch:
     """`IncumbentSearch` prepared for one contraction: its descents share tables.
 
     It is a `sdpbb.search.primal.PreparedHeuristic`.
+
+    known : labels (m,), the best so far
+    descent : with the parameters of the first search
     """
 
-    def __init__(
-        self,
-        search: IncumbentSearch,
-        contraction: Contraction,
-        known: NDArray[np.intp],
-        time_left: TimeLeft,
-        is_root: bool,
-    ) -> None:
-        self._search = search
-        self._contraction = contraction
-        self._known = known
-        self._time_left = time_left
-        self._is_root = is_root
-        self._descent: Descent | None = None  # with the parameters of the first search
+    of: IncumbentSearch
+    contraction: Contraction
+    known: NDArray[np.intp]
+    time_left: TimeLeft
+    is_root: bool
+    descent: Descent | None = None
 
     def search(
         self,
@@ -77,32 +73,32 @@ class PreparedSearch:
         stop: Callable[[], bool],
         found: Callable[[NDArray[np.intp], str], None],
     ) -> None:
-        schedule, contraction = self._search.schedule, self._contraction
+        schedule, contraction = self.of.schedule, self.contraction
         parameters = schedule.before if affinity is None else schedule.during
 
         def offer(better: HeuristicSolution) -> None:
-            self._known = better.labels
+            self.known = better.labels
             found(better.labels, better.source)
 
         if contraction.has_limits:
             # Each search begins from the best clustering, and has the time of its own programmes.
-            parameters, self._descent = self._within_limits(parameters, affinity is None), None
-        if self._descent is None:
-            self._descent = Descent(contraction, parameters, self._known, self._time_left)
+            parameters, self.descent = self._within_limits(parameters, affinity is None), None
+        if self.descent is None:
+            self.descent = Descent(contraction, parameters, self.known, self.time_left)
         search = MultiStart(parameters)
-        if affinity is None and self._search.knows_good and not contraction.has_limits:
-            offer(search.improve(contraction, self._known, self._descent, stop))
+        if affinity is None and self.of.knows_good and not contraction.has_limits:
+            offer(search.improve(contraction, self.known, self.descent, stop))
             return
-        search.run(contraction, rng, affinity, self._descent, stop, offer)
+        search.run(contraction, rng, affinity, self.descent, stop, offer)
 
     def _within_limits(
         self, parameters: MultiStartParameters, is_before: bool
     ) -> MultiStartParameters:
         """Return the parameters of a search within limits: longer ones at most roots."""
-        limited, contraction = self._search.schedule.limited, self._contraction
+        limited, contraction = self.of.schedule.limited, self.contraction
         m = contraction.n_blocks
         is_many = m <= SWAP_BLOCKS and m * contraction.k >= MANY
-        if not self._is_root or (is_before and not is_many):
+        if not self.is_root or (is_before and not is_many):
             return parameters
         most = min(limited.n_relocations, EACH_PAIR * contraction.k**2)
         return replace(limited, n_relocations=most)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.first_clustering import first_clustering
-from heuristics.result import HeuristicResult, HeuristicStatus, Stop, describe
+from heuristics.result import HeuristicResult, HeuristicStatus, Stop
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.sources import InstanceArguments
@@ -182,34 +182,18 @@ class Heuristic(Parameters, ABC):
         except OutOfTime:
             found = SearchResult(None, clock.reason, 0)
         if isinstance(found, Infeasibility):
-            return HeuristicResult(
-                self.name,
-                seed,
-                HeuristicStatus.INFEASIBLE,
-                Stop.INFEASIBLE,
-                infeasibility=found,
-                seconds=clock.seconds,
+            status = HeuristicStatus.INFEASIBLE
+            result = HeuristicResult(self.name, seed, status, Stop.INFEASIBLE, infeasibility=found)
+        else:
+            status = HeuristicStatus.NOT_FOUND
+            result = HeuristicResult(
+                self.name, seed, status, found.stop, n_iterations=found.n_iterations
             )
-        # A first clustering of many blocks may have other sizes, any one weights a little beyond.
-        if found.labels is None or not Partition(found.labels).keeps_sizes(instance):
-            return HeuristicResult(
-                self.name,
-                seed,
-                HeuristicStatus.NOT_FOUND,
-                found.stop,
-                n_iterations=found.n_iterations,
-                seconds=clock.seconds,
-            )
-        return describe(
-            self.name,
-            seed,
-            instance,
-            found.labels,
-            found.stop,
-            found.n_iterations,
-            clock.seconds,
-            found.penalised_objective,
-        )
+            # A first clustering of many blocks may have other sizes, any one weights a little
+            # beyond.
+            if found.labels is not None and Partition(found.labels).keeps_sizes(instance):
+                result = result.with_labels(instance, found.labels, found.penalised_objective)
+        return replace(result, seconds=clock.seconds)
 
     def check(self, instance: Instance) -> None:
         """Refuse what the method cannot run.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -117,6 +117,21 @@ class HeuristicResult(Reported):
     n_iterations: int = 0
     seconds: float = 0.0
 
+    def with_labels(
+        self, instance: Instance, labels: NDArray[np.intp], penalised_objective: float | None
+    ) -> HeuristicResult:
+        """Return the result with labels (n,) that were found, in any numbering."""
+        partition = Partition(labels)
+        return replace(
+            self,
+            status=HeuristicStatus.FOUND,
+            labels=partition.labels,
+            centers=instance.origin.in_user_units(centres_of(instance, partition.labels)),
+            sum_of_squares=partition.sum_of_squares(instance.points, instance.weights),
+            penalised_objective=penalised_objective,
+            violations=Violations.of(instance, partition.labels),
+        )
+
     @property
     def sizes(self) -> NDArray[np.intp] | None:
         """The numbers of points of the clusters 0, 1, ...; None without labels."""
@@ -182,33 +197,6 @@ class HeuristicResult(Reported):
 def centres_of(instance: Instance, labels: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the mean of each cluster 0..c-1 of canonical labels, (c, d)."""
     return Partition(labels).means(instance.points, instance.weights)
-
-
-def describe(
-    method: str,
-    seed: int,
-    instance: Instance,
-    labels: NDArray[np.intp],
-    stop: Stop,
-    n_iterations: int,
-    seconds: float,
-    penalised_objective: float | None = None,
-) -> HeuristicResult:
-    """Return the result of a run that has found labels (n,), in any numbering."""
-    partition = Partition(labels)
-    return HeuristicResult(
-        method=method,
-        seed=seed,
-        status=HeuristicStatus.FOUND,
-        stop=stop,
-        labels=partition.labels,
-        centers=instance.origin.in_user_units(centres_of(instance, partition.labels)),
-        sum_of_squares=partition.sum_of_squares(instance.points, instance.weights),
-        penalised_objective=penalised_objective,
-        violations=Violations.of(instance, partition.labels),
-        n_iterations=n_iterations,
-        seconds=seconds,
-    )
 
 
 def _differ(labels: NDArray[np.intp], pairs: NDArray[np.intp]) -> NDArray[np.bool_]:

@@ -4,33 +4,44 @@ Each point begins in its cheapest cluster, with a price on each cluster: that of
 centres near by, so that few sizes are wrong. While a cluster has too many points or too few, one
 point after the other is shifted along the cheapest path of clusters c_0, c_1, ..., c_t, of which
 c_0 gives one away and c_t gets one more: the edge from c to d costs what the cheapest point of c
-costs more in d (`shift_heaps.py`). At last, paths of negative cost between clusters that may lose
-and gain a point are used. Shortest paths leave no cycle of clusters around which shifting would
-save, so that in the end nothing would: the assignment is optimal (the successive shortest path
-method for a transportation problem, with all points that share a cluster in one node). Prices
-change no cycle's cost.
+costs more in d. At last, paths of negative cost between clusters that may lose and gain a point are
+used. Shortest paths leave no cycle of clusters around which shifting would save, so that in the end
+nothing would: the assignment is optimal (the successive shortest path method for a transportation
+problem, with all points that share a cluster in one node). Prices change no cycle's cost.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from heuristics.sizes.shift_heaps import (
-    ShiftHeaps,
-    fill_heaps,
-    find_tops,
-    put_in,
-    shift_price,
-    take_out,
-)
 from sdpbb.runtime.arrays import Booleans, Integers, Reals
 from sdpbb.runtime.jit import njit
 
 # Part of the greatest cost up to which a saving is mere rounding.
 ROUNDING = 1e-12
-# Points to shift up to which the points of a cluster are looked at anew after each shift: to fill
-# the heaps takes as long as some dozens of that.
-FEW_SHIFTS = 30
+# Points that are listed for each pair of clusters: then all points are looked at anew.
+LISTED = 48
+
+
+class Shifts(NamedTuple):
+    """Cheapest points to shift from each cluster c to each other cluster d.
+
+    costs, labels : (m, k), (m,) of the points
+    points : (k, k, LISTED) points of c that cost least more in d, the dearest ones first; some may
+        have left c since
+    n : (k, k) how many there are
+    rest : (k, k) what all other points of c cost more at least
+    price : (k, k) what the last of the points costs more; inf where c has none
+    """
+
+    costs: Reals
+    labels: Integers
+    points: Integers
+    n: Integers
+    rest: Reals
+    price: Reals
 
 
 @njit(cache=True, nogil=True)
@@ -55,19 +66,11 @@ def sized_labels(
         return True
     if prices.any():
         _label_cheapest(costs, prices, labels, sizes)
-    top, child = np.empty((k, k), np.int64), np.empty((m, k), np.int32)
-    following, before = np.empty((m, k), np.int32), np.empty((m, k), np.int32)
-    heaps = ShiftHeaps(costs, labels, top, child, following, before)
-    wrong = np.maximum(sizes - most, 0).sum() + np.maximum(least - sizes, 0).sum()
-    has_heaps = wrong > FEW_SHIFTS
-    if has_heaps:
-        fill_heaps(heaps)
-    else:
-        for c in range(k):
-            find_tops(heaps, c)
-    price = np.full((k, k), np.inf)
+    price, rest = np.full((k, k), np.inf), np.zeros((k, k))
+    points, n = np.empty((k, k, LISTED), np.int64), np.zeros((k, k), np.int64)
+    shifts = Shifts(costs, labels, points, n, rest, price)
     for c in range(k):
-        _price_shifts(heaps, c, price)
+        _find_prices(c, shifts)
     gives, takes = np.empty(k, np.bool_), np.empty(k, np.bool_)
     path = np.empty(k + 1, np.int64)
     rounding = ROUNDING * np.abs(costs).max()
@@ -83,9 +86,7 @@ def sized_labels(
         if length == 0:
             _write_prices(price, sizes < most, prices)
             return not is_forced
-        _shift(heaps, has_heaps, path[:length], sizes)
-        for step in range(length):
-            _price_shifts(heaps, path[step], price)
+        _shift(shifts, path[:length], sizes)
     return False
 
 
@@ -110,7 +111,7 @@ def _write_prices(price: Reals, takes: Booleans, prices: Reals) -> None:
 
     Where none does, a path may end anywhere.
 
-    price : (k, k) of shifts, as `_price_shifts` writes it
+    price : (k, k) of shifts
     """
     k = len(prices)
     anywhere = not takes.any()
@@ -128,14 +129,6 @@ def _write_prices(price: Reals, takes: Booleans, prices: Reals) -> None:
     for c in range(k):
         if not np.isfinite(prices[c]):
             prices[c] = 0.0
-
-
-@njit(cache=True, nogil=True)
-def _price_shifts(heaps: ShiftHeaps, c: int, price: Reals) -> None:
-    """Write what it costs at least to shift a point of c to each other cluster."""
-    for d in range(len(price)):
-        if d != c:
-            price[c, d] = shift_price(heaps, c, d)
 
 
 @njit(cache=True, nogil=True)
@@ -194,21 +187,71 @@ def _cheapest_path(
 
 
 @njit(cache=True, nogil=True)
-def _shift(heaps: ShiftHeaps, has_heaps: bool, path: Integers, sizes: Integers) -> None:
+def _shift(shifts: Shifts, path: Integers, sizes: Integers) -> None:
     """Shift a point along each edge of a path, which is given from its end on."""
-    n_shifts = len(path) - 1
+    costs, labels, points, n, rest, _ = shifts
+    n_shifts, k = len(path) - 1, len(sizes)
     # All points of the path are known before one is shifted.
     movers = np.empty(n_shifts, np.int64)
     for step in range(n_shifts):
-        movers[step] = heaps.top[path[step + 1], path[step]]
+        c, d = path[step + 1], path[step]
+        movers[step] = points[c, d, n[c, d] - 1]
     for step in range(n_shifts):
-        if has_heaps:
-            take_out(heaps, movers[step])
-        heaps.labels[movers[step]] = path[step]
-        if has_heaps:
-            put_in(heaps, movers[step])
+        c = path[step]
+        labels[movers[step]] = c
+        for d in range(k):
+            if d != c:
+                _list(movers[step], c, d, costs, points, n, rest)
     sizes[path[n_shifts]] -= 1
     sizes[path[0]] += 1
-    if not has_heaps:
-        for step in range(n_shifts + 1):
-            find_tops(heaps, path[step])
+    for step in range(n_shifts + 1):
+        _find_prices(path[step], shifts)
+
+
+@njit(cache=True, nogil=True)
+def _find_prices(c: int, shifts: Shifts) -> None:
+    """Find the prices of shifts from cluster c; all its points are looked at where a list ends."""
+    costs, labels, points, n, rest, price = shifts
+    m, k = costs.shape
+    is_over = False
+    for d in range(k):
+        while n[c, d] > 0 and labels[points[c, d, n[c, d] - 1]] != c:
+            n[c, d] -= 1
+        is_over |= n[c, d] == 0 and rest[c, d] < np.inf and d != c
+    if is_over:
+        for d in range(k):
+            n[c, d], rest[c, d] = 0, np.inf
+        for i in range(m):
+            if labels[i] == c:
+                for d in range(k):
+                    if d != c and costs[i, d] - costs[i, c] < rest[c, d]:
+                        _list(i, c, d, costs, points, n, rest)
+    for d in range(k):
+        price[c, d] = np.inf
+        if n[c, d] > 0:
+            i = points[c, d, n[c, d] - 1]
+            price[c, d] = costs[i, d] - costs[i, c]
+
+
+@njit(cache=True, nogil=True)
+def _list(i: int, c: int, d: int, costs: Reals, points: Integers, n: Integers, rest: Reals) -> None:
+    """Put point i of cluster c in the list for d, as of `Shifts`, if it is cheap enough."""
+    cost, listed, at = costs[i, d] - costs[i, c], points[c, d], n[c, d]
+    if cost >= rest[c, d]:
+        return
+    if at == LISTED:
+        dearest = costs[listed[0], d] - costs[listed[0], c]
+        rest[c, d] = max(cost, dearest)
+        if cost >= dearest:
+            return
+        # It takes the place of the dearest one.
+        at = 0
+        while at + 1 < LISTED and costs[listed[at + 1], d] - costs[listed[at + 1], c] > cost:
+            listed[at] = listed[at + 1]
+            at += 1
+    else:
+        n[c, d] += 1
+        while at > 0 and costs[listed[at - 1], d] - costs[listed[at - 1], c] < cost:
+            listed[at] = listed[at - 1]
+            at -= 1
+    listed[at] = i

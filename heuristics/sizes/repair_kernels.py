@@ -33,13 +33,12 @@ def repaired_labels(
         sums[:, labels[i]] += measures[i]
     for _ in range(4 * m + 4 * k):
         c = _worst(sums, most)
-        if c >= 0:
-            i, b = _cheapest_out(costs, measures, most, labels, sums, c)
-        else:
+        is_over = c >= 0
+        if not is_over:
             c = _worst(-sums, -least)
-            if c < 0:
-                return True
-            i, b = _cheapest_in(costs, measures, least, most, labels, sums, c), c
+        if c < 0:
+            return True
+        i, b = _cheapest_move(costs, measures, least, most, labels, sums, c, is_over)
         if i < 0:
             return False
         sums[:, labels[i]] -= measures[i]
@@ -61,25 +60,7 @@ def _worst(sums: Integers, most: Integers) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _cheapest_out(
-    costs: Reals, measures: Integers, most: Integers, labels: Integers, sums: Integers, c: int
-) -> tuple[int, int]:
-    """Return a block of cluster c and the cluster that it goes to; -1, -1 for none."""
-    lowest, found, target = np.inf, -1, -1
-    for i in range(len(labels)):
-        if labels[i] != c:
-            continue
-        for b in range(costs.shape[1]):
-            if b == c or (sums[:, b] + measures[i] > most[:, b]).any():
-                continue
-            price = (costs[i, b] - costs[i, c]) / _share(measures, most, i, c)
-            if price < lowest:
-                lowest, found, target = price, i, b
-    return found, target
-
-
-@njit(cache=True, nogil=True)
-def _cheapest_in(
+def _cheapest_move(
     costs: Reals,
     measures: Integers,
     least: Integers,
@@ -87,19 +68,28 @@ def _cheapest_in(
     labels: Integers,
     sums: Integers,
     c: int,
-) -> int:
-    """Return a block that another cluster can spare, and that c has room for; -1 for none."""
-    lowest, found = np.inf, -1
+    is_over: bool,
+) -> tuple[int, int]:
+    """Return a block and the cluster with room for it that it goes to; -1, -1 for none.
+
+    It leaves cluster c if that is over its most, else it comes to c, if its own can spare it.
+    """
+    lowest, found, target = np.inf, -1, -1
     for i in range(len(labels)):
-        b = labels[i]
-        if b == c or (sums[:, b] - measures[i] < least[:, b]).any():
+        a = labels[i]
+        if is_over != (a == c):
             continue
-        if (sums[:, c] + measures[i] > most[:, c]).any():
+        if not is_over and (sums[:, a] - measures[i] < least[:, a]).any():
             continue
-        price = (costs[i, c] - costs[i, b]) / _share(measures, most, i, c)
-        if price < lowest:
-            lowest, found = price, i
-    return found
+        for b in range(costs.shape[1]):
+            if b == a or not (is_over or b == c):
+                continue
+            if (sums[:, b] + measures[i] > most[:, b]).any():
+                continue
+            price = (costs[i, b] - costs[i, a]) / _share(measures, most, i, c)
+            if price < lowest:
+                lowest, found, target = price, i, b
+    return found, target
 
 
 @njit(cache=True, nogil=True)

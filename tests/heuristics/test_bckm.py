@@ -15,14 +15,14 @@ from heuristics.bckm import (
 from heuristics.kmeans import best_kmeans
 from heuristics.method import RunClock
 from heuristics.result import HeuristicStatus, Stop
-from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem import InfeasibilityKind, Instance, contract
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Instance, contract
 from sdpbb.problem.packing import assignment_rows, clique_cover, size_rows
 from sdpbb.runtime.backends.linear import LinearModel
 from sdpbb.runtime.backends.programme import MilpStatus
-from tests.enumeration import feasible_clusterings, optimum, random_instance, sums_of_squares
+from tests.enumeration import feasible_clusterings, random_instance, sums_of_squares
 from tests.examples import examples
-from tests.graphs import complete, contraction_of, cycle, mycielski, random_graph
+from tests.graphs import complete, contraction_of, cycle, random_graph
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -38,19 +38,6 @@ def within(labels: np.ndarray, least: np.ndarray, most: np.ndarray) -> bool:
 
 def edges_of(adjacency: np.ndarray) -> np.ndarray:
     return np.argwhere(np.triu(adjacency)).astype(np.intp)
-
-
-@given(seeds)
-@examples(60)
-def test_there_is_a_clustering_where_there_is_one(seed):
-    instance = random_instance(np.random.default_rng(seed), n_max=8)
-    result = BCKM().run(instance, seed)
-    best = optimum(instance)
-    if best is None:
-        assert result.status is HeuristicStatus.INFEASIBLE
-    else:
-        assert result.keeps_hard_constraints
-        assert result.sum_of_squares >= best - 1e-9
 
 
 @given(seeds, st.booleans())
@@ -94,15 +81,6 @@ def test_sizes_that_no_clustering_has():
     result = BCKM(max_size=2).run(instance)
     assert result.status is HeuristicStatus.NOT_FOUND  # the instance itself is feasible
     assert result.stop is Stop.SIZE_BOUNDS
-
-
-def test_a_graph_that_cannot_be_coloured_is_infeasible():
-    pairs = edges_of(mycielski(cycle(5)))
-    instance = Instance(np.random.default_rng(0).normal(size=(11, 2)), 3, cannot_link=pairs)
-    for method in (BCKM(), BCKM(max_size=5)):
-        result = method.run(instance)
-        assert result.status is HeuristicStatus.INFEASIBLE
-        assert result.infeasibility.kind is InfeasibilityKind.NOT_COLOURABLE
 
 
 def literal_step(instance, distances, V, plus, minus, least, most):
@@ -307,23 +285,6 @@ def test_an_exact_programme_finishes_where_no_vertex_is_binary():
     assert (result.labels[:5] == result.labels[15]).sum() == 1
 
 
-def test_more_starts_never_cost_more():
-    rng = np.random.default_rng(4)
-    pairs = rng.permutation(60)[:30].reshape(15, 2)
-    instance = Instance(rng.normal(size=(60, 2)), 6, cannot_link=pairs)
-    costs = [BCKM(rho=0.01, n_starts=n).run(instance, 1).sum_of_squares for n in (1, 4, 12)]
-    assert costs[0] >= costs[1] >= costs[2]
-
-
-def test_a_seed_is_a_result():
-    rng = np.random.default_rng(5)
-    pairs = rng.permutation(40)[:30].reshape(15, 2)
-    instance = Instance(rng.normal(size=(40, 2)), 4, cannot_link=pairs)
-    first, second = (BCKM(min_size=8).run(instance, 3) for _ in range(2))
-    assert np.array_equal(first.labels, second.labels)
-    assert first.n_iterations == second.n_iterations
-
-
 @pytest.mark.parametrize("k", [1, 5])
 @pytest.mark.parametrize("scale", [0.0, 1e-90, 1.0, 1e90])
 def test_degenerate_instances(k, scale):
@@ -355,30 +316,3 @@ def test_a_run_that_is_over():
 def test_bounds_must_fit_the_instance(bounds, message):
     with pytest.raises(ParameterError, match=message):
         BCKM(**bounds).run(Instance(np.arange(4.0)[:, None], 2))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"min_size": 0},
-        {"max_size": 2.5},
-        {"min_size": [[1, 1]]},
-        {"min_size": [[1], [1, 1]]},
-        {"rho": 0.0},
-        {"growth": 1.0},
-        {"ridge": -1.0},
-        {"epsilon_centres": np.nan},
-        {"epsilon_assignment": 0.0},
-        {"n_starts": 0},
-        {"max_iterations": 0},
-        {"max_steps": 1.5},
-    ],
-)
-def test_parameters_are_validated(change):
-    with pytest.raises(ParameterError, match=next(iter(change))):
-        BCKM(**change)
-
-
-def test_soft_constraints_are_refused():
-    with pytest.raises(InstanceError, match="bckm"):
-        BCKM().run(Instance([[0.0], [1.0]], 1, soft_must_link=[(0, 1, 0.5)]))

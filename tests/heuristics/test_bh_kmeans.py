@@ -135,21 +135,6 @@ def test_one_cluster_and_one_each(k, distance):
         assert result.penalised_objective > spread
 
 
-def test_coinciding_points_fill_every_cluster():
-    result = BHKMeans().run(Instance(np.zeros((8, 2)), 3, [(0, 1)], [(0, 1), (2, 3)]))
-    assert len(np.unique(result.labels)) == 3
-
-
-def test_same_seed_no_time_and_limits():
-    rng = np.random.default_rng(9)
-    instance = Instance(rng.normal(size=(50, 2)), 5, [(0, 1)], [(0, 2)])
-    first, second = BHKMeans().run(instance, 3), BHKMeans().run(instance, 3)
-    assert np.array_equal(first.labels, second.labels)
-    late = BHKMeans(time_limit=1e-9).run(instance)
-    assert (late.status, late.stop) == (HeuristicStatus.NOT_FOUND, Stop.TIME_LIMIT)
-    assert BHKMeans(max_iterations=1).run(instance).stop is Stop.ITERATION_LIMIT
-
-
 def test_other_weights_and_wrong_parameters_are_refused():
     points = [[0.0], [1.0], [2.0]]
     with pytest.raises(InstanceError, match=r"soft_cannot_link\[1\] has weight 0\.5.*pccc"):

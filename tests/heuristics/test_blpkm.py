@@ -1,14 +1,12 @@
 from itertools import product
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.blpkm import BLPKM
 from heuristics.pccc import PCCC
-from heuristics.result import HeuristicStatus, Stop
-from sdpbb.errors import InstanceError, ParameterError
+from heuristics.result import HeuristicStatus
 from sdpbb.problem import Instance
 from tests.enumeration import optimum, random_instance
 from tests.examples import examples
@@ -77,28 +75,3 @@ def test_squared_distances_give_the_smaller_sum_of_squares_more_often():
         )
         fewer += squared <= euclidean
     assert fewer >= 8
-
-
-def test_same_seed_no_time_and_limits():
-    rng = np.random.default_rng(4)
-    instance = Instance(rng.normal(size=(50, 2)), 5, cannot_link=[(0, 1), (0, 2)])
-    first, second = BLPKM().run(instance, 3), BLPKM().run(instance, 3)
-    assert np.array_equal(first.labels, second.labels)
-    late = BLPKM(time_limit=1e-9).run(instance)
-    assert (late.status, late.stop) == (HeuristicStatus.NOT_FOUND, Stop.TIME_LIMIT)
-    assert BLPKM(max_iterations=1).run(instance).stop is Stop.ITERATION_LIMIT
-
-
-@pytest.mark.parametrize("k", [1, 6])
-def test_one_cluster_and_one_each(k):
-    instance = Instance(np.random.default_rng(3).normal(size=(6, 2)), k)
-    result = BLPKM().run(instance)
-    assert len(np.unique(result.labels)) == k
-
-
-def test_refuses_soft_constraints_and_wrong_parameters():
-    with pytest.raises(InstanceError, match="blpkm"):
-        BLPKM().run(Instance([[0.0], [1.0]], 1, soft_must_link=[(0, 1, 1.0)]))
-    for wrong in ({"distance": "cosine"}, {"start": ""}, {"max_iterations": True}):
-        with pytest.raises(ParameterError, match=next(iter(wrong))):
-            BLPKM(**wrong)

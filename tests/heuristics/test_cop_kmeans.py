@@ -8,10 +8,9 @@ from heuristics.cop_kmeans import COPKMeans
 from heuristics.kmeans import unconstrained
 from heuristics.result import HeuristicStatus, Stop
 from heuristics.starts import kmeans_plus_plus
-from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem import InfeasibilityKind, Instance, Partition
+from sdpbb.problem import Instance, Partition
 from sdpbb.problem.graph import connected_components
-from tests.enumeration import feasible_clusterings, random_instance, sums_of_squares
+from tests.enumeration import sums_of_squares
 from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
@@ -77,20 +76,6 @@ def by_single_points(instance, seed):
 
 @given(seeds)
 @examples(60)
-def test_results_keep_the_constraints_and_verdicts_are_true(seed):
-    instance = random_instance(np.random.default_rng(seed))
-    result = COPKMeans(n_starts=2).run(instance, seed)
-    if result.status is HeuristicStatus.FOUND:
-        assert Partition(result.labels).is_feasible(instance)
-    elif result.status is HeuristicStatus.INFEASIBLE:
-        assert not len(feasible_clusterings(instance))
-    else:
-        assert result.stop is Stop.DEAD_END
-        assert result.labels is None
-
-
-@given(seeds)
-@examples(60)
 def test_blocks_at_a_time_are_points_at_a_time(seed):
     instance = instance_with_pairs(np.random.default_rng(seed))
     result = COPKMeans().run(instance, seed)
@@ -133,12 +118,6 @@ def test_a_clique_of_k_has_no_dead_end():
         assert COPKMeans().run(instance, seed).keeps_hard_constraints
 
 
-def test_contradictory_constraints_are_proven_so():
-    result = COPKMeans().run(Instance([[0.0], [1.0], [2.0]], 2, [(0, 1), (1, 2)], [(0, 2)]))
-    assert result.status is HeuristicStatus.INFEASIBLE
-    assert result.infeasibility.kind is InfeasibilityKind.CANNOT_LINK_IN_BLOCK
-
-
 def test_without_constraints_it_is_kmeans():
     instance = Instance(np.random.default_rng(0).normal(size=(50, 2)), 4)
     found = COPKMeans().run(instance, 3)
@@ -147,21 +126,6 @@ def test_without_constraints_it_is_kmeans():
     rng.permutation(50)  # the order, which is drawn before the centres
     expected = kmeans(points, kmeans_plus_plus(points, rng), 100)
     assert found.sum_of_squares == pytest.approx(points.cost(expected.labels), rel=1e-12)
-
-
-def test_empty_clusters_are_filled():
-    # All centres coincide, and every point goes to the first.
-    instance = Instance([[0.0], [0.0], [0.0], [0.0]], 3, [(0, 1)])
-    result = COPKMeans().run(instance)
-    assert result.keeps_hard_constraints
-    assert len(np.unique(result.labels)) == 3
-
-
-def test_a_seed_is_a_result():
-    instance = instance_with_pairs(np.random.default_rng(5))
-    first, second = (COPKMeans(n_starts=3).run(instance, 7) for _ in range(2))
-    assert first.status is second.status
-    assert np.array_equal(first.labels, second.labels)
 
 
 def test_duplicate_pairs_change_nothing():
@@ -182,14 +146,3 @@ def test_a_run_that_is_over_says_so():
     assert interrupted.stop is Stop.INTERRUPTED
     assert interrupted.n_iterations == 1
     assert interrupted.labels is not None
-
-
-def test_soft_constraints_are_refused():
-    with pytest.raises(InstanceError, match="cop-kmeans"):
-        COPKMeans().run(Instance([[0.0], [1.0]], 1, soft_must_link=[(0, 1, 0.5)]))
-
-
-@pytest.mark.parametrize("change", [{"n_starts": 0}, {"max_iterations": "many"}])
-def test_parameters_are_validated(change):
-    with pytest.raises(ParameterError, match=next(iter(change))):
-        COPKMeans(**change)

@@ -10,7 +10,14 @@ from heuristics.method import Soft
 from heuristics.registry import METHODS, method
 from heuristics.result import HeuristicStatus, Stop
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem import Instance, MaximumDiameter, MaximumOverlap, MaximumSize
+from sdpbb.problem import (
+    InfeasibilityKind,
+    Instance,
+    MaximumDiameter,
+    MaximumOverlap,
+    MaximumSize,
+)
+from tests.graphs import cycle, mycielski
 
 QUICK = {"best-of": {"n_runs": 1, "n_starts": 2, "n_relocations": 2}}
 # These keep hard constraints, and find a clustering wherever there is one.
@@ -82,6 +89,30 @@ def test_what_is_infeasible_is_said_to_be(name, instance):
         assert str(result.infeasibility)
     else:  # it need not keep them
         assert result.violations.hard + result.violations.empty > 0
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_graph_that_cannot_be_coloured_is_infeasible(name):
+    pairs = np.argwhere(np.triu(mycielski(cycle(5))))  # four colours
+    instance = Instance(np.random.default_rng(0).normal(size=(11, 2)), 3, cannot_link=pairs)
+    result = quick(name).run(instance)
+    assert result.status is HeuristicStatus.INFEASIBLE
+    assert result.infeasibility.kind is InfeasibilityKind.NOT_COLOURABLE
+
+
+@pytest.mark.parametrize(
+    "name", ["kmeans", "cop-kmeans", "ipc-kmeans", "blpkm", "pccc", "bckm", "bh-kmeans"]
+)
+def test_more_starts_never_cost_more(name):
+    rng = np.random.default_rng(4)
+    groups = 3.0 * rng.normal(size=(6, 2))
+    instance = Instance(groups[np.arange(60) % 6] + rng.normal(size=(60, 2)), 6)
+    results = [method(name, n_starts=n).run(instance, 1) for n in (1, 4, 12)]
+    costs = [result.sum_of_squares for result in results]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] < costs[0]
+    steps = [result.n_iterations for result in results]
+    assert steps == sorted(set(steps))
 
 
 # The penalty of bckm is in units of the data.
@@ -207,10 +238,61 @@ def test_wrong_time_limits(name, limit):
         method(name, time_limit=limit)
 
 
+WRONG = {
+    "kmeans": [{"n_starts": 0}, {"n_starts": True}, {"max_iterations": 1.5}],
+    "cop-kmeans": [{"n_starts": 0}, {"max_iterations": "many"}],
+    "ipc-kmeans": [
+        {"start": "random"},
+        {"affinities": lambda contraction: []},
+        {"n_starts": 0},
+        {"max_iterations": 1.5},
+    ],
+    "blpkm": [{"distance": "cosine"}, {"start": ""}, {"max_iterations": True}],
+    "pccc": [
+        *({"q": wrong} for wrong in (0, "all", 1.5)),
+        *({"penalty": wrong} for wrong in (0, math.inf)),
+        {"assignment_time_limit": 0},
+        {"solver": "abacus"},
+    ],
+    "post-processing": [{"n_starts": 0}, {"max_iterations": 0}, {"solver": "simplex"}],
+    "bckm": [
+        *({"min_size": wrong} for wrong in (0, [[1, 1]], [[1], [1, 1]])),
+        {"max_size": 2.5},
+        {"rho": 0.0},
+        {"growth": 1.0},
+        {"ridge": -1.0},
+        {"epsilon_centres": math.nan},
+        {"epsilon_assignment": 0.0},
+        {"max_steps": 1.5},
+    ],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_parameters_are_refused(name):
+    for wrong in WRONG[name]:
+        with pytest.raises(ParameterError, match=next(iter(wrong))):
+            method(name, **wrong)
+    if name == "ipc-kmeans":
+        with pytest.raises(ParameterError, match="affinities"):
+            method(name, start="sdp")
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_a_tiny_time_limit_is_no_error(name):
     result = quick(name, time_limit=1e-9).run(some_instance())
-    assert result.status in (HeuristicStatus.FOUND, HeuristicStatus.NOT_FOUND)
+    # These have the first clustering, or a first assignment step, whatever the time.
+    if name in ("kmeans", "ipc-kmeans", "bckm", "post-processing", "best-of"):
+        assert result.status is HeuristicStatus.FOUND
+        assert result.keeps_hard_constraints or name == "kmeans"
+    else:
+        assert (result.status, result.stop) == (HeuristicStatus.NOT_FOUND, Stop.TIME_LIMIT)
+
+
+@pytest.mark.parametrize("name", ["blpkm", "pccc", "bh-kmeans", "kmeans", "ipc-kmeans"])
+def test_the_limit_of_steps_ends_a_run(name):
+    result = method(name, max_iterations=1).run(some_instance(), 1)
+    assert (result.stop, result.n_iterations) == (Stop.ITERATION_LIMIT, 1)
 
 
 def test_no_clustering_costs_less_than_the_leader_finds_on_easy_data():

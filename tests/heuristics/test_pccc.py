@@ -1,4 +1,3 @@
-import math
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -10,12 +9,10 @@ from hypothesis import strategies as st
 from heuristics.alternating import PenalisedStep, StepVerdict, alternate
 from heuristics.assignment import AssignmentSolution, PairwiseAssignment
 from heuristics.block_distances import BlockDistances
-from heuristics.blpkm import BLPKM
 from heuristics.kmeans_steps import cluster_means
 from heuristics.pccc import PCCC, list_length
 from heuristics.result import HeuristicStatus, Stop, Violations
 from heuristics.starts import kmeans_plus_plus
-from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.time_left import OutOfTime
@@ -175,17 +172,6 @@ def test_confidence_decides_between_two_contradictory_constraints():
     assert apart.labels.tolist() == [0, 0, 1, 1]
 
 
-@pytest.mark.parametrize("k", [1, 8])
-def test_one_cluster_and_one_each(k):
-    points = np.random.default_rng(3).normal(size=(8, 2))
-    instance = Instance(points, k, soft_cannot_link=[(0, 1, 1.0)], soft_must_link=[(2, 3, 1.0)])
-    result = PCCC().run(instance)
-    assert len(np.unique(result.labels)) == k
-    assert result.violations.soft_weight == 1.0
-    if k == 8:
-        assert result.sum_of_squares == pytest.approx(0.0, abs=1e-18)
-
-
 def test_coinciding_points_fill_every_cluster():
     instance = Instance(
         np.zeros((9, 2)), 4, cannot_link=[(0, 1), (1, 2)], soft_must_link=[(0, 2, 1.0)]
@@ -195,23 +181,6 @@ def test_coinciding_points_fill_every_cluster():
         assert result.status is HeuristicStatus.FOUND
         assert len(np.unique(result.labels)) == 4
         assert result.violations.hard == 0
-
-
-def test_a_graph_that_cannot_be_coloured_is_infeasible():
-    graph = mycielski(mycielski(complete(2)))  # triangle-free, four colours
-    pairs = np.argwhere(np.triu(graph))
-    points = np.random.default_rng(0).normal(size=(len(graph), 2))
-    result = PCCC(q="auto").run(Instance(points, 3, cannot_link=pairs))
-    assert result.status is HeuristicStatus.INFEASIBLE
-    assert result.infeasibility is not None
-
-
-def test_the_same_seed_gives_the_same_clustering():
-    rng = np.random.default_rng(1)
-    instance = with_soft_pairs(Instance(rng.normal(size=(60, 2)), 5), rng)
-    first, second = PCCC(q=2).run(instance, 7), PCCC(q=2).run(instance, 7)
-    assert np.array_equal(first.labels, second.labels)
-    assert first.penalised_objective == second.penalised_objective
 
 
 def test_no_time_and_interruption():
@@ -229,27 +198,6 @@ def test_no_time_and_interruption():
         1,
     )
     assert PCCC(max_iterations=1).run(instance).stop is Stop.ITERATION_LIMIT
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"q": 0},
-        {"q": "all"},
-        {"q": 1.5},
-        {"penalty": 0},
-        {"penalty": math.inf},
-        {"distance": "manhattan"},
-        {"start": "kmeans"},
-        {"max_iterations": 0},
-        {"assignment_time_limit": 0},
-        {"time_limit": -1},
-        {"solver": "abacus"},
-    ],
-)
-def test_wrong_parameters_are_refused(wrong):
-    with pytest.raises(ParameterError, match=next(iter(wrong))):
-        PCCC(**wrong)
 
 
 # Assignment steps that find nothing
@@ -395,24 +343,6 @@ def test_the_default_penalty_is_taken_at_the_centres_of_the_iteration(distance):
 
 
 # Several starts
-
-
-@pytest.mark.parametrize("method", [PCCC, BLPKM])
-@given(SEEDS)
-@examples(20)
-def test_more_starts_never_cost_more(method, seed):
-    instance = random_instance(np.random.default_rng(seed), 12)
-    results = [method(n_starts=starts).run(instance, seed) for starts in range(1, 6)]
-    if results[0].labels is None:
-        assert {result.status for result in results} == {HeuristicStatus.INFEASIBLE}
-        return
-    costs = [result.sum_of_squares for result in results]
-    assert all(after <= before * (1 + 1e-12) + 1e-12 for before, after in pairwise(costs))
-    steps = [result.n_iterations for result in results]
-    assert all(after > before for before, after in pairwise(steps))
-    assert costs[-1] >= optimum(instance) - 1e-9
-    again = method(n_starts=5).run(instance, seed)
-    assert np.array_equal(again.labels, results[-1].labels)
 
 
 @given(SEEDS, st.floats(0.01, 10))

@@ -9,11 +9,10 @@ from scipy.optimize import linear_sum_assignment
 from heuristics.kmeans import KMeans
 from heuristics.post_processing import PostProcessing
 from heuristics.result import HeuristicStatus, Stop
-from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem import InfeasibilityKind, Instance, Partition
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Instance, Partition
 from tests.enumeration import feasible_clusterings, random_instance
 from tests.examples import examples
-from tests.graphs import cycle, mycielski
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -99,21 +98,6 @@ def test_memberships_of_any_size(scale):
     assert result.labels.tolist() == [0, 1, 1]
 
 
-def test_a_graph_that_cannot_be_coloured_is_infeasible():
-    graph = mycielski(cycle(5))
-    pairs = np.argwhere(np.triu(graph))
-    instance = Instance(np.random.default_rng(0).normal(size=(11, 2)), 3, cannot_link=pairs)
-    result = PostProcessing().run(instance)
-    assert result.status is HeuristicStatus.INFEASIBLE
-    assert result.infeasibility.kind is InfeasibilityKind.NOT_COLOURABLE
-
-
-def test_a_run_out_of_time_keeps_the_constraints():
-    instance = Instance(np.random.default_rng(1).normal(size=(30, 2)), 3, [(0, 1)], [(1, 2)])
-    result = PostProcessing(time_limit=1e-9).run(instance)
-    assert result.keeps_hard_constraints
-
-
 @pytest.mark.parametrize(
     ("membership", "message"),
     [
@@ -134,14 +118,3 @@ def test_memberships_must_fit_the_instance(shape):
     method = PostProcessing(membership=np.ones(shape))
     with pytest.raises(ParameterError, match=r"expected \(2, 2\): a row for each point"):
         method.run(Instance([[0.0], [1.0]], 2))
-
-
-@pytest.mark.parametrize("change", [{"n_starts": 0}, {"max_iterations": 0}, {"solver": "simplex"}])
-def test_parameters_are_validated(change):
-    with pytest.raises(ParameterError, match=next(iter(change))):
-        PostProcessing(**change)
-
-
-def test_soft_constraints_are_refused():
-    with pytest.raises(InstanceError, match="post-processing"):
-        PostProcessing().run(Instance([[0.0], [1.0]], 1, soft_must_link=[(0, 1, 0.5)]))
