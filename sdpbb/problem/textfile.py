@@ -113,6 +113,19 @@ def chunks(file: TextIO) -> Iterator[tuple[int, list[str]]]:
         number += len(lines)
 
 
+def stated_lines(
+    lines: Iterable[str], start: int = 1, has_comments: bool = True
+) -> Iterator[tuple[int, str]]:
+    """Yield the number and the text, without a comment, of each line that says something.
+
+    start : the number of the first line
+    """
+    for number, line in enumerate(lines, start):
+        content = without_comment(line) if has_comments else line
+        if content.strip():
+            yield number, content
+
+
 def columns(lines: list[str], width: int) -> list[list[str]]:
     """Return the columns of lines with this number of fields each, and without comments.
 

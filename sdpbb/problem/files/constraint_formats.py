@@ -5,30 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError, warn_caller
-from sdpbb.problem.files import (
-    constraints_cccg,
-    constraints_csv,
-    constraints_lines,
-    constraints_matrix,
-    constraints_pccc,
-)
+from sdpbb.problem.files import constraints_csv, constraints_lines, constraints_peers
 from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
 from sdpbb.problem.files.long_reading import reading_file
 from sdpbb.problem.files.records import is_table
 from sdpbb.problem.files.rows import Rows, warn_of_one_based
-from sdpbb.problem.textfile import encoding_beside, open_text, shown, without_comment
+from sdpbb.problem.textfile import encoding_beside, open_text, shown, stated_lines
 from sdpbb.runtime.files import FilePath, shown_path, write_atomically
 from sdpbb.runtime.reading import OF_CONSTRAINTS, Reading
 
 CONSTRAINT_FORMATS: dict[str, ConstraintFormat] = {
     one.name: one
-    for one in (
-        constraints_lines.FORMAT,
-        constraints_cccg.FORMAT,
-        constraints_pccc.FORMAT,
-        constraints_matrix.FORMAT,
-        constraints_csv.FORMAT,
-    )
+    for one in (constraints_lines.FORMAT, *constraints_peers.FORMATS, constraints_csv.FORMAT)
 }
 """The formats by name. The first one is written unless another is asked for."""
 
@@ -151,7 +139,8 @@ def constraints_text(
 def _detected(path: FilePath, rows: Rows, encoding: str | None) -> ConstraintFormat:
     if is_table(path):
         return constraints_csv.FORMAT
-    number, line = _first_line(path, encoding)
+    with open_text(path, encoding) as file:
+        number, line = next(stated_lines(file), (0, ""))
     if not line:
         return CONSTRAINT_FORMATS[DEFAULT]  # or any other: it holds no constraints
     fields = line.split()
@@ -186,15 +175,3 @@ def _is_valid(
     except InstanceError:
         return False
     return True
-
-
-def _first_line(path: FilePath, encoding: str | None) -> tuple[int, str]:
-    """Return the first line that is neither blank nor a comment, and its number.
-
-    It is empty if there is no such line.
-    """
-    with open_text(path, encoding) as file:
-        for number, line in enumerate(file, start=1):
-            if without_comment(line).strip():
-                return number, without_comment(line)
-    return 0, ""

@@ -17,7 +17,7 @@ from sdpbb.problem.textfile import (
     is_integer,
     is_missing_word,
     is_number,
-    without_comment,
+    stated_lines,
 )
 from sdpbb.runtime.files import FilePath, shown_path
 
@@ -68,7 +68,7 @@ def first_line(path: FilePath, file: TextIO, separator: str | None, expected: st
         If there is no such line, or several characters may be the separator.
     """
     is_csv = file_suffix(path) in CSV_SUFFIXES
-    lines = _numbered(file, is_csv or separator is not None)
+    lines = stated_lines(file, has_comments=not (is_csv or separator is not None))
     number, line = next(lines, (0, ""))
     if says := _SAYS.fullmatch(line):
         separator = separator or says[1]
@@ -121,13 +121,6 @@ def is_counts(line: str) -> bool:
     """Return whether a line may be the first one, `n d k` or `n d`, of text."""
     fields = line.split()
     return len(fields) in (2, 3) and all(map(is_integer, fields))
-
-
-def _numbered(file: Iterable[str], is_csv: bool) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(file, start=1):
-        content = line if is_csv else without_comment(line)
-        if content.strip():
-            yield number, content
 
 
 def _separators(first: str, following: Sequence[str]) -> list[str]:
