@@ -4,12 +4,16 @@ that are known without it."""
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
+from random import Random
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.problem import Instance
+from tests.any_instance import drawn_points, in_other_units, with_equal_points, with_far_groups
+from tests.contracts.test_numbers import CHANGES
 
 Points = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -24,112 +28,27 @@ class LargeRoot(NamedTuple):
     name: str
 
 
+# What is done to points, besides what is done to them in contracts.
+CHANGED = (*CHANGES, with_equal_points, in_other_units, partial(with_far_groups, far=14))
+
+
 def random_large_root(rng: np.random.Generator) -> LargeRoot:
-    """Points of some shape, changed, with constraints that hold for the clusters drawn first."""
-    n = int(rng.integers(256, 421))
-    k = int(rng.choice([2, 3, rng.integers(4, 13), rng.integers(4, 13), rng.integers(13, 41)]))
-    labels = rng.permutation(np.arange(n) % k)
-    shape = SHAPES[rng.integers(len(SHAPES))]
-    points = shape(rng, labels, k)
-    changes = [CHANGES[c] for c in rng.permutation(len(CHANGES))[: rng.choice([0, 1, 1, 2])]]
-    for change in changes:
-        points = within_limits(change(rng, points))
-    is_line = points.shape[1] == 1
+    """Points of some shape, changed, with constraints that hold for clusters drawn first."""
+    random = Random(int(rng.integers(2**32)))
+    n = random.randint(256, 420)
+    k = random.choice([2, 3, random.randint(4, 12), random.randint(13, 40)])
+    points = drawn_points(random, n, random.choice([1, random.randint(2, 29)]))
+    for change in random.sample(CHANGED, random.choice([0, 1, 1, 2])):
+        points = within_limits(change(random, points))
+    # Slices of the points in some direction.
+    place = np.argsort(np.argsort(points @ rng.normal(size=points.shape[1])))
+    labels, is_line = place * k // n, points.shape[1] == 1
     constrain = CONSTRAINTS[0 if is_line else rng.integers(len(CONSTRAINTS))]
     points, labels, must_link, cannot_link = constrain(rng, points, labels)
-    names = [f.__name__ for f in (shape, *changes, constrain)]
-    name = f"{'-'.join(names)} n={len(points)} d={points.shape[1]} k={k}"
+    name = f"{constrain.__name__} n={len(points)} d={points.shape[1]} k={k}"
     if is_line:
         labels = optimum_on_a_line(points[:, 0], k)
-    instance = Instance(points, k, must_link, cannot_link)
-    return LargeRoot(instance, labels, name)
-
-
-def clouds(rng, labels, k):
-    """Clusters that overlap more or less."""
-    d = int(rng.integers(2, 30))
-    centres = 10.0 ** rng.uniform(-0.5, 1.0) * rng.normal(size=(k, d))
-    return rng.normal(size=(len(labels), d)) + centres[labels]
-
-
-def noise(rng, labels, k):
-    """No clusters."""
-    return rng.normal(size=(len(labels), int(rng.integers(2, 30))))
-
-
-def whole_numbers(rng, labels, k):
-    """Few of them: many points are equal, and many distances."""
-    shape = len(labels), int(rng.integers(2, 6))
-    return rng.integers(0, rng.integers(2, 30), shape).astype(float)
-
-
-def line(rng, labels, k):
-    """Clusters that overlap, whose optimum is known."""
-    centres = rng.uniform(0, 9) * rng.normal(size=(k, 1))
-    return rng.normal(size=(len(labels), 1)) + centres[labels]
-
-
-def whole_line(rng, labels, k):
-    """Whole numbers, whose optimum is known."""
-    return rng.integers(0, 10 ** rng.integers(1, 6), (len(labels), 1)).astype(float)
-
-
-def copies(rng, labels, k):
-    """Of so few points that many are equal."""
-    distinct = rng.normal(size=(int(rng.integers(k, 3 * k + 1)), int(rng.integers(2, 9))))
-    return distinct[rng.integers(0, len(distinct), len(labels))]
-
-
-def simplex(rng, labels, k):
-    """All at the same distances: everything is a tie."""
-    return np.eye(len(labels))
-
-
-SHAPES = (clouds, clouds, noise, whole_numbers, line, whole_line, copies, simplex)
-
-
-def outliers(rng, points):
-    points[: rng.integers(1, 4)] *= 10.0 ** rng.integers(1, 12)
-    return points
-
-
-def far_pair(rng, points):
-    points[:2] += 10.0 ** rng.integers(1, 14)
-    return points
-
-
-def scaled(rng, points):
-    return points * 10.0 ** rng.integers(-12, 13)
-
-
-def extreme(rng, points):
-    return points * 10.0 ** float(rng.choice([-1, 1]) * rng.uniform(12, 99))
-
-
-def offset(rng, points):
-    return points + 10.0 ** rng.integers(3, 9) * rng.normal(size=(1, points.shape[1]))
-
-
-def many_sizes(rng, points):
-    """Each coordinate, or each point, of another size."""
-    shape = (1, points.shape[1]) if rng.random() < 0.5 else (len(points), 1)
-    return points * 10.0 ** rng.integers(-9, 10, shape)
-
-
-def equal_points(rng, points):
-    """Half of them."""
-    points[rng.permutation(len(points))[: len(points) // 2]] = points[0]
-    return points
-
-
-def far_points(rng, points):
-    """More of them than clusters, as a rule, in places of their own."""
-    some = rng.integers(4, 20)
-    points[:some] += 10.0 ** rng.integers(1, 12) * rng.normal(size=(some, points.shape[1]))
-    return points
-
-
-CHANGES = (outliers, far_pair, scaled, extreme, offset, many_sizes, equal_points, far_points)
+    return LargeRoot(Instance(points, k, must_link, cannot_link), labels, name)
 
 
 def within_limits(points: Points) -> Points:
