@@ -126,12 +126,13 @@ class ComesBack:
 
     def __init__(self, labels: NDArray[np.intp] | None = None) -> None:
         self._met: set[bytes] = set() if labels is None else {digest(labels)}
+        self._last = labels
 
     def __call__(self, labels: NDArray[np.intp]) -> StepVerdict:
-        clustering = digest(labels)
-        if clustering in self._met:
+        if labels is self._last or (clustering := digest(labels)) in self._met:
             return StepVerdict.LAST
         self._met.add(clustering)
+        self._last = labels
         return StepVerdict.GO_ON
 
 

@@ -21,15 +21,16 @@ from sdpbb.runtime.jit import njit
 
 # Part of the greatest cost up to which a saving is mere rounding.
 ROUNDING = 1e-12
-# Points that are listed for each pair of clusters: then all points are looked at anew.
-LISTED = 48
+# Points that are listed for each pair of clusters at most, and the part of the points to shift that
+# is enough where these are few. Where a list ends, all points are looked at anew.
+MOST_LISTED, PART_LISTED = 48, 4
 
 
 class Shifts(NamedTuple):
     """Cheapest points to shift from each cluster c to each other cluster d.
 
     costs, labels : (m, k), (m,) of the points
-    points : (k, k, LISTED) points of c that cost least more in d, the dearest ones first; some may
+    points : (k, k, l) points of c that cost least more in d, the dearest ones first; some may
         have left c since
     n : (k, k) how many there are
     rest : (k, k) what all other points of c cost more at least
@@ -67,7 +68,9 @@ def sized_labels(
     if prices.any():
         _label_cheapest(costs, prices, labels, sizes)
     price, rest = np.full((k, k), np.inf), np.zeros((k, k))
-    points, n = np.empty((k, k, LISTED), np.int64), np.zeros((k, k), np.int64)
+    wrong = np.maximum(sizes - most, 0).sum() + np.maximum(least - sizes, 0).sum()
+    n_listed = min(MOST_LISTED, 2 + wrong // PART_LISTED)
+    points, n = np.empty((k, k, n_listed), np.int64), np.zeros((k, k), np.int64)
     shifts = Shifts(costs, labels, points, n, rest, price)
     for c in range(k):
         _find_prices(c, shifts)
@@ -239,14 +242,14 @@ def _list(i: int, c: int, d: int, costs: Reals, points: Integers, n: Integers, r
     cost, listed, at = costs[i, d] - costs[i, c], points[c, d], n[c, d]
     if cost >= rest[c, d]:
         return
-    if at == LISTED:
+    if at == len(listed):
         dearest = costs[listed[0], d] - costs[listed[0], c]
         rest[c, d] = max(cost, dearest)
         if cost >= dearest:
             return
         # It takes the place of the dearest one.
         at = 0
-        while at + 1 < LISTED and costs[listed[at + 1], d] - costs[listed[at + 1], c] > cost:
+        while at + 1 < len(listed) and costs[listed[at + 1], d] - costs[listed[at + 1], c] > cost:
             listed[at] = listed[at + 1]
             at += 1
     else:
