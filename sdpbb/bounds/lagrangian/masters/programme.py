@@ -144,14 +144,12 @@ class MasterProgramme(Attached, ABC):
         """True if the last solution is as precise as any will be."""
         return True
 
-    @abstractmethod
     def observe(self, solution: MasterSolution, shown: float) -> None:
         """Take note of the bound, as far as heuristics see, that pricing at a solution has shown.
 
-        It says how precise the next solution has to be.
+        It says how precise the next solution has to be, if it is not an optimal vertex anyway.
         """
 
-    @abstractmethod
     def tighten(self) -> None:
         """Solve more precisely than the last time, as pricing has found nothing there."""
 

@@ -157,12 +157,6 @@ class Master(MasterProgramme):
         self.basis = self.basis.kept(np.concatenate([np.ones(first, bool), keep]))
         return self._shrink(keep)
 
-    def observe(self, solution: MasterSolution, shown: float) -> None:
-        pass  # every solution is as precise as any will be
-
-    def tighten(self) -> None:
-        pass
-
     def _append(self, columns: Columns) -> None:
         count = len(columns)
         if not count:
