@@ -182,7 +182,7 @@ def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
     run.advance(math.inf)
     state = run.state
     assert state.columns is None
-    assert len(state.inherited.columns.columns.members()) > contraction.n_blocks
+    assert len(state.inherited.columns.columns) > contraction.n_blocks
     assert run.n_iterations == 3 + state.relaxation.admm.n_iterations
     assert run.warm_start().columns is state.inherited.columns
     assert "easy columns" in run.warm_start().skipped

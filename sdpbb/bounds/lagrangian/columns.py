@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from sdpbb.problem import Contraction
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive.stored import Attached, stored
 
 Membership = NDArray[np.bool_]
 
@@ -20,42 +20,17 @@ _LARGE = 100_000
 
 @stored
 @dataclass(frozen=True, eq=False)
-class PackedColumns:
-    """Sets of blocks with one bit per block, as states and warm starts hold them.
-
-    bits : (t, ceil(m / 8)) as `numpy.packbits` makes them
-    n_blocks : m
-    """
-
-    bits: NDArray[np.uint8]
-    n_blocks: int
-
-    @classmethod
-    def of(cls, members: Membership) -> PackedColumns:
-        return cls(np.packbits(members, axis=1), members.shape[1])
-
-    def __len__(self) -> int:
-        return len(self.bits)
-
-    def __add__(self, other: PackedColumns) -> PackedColumns:
-        """Return these sets, then the others."""
-        return PackedColumns(np.concatenate([self.bits, other.bits]), self.n_blocks)
-
-    def members(self) -> Membership:
-        """Return the blocks of each cluster, (t, m)."""
-        return np.unpackbits(self.bits, axis=1, count=self.n_blocks).astype(bool)
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
+class Columns(Attached):
     """Different non-empty clusters of the m blocks of a contraction.
 
-    members : (t, m) whether a block is in a cluster
+    bits : (t, ceil(m / 8)) whether a block is in a cluster, as `numpy.packbits` has it
+    n_blocks : m
     costs : (t,) c(X) = sum_{i in X} w_i + e_i ||c_i - mean_X||^2, and its share of soft pairs: the
         weight of each soft cannot-link inside, half that of each soft must-link with one end inside
     """
 
-    members: Membership
+    bits: NDArray[np.uint8]
+    n_blocks: int
     costs: NDArray[np.float64]
 
     def __len__(self) -> int:
@@ -69,13 +44,25 @@ class Columns:
         """
         members = np.asarray(members, bool).reshape(-1, contraction.n_blocks)
         members = members[members.any(axis=1)]
+        bits = np.packbits(members, axis=1)
         if len(members) > 1:
             seen: dict[bytes, int] = {}
-            for row, key in enumerate(np.packbits(members, axis=1)):
+            for row, key in enumerate(bits):
                 seen.setdefault(key.tobytes(), row)
             if len(seen) < len(members):
-                members = members[list(seen.values())]
-        return cls(members, cluster_costs(contraction, members))
+                rows = list(seen.values())
+                members, bits = members[rows], bits[rows]
+        return cls(bits, contraction.n_blocks, cluster_costs(contraction, members))._with(members)
+
+    def _with(self, members: Membership) -> Columns:
+        """Return these columns with their members, which are not unpacked then."""
+        self.__dict__["members"] = members
+        return self
+
+    @cached_property
+    def members(self) -> Membership:
+        """Marks (t, m) of the blocks of each cluster."""
+        return np.unpackbits(self.bits, axis=1, count=self.n_blocks).view(np.bool_)
 
     @classmethod
     def singletons(cls, contraction: Contraction) -> Columns:
@@ -85,7 +72,7 @@ class Columns:
     @cached_property
     def keys(self) -> tuple[bytes, ...]:
         """Keys (t,), a different one for each cluster."""
-        return tuple(row.tobytes() for row in np.packbits(self.members, axis=1))
+        return tuple(row.tobytes() for row in self.bits)
 
     def collected(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum of the prices (m,) of the blocks of each cluster, (t,)."""
@@ -96,19 +83,16 @@ class Columns:
 
     def select(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Columns:
         """Return some of the columns, by mark or position."""
-        return Columns(self.members[which], self.costs[which])
+        found = Columns(self.bits[which], self.n_blocks, self.costs[which])
+        return found._with(self.members[which])
 
     def __add__(self, other: Columns) -> Columns:
         """Return the union with other columns; duplicates are dropped."""
         known = set(self.keys)
         new = np.array([key not in known for key in other.keys], bool)
-        return Columns(
-            np.concatenate([self.members, other.members[new]]),
-            np.concatenate([self.costs, other.costs[new]]),
-        )
-
-    def packed(self) -> PackedColumns:
-        return PackedColumns.of(self.members)
+        costs = np.concatenate([self.costs, other.costs[new]])
+        union = Columns(np.concatenate([self.bits, other.bits[new]]), self.n_blocks, costs)
+        return union._with(np.concatenate([self.members, other.members[new]]))
 
 
 def cluster_costs(contraction: Contraction, members: Membership) -> NDArray[np.float64]:
@@ -166,20 +150,20 @@ def known_columns(contraction: Contraction, labels: NDArray[np.intp] | None) -> 
     return Columns.of(contraction, members[allowed(contraction, members)])
 
 
-def merged(packed: PackedColumns, block_of: NDArray[np.intp], child: Contraction) -> Columns:
+def merged(columns: Columns, block_of: NDArray[np.intp], child: Contraction) -> Columns:
     """Return clusters of a parent as columns of a child, whose blocks are unions of the parent's.
 
     Those that split a block of the child, or that its constraints do not allow, are left out.
 
     Parameters
     ----------
-    packed : t clusters of m blocks
+    columns : t clusters of m blocks
     block_of : (n,) the block, 0 to m - 1, of each point
     """
     first = np.unique(block_of, return_index=True)[1]
     to = child.block_of[first]
     assert np.array_equal(to[block_of], child.block_of)
-    members = packed.members()
+    members = columns.members
     union = csr_array((np.ones(len(to)), (np.arange(len(to)), to)), (len(to), child.n_blocks))
     parts = members.astype(np.float64) @ union
     whole = parts == np.bincount(to, minlength=child.n_blocks)

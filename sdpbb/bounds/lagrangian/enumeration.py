@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.evidence import Enumerated
-from sdpbb.bounds.lagrangian.columns import Columns, PackedColumns
+from sdpbb.bounds.lagrangian.columns import Columns
 from sdpbb.bounds.lagrangian.duals import DualValues, lagrangian_bound
 from sdpbb.bounds.lagrangian.partitioning import cheapest_partition
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
@@ -45,7 +45,7 @@ class Enumeration(Attached):
     Source: for vehicle routing, Baldacci, Christofides and Mingozzi (2008).
 
     at, cutoff : the dual values and the cutoff that it began with
-    found : clusters found so far
+    found : (t, ceil(m / 8)) clusters found so far, as `numpy.packbits` has them
     max_slices, max_pricing_slices : slices of exact pricing and of the search, and of exact pricing
         alone, after which it is given up
     least : proven by exact pricing, None before
@@ -57,7 +57,7 @@ class Enumeration(Attached):
 
     at: DualValues
     cutoff: float
-    found: PackedColumns
+    found: NDArray[np.uint8]
     max_slices: int
     max_pricing_slices: int
     least: float | None = None
@@ -94,7 +94,7 @@ class Enumeration(Attached):
         max_slices, max_pricing_slices : None for MAX_SLICES and MAX_PRICING_SLICES
         """
         assert math.isfinite(cutoff)
-        none = PackedColumns.of(np.zeros((0, contraction.n_blocks), bool))
+        none = np.packbits(np.zeros((0, contraction.n_blocks), bool), axis=1)
         max_slices = max_slices or MAX_SLICES
         self = cls(at, cutoff, none, max_slices, max_pricing_slices or MAX_PRICING_SLICES)
         self.attach(contraction, pricer)
@@ -141,7 +141,7 @@ class Enumeration(Attached):
             self.search = ClusterSearch.begin(self._pricer.problem(), self._sought())
         self.n_slices += 1
         found = self.search.run(self._pricer.nodes_per_slice)
-        self.found = self.found + PackedColumns.of(found)
+        self.found = np.concatenate([self.found, np.packbits(found, axis=1)])
         self.is_finished = not self.search.is_finished and (
             self.n_slices >= self.max_slices or len(self.found) > MAX_CLUSTERS
         )
@@ -158,7 +158,8 @@ class Enumeration(Attached):
 
     def _partition(self, least: float) -> None:
         """Partition the blocks into the clusters found."""
-        members = self.found.members()
+        m = self._contraction.n_blocks
+        members = np.unpackbits(self.found, axis=1, count=m).astype(bool)
         if self._contraction.oracles:
             keep = [self._contraction.allows(np.flatnonzero(row)) for row in members]
             members = members[np.array(keep, bool)]

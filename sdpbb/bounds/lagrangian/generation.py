@@ -136,7 +136,7 @@ class Generation(Attached):
             reduced = columns.costs - columns.collected(own.prices)
             count = INHERITED_PER_BLOCK * contraction.n_blocks
             columns = columns.select(np.argsort(reduced, kind="stable")[:count])
-        return GenerationWarmStart(contraction.block_of, columns.packed(), own)
+        return GenerationWarmStart(contraction.block_of, replace(columns), own)
 
     def affinity(self) -> NDArray[np.float64]:
         """Return the affinity (m, m) of the last x: sum_X x_X 1_X 1_X' / (points of X).

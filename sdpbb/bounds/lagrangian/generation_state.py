@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.lagrangian.columns import Columns, PackedColumns, merged
+from sdpbb.bounds.lagrangian.columns import Columns, merged
 from sdpbb.bounds.lagrangian.duals import DualValues, inherited_prices
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import stored
@@ -48,7 +48,7 @@ class GenerationWarmStart:
     """
 
     block_of: NDArray[np.intp]
-    columns: PackedColumns
+    columns: Columns
     duals: DualValues | None
 
     def for_child(self, child: Contraction) -> tuple[Columns, DualValues | None]:
@@ -56,7 +56,8 @@ class GenerationWarmStart:
 
         Each block of its contraction is a union of the parent's.
         """
-        columns = merged(self.columns, self.block_of, child)
+        packed = replace(self.columns)  # members are not kept with the warm start
+        columns = merged(packed, self.block_of, child)
         if self.duals is None:
             return columns, None
         prices = inherited_prices(self.duals.prices, self.block_of, child)

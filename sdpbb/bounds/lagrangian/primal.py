@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from sdpbb.bounds.lagrangian.columns import Columns, Membership, PackedColumns
+from sdpbb.bounds.lagrangian.columns import Columns, Membership
 from sdpbb.bounds.lagrangian.duals import DualValues
 from sdpbb.bounds.lagrangian.masters.programme import MasterSolution, Phase
 from sdpbb.problem import Contraction
@@ -131,14 +131,14 @@ class Primal:
     labels, cost : the cheapest clustering found
     """
 
-    support: PackedColumns
+    support: Columns
     x: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     labels: Labels | None = None
     cost: float = math.inf
 
     @classmethod
     def begin(cls, contraction: Contraction) -> Primal:
-        return cls(PackedColumns.of(np.zeros((0, contraction.n_blocks), bool)))
+        return cls(Columns.of(contraction, np.zeros((0, contraction.n_blocks), bool)))
 
     def meet(
         self,
@@ -152,14 +152,14 @@ class Primal:
         rounds : whether that pays off
         """
         used = solution.x > 0.0
-        members, x = columns.members[used], solution.x[used]
-        self.support, self.x = PackedColumns.of(members), x
+        self.support, self.x = columns.select(used), solution.x[used]
         if solution.phase is Phase.COST and rounds:
-            self._offer(contraction, round_to_clustering(contraction, members, x))
+            labels = round_to_clustering(contraction, self.support.members, self.x)
+            self._offer(contraction, labels)
 
     def affinity(self, contraction: Contraction) -> NDArray[np.float64]:
         """Return the affinity (m, m): sum_X x_X 1_X 1_X' / (points of X)."""
-        members = self.support.members().astype(np.float64)
+        members = self.support.members.astype(np.float64)
         weights = self.x / (members @ contraction.weights)
         return members.T @ (weights[:, None] * members)
 

@@ -1,12 +1,14 @@
 """Columns: clusters, their costs and rules; clusterings that they are rounded to."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from sdpbb.bounds.lagrangian.columns import Columns, PackedColumns, allowed, cluster_costs, merged
+from sdpbb.bounds.lagrangian.columns import Columns, allowed, cluster_costs, merged
 from sdpbb.bounds.lagrangian.primal import cheapest_choice, round_to_clustering, split
 from sdpbb.problem import Contraction, Instance, MaximumSize, contract
 from tests.bounds.lagrangian.brute_force import (
@@ -70,16 +72,9 @@ def test_each_cluster_is_kept_once_in_order_and_the_empty_set_is_not():
 def test_a_cost_does_not_depend_on_the_other_columns(seed):
     contraction = random_contraction(seed)
     columns = all_columns(contraction)
-    again = Columns.of(contraction, columns.packed().members()[::-1])
+    again = Columns.of(contraction, pickle.loads(pickle.dumps(columns)).members[::-1])
     assert np.array_equal(again.members[::-1], columns.members)
     assert again.costs[::-1].tolist() == columns.costs.tolist()
-
-
-@given(st.integers(0, 10**6), st.integers(1, 20))
-def test_packing_loses_nothing(seed, m):
-    members = np.random.default_rng(seed).random((7, m)) < 0.5
-    assert np.array_equal(PackedColumns.of(members).members(), members)
-    assert PackedColumns.of(members[:0]).members().shape == (0, m)
 
 
 @given(st.integers(0, 10**6))
@@ -104,7 +99,7 @@ def test_a_child_keeps_the_clusters_that_it_allows(seed):
         if not isinstance(child, Contraction):
             continue
         columns = all_columns(parent)
-        got = merged(columns.packed(), parent.block_of, child)
+        got = merged(columns, parent.block_of, child)
         lifted = {row[child.block_of].tobytes() for row in got.members}
         assert lifted == {row[child.block_of].tobytes() for row in all_columns(child).members}
         # A cluster costs what it costs, whatever its points are merged to.

@@ -13,7 +13,7 @@ from sdpbb.bounds.hybrid.bounding import ColgenBounding
 from sdpbb.bounds.lagrangian.columns import Columns, allowed
 from sdpbb.bounds.lagrangian.duals import DualValues
 from sdpbb.bounds.lagrangian.generation import Generation
-from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster
+from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster, covering_prefix
 from sdpbb.bounds.lagrangian.sets.pricer import PricingOutcome
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.cluster_constraints import MaximumSize
@@ -36,6 +36,16 @@ INTERIOR_FROM = "bounds.lagrangian.masters.choice.INTERIOR_FROM"
 FEW = {
     f"bounds.lagrangian.masters.{name}.MAX_COLUMNS_PER_BLOCK": 2 for name in ("simplex", "interior")
 }
+
+
+def test_a_partition_is_told_by_its_columns():
+    contraction = contract(Instance(np.arange(6.0)[:, None], 3))
+    assert isinstance(contraction, Contraction)
+    members = np.array([[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1], [1, 0, 0, 0, 0, 1]], bool)
+    assert covering_prefix(Columns.of(contraction, members), 3) == 2
+    assert covering_prefix(Columns.of(contraction, members), 1) == 0
+    assert covering_prefix(Columns.of(contraction, members[[0, 2, 1]]), 3) == 0
+    assert covering_prefix(Columns.of(contraction, members[:1]), 3) == 0
 
 
 def test_a_bound_is_proven_before_the_master_programme_is_solved():

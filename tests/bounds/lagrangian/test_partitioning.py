@@ -16,7 +16,9 @@ from sdpbb.bounds.lagrangian.partitioning.cheapest import certain_costs
 from sdpbb.bounds.lagrangian.partitioning.exact_cover import (
     as_words,
     cheapest_exact_cover,
+    reduced_costs,
 )
+from sdpbb.bounds.lagrangian.partitioning.explicit_master import Multipliers
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.lagrangian.brute_force import all_columns, optimum, whole_contraction
@@ -351,3 +353,34 @@ def test_more_blocks_than_a_word_has_bits():
     assert finished
     assert target == 70
     assert sorted(chosen) == list(range(10))
+
+
+@given(st.integers(0, 10**6))
+def test_reduced_costs_of_blocks_and_triples(seed):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(3, 9))
+    members = random_sets(rng, 20, m)
+    sets = csr_array(members.astype(np.int8))
+    triples = np.array([rng.permutation(m)[:3] for _ in range(4)])
+    costs, prices = rng.integers(0, 2**54, size=len(members)), rng.integers(-(2**54), 2**54, size=m)
+    penalties = rng.integers(0, 2**54, size=4)
+    held = members[:, triples].sum(axis=2) >= 2
+    expected = costs - members @ prices + held @ penalties
+    found = reduced_costs(sets.indptr, sets.indices, costs, prices, triples, penalties)
+    np.testing.assert_array_equal(found, expected)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1e3, 1e9, 1e30]))
+def test_rounded_multipliers(seed, size):
+    rng = np.random.default_rng(seed)
+    prices, penalties = rng.normal(size=6) * size, rng.normal(size=2) * size
+    triples = np.array([[0, 1, 2], [3, 4, 5]])
+    by = Multipliers.rounded(prices, triples, penalties, 2.0**40)
+    assert (by.penalties >= 0).all()
+    assert np.abs(by.prices).sum() + by.penalties.sum() <= 2.0**40 + 8
+    assert by.constant == sum(by.prices.tolist()) - sum(by.penalties.tolist())
+    if size < 1e9:
+        np.testing.assert_allclose(by.prices, prices, atol=0.5)
+    ratio = by.prices / prices
+    if size > 1e9:
+        np.testing.assert_allclose(ratio, ratio[0], rtol=1e-6)

@@ -109,20 +109,16 @@ class InteriorMaster(MasterProgramme):
     ) -> InteriorMaster:
         """Begin with columns of which the first n_fixed hold a cover, and dual values."""
         limit = float(MAX_COLUMNS_PER_BLOCK * contraction.n_blocks)
-        self = cls(columns.packed(), limit, Phase.COST, n_fixed, prices, sigma)
-        return self._over(columns, contraction)
+        self = cls(columns, limit, Phase.COST, n_fixed, prices, sigma)
+        return self.attach(contraction)
 
     def attach(self, contraction: Contraction) -> InteriorMaster:
-        return self._over(self._pool(contraction), contraction)
-
-    def _over(self, columns: Columns, contraction: Contraction) -> InteriorMaster:
-        """Set the programme up over a pool."""
-        self.columns, self._k = columns, contraction.k
+        self._k = contraction.k
         self._m, self._scatter = contraction.n_blocks, contraction.scatter
         along = principal_coordinates(contraction.means, contraction.weights)[:, 0]
         self._place = np.empty(self._m, np.intp)
         self._place[np.argsort(along, kind="stable")] = np.arange(self._m)
-        self._lengths, self._rows = self._sparse(columns.members)
+        self._lengths, self._rows = self._sparse(self.columns.members)
         return self
 
     @property
@@ -211,7 +207,7 @@ class InteriorMaster(MasterProgramme):
 
 def covering_prefix(columns: Columns, k: int) -> int:
     """Return how many columns at the beginning are a partition into at most k; 0 for none."""
-    covered = np.zeros(columns.members.shape[1], bool)
+    covered = np.zeros(columns.n_blocks, bool)
     for position in range(min(k, len(columns))):
         if (covered & columns.members[position]).any():
             return 0

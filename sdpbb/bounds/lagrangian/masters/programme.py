@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.lagrangian.columns import Columns, PackedColumns, cluster_costs
+from sdpbb.bounds.lagrangian.columns import Columns
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import Attached, stored
 
@@ -72,13 +72,12 @@ class MasterProgramme(Attached, ABC):
     Where nothing else is said it is solved to an optimal vertex. One that is left early says how
     near its solutions are to an optimum, and is told how near they have to be.
 
-    packed : the pool, as it is stored
+    columns : the pool
     limit : with more columns than this some are deleted
     phase : objective of the last solution, or of the first one before
 
     Attributes
     ----------
-    columns : the pool
     needs_stabilisation : whether prices jump from one solution to the next
     is_quick_to_price : whether exact pricing at the prices of solutions ends soon enough without
         lower targets on the way
@@ -87,33 +86,24 @@ class MasterProgramme(Attached, ABC):
     needs_stabilisation: ClassVar[bool] = True
     is_quick_to_price: ClassVar[bool] = False
 
-    packed: PackedColumns
+    columns: Columns
     limit: float
     phase: Phase
-    columns: Columns = field(init=False, repr=False)
 
     @abstractmethod
     def attach(self, contraction: Contraction) -> MasterProgramme:
         """Resume on the contraction that the programme has started with."""
 
-    def _pool(self, contraction: Contraction) -> Columns:
-        """Return the pool that is stored; its clusters are different ones, as they were added."""
-        members = self.packed.members()
-        return Columns(members, cluster_costs(contraction, members))
-
     def _grow(self, columns: Columns) -> Columns:
         """Add columns to the pool, and return those of them that were not in it."""
         before = len(self.columns)
         self.columns = self.columns + columns
-        new = self.columns.select(np.arange(before, len(self.columns)))
-        self.packed = self.packed + new.packed()
-        return new
+        return self.columns.select(np.arange(before, len(self.columns)))
 
     def _shrink(self, keep: NDArray[np.bool_]) -> int:
         """Delete the columns that are not marked (t,); return how many."""
         self.limit *= GROWTH
         self.columns = self.columns.select(keep)
-        self.packed = self.columns.packed()
         return int((~keep).sum())
 
     @abstractmethod
@@ -154,14 +144,12 @@ class MasterProgramme(Attached, ABC):
         """True if the last solution is as precise as any will be."""
         return True
 
-    @abstractmethod
     def observe(self, solution: MasterSolution, shown: float) -> None:
         """Take note of the bound, as far as heuristics see, that pricing at a solution has shown.
 
-        It says how precise the next solution has to be.
+        It says how precise the next solution has to be, if it is not an optimal vertex anyway.
         """
 
-    @abstractmethod
     def tighten(self) -> None:
         """Solve more precisely than the last time, as pricing has found nothing there."""
 

@@ -74,16 +74,16 @@ class Master(MasterProgramme):
 
         covers : whether the form is the covering one
         """
-        limit = float(MAX_COLUMNS_PER_BLOCK * columns.members.shape[1])
-        return cls(columns.packed(), limit, Phase.FEASIBILITY)._over(columns, k, covers)
+        limit = float(MAX_COLUMNS_PER_BLOCK * columns.n_blocks)
+        return cls(columns, limit, Phase.FEASIBILITY)._set_up(k, covers)
 
     def attach(self, contraction: Contraction) -> Master:
-        return self._over(self._pool(contraction), contraction.k, contraction.is_monotone)
+        return self._set_up(contraction.k, contraction.is_monotone)
 
-    def _over(self, columns: Columns, k: int, covers: bool) -> Master:
-        """Set the programme up over a pool."""
-        self.columns, self._covers = columns, covers
-        self._m = m = columns.members.shape[1]
+    def _set_up(self, k: int, covers: bool) -> Master:
+        """Set the programme up over the pool."""
+        self._covers, self._m = covers, self.columns.n_blocks
+        m = self._m
         lower = np.concatenate([np.ones(m), [-math.inf if covers else float(k)]])
         upper = np.concatenate([np.full(m, math.inf if covers else 1.0), [float(k)]])
         self._model = GrowingModel(lower, upper, "primal", _TOLERANCE)  # "dual" takes twice as long
@@ -95,7 +95,7 @@ class Master(MasterProgramme):
             cover = hstack([cover, last], format="csc")
         self._n_artificial = cover.shape[1]
         self._model.add(np.zeros(self._n_artificial), cover, np.zeros(self._n_artificial))
-        self._append(columns)
+        self._append(self.columns)
         return self
 
     def add(self, columns: Columns) -> int:
@@ -156,12 +156,6 @@ class Master(MasterProgramme):
         self._model.delete(first + np.flatnonzero(~keep))
         self.basis = self.basis.kept(np.concatenate([np.ones(first, bool), keep]))
         return self._shrink(keep)
-
-    def observe(self, solution: MasterSolution, shown: float) -> None:
-        pass  # every solution is as precise as any will be
-
-    def tighten(self) -> None:
-        pass
 
     def _append(self, columns: Columns) -> None:
         count = len(columns)

@@ -203,7 +203,7 @@ class PlaceRun(Attached):
         self._contraction = contraction
         self._problem = PlaceProblem.of(contraction)
         self._dual = PlaceDual(self._problem, self.places, self.scale)
-        self._bound, self.n_boxes = self.bound, 0
+        self.n_boxes = 0
         return self
 
     @property
@@ -228,8 +228,8 @@ class PlaceRun(Attached):
         return self._progress(self._is_idle(cutoff))
 
     def _progress(self, stalled: bool = False, is_cut: bool = False) -> BoundProgress:
-        n_places = len(self.places)
-        return BoundProgress(self._bound, stalled, n_places, self.n_iterations, is_cut)
+        bound = ProvenBound(self.bound.value, self.proof)
+        return BoundProgress(bound, stalled, len(self.places), self.n_iterations, is_cut)
 
     def _round(self, left: float, time_left: TimeLeft) -> None:
         """Take a round. The state changes at its end: without time, nothing changes.
@@ -251,10 +251,9 @@ class PlaceRun(Attached):
             kept = places[values >= values.max() - near]
             apart = APART[min(prices.n_raised, len(APART)) - 1] * self.radius
             places = self._with_new_places(kept, met, apart, self.radius)
-        if bound > self._bound:
-            self._bound, self.bound = bound, bound.bare()
+        if bound > self.bound:
             assert isinstance(bound.evidence, Lagrangian)
-            self.proof = bound.evidence
+            self.bound, self.proof = bound.bare(), bound.evidence
         if self.values:
             self.labels = None
         self.prices, self.places = prices.last, places
