@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from random import Random
 
 import numpy as np
 
@@ -19,10 +20,8 @@ from sdpbb.checker.kernel.cuts.templates import Cliques, Templates, Vectors
 from sdpbb.problem import Contraction, Instance
 from sdpbb.problem.checker_rules import checked_soft_pairs
 from sdpbb.problem.contraction import contract
-from tests.enumeration import clustering_matrix, feasible_clusterings, random_instance, weighted
-from tests.sizes.instances import sized_instance
-from tests.sizes.weighted_instances import weighted_instance
-from tests.soft.instances import random_soft_instance
+from tests.any_instance import drawn_instance
+from tests.enumeration import clustering_matrix, feasible_clusterings
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,30 +35,12 @@ class EnumeratedNode:
 
 def enumerated_nodes(number: int, n_max: int = 6) -> list[EnumeratedNode]:
     """Nodes with limits of every kind, weights, hard and soft pairs, that have a clustering."""
-    found = (node_of(_drawn_instance(seed, n_max)) for seed in range(number))
-    return [node for node in found if node is not None]
-
-
-def _drawn_instance(seed: int, n_max: int) -> Instance:
-    rng = np.random.default_rng(seed)
-    plain = random_instance(rng, n_max, 3)
-    match seed % 8:
-        case 0:
-            return plain
-        case 1:  # as complements need
-            return Instance(plain.points, 2, cannot_link=plain.cannot_link)
-        case 2:
-            return sized_instance(seed, n_max)
-        case 3:
-            sizes = [(1, 2, 3), (2, 2, 3), (1, 3, 3), (1, 2), (1, 1, 3)][rng.integers(5)]
-            pairs = plain.must_link[:1] if rng.random() < 0.5 else None
-            return Instance(np.arange(float(sum(sizes)))[:, None], len(sizes), pairs, sizes=sizes)
-        case 4 | 5:
-            return weighted_instance(seed, n_max)
-        case 6:
-            return random_soft_instance(rng, n_max)
-        case _:
-            return weighted(plain, rng)
+    parts, limits = ("equal points", "pairs", "weights", "soft pairs"), ("sizes", "weight limits")
+    drawn = (
+        drawn_instance(Random(s), *parts, always=limits[s % 3 : s % 3 + 1], n=(3, n_max), k=(1, 4))
+        for s in range(number)
+    )
+    return [node for node in map(node_of, drawn) if node is not None]
 
 
 def node_of(instance: Instance) -> EnumeratedNode | None:

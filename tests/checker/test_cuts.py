@@ -31,7 +31,7 @@ NEVER_ATTAINED = {"pentagons", "soft cannot-links", "soft must-links"}
 
 @cache
 def nodes() -> list[EnumeratedNode]:
-    return enumerated_nodes(160)
+    return enumerated_nodes(300)
 
 
 @pytest.mark.parametrize("name", FORMS)

@@ -33,7 +33,7 @@ from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.traces.file import read_trace
 from sdpbb.search.traces.trace import MOST_POINTS, Trace, TracedLevel, TracedNode
 from sdpbb.search.tree import Tree, with_fixings
-from tests.test_engines import HIDDEN
+from tests.contracts.test_solve import EXAMPLES
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 from tests.trees import HASTY, SMALL
 
@@ -206,7 +206,7 @@ def test_an_infeasible_instance_has_neither_bounds_nor_nodes():
 
 def test_a_search_that_looks_everywhere_leaves_infeasible_nodes():
     trace = Trace()
-    result = solve(HIDDEN["fano"], SolverParameters(bounding="colgen"), observer=trace)
+    result = solve(EXAMPLES["the Fano plane"], SolverParameters(bounding="colgen"), observer=trace)
     assert result.infeasibility.kind is InfeasibilityKind.EXHAUSTED
     ends = {node.end for node in trace.nodes}
     assert ends <= {NodeEnd.BRANCHED, INFEASIBLE_NODE}
