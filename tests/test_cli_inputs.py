@@ -44,7 +44,7 @@ def test_what_is_wrong_with_an_option_is_told_of_the_option(tmp_path):
     lines = file(tmp_path, "1 2 1\n", "lines.txt")
     with pytest.raises(ParameterError, match=r"^constraints_format = 'none': expected one of"):
         InstanceOptions(2, lines, "none", drop=["id", "class"]).read(data)
-    with pytest.raises(InstanceError, match=f"^{re.escape(data)}:1: drop = 'name': there is no"):
+    with pytest.raises(InstanceError, match=f"^{re.escape(data)}:1: --drop 'name': there is no"):
         InstanceOptions(2, lines, drop=["name"]).read(data)
 
 
