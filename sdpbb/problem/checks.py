@@ -276,7 +276,7 @@ def checked_pairs(values: Any, n: int, argument: str) -> NDArray[np.intp]:
     is_table = hasattr(values, "__array__") or isinstance(values, (list, tuple, str, bytes))
     if isinstance(values, Iterable) and not is_table:
         values = list(values)
-    given = _array(values, argument, expected)
+    given = _array(values, argument, f"{expected}, or of names with a data frame")
     if given.shape in ((0,), (0, 2)):  # an empty list, or an empty array of whatever type
         given = np.empty((0, 2), np.intp)
     if given.ndim != 2 or given.shape[1] != 2:

@@ -160,6 +160,7 @@ def check_columns(columns: Sequence[Hashable], chosen: Iterable[tuple[str, str |
             a_file = "a file, or " if argument == "known_classes" else ""
             raise InstanceError(
                 f"{where}: there is no such column; expected {a_file}one of {names}"
+                f"{hint_at_similar(column, columns)}"
             )
         if list(columns).count(column) > 1:
             raise InstanceError(f"{where}: two columns have this name; expected different names")

@@ -170,6 +170,18 @@ def test_points_together_that_are_too_heavy():
     assert conflict.heading == "points that must be together, but no cluster may hold them"
 
 
+@pytest.mark.parametrize(
+    ("limits", "heading"),
+    [
+        ({"min_size": 4}, "k = 3 clusters of at least 4 points need 12 points, but there are 10"),
+        ({"max_size": 3}, "k = 3 clusters of at most 3 points hold 9 points, but there are 10"),
+    ],
+)
+def test_limits_that_the_number_of_points_excludes(limits, heading):
+    conflict = explain_infeasibility(Instance(points(10), 3, **limits))
+    assert conflict.heading == heading
+
+
 def test_sizes_that_only_a_search_refutes():
     # Clusters of five points hold two groups of two, and there are five of these.
     must_link = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]

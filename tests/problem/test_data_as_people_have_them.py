@@ -355,7 +355,7 @@ def test_a_workbook_is_read_like_csv(tmp_path):
     with pytest.warns(InstanceNote, match="1 row of 3 dropped"):
         read = read_points(path, index_column="name", missing="drop-rows")
     assert (read.points.tolist(), read.row_names) == ([[1, 0.1], [3, 4]], ("a", "c d"))
-    with pytest.raises(InstanceError, match=":2: column 1 is 'a'; expected a finite number, or to"):
+    with pytest.raises(InstanceError, match=r":2: column 1 \('name'\) is 'a'; expected a finite"):
         read_points(path)
 
 

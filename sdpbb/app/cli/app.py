@@ -179,7 +179,9 @@ def _unknown(word: str, known: list[str]) -> str:
     text = f"unknown option: {word}" if word.startswith("-") else f"unknown command '{word}'"
     if word.startswith("-") and os.path.exists(word):
         return f"{text}; to name this file, write ./{word}"
-    close = difflib.get_close_matches(word, known, n=1)
+    if word in ("--min-size", "--max-size", "--sizes"):
+        return f"{text}; limits are lines of --constraints FILE, such as MINSIZE 10"
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.7)
     return f"{text}; did you mean {close[0]}?" if close else text
 
 

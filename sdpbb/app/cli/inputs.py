@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -143,8 +144,16 @@ class InstanceOptions(InstanceFiles):
         reading = self.reading
         if reading.standardize and not quiet:
             say("note: columns are standardized: costs and distances are in these units")
-        with reading_files(quiet):
-            return read_table(data, reading)
+        try:
+            with reading_files(quiet):
+                return read_table(data, reading)
+        except InstanceError as error:
+            # FILE: drop = 'x': ... is a message on --drop.
+            option = rf"(?<=: )(?=(?:{'|'.join(READING)}) = )"
+            where, *rest = re.split(option, str(error), maxsplit=1)
+            if not rest:
+                raise
+            raise InstanceError(where + of_option(InstanceError(rest[0]))) from None
 
     def read_labels(
         self,

@@ -134,10 +134,10 @@ class FileLayout:
     def _positions(self, width: int) -> Sequence[int]:
         return range(width) if self.features is None else self.features
 
-    def called(self, column: int, form: str = " ({})") -> str:
-        """Return the name of a column in this form; "" if it has none."""
+    def called(self, column: int) -> str:
+        """Return the name of a column in parentheses, after a blank; "" if it has none."""
         has_name = self.names is not None and self.names[column] != str(column + 1)
-        return form.format(shown(self.names[column])) if has_name and self.names else ""
+        return f" ({shown(self.names[column])})" if has_name and self.names else ""
 
     def check_width(self, where: str, fields: Sequence[str]) -> None:
         """Raise the InstanceError if a row has too many fields, or too few."""
@@ -337,7 +337,7 @@ def advice_on_text(file: TextIO, layout: FileLayout, column: int) -> str:
                 values.append(field.strip())
     n = len(values)
     if 2 * n_numbers[column] > n:
-        rows = f"{n_numbers[column]:,} of {n:,} rows{layout.called(column, ' of {}')}"
+        rows = f"{n_numbers[column]:,} of {n:,} rows"
         return f", as in {rows}: {CORRECTION}"
     if layout.names is None:
         return ""
@@ -349,7 +349,7 @@ def advice_on_text(file: TextIO, layout: FileLayout, column: int) -> str:
     hint = f", or to leave {what} out ({options}{more})"
     name = shown(layout.names[column])
     if n > 2 and len(set(values)) == n and layout.index is None:
-        hint += f", or to name the rows by it (--index-column {name})"
+        hint += f", or to take {name} as names of rows (--index-column {name})"
     elif 2 * len(set(values)) <= n:
         hint += f", or to make columns of 0 and 1 of its categories (--one-hot {name})"
     return hint

@@ -150,7 +150,10 @@ def _keyword(field: str) -> str | None:
 def _kind(fields: Sequence[str], columns: _Columns, says: str) -> str:
     kind = _keyword(_row(fields, columns.kind))
     if kind is None or len(fields) > columns.width:
-        raise InstanceError(f"{says}; expected {EXPECTED} in field {columns.kind + 1}")
+        raise InstanceError(
+            f"{says}; expected {EXPECTED} in field {columns.kind + 1}; limits such as MINSIZE n "
+            "need a text file"
+        )
     return kind
 
 

@@ -306,6 +306,12 @@ def _unknown(line: _Line) -> InstanceError:
             f"{line.where}: has no answer yet; replace {UNANSWERED} by ML or CL, or delete the line"
         )
     *others, last = [f"{keyword} {form}" for keyword, (form, _) in _forms().items()]
+    keyword, comma, _ = line.fields[0].partition(",")
+    if comma and keyword.upper() in _forms():
+        return InstanceError(
+            f"{line.where}: commas in {shown(line.fields[0])}; expected blanks between fields, as "
+            f"in {keyword.upper()} {_forms()[keyword.upper()][0]}"
+        )
     return InstanceError(
         f"{line.where}: unknown constraint {shown(line.fields[0])}; "
         f"expected {', '.join(others)} or {last}"

@@ -231,7 +231,8 @@ class _Careful:
         is_nearly = any(map(str.isdigit, field)) and ("," in field or "separators" in hint)
         also = "" if is_nearly and hint else advice_on_text(file, layout, column)
         return InstanceError(
-            f"{where}: column {column + 1} is {shown(field)}; expected a finite number{hint}{also}"
+            f"{where}: column {column + 1}{layout.called(column)} is {shown(field)}; "
+            f"expected a finite number{hint}{also}"
         )
 
 

@@ -246,18 +246,25 @@ def _in_block(n_must_links: int) -> str:
 
 
 def _on_clusters(catalogue: Catalogue, numbers: Sequence[int]) -> tuple[InfeasibilityKind, str]:
-    k = catalogue.instance.k
-    found = contract(catalogue.restricted(numbers))
+    instance = catalogue.restricted(numbers)
+    n, k = instance.n_points, instance.k
+    found = contract(instance)
     kind = found.kind if isinstance(found, Infeasibility) else InfeasibilityKind.EXHAUSTED
     match kind:
         case InfeasibilityKind.BLOCK_NOT_ALLOWED:
             if len(catalogue.split(numbers)[0]):
                 return kind, "points that must be together, but no cluster may hold them"
             return kind, "a point that no cluster may hold"
+        case InfeasibilityKind.TOO_MUCH_FOR_K if instance.max_size and k * instance.max_size < n:
+            of_most = f"k = {k} clusters of at most {counted(instance.max_size, 'point')}"
+            return kind, f"{of_most} hold {k * instance.max_size} points, but there are {n}"
         case InfeasibilityKind.TOO_MUCH_FOR_K:
             return kind, (
                 f"more points, weight or pairs that must be together than k = {k} clusters may hold"
             )
+        case InfeasibilityKind.SIZES if instance.min_size and k * instance.min_size > n:
+            of_least = f"k = {k} clusters of at least {counted(instance.min_size, 'point')}"
+            return kind, f"{of_least} need {k * instance.min_size} points, but there are {n}"
         case InfeasibilityKind.SIZES:
             return kind, f"k = {k} clusters of these sizes, or weights, cannot hold the points"
     return kind, f"no clustering into k = {k} clusters satisfies all of these"
