@@ -21,7 +21,7 @@ from sdpbb.problem.checks import (
 from sdpbb.problem.class_sizes import StatedSizes, checked_sizes
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.files.constraint_formats import check_no_constraints_options, read_constraints
-from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.files.constraints import PAIRS, Constraints
 from sdpbb.problem.files.kept_rows import KeptRows
 from sdpbb.problem.files.long_reading import reading_file
 from sdpbb.problem.frames import numbered
@@ -52,9 +52,6 @@ class InstanceArguments(FrameArguments, total=False):
 
     must_link: Iterable[Any] | None
     cannot_link: Iterable[Any] | None
-
-
-PAIRS = ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link")
 
 
 def stated_in_file(
@@ -154,7 +151,7 @@ def arguments_of(table: PointTable, k: int, arguments: Mapping[str, Any]) -> dic
     """
     of_reading = (*TableArguments.__annotations__, "weights")
     others = {name: value for name, value in arguments.items() if name not in of_reading}
-    pairs = {name: others.pop(name, None) for name in PAIRS}
+    pairs = {name: others.pop(name, None) for name in PAIRS.values()}
     stated = stated_by_names(table, pairs, others.pop("cluster_constraints", None))
     return {**of_table(table), "k": k, "origin": table.origin(), **stated, **others}
 
@@ -196,4 +193,4 @@ def stated_by_names(
     on_clusters = checked_constraints(cluster_constraints, "cluster_constraints")
     stated = Constraints(**checked, cluster_constraints=on_clusters)
     stated = KeptRows(table).constraints(stated)
-    return {name: getattr(stated, name) for name in (*PAIRS, "cluster_constraints")}
+    return {name: getattr(stated, name) for name in (*PAIRS.values(), "cluster_constraints")}

@@ -20,6 +20,7 @@ from sdpbb.problem import (
     SoftPairs,
 )
 from sdpbb.problem.class_sizes import ClassSizes, Sizes, sizes_text
+from sdpbb.problem.files.constraints import PAIRS
 from sdpbb.problem.files.constraints_lines import line_of
 from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.textfile import name_in_file
@@ -128,12 +129,16 @@ class Catalogue:
     @cached_property
     def on_clusters(self) -> tuple[ClusterConstraint | SizeStatement, ...]:
         """Constraints on clusters but maximum diameters, and limits on sizes."""
-        others = (self.instance.cluster_constraints[at] for at in self._other_constraints)
-        return (*others, *self._on_sizes)
+        return tuple(value for _, _, value in self._on_clusters)
 
     @cached_property
-    def _on_sizes(self) -> list[SizeStatement]:
-        return [SizeStatement(name, value) for name, value in self.instance.limits.items()]
+    def _on_clusters(self) -> list[tuple[str, int, ClusterConstraint | SizeStatement]]:
+        """Constraints and limits on clusters, each after its argument and position."""
+        constraints = enumerate(self.instance.cluster_constraints)
+        stated = [("cluster_constraints", at, each) for at, each in constraints]
+        others = [each for each in stated if type(each[2]) is not MaximumDiameter]
+        limits = self.instance.limits.items()
+        return [*others, *((name, 0, SizeStatement(name, value)) for name, value in limits)]
 
     def __len__(self) -> int:
         return len(self.must_link) + len(self.cannot_link) + len(self.on_clusters)
@@ -145,14 +150,6 @@ class Catalogue:
             (at, constraint.forbidden_pairs(self.instance.points))
             for at, constraint in enumerate(self.instance.cluster_constraints)
             if type(constraint) is MaximumDiameter
-        ]
-
-    @cached_property
-    def _other_constraints(self) -> list[int]:
-        return [
-            at
-            for at, constraint in enumerate(self.instance.cluster_constraints)
-            if type(constraint) is not MaximumDiameter
         ]
 
     @property
@@ -214,83 +211,77 @@ class Catalogue:
 
     def statement(self, number: int) -> Statement:
         """Return the constraint of this number, in the user's words."""
-        p, q = len(self.must_link), len(self.instance.cannot_link)
+        p, q = len(self.must_link), len(self.cannot_link)
+        if number >= p + q:
+            argument, position, value = self._on_clusters[number - p - q]
+            text = _text(value, self.instance.origin)
+            return _statement(self.instance, StatementKind.ON_CLUSTERS, argument, position, text)
         if number < p:
-            return self._pair("must_link", number, number)
-        if number < p + q:
-            return self._pair("cannot_link", number - p, number)
-        number -= p + q
-        for position, far in self._far:
-            if number < len(far):
-                return self._too_far(position, far[number])
-            number -= len(far)
-        if number >= len(self._other_constraints):
-            return self._of_sizes(self._on_sizes[number - len(self._other_constraints)])
-        position = self._other_constraints[number]
-        text = _text(self.instance.cluster_constraints[position], self.instance.origin)
-        return self._on_clusters(StatementKind.ON_CLUSTERS, position, (), text)
-
-    def _pair(self, argument: str, position: int, number: int) -> Statement:
-        i, j = getattr(self.instance, argument)[position].tolist()
-        origin = self.instance.origin
-        names = tuple(origin.rows((i, j)))
-        place = place_of_pair(self.instance, argument, position)
-        derived = not self._stated[number]
-        if argument == "must_link":
-            kind = StatementKind.MINIMUM_SEPARATION if derived else StatementKind.MUST_LINK
+            argument, position, pair = "must_link", number, self.must_link[number]
+            kind, of_distance = StatementKind.MUST_LINK, StatementKind.MINIMUM_SEPARATION
         else:
-            kind = StatementKind.MAXIMUM_DIAMETER if derived else StatementKind.CANNOT_LINK
-        text = f"{kind.value} {' '.join(map(name_in_file, names))}"
-        if derived:
-            text = f"{kind.value}: {self._distance_in_words(i, j)}"
-        return Statement(kind, (i, j), names, argument, position, place, text)
-
-    def _of_sizes(self, stated: SizeStatement) -> Statement:
-        place = self.instance.origin.place_on_clusters(stated.argument, stated.value)
-        place, kind = place or stated.argument, StatementKind.ON_CLUSTERS
-        return Statement(kind, (), (), stated.argument, 0, place, stated.text)
-
-    def _too_far(self, position: int, pair: NDArray[np.intp]) -> Statement:
-        i, j = int(pair[0]), int(pair[1])
-        constraint = self.instance.cluster_constraints[position]
-        text = f"{_text(constraint, self.instance.origin)}: {self._distance_in_words(i, j)}"
-        return self._on_clusters(StatementKind.MAXIMUM_DIAMETER, position, (i, j), text)
-
-    def _distance_in_words(self, i: int, j: int) -> str:
-        distance = float(np.linalg.norm(self.instance.points[i] - self.instance.points[j]))
-        names = list(map(name_in_file, self.instance.origin.rows((i, j))))
-        return f"{names[0]} and {names[1]} are {distance:.6g} apart"
-
-    def _on_clusters(
-        self, kind: StatementKind, position: int, rows: tuple[int, ...], text: str
-    ) -> Statement:
-        origin, argument = self.instance.origin, "cluster_constraints"
-        constraint = self.instance.cluster_constraints[position]
-        place = origin.place_on_clusters(argument, constraint) or f"{argument}[{position}]"
-        names = tuple(origin.rows(rows))
-        return Statement(kind, rows, names, argument, position, place, text)
+            argument, position, pair = "cannot_link", number - p, self.cannot_link[number - p]
+            kind, of_distance = StatementKind.CANNOT_LINK, StatementKind.MAXIMUM_DIAMETER
+        rows = (int(pair[0]), int(pair[1]))
+        if number < len(self._stated) and self._stated[number]:
+            text = _pair_text(self.instance, kind, rows)
+            return _statement(self.instance, kind, argument, position, text, rows)
+        says = of_distance.value
+        if number >= len(self._stated):
+            argument, left = "cluster_constraints", number - len(self._stated)
+            ends = np.cumsum([len(pairs) for _, pairs in self._far])
+            position = self._far[int(np.searchsorted(ends, left, "right"))][0]
+            constraint = self.instance.cluster_constraints[position]
+            says = _text(constraint, self.instance.origin)
+        distance = float(np.linalg.norm(np.subtract(*self.instance.points[list(rows)])))
+        one, other = map(name_in_file, self.instance.origin.rows(rows))
+        text = f"{says}: {one} and {other} are {distance:.6g} apart"
+        return _statement(self.instance, of_distance, argument, position, text, rows)
 
 
 def soft_statements(instance: Instance) -> list[Statement]:
     """Return the soft must-links, then the soft cannot-links, in the user's words."""
-    kinds = (StatementKind.SOFT_MUST_LINK, StatementKind.SOFT_CANNOT_LINK)
     statements = []
-    for kind in kinds:
+    for kind in (StatementKind.SOFT_MUST_LINK, StatementKind.SOFT_CANNOT_LINK):
         argument = kind.name.lower()
         soft: SoftPairs = getattr(instance, argument)
         triples = zip(soft.pairs.tolist(), soft.weights.tolist(), strict=True)
         for position, ((i, j), weight) in enumerate(triples):
-            names = tuple(instance.origin.rows((i, j)))
-            place = place_of_pair(instance, argument, position)
-            text = f"{kind.value} {' '.join(map(name_in_file, names))} {weight:.10g}"
-            statements.append(
-                Statement(kind, (i, j), names, argument, position, place, text, weight)
-            )
+            text = f"{_pair_text(instance, kind, (i, j))} {weight:.10g}"
+            stated = _statement(instance, kind, argument, position, text, (i, j), weight)
+            statements.append(stated)
     return statements
 
 
-def _text(constraint: ClusterConstraint, origin: Origin) -> str:
+def _statement(
+    instance: Instance,
+    kind: StatementKind,
+    argument: str,
+    position: int,
+    text: str,
+    rows: tuple[int, ...] = (),
+    weight: float | None = None,
+) -> Statement:
+    """Return a statement with the names of its rows, and its place."""
+    value, origin = getattr(instance, argument), instance.origin
+    if argument in PAIRS.values():
+        place = place_of_pair(instance, argument, position)
+    elif argument == "cluster_constraints":
+        place = origin.place_on_clusters(argument, value[position]) or f"{argument}[{position}]"
+    else:
+        place = origin.place_on_clusters(argument, value) or argument
+    names = tuple(origin.rows(rows))
+    return Statement(kind, rows, names, argument, position, place, text, weight)
+
+
+def _pair_text(instance: Instance, kind: StatementKind, rows: tuple[int, int]) -> str:
+    return " ".join([kind.value, *map(name_in_file, instance.origin.rows(rows))])
+
+
+def _text(constraint: ClusterConstraint | SizeStatement, origin: Origin) -> str:
     """Return the text of a constraint on clusters, as in a file where there is a line for it."""
+    if isinstance(constraint, SizeStatement):
+        return constraint.text
     if line := line_of(constraint):
         numbers = line.rows(constraint)
         dots = ["..."] if len(numbers) > SHOWN_ROWS else []

@@ -184,6 +184,20 @@ def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]
     return tuple(names)
 
 
+def index_names(values: Sequence[Hashable], where: str) -> tuple[Hashable, ...] | None:
+    """Return the names that an index in a file gives the rows; None if it counts them from 0.
+
+    where : what messages call it
+
+    Raises
+    ------
+    InstanceError
+        If a value is missing or repeats.
+    """
+    counts = map(str, range(len(values)))
+    return None if list(map(str, values)) == list(counts) else checked_names(values, where)
+
+
 def hint_at_similar(name: object, names: Iterable[Hashable]) -> str:
     """Return the end of a message on an unknown name: the most similar known one; "" if none is."""
     by_text = {str(other): other for other in names}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError, SdpbbError, warn_caller
 from sdpbb.problem import Instance
 from sdpbb.problem.checks import check_exact, checked_pairs
+from sdpbb.problem.files.constraints import PAIRS
 from sdpbb.problem.frames import (
     check_numbers,
     columns_of,
@@ -21,7 +22,6 @@ from sdpbb.problem.frames import (
     with_present_rows,
 )
 from sdpbb.problem.known_classes import KnownClasses, is_unknown
-from sdpbb.problem.sources import PAIRS
 from sdpbb.problem.stated import stated_instance
 from sdpbb.problem.table import quoted
 from sdpbb.runtime.declaration import as_integer
@@ -134,7 +134,9 @@ def instance_of_fit(
     if not is_frame(X):
         return stated_instance(points, k, others)
     if absent_rows == "drop":
-        others |= {name: with_present_rows(others[name], X, index_column) for name in PAIRS}
+        others |= {
+            name: with_present_rows(others[name], X, index_column) for name in PAIRS.values()
+        }
     return stated_instance(X, k, {**others, "index_column": index_column})
 
 

@@ -23,10 +23,15 @@ from sdpbb.problem.files.separated import (
     number_in,
 )
 from sdpbb.problem.missing import CORRECTION
-from sdpbb.problem.table import PointTable, check_columns, checked_names, without_columns
+from sdpbb.problem.table import (
+    PointTable,
+    check_columns,
+    checked_names,
+    index_names,
+    without_columns,
+)
 from sdpbb.problem.textfile import (
     first_of,
-    is_integer,
     is_missing_word,
     is_number,
     shown,
@@ -285,7 +290,7 @@ def _check_names(where: str, names: Sequence[str]) -> None:
         )
 
 
-def index_names(layout: FileLayout, labels: list[str]) -> tuple[str, ...] | None:
+def names_of_rows(layout: FileLayout, labels: list[str]) -> tuple[str, ...] | None:
     """Return the names of the rows from the fields of a column; None where they are numbered.
 
     Raises
@@ -307,11 +312,13 @@ def index_names(layout: FileLayout, labels: list[str]) -> tuple[str, ...] | None
     if not any(labels):
         return None  # a spreadsheet whose first column is empty
     says = f"{name}: column 1 has no name and is used as an index"
-    if all(map(is_integer, labels)) and list(map(int, labels)) == list(range(len(labels))):
-        _note(f"{says}, which counts the rows from 0; it is not a feature")
-        return None
-    if len(set(labels)) < len(labels) or not all(labels):
+    try:
+        names = index_names([label or None for label in labels], name)
+    except InstanceError:
         _note(f"{says} that is not a feature; its values repeat, so rows are numbered from 0")
+        return None
+    if names is None:
+        _note(f"{says}, which counts the rows from 0; it is not a feature")
         return None
     _note(f"{says}, whose values name the rows: {first_of(map(shown, labels), 3)}")
     return tuple(labels)

@@ -162,28 +162,24 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
     stated = Statements()
     with open_text(path, encoding) as file:
         for start, chunk in chunks(file):
-            if not (
-                _read_pairs(start, chunk, rows, stated) or _read_soft(start, chunk, rows, stated)
-            ):
+            if not any(_read_plain(start, chunk, width, rows, stated) for width in (3, 4)):
                 _read_any(path, start, chunk, rows, stated)
     return stated.constraints()
 
 
-def _read_pairs(start: int, chunk: list[str], rows: Rows, stated: Statements) -> bool:
-    """Add the pairs of lines without weights, if they hold nothing else; return whether they do."""
-    keywords, first, second = columns(chunk, 3)
+def _read_plain(start: int, chunk: list[str], width: int, rows: Rows, stated: Statements) -> bool:
+    """Add the pairs of lines of this width, if they hold nothing else; return whether they do.
+
+    width : 3, or 4 with weights
+    """
+    keywords, first, second, *fields = columns(chunk, width)
     if not PAIRS.keys() >= set(keywords):
         keywords = list(map(str.upper, keywords))
-    found = rows.pairs(first, second)
-    return stated.add_lines(keywords, found, np.ones(len(keywords)), start)
-
-
-def _read_soft(start: int, chunk: list[str], rows: Rows, stated: Statements) -> bool:
-    """Add the pairs of lines with weights, if they hold nothing else; return whether they do."""
-    keywords, first, second, fields = columns(chunk, 4)
-    if not {"SML", "SCL"}.issuperset(keywords) or not all(map(is_number, fields)):
-        return False
-    weights = np.array(list(map(float, fields)))
+    weights = np.ones(len(keywords))
+    for column in fields:
+        if not {"SML", "SCL"}.issuperset(keywords) or not all(map(is_number, column)):
+            return False
+        weights = np.array(list(map(float, column)))
     if not (weights >= 0).all():
         return False
     return stated.add_lines(keywords, rows.pairs(first, second), weights, start)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sdpbb.errors import BackendUnavailable, InstanceNote, warn_caller
+from sdpbb.errors import BackendUnavailable, InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.frames import table_of_frame
-from sdpbb.problem.table import PointTable, check_columns
+from sdpbb.problem.table import PointTable, check_columns, index_names
 from sdpbb.problem.textfile import (
     check_file,
     errors_as_one_line,
@@ -52,10 +52,10 @@ def read(path: FilePath, reading: Reading) -> PointTable:
 
 def _are_names(column: Any) -> bool:
     """Return whether the values of an index tell the rows apart, and do not merely count them."""
-    values = column.to_pylist()
-    n = len(values)
-    is_count = all(isinstance(value, int) for value in values) and values == list(range(n))
-    return not is_count and len(set(map(str, values))) == n and not any(map(is_missing, values))
+    try:
+        return index_names(column.to_pylist(), "the index") is not None
+    except InstanceError:
+        return False
 
 
 def read_rows(path: FilePath) -> list[list[str]]:

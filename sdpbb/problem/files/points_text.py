@@ -1,8 +1,9 @@
 """Files of points in text: CSV, and rows of numbers under a first line `n d k`.
 
-All rows are read fast, without a look at what each field is. Where that fails, or the numbers are
-not finite, the file is read again, slowly: for values that are missing, decimal commas, rows
-without any value, or the first field at fault.
+Rows of finite numbers are read fast, without a look at what each field is. At the first other row
+the whole file is asked for decimal commas and for columns that are not empty, and is read again.
+Then rows that are not plain are read field by field: for values that are missing, or the first
+field at fault.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem.files.columns import (
     FileLayout,
     advice_on_text,
-    index_names,
     layout_of,
+    names_of_rows,
 )
 from sdpbb.problem.files.separated import decimal_of, is_comma_number, number_hint, number_in
 from sdpbb.problem.integers import inexact_integer, inexact_integer_message, may_be_inexact
@@ -50,11 +51,9 @@ def read_opened(path: FilePath, opened: Opened, reading: Reading) -> PointTable:
     with opened() as file:
         encoding = file.encoding or "utf-8"  # a sheet that became text has none
         layout = layout_of(path, file, reading)
-        points, texts = _load(file, layout)
-        if points is None:
-            found = _Careful(path, layout, reading)
-            points, texts = found.load(file)
-            layout = found.layout
+        reader = _RowReader(path, layout, reading)
+        points, texts = reader.load(file)
+        layout = reader.layout
     if may_be_inexact(points):
         with opened() as file:
             _check_integers(path, file, layout)
@@ -62,7 +61,7 @@ def read_opened(path: FilePath, opened: Opened, reading: Reading) -> PointTable:
         points,
         layout.k,
         layout.feature_names,
-        None if layout.index is None else index_names(layout, texts[layout.index]),
+        None if layout.index is None else names_of_rows(layout, texts[layout.index]),
         index_name=layout.index_name,
         known_classes=None if layout.classes is None else texts[layout.classes],
         categories={layout.name_of(column): texts[column] for column in layout.categories},
@@ -81,49 +80,31 @@ def _add(texts: Texts, fields: Sequence[str]) -> None:
         own.append(fields[column].strip() if column < len(fields) else "")
 
 
-def _points(values: array[float], n: int) -> NDArray[np.float64]:
-    """Return the points (n, d); without any feature where all columns are text."""
-    return np.frombuffer(values).reshape(n, -1) if values else np.empty((n, 0))
+def _plain(layout: FileLayout, line: str, fields: Sequence[str]) -> list[float] | None:
+    """Return the features of a row of finite numbers in all columns; None of another row."""
+    if len(fields) != layout.width:
+        return None
+    if layout.blank and any(fields[column].strip() for column in layout.blank):
+        return None
+    if layout.features is not None:
+        fields = [fields[column] for column in layout.features]
+    if layout.decimal == ",":
+        if any("." in field for field in fields):
+            return None
+        fields = [field.replace(",", ".") for field in fields]
+    # Python's float() makes numbers of digits of all alphabets, and of underscores, too.
+    is_plain = line.isascii() and "_" not in line
+    if not is_plain and any(number_in(field, ".") is None for field in fields):
+        return None
+    try:
+        row = list(map(float, fields))
+    except ValueError:
+        return None
+    return row if math.isfinite(sum(row)) else None  # a sum that overflows is for the other way
 
 
-def _load(file: TextIO, layout: FileLayout) -> tuple[NDArray[np.float64] | None, Texts]:
-    """Return the points (n, d), or None if the rows are no table of finite numbers.
-
-    The fields of columns of text are returned, too.
-
-    Memory follows the rows that are there, not the sizes that the first line claims.
-    """
-    values, n = array("d"), 0
-    texts: Texts = {column: [] for column in layout.texts}
-    for _, line, fields in layout.rows(file):
-        if len(fields) != layout.width:
-            return None, texts
-        _add(texts, fields)
-        if layout.blank and any(fields[column].strip() for column in layout.blank):
-            return None, texts
-        if layout.features is not None:
-            fields = [fields[column] for column in layout.features]
-        # Python's float() makes numbers of digits of all alphabets, and of underscores, too.
-        is_plain = line.isascii() and "_" not in line
-        if layout.decimal == ",":
-            if any("." in field for field in fields):
-                return None, texts
-            fields = [field.replace(",", ".") for field in fields]
-        if not is_plain and any(number_in(field, ".") is None for field in fields):
-            return None, texts
-        try:
-            values.extend(map(float, fields))
-        except ValueError:
-            return None, texts
-        n += 1
-    if n == 0 or n != (layout.n or n):
-        return None, texts
-    points = _points(values, n)
-    return points if np.isfinite(points).all() else None, texts
-
-
-class _Careful:
-    """Reading of a file field by field, which finds missing values, or raises what is wrong.
+class _RowReader:
+    """Reading of the rows of a file, which finds missing values, or raises what is wrong.
 
     layout : as it turns out to be: whether decimals have commas, which columns are empty
     """
@@ -131,47 +112,34 @@ class _Careful:
     def __init__(self, path: FilePath, layout: FileLayout, reading: Reading) -> None:
         self.path, self.layout, self.reading = path, layout, reading
         self.name = shown_path(path)
+        self._is_settled = False
+        self._first_missing: tuple[int, int, str] | None = None
 
     def load(self, file: TextIO) -> tuple[NDArray[np.float64], Texts]:
         """Return the points (n, d), nan where a value is missing, and the columns of text.
+
+        Memory follows the rows that are there, not the sizes that the first line claims.
 
         Raises
         ------
         InstanceError
             For the first row at fault, and for missing values that are to be refused.
         """
-        if self._has_decimal_commas(file):
-            self.layout = replace(self.layout, decimal=",")
-            points, found = _load(file, self.layout)
-            if points is not None:
-                return points, found
-        self._check_blank(file)
-        if self.layout.is_csv:
-            chosen = [(f"{self.name}: weight_column", self.reading.weight_column)]
-            check_columns(self.layout.feature_names, chosen)
         layout, values, count = self.layout, array("d"), 0
-        first_missing: tuple[int, int, str] | None = None
         texts: Texts = {column: [] for column in layout.texts}
-        for number, _, fields in layout.rows(file):
-            if not any(map(str.strip, fields)):
+        for number, line, fields in layout.rows(file):
+            row = None if count == layout.n else _plain(layout, line, fields)
+            if row is None and not self._is_settled:
+                self._settle(file)
+                return self.load(file)
+            if row is None and not any(map(str.strip, fields)):
                 continue  # spreadsheets write what was once filled
-            where = f"{self.name}:{number}"
             if count == layout.n:
                 raise InstanceError(
-                    f"{where}: one row too many; line {layout.line} says n = {layout.n}"
+                    f"{self.name}:{number}: one row too many; line {layout.line} says "
+                    f"n = {layout.n}"
                 )
-            if layout.features is not None:
-                layout.check_width(where, fields)
-            for column, field in layout.chosen(fields):
-                value = number_in(field, layout.decimal)
-                if value is not None and math.isfinite(value):
-                    values.append(value)
-                elif is_missing_word(field):
-                    first_missing = first_missing or (number, column, field)
-                    values.append(math.nan)
-                else:
-                    raise self._no_number(file, where, column, field)
-            layout.check_width(where, fields)
+            values.extend(self._row(file, number, fields) if row is None else row)
             _add(texts, fields)
             count += 1
         if layout.n is not None and count != layout.n:
@@ -180,19 +148,48 @@ class _Careful:
                 "points"
             )
         if not count:
+            self._settle(file)
             raise InstanceError(
                 f"{self.name}:{layout.line}: no rows after the heading; expected points"
             )
-        points = _points(values, count)
-        if first_missing is not None and self.reading.missing is None:
-            line, column, field = first_missing
+        # Without any feature where all columns are text.
+        points = np.frombuffer(values).reshape(count, -1) if values else np.empty((count, 0))
+        if self._first_missing is not None and self.reading.missing is None:
+            at, column, field = self._first_missing
             n_rows = int(np.isnan(points).any(axis=1).sum())
             raise InstanceError(
-                f"{self.name}:{line}: column {column + 1}{layout.called(column)} is "
+                f"{self.name}:{at}: column {column + 1}{layout.called(column)} is "
                 f"{shown(field)}, and {counted(n_rows, 'row')} of {count} "
                 f"{'lacks' if n_rows == 1 else 'lack'} a value; expected {REMEDY}"
             )
         return points, texts
+
+    def _settle(self, file: TextIO) -> None:
+        """Ask all rows for decimal commas and empty columns, and check the chosen column."""
+        self._is_settled = True
+        if self._has_decimal_commas(file):
+            self.layout = replace(self.layout, decimal=",")
+        self._check_blank(file)
+        if self.layout.is_csv:
+            chosen = [(f"{self.name}: weight_column", self.reading.weight_column)]
+            check_columns(self.layout.feature_names, chosen)
+
+    def _row(self, file: TextIO, number: int, fields: Sequence[str]) -> list[float]:
+        """Return the features of a row, nan where a value is missing."""
+        layout, where, row = self.layout, f"{self.name}:{number}", list[float]()
+        if layout.features is not None:
+            layout.check_width(where, fields)
+        for column, field in layout.chosen(fields):
+            value = number_in(field, layout.decimal)
+            if value is not None and math.isfinite(value):
+                row.append(value)
+            elif is_missing_word(field):
+                self._first_missing = self._first_missing or (number, column, field)
+                row.append(math.nan)
+            else:
+                raise self._no_number(file, where, column, field)
+        layout.check_width(where, fields)
+        return row
 
     def _has_decimal_commas(self, file: TextIO) -> bool:
         if self.layout.decimal != "." or self.reading.decimal is not None:
