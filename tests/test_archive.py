@@ -498,7 +498,7 @@ def test_values_that_are_refused_by_their_type(tmp_path):
 def forged(path, document, arrays=b"") -> None:
     """An archive with whatever contents, and with lengths and a checksum that are right."""
     text = document if isinstance(document, bytes) else json.dumps(document).encode()
-    content = b"sdpbb-checkpoint 3\n%d %d\n%s%s" % (len(text), len(arrays), text, arrays)
+    content = b"sdpbb-checkpoint 4\n%d %d\n%s%s" % (len(text), len(arrays), text, arrays)
     path.write_bytes(content + zlib.crc32(content).to_bytes(4, "little"))
 
 

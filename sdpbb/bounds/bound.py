@@ -87,7 +87,11 @@ class PairFixings:
 
 
 class BoundRun(Protocol[Warm_co]):
-    """Bounding of one node, in steps; bounds only ever rise from step to step."""
+    """Bounding of one node, in steps; bounds only ever rise from step to step.
+
+    A run is its state: `BoundingMethod.resume` continues from its copies, pickles and archives, to
+    the last bit (see `sdpbb.runtime.archive.stored.Attached`).
+    """
 
     @property
     def n_iterations(self) -> int:
@@ -118,10 +122,3 @@ class BoundRun(Protocol[Warm_co]):
 
     def warm_start(self) -> Warm_co:
         """Return the warm start of a child of the node; picklable."""
-
-    @property
-    def state(self) -> Any:
-        """State that `BoundingMethod.resume` continues from, to the last bit; picklable.
-
-        Further steps of this run may change it.
-        """

@@ -30,7 +30,7 @@ from sdpbb.checker.kernel.rules import Rules
 from sdpbb.checker.kernel.size_rules import with_limits
 from sdpbb.checker.kernel.soft import CheckedSoftPairs
 from sdpbb.problem import Contraction, Instance
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
 
 # Rounded dual values prove a little less than those of a run. So the run goes on until its bound
@@ -66,21 +66,6 @@ class FixingProof:
 
 
 Warm = TypeVar("Warm")
-
-
-@stored
-@dataclass(eq=False)
-class CertifiedState:
-    """State of a certified run.
-
-    inner : of the run whose bounds are checked
-    best : the best bound that was confirmed, with the evidence that the checker has seen
-    claimed : the best one of the inner run, with its evidence until that was checked
-    """
-
-    inner: Any
-    best: ProvenBound
-    claimed: ProvenBound
 
 
 class CertifiedBounding(BoundingMethod[Warm]):
@@ -187,43 +172,53 @@ class CertifiedBounding(BoundingMethod[Warm]):
     ) -> CertifiedRun[Warm]:
         """Return a new `CertifiedRun` on a node."""
         inner = self._inner.start(contraction, warm_start, known)
-        state = CertifiedState(inner.state, self.scatter(contraction), ProvenBound(0.0))
-        return self._run(contraction, inner, state)
+        run = CertifiedRun(inner, self.scatter(contraction), ProvenBound(0.0))
+        return self._attached(run, contraction)
 
-    def resume(self, contraction: Contraction, state: CertifiedState) -> CertifiedRun[Warm]:
-        """Return a `CertifiedRun` that continues from its state on the same contraction."""
-        return self._run(contraction, self._inner.resume(contraction, state.inner), state)
+    def resume(self, contraction: Contraction, run: CertifiedRun[Warm]) -> CertifiedRun[Warm]:
+        """Return the run, attached to the contraction that it has started with."""
+        self._inner.resume(contraction, run.inner)
+        return self._attached(run, contraction)
 
-    def _run(
-        self, contraction: Contraction, inner: BoundRun[Warm], state: CertifiedState
-    ) -> CertifiedRun[Warm]:
+    def _attached(self, run: CertifiedRun[Warm], contraction: Contraction) -> CertifiedRun[Warm]:
         rules = with_limits(self._rules, contraction.n_points, contraction.k)
         blocks, contracted = _blocks(contraction, rules), self.contracted(contraction)
-        return CertifiedRun(self._inner, inner, contraction, contracted, blocks, state)
+        return run.attach(self._inner, contraction, contracted, blocks)
 
 
-class CertifiedRun(Generic[Warm]):
-    """Bounding of one node with confirmed bounds."""
+@stored
+@dataclass(eq=False)
+class CertifiedRun(Attached, Generic[Warm]):
+    """Bounding of one node with confirmed bounds.
 
-    def __init__(
+    inner : the run whose bounds are checked
+    best : the best bound that was confirmed, with the evidence that the checker has seen
+    claimed : the best one of the inner run, with its evidence until that was checked
+    n_idle : steps since a bound was claimed that closes the node, unconfirmed
+    """
+
+    inner: BoundRun[Warm]
+    best: ProvenBound
+    claimed: ProvenBound
+    n_idle: int = 0
+
+    def attach(
         self,
         method: BoundingMethod[Warm],
-        inner: BoundRun[Warm],
         contraction: Contraction,
         contracted: Contracted,
         blocks: Blocks,
-        state: CertifiedState,
-    ) -> None:
-        """method : the one that the inner run is of"""
-        self._method, self._inner, self.state = method, inner, state
+    ) -> CertifiedRun[Warm]:
+        """Start or resume on the contraction of the inner run, which is of the method."""
+        self._method = method
         self._contraction, self._contracted, self._blocks = contraction, contracted, blocks
-        self._n_idle = 0  # steps since a bound was claimed that closes the node, unconfirmed
         self._check_seconds = 0.0  # of the longest check so far
         self._time_left = no_limit
+        return self
 
     @property
     def n_iterations(self) -> int:
-        return self._inner.n_iterations
+        return self.inner.n_iterations
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Take a step of the inner run; its bound counts as far as it is confirmed.
@@ -232,17 +227,17 @@ class CertifiedRun(Generic[Warm]):
         many iterations. A check that the end of the time cuts short is begun anew by the next step.
         """
         self._time_left = time_left
-        claimed = self.state.claimed
+        claimed = self.claimed
         if claimed.evidence is not None and claimed.value >= cutoff:  # its check was cut short
             progress = BoundProgress(claimed, False, 0, self.n_iterations)
         else:
-            progress = self._inner.advance(
+            progress = self.inner.advance(
                 cutoff + SLACK * abs(cutoff), lambda: time_left() - self._check_seconds
             )
         try:
             return self._checked(progress, cutoff)
         except OutOfTime:
-            return replace(progress, bound=self.state.best, stalled=False, is_cut=True)
+            return replace(progress, bound=self.best, stalled=False, is_cut=True)
 
     def _checked(self, progress: BoundProgress, cutoff: float) -> BoundProgress:
         """Return the progress of the inner run, as far as its bound is confirmed.
@@ -254,21 +249,20 @@ class CertifiedRun(Generic[Warm]):
         """
         if progress.bound.value == np.inf:  # the constraints alone say so
             return self._infeasible_progress(progress)
-        state = self.state
-        if progress.bound > state.claimed:
+        if progress.bound > self.claimed:
             self._claim(progress.bound, cutoff)
-        closes, stalled = state.claimed.value >= cutoff, progress.stalled
-        if state.claimed.evidence is not None and (closes or stalled):
+        closes, stalled = self.claimed.value >= cutoff, progress.stalled
+        if self.claimed.evidence is not None and (closes or stalled):
             # Dual values change in another step, an enumeration does not.
-            is_last = isinstance(state.claimed.evidence, Enumerated)
+            is_last = isinstance(self.claimed.evidence, Enumerated)
             self._check(cutoff)
-            stalled |= closes and is_last and state.best.value < cutoff
-            self._n_idle = 0
+            stalled |= closes and is_last and self.best.value < cutoff
+            self.n_idle = 0
         elif closes:
             # The inner run has closed the node, the checker does not confirm it.
-            self._n_idle += 1
-            stalled |= self._n_idle >= MOST_IDLE
-        return replace(progress, bound=state.best, stalled=stalled)
+            self.n_idle += 1
+            stalled |= self.n_idle >= MOST_IDLE
+        return replace(progress, bound=self.best, stalled=stalled)
 
     def _infeasible_progress(self, progress: BoundProgress) -> BoundProgress:
         """Return the progress after the inner run has found that there is no clustering.
@@ -278,26 +272,26 @@ class CertifiedRun(Generic[Warm]):
         """
         prices = progress.bound.evidence
         m, adjacency = self._contraction.n_blocks, self._contraction.adjacency
-        self.state.claimed = progress.bound
+        self.claimed = progress.bound
         effort = self._effort(SHARE, self._time_left)
         with suppress(Rejected):
             if isinstance(prices, Lagrangian) and prices.proves_infeasible(
                 self._contracted, self._blocks, effort
             ):
-                self.state.best = progress.bound
+                self.best = progress.bound
                 return progress
-        self.state.claimed = self.state.best.bare()
+        self.claimed = self.best.bare()
         if adjacency.sum() == m * (m - 1):
             return progress
-        return replace(progress, bound=self.state.best, stalled=True)
+        return replace(progress, bound=self.best, stalled=True)
 
     def _claim(self, bound: ProvenBound, cutoff: float) -> None:
         """Take the best bound of the inner run."""
         is_quick = self._method.is_quickly_checked
-        if is_quick(self.state.claimed.evidence) and not is_quick(bound.evidence):
+        if is_quick(self.claimed.evidence) and not is_quick(bound.evidence):
             # The checker confirms the one before, and may not confirm the one that follows.
             self._check(cutoff)
-        self.state.claimed = bound
+        self.claimed = bound
 
     def _check(self, cutoff: float) -> None:
         """Have the checker judge the claimed evidence; keep what it confirms, if it is better.
@@ -307,15 +301,15 @@ class CertifiedRun(Generic[Warm]):
         OutOfTime
             If the time ends before; the evidence is still to be judged then.
         """
-        state, claimed = self.state, self.state.claimed
+        claimed = self.claimed
         effort = self._effort(SHARE, self._time_left)
         for evidence in self._method.checkable(self._contraction, claimed.evidence):
             bound = self._confirmed_bound(evidence, effort)
-            if bound > state.best.value:
-                state.best = ProvenBound(bound, evidence)
-            if state.best.value >= cutoff or claimed.value < cutoff:
+            if bound > self.best.value:
+                self.best = ProvenBound(bound, evidence)
+            if self.best.value >= cutoff or claimed.value < cutoff:
                 break
-        state.claimed = claimed.bare()
+        self.claimed = claimed.bare()
 
     @staticmethod
     def _effort(share: float, time_left: TimeLeft) -> Effort:
@@ -344,7 +338,7 @@ class CertifiedRun(Generic[Warm]):
 
         The run is not changed. The check may go on for LAST_SECONDS after the end of the time.
         """
-        best, claimed = self.state.best, self.state.claimed
+        best, claimed = self.best, self.claimed
         if claimed.evidence is None or claimed.value == np.inf:
             return best
         evidence = next(self._method.checkable(self._contraction, claimed.evidence))
@@ -358,14 +352,14 @@ class CertifiedRun(Generic[Warm]):
 
     def fixings(self, cutoff: float) -> PairFixings:
         """Return pairs that are apart, with a `FixingProof`."""
-        if self.state.claimed.evidence is not None:
+        if self.claimed.evidence is not None:
             with suppress(OutOfTime):
                 self._check(cutoff)
         adjacency = self._contraction.adjacency
         below = _widened_cutoff(cutoff)
         far = far_pairs(self._contracted, below) & ~adjacency
         excluded = np.zeros_like(far)
-        evidence = self.state.best.evidence
+        evidence = self.best.evidence
         if isinstance(evidence, Semidefinite):
             excluded = excluded_pairs(self._contracted, self._blocks, evidence, below)
             excluded &= ~(adjacency | far)
@@ -379,13 +373,13 @@ class CertifiedRun(Generic[Warm]):
         return PairFixings(_pairs(excluded | far), proof)
 
     def affinity(self) -> NDArray[np.float64]:
-        return self._inner.affinity()
+        return self.inner.affinity()
 
     def clustering(self) -> NDArray[np.intp] | None:
-        return self._inner.clustering()
+        return self.inner.clustering()
 
     def warm_start(self) -> Warm:
-        return self._inner.warm_start()
+        return self.inner.warm_start()
 
 
 def _blocks(contraction: Contraction, rules: Rules = ()) -> Blocks:

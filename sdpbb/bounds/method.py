@@ -43,8 +43,8 @@ class BoundingMethod(ABC, Generic[WarmStart]):
         """
 
     @abstractmethod
-    def resume(self, contraction: Contraction, state: Any) -> BoundRun[WarmStart]:
-        """Return a run that continues from the state of one on the same contraction."""
+    def resume(self, contraction: Contraction, run: Any) -> BoundRun[WarmStart]:
+        """Return the run, or a copy or unpickled one, attached to the contraction it started on."""
 
     @abstractmethod
     def mebibytes(self, contraction: Contraction) -> float:

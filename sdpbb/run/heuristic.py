@@ -173,14 +173,14 @@ class RootRelaxation:
         with threadpool_limits(1), clock_stopped_by_compiler():  # see `sdpbb.run.run`
             known = _cost_of_some(contraction, lambda: end - RUN_CLOCK())
             with Scheduler(_executor(contraction)) as scheduler:
-                state = None
-                while state is None or RUN_CLOCK() < end:
+                run = None
+                while run is None or RUN_CLOCK() < end:
                     seconds = end - RUN_CLOCK()
-                    task = Task(0, _step, (contraction, state, known, seconds))
+                    task = Task(0, _step, (contraction, run, known, seconds))
                     done = _within(scheduler, task, end)
                     if done is None:
                         return
-                    state = done.state
+                    run = done.run
                     yield done.affinity
                     if done.is_last:
                         return
@@ -188,9 +188,9 @@ class RootRelaxation:
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """State of the relaxation after a step."""
+    """Bounding by the relaxation after a step."""
 
-    state: Any
+    run: Any
     affinity: NDArray[np.float64]
     is_last: bool
 
@@ -206,14 +206,14 @@ def _cost_of_some(contraction: Contraction, time_left: TimeLeft) -> float:
     return found.cost if contraction.keeps_sizes(found.labels) else math.inf
 
 
-def _step(contraction: Contraction, state: Any, cost: float, seconds: float) -> _Step:
+def _step(contraction: Contraction, begun: Any, cost: float, seconds: float) -> _Step:
     """Evaluate the bound once more, within so many seconds if that can be foreseen."""
     end, bounding = RUN_CLOCK() + seconds, bounding_method("sdp")
-    is_first = state is None
-    run = bounding.start(contraction, None) if is_first else bounding.resume(contraction, state)
+    is_first = begun is None
+    run = bounding.start(contraction, None) if is_first else bounding.resume(contraction, begun)
     progress = run.advance(cost, lambda: end - RUN_CLOCK())
     is_last = progress.stalled or progress.bound.value >= (1.0 - GAP) * cost
-    return _Step(run.state, run.affinity(), is_last)
+    return _Step(run, run.affinity(), is_last)
 
 
 def _executor(contraction: Contraction) -> TaskExecutor:

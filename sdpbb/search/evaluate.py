@@ -376,7 +376,7 @@ class _Evaluation:
         """Return the result of the evaluation."""
         if status is NodeStatus.UNFINISHED:
             known = self._node.state or EvaluationState()
-            bounding = known.bounding if self._run is None else self._run.state
+            bounding = known.bounding if self._run is None else self._run
             more["state"] = EvaluationState(bounding, self._n_heuristics)
         return NodeResult(
             status=status,

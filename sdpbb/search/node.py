@@ -105,7 +105,7 @@ class Node:
 class EvaluationState:
     """State of a node's evaluation, from which it goes on as if it had not been left.
 
-    bounding : the bounding method's own state, or None before its first iteration
+    bounding : the bounding method's run, or None before its first iteration
     n_heuristics : heuristics run so far, the one before the bounding included
     """
 

@@ -84,7 +84,7 @@ def test_a_check_that_the_time_cuts_short_is_begun_anew(name, k, monkeypatch, tm
             assert progress.bound <= expected.bound
             assert not progress.stalled
             assert run.provisional() <= expected.bound
-            write_archive(tmp_path / "state", run.state)
+            write_archive(tmp_path / "state", run)
             run = bounding.resume(contraction, read_archive(tmp_path / "state"))
             time_left.ends = False
             progress = run.advance(cutoff, time_left)

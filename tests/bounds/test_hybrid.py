@@ -119,10 +119,10 @@ def test_places_come_first_where_blocks_are_many_in_few_dimensions(monkeypatch):
         progress = run.advance(cutoff)
     child = bounding.start(contraction, run.warm_start())
     for of in (run, child):
-        assert of.state.places is not None
-        assert of.state.relaxation is of.state.columns is of.state.inherited.relaxation is None
+        assert of.places is not None
+        assert of.relaxed is of.columns is of.inherited.relaxation is None
     assert child.advance(cutoff).bound.value >= progress.bound.value * (1.0 - 1e-3)
-    assert bounding.start(contraction, None).state.places is None
+    assert bounding.start(contraction, None).places is None
 
 
 @constants(AT_PLACES)
@@ -136,10 +136,10 @@ def test_prices_of_places_prove_no_more_to_an_enumeration_than_they_did():
     labels = MultiStart().run(contraction, rng).labels
     cutoff = contraction.cost(labels)
     run = HybridBounding().start(contraction, None, labels)
-    while run.state.enumeration is None:
+    while run.enumeration is None:
         assert not run.advance(cutoff).stalled
-    assert run.state.places is not None
-    assert run.state.enumeration.bound.value <= run.state.places.bound.value
+    assert run.places is not None
+    assert run.enumeration.bound.value <= run.places.bound.value
 
 
 def test_memory_is_that_of_all_stages_that_a_node_may_come_to():
@@ -158,9 +158,9 @@ def test_columns_go_on_from_the_dual_values_of_the_relaxation():
     contraction = contract(Instance(points, 8))
     assert isinstance(contraction, Contraction)
     run = HybridBounding(SdpParameters(max_iterations=200)).start(contraction, None)
-    while run.state.columns is None:
+    while run.columns is None:
         relaxed = run.advance(math.inf).bound.value
-    at = run.state.columns.stabilisation.centre
+    at = run.columns.stabilisation.centre
     assert at.value(contraction.k) >= 0.9 * relaxed
     progress = run.advance(math.inf)
     while not progress.stalled:
@@ -176,18 +176,17 @@ def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
     assert isinstance(contraction, Contraction)
     run = HybridBounding(HASTY).start(contraction, None)
     for _ in range(3):
-        assert run.state.columns is not None
+        assert run.columns is not None
         assert "easy columns" not in run.warm_start().skipped
         run.advance(math.inf)
     run.advance(math.inf)
-    state = run.state
-    assert state.columns is None
-    assert len(state.inherited.columns.columns) > contraction.n_blocks
-    assert run.n_iterations == 3 + state.relaxation.admm.n_iterations
-    assert run.warm_start().columns is state.inherited.columns
+    assert run.columns is None
+    assert len(run.inherited.columns.columns.members()) > contraction.n_blocks
+    assert run.n_iterations == 3 + run.relaxed.n_iterations
+    assert run.warm_start().columns is run.inherited.columns
     assert "easy columns" in run.warm_start().skipped
     child = HybridBounding(HASTY).start(contraction, run.warm_start())
-    assert child.state.columns is None
+    assert child.columns is None
 
 
 @pytest.mark.long
@@ -230,12 +229,12 @@ def test_large_clusters_are_tried_for_a_while_and_once_a_tree(changed, most):
     with constants({**HARD, **FEW_COLUMNS, **changed}):
         run, n_steps = bounding.start(contraction, None), 0
         while not run.advance(math.inf).stalled:
-            n_steps += run.state.columns is not None
+            n_steps += run.columns is not None
         assert n_steps == most + 1  # and the one that begins
-        assert run.state.columns is None
+        assert run.columns is None
         child = bounding.start(contraction, run.warm_start())
         while not child.advance(math.inf).stalled:
-            assert child.state.columns is None
+            assert child.columns is None
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -247,10 +246,10 @@ def test_exact_pricing_of_an_enumeration_is_given_up_after_so_many_slices(most):
     bounding = HybridBounding(HASTY, most)
     with constants({**HARD, NODES_PER_SLICE: 1}):
         run = bounding.start(contraction, None)
-        while ENUMERATION not in run.state.skipped:
+        while ENUMERATION not in run.skipped:
             assert not run.advance(cutoff).stalled
-            run = bounding.resume(contraction, pickle.loads(pickle.dumps(run.state)))
-    assert run.state.enumeration.n_slices == most
+            run = bounding.resume(contraction, pickle.loads(pickle.dumps(run)))
+    assert run.enumeration.n_slices == most
 
 
 @pytest.mark.parametrize("part", ["generation.Generation", "enumeration.Enumeration"])

@@ -88,7 +88,7 @@ def test_a_bound_is_at_most_the_optimum_and_resumes_to_the_last_bit(problem, ste
         before = 0.0
         for _ in range(MOST_STEPS):
             progress = whole.advance(cutoff)
-            paused = method.resume(contraction, pickle.loads(pickle.dumps(paused.state)))
+            paused = method.resume(contraction, pickle.loads(pickle.dumps(paused)))
             again = paused.advance(cutoff)
             assert (again.bound, again.stalled) == (progress.bound, progress.stalled)
             assert again.n_iterations == progress.n_iterations

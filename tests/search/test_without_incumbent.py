@@ -80,9 +80,6 @@ class BlindRun:
     def warm_start(self):
         return None
 
-    def state(self):
-        return None
-
 
 class Seeing(Blind):
     """Knows all clusterings of a node: its bound is the optimum, less a part."""

@@ -64,7 +64,7 @@ def root(
     assert isinstance(contraction, Contraction)
     cost = Partition(labels).cost(instance)
     known = labels[contraction.representatives]
-    run = AdmmRun(contraction, SdpParameters(), known=known)
+    run = AdmmRun.begin(contraction, SdpParameters(), known=known)
     begun, cutoff = time.perf_counter(), cost * (1.0 - CLOSED)
     while (now := time.perf_counter() - begun) < seconds:
         progress = run.advance(cutoff)

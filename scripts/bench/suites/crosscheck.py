@@ -24,7 +24,7 @@ from scripts.bench import rows
 from scripts.bench.data import published_instance
 from scripts.bench.suite import Case, Options
 from scripts.bench.tables import markdown
-from sdpbb.bounds.sdp.admm import Admm, AdmmState
+from sdpbb.bounds.sdp.admm import Admm
 from sdpbb.bounds.sdp.admm_run import BALANCE_PERIOD, BOUND_PERIOD
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
@@ -90,20 +90,19 @@ def cuts_of_root(contraction: Contraction) -> CutSet:
 def by_method(relaxation: Relaxation, cuts: CutSet) -> dict[str, Any]:
     """Run the method with fixed cuts, until its bound does not rise any more."""
     began = time.perf_counter()
-    state = AdmmState.centre(relaxation)
-    admm = Admm(relaxation, state)
+    admm = Admm.centre(relaxation)
     admm.replace_cuts(cuts)
     history: list[tuple[float, int, float]] = []
     best, last_rise = 0.0, 0
-    while state.n_iterations < min(last_rise + PATIENCE, MOST_ITERATIONS):
+    while admm.n_iterations < min(last_rise + PATIENCE, MOST_ITERATIONS):
         admm.iterate()
-        if state.n_iterations % BALANCE_PERIOD == 0:
+        if admm.n_iterations % BALANCE_PERIOD == 0:
             admm.balance()
-        if state.n_iterations % BOUND_PERIOD == 0:
+        if admm.n_iterations % BOUND_PERIOD == 0:
             bound = safe_bound(relaxation, admm.dual_point()).value
-            history.append((bound, state.n_iterations, time.perf_counter() - began))
+            history.append((bound, admm.n_iterations, time.perf_counter() - began))
             if bound > best * (1.0 + RISE):
-                best, last_rise = bound, state.n_iterations
+                best, last_rise = bound, admm.n_iterations
     best = max(bound for bound, _, _ in history)
     _, iterations, seconds = next(one for one in history if one[0] >= best * (1.0 - NEAR))
     return {"ours": best, "iterations": iterations, "seconds": seconds}

@@ -58,9 +58,9 @@ class StagedBounding(BoundingMethod[StagedWarmStart]):
         run.go_on(math.inf)
         return run
 
-    def resume(self, contraction: Contraction, state: StagedRun) -> StagedRun:
-        """Return a run that resumes on the same contraction."""
-        return state.attach(contraction, self)
+    def resume(self, contraction: Contraction, run: StagedRun) -> StagedRun:
+        """Return the run, attached to the contraction that it has started with."""
+        return run.attach(contraction, self)
 
 
 class ColgenBounding(StagedBounding):

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
 from sdpbb.bounds.lagrangian.reach import is_small
+from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
+from sdpbb.bounds.sdp.warm_start import SdpWarmStart
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import Attached, stored
@@ -117,7 +118,7 @@ class StagedRun(Attached):
     known : (m,) labels of a known clustering, for parts to begin with
     skipped : names of the stages that are not to begin
     stage : position of the current one, -1 before the first
-    relaxation : state of the relaxation, None unless that is under way, or has ended and counts
+    relaxed : of the relaxation, None unless that is under way, or has ended and counts
     pricer : of columns and enumerations, None before these begin
     enumeration, columns, places : None before they begin
     bound : the best of all parts
@@ -128,7 +129,7 @@ class StagedRun(Attached):
     known: NDArray[np.intp] | None
     skipped: tuple[str, ...] = ()
     stage: int = -1
-    relaxation: RelaxationState | None = None
+    relaxed: AdmmRun | None = None
     pricer: BranchingPricer | None = None
     enumeration: Enumeration | None = None
     columns: Generation | None = None
@@ -139,20 +140,14 @@ class StagedRun(Attached):
     def attach(self, contraction: Contraction, method: StagedMethod) -> StagedRun:
         """Resume on the contraction that the run has started with."""
         self.contraction, self.method = contraction, method
-        self.relaxed: RelaxationRun | None = None
-        if self.relaxation is not None:
-            self.relaxed = method.sdp.resume(contraction, self.relaxation)
+        if self.relaxed is not None:
+            method.sdp.resume(contraction, self.relaxed)
         for part in (self.pricer, self.places):
             if part is not None:
                 part.attach(contraction)
         for on_sets in (self.columns, self.enumeration):
             if on_sets is not None:
                 on_sets.attach(contraction, self.pricing)
-        return self
-
-    @property
-    def state(self) -> StagedRun:
-        """State to resume from: the run."""
         return self
 
     @property
@@ -292,7 +287,6 @@ class StagedRun(Attached):
     def relax(self, inherited: SdpWarmStart | None, known: NDArray[np.intp] | None) -> None:
         """Begin with the relaxation."""
         self.relaxed = self.method.sdp.start(self.contraction, inherited, known)
-        self.relaxation = self.relaxed.state
 
     def enumerate(self, at: DualValues, cutoff: float, *given: Any) -> None:
         """Begin to enumerate clusters at dual values.

@@ -117,7 +117,7 @@ class ColumnStage(Stage):
 
     def begins(self, run: StagedRun, cutoff: float) -> bool:
         centre = None if run.relaxed is None else run.semidefinite_duals()
-        run.relaxed = run.relaxation = None
+        run.relaxed = None
         run.generate(centre)
         return True
 

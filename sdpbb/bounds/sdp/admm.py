@@ -19,8 +19,8 @@ from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
-from sdpbb.bounds.sdp.spectrum import SpectralProjector, SpectrumState
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.bounds.sdp.spectrum import SpectralProjector
+from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.cores import in_pieces, pass_pieces
 
 # First penalty rho; the data are scaled so that ||K||_F = 1.
@@ -36,56 +36,7 @@ PENALTY_STEP = 1.5
 
 @stored
 @dataclass(eq=False)
-class AdmmState:
-    """State of the method between two iterations, in the coordinates of Y.
-
-    W : (m, m) the polyhedral iterate, in the upper triangle
-    U : (m, m) the scaled dual, in the upper triangle
-    t : (number of cuts,) scaled multipliers of the cuts
-    cuts : of the polyhedral set
-    rho : penalty
-    spectrum : state of the spectral projection
-    """
-
-    W: NDArray[np.float64]
-    U: NDArray[np.float64]
-    t: NDArray[np.float64]
-    cuts: CutSet
-    rho: float
-    n_iterations: int = 0
-    primal_residual: float = math.inf
-    dual_residual: float = math.inf
-    spectrum: SpectrumState = field(default_factory=SpectrumState)
-
-    @classmethod
-    def centre(cls, relaxation: Relaxation) -> AdmmState:
-        """Return the state at the spectral set's centre, without cuts and with zero dual values.
-
-        The centre is u u' + (k-1)/(m-1) (I - u u').
-        """
-        m, k, u = relaxation.m, relaxation.k, relaxation.u
-        share = (k - 1.0) / max(m - 1, 1)
-        W = (1.0 - share) * np.outer(u, u) + share * np.eye(m)
-        return cls(W, np.zeros((m, m)), np.zeros(0), CutSet.empty(), PENALTY)
-
-    @classmethod
-    def at(
-        cls, relaxation: Relaxation, dual: DualPoint, Z: NDArray[np.float64], rho: float = PENALTY
-    ) -> AdmmState:
-        """Return the state at dual values and an affinity, in units of the relaxation."""
-        r = relaxation.inverse_roots
-        roots = 1.0 / r
-        cuts = ScaledCuts.of(dual.cuts, r, relaxation.forbidden)
-        t = np.minimum(dual.multipliers, multiplier_caps(relaxation, dual.cuts)) * cuts.norm / rho
-        W = np.where(relaxation.forbidden, 0.0, roots[:, None] * Z * roots)
-        U = np.zeros_like(W)
-        np.subtract.at(U.reshape(-1), cuts.position, t[dual.cuts.owner] * cuts.entry)
-        U += np.triu(U, 1).T
-        U -= dual.N * r[:, None] * r / rho
-        return cls(W, U, t, dual.cuts, rho)
-
-
-class Admm:
+class Admm(Attached):
     """Iterates of the first-order method for the relaxation with cuts.
 
     It solves min -<K, Y> over Y = W with
@@ -104,34 +55,79 @@ class Admm:
 
     and at any time N = -rho U - rho sum_c t_c B_c and the multipliers rho t_c are dual values
     whose bound can be evaluated: `dual_point`.
+
+    It is between two iterations, in the coordinates of Y:
+
+    W : (m, m) the polyhedral iterate, in the upper triangle
+    U : (m, m) the scaled dual, in the upper triangle
+    t : (number of cuts,) scaled multipliers of the cuts
+    cuts : of the polyhedral set
+    rho : penalty
+    spectrum : projection onto the spectral set
     """
 
-    def __init__(self, relaxation: Relaxation, state: AdmmState) -> None:
-        """state : to begin from, or to resume from exactly; the method changes it."""
+    W: NDArray[np.float64]
+    U: NDArray[np.float64]
+    t: NDArray[np.float64]
+    cuts: CutSet
+    rho: float
+    n_iterations: int = 0
+    primal_residual: float = math.inf
+    dual_residual: float = math.inf
+    spectrum: SpectralProjector = field(default_factory=SpectralProjector)
+
+    @classmethod
+    def centre(cls, relaxation: Relaxation) -> Admm:
+        """Return the method at the spectral set's centre, without cuts and with zero dual values.
+
+        The centre is u u' + (k-1)/(m-1) (I - u u').
+        """
+        m, k, u = relaxation.m, relaxation.k, relaxation.u
+        share = (k - 1.0) / max(m - 1, 1)
+        W = (1.0 - share) * np.outer(u, u) + share * np.eye(m)
+        admm = cls(W, np.zeros((m, m)), np.zeros(0), CutSet.empty(), PENALTY)
+        return admm.attach(relaxation)
+
+    @classmethod
+    def at(
+        cls, relaxation: Relaxation, dual: DualPoint, Z: NDArray[np.float64], rho: float = PENALTY
+    ) -> Admm:
+        """Return the method at dual values and an affinity, in units of the relaxation."""
+        r = relaxation.inverse_roots
+        roots = 1.0 / r
+        cuts = ScaledCuts.of(dual.cuts, r, relaxation.forbidden)
+        t = np.minimum(dual.multipliers, multiplier_caps(relaxation, dual.cuts)) * cuts.norm / rho
+        W = np.where(relaxation.forbidden, 0.0, roots[:, None] * Z * roots)
+        U = np.zeros_like(W)
+        np.subtract.at(U.reshape(-1), cuts.position, t[dual.cuts.owner] * cuts.entry)
+        U += np.triu(U, 1).T
+        U -= dual.N * r[:, None] * r / rho
+        return cls(W, U, t, dual.cuts, rho).attach(relaxation)
+
+    def attach(self, relaxation: Relaxation) -> Admm:
+        """Start or resume, exactly, on the relaxation that the method has started with."""
         m = relaxation.m
         self.relaxation = relaxation
-        self.state = state
-        self._projector = SpectralProjector(relaxation.u, relaxation.k - 1.0, state.spectrum)
+        self.spectrum.attach(relaxation.u, relaxation.k - 1.0)
         self._take_cuts()
         self._Y, self._M = np.empty((m, m)), np.empty((m, m))
         self._pieces = pass_pieces(m)
         self._refresh()
+        return self
 
     def iterate(self) -> None:
         """Do one iteration."""
-        state = self.state
-        residual = max(state.primal_residual, state.dual_residual)
+        residual = max(self.primal_residual, self.dual_residual)
         M = self._M
         if self.relaxation.kernel.shape[1]:
-            M = self.relaxation.deflated(M, self._projector.below(M))
-        self._projector.project(M, residual, out=self._Y)
+            M = self.relaxation.deflated(M, self.spectrum.below(M))
+        self.spectrum.project(M, residual, out=self._Y)
         self._project_onto_polyhedron()
-        state.n_iterations += 1
+        self.n_iterations += 1
 
     def _project_onto_polyhedron(self) -> None:
         """Take steps 2 to 4, which leave M for the next projection onto the spectral set."""
-        state, cuts = self.state, self._cuts
-        Y, W, U = self._Y, state.W, state.U
+        cuts, Y, W, U = self._cuts, self._Y, self.W, self.U
         V = dual_sweeps(
             Y,
             W,
@@ -143,8 +139,8 @@ class Admm:
             cuts.place,
             cuts.term,
             cuts.rhs,
-            state.t,
-            self._caps / state.rho,
+            self.t,
+            self._caps / self.rho,
             SWEEPS,
         )
         iterates = partial(
@@ -153,7 +149,7 @@ class Admm:
             W,
             U,
             self.relaxation.K,
-            state.rho,
+            self.rho,
             OVER_RELAXATION,
             self.relaxation.forbidden,
             cuts.touched,
@@ -161,64 +157,60 @@ class Admm:
             self._M,
         )
         residuals = np.array(in_pieces(iterates, self._pieces)).sum(axis=0)
-        state.primal_residual, state.dual_residual = map(float, np.sqrt(residuals))
+        self.primal_residual, self.dual_residual = map(float, np.sqrt(residuals))
 
     def balance(self) -> None:
         """Change rho towards equal primal and dual residuals; the unscaled duals stay."""
-        state = self.state
         # The residual of the unscaled duals has the factor rho. Without any, rho went from 0.02 to
         # 5.7 on 1,608 blocks, whose bounds got worse for 100 iterations.
-        dual_residual = max(1.0, math.sqrt(state.rho / PENALTY)) * state.dual_residual
-        if state.primal_residual > BALANCE * dual_residual:
+        dual_residual = max(1.0, math.sqrt(self.rho / PENALTY)) * self.dual_residual
+        if self.primal_residual > BALANCE * dual_residual:
             factor = PENALTY_STEP
-        elif dual_residual > BALANCE * state.primal_residual:
+        elif dual_residual > BALANCE * self.primal_residual:
             factor = 1.0 / PENALTY_STEP
         else:
             return
-        self._set_penalty(state.rho * factor)
+        self._set_penalty(self.rho * factor)
 
     def _set_penalty(self, rho: float) -> None:
-        state = self.state
-        ratio = state.rho / rho
-        state.U *= ratio
-        state.t *= ratio
-        state.rho = rho
+        ratio = self.rho / rho
+        self.U *= ratio
+        self.t *= ratio
+        self.rho = rho
         self._refresh()
 
     def _refresh(self) -> None:
         M = self._M
-        np.subtract(self.state.W, self.state.U, out=M)
-        M += self.relaxation.K / self.state.rho
+        np.subtract(self.W, self.U, out=M)
+        M += self.relaxation.K / self.rho
         in_pieces(partial(mirror, M), self._pieces)
 
     def replace_cuts(self, new: CutSet) -> None:
         """Drop the cuts whose multiplier is zero, add those of `new` that are not there yet."""
-        state = self.state
-        active = state.t > 0.0
-        kept = state.cuts.select(active)
+        active = self.t > 0.0
+        kept = self.cuts.select(active)
         fresh = new.select(~np.isin(new.keys, kept.keys))
-        state.cuts = kept + fresh
+        self.cuts = kept + fresh
         self._take_cuts()
-        state.t = np.concatenate([state.t[active], np.zeros(len(fresh))])
+        self.t = np.concatenate([self.t[active], np.zeros(len(fresh))])
 
     def _take_cuts(self) -> None:
-        relaxation, cuts = self.relaxation, self.state.cuts
+        relaxation, cuts = self.relaxation, self.cuts
         self._cuts = ScaledCuts.of(cuts, relaxation.inverse_roots, relaxation.forbidden)
         self._caps = multiplier_caps(relaxation, cuts) * self._cuts.norm
 
     def polyhedral_iterate(self) -> NDArray[np.float64]:
         """Return W, both triangles."""
-        W = self.state.W
-        in_pieces(partial(mirror, W), self._pieces)
-        return W
+        in_pieces(partial(mirror, self.W), self._pieces)
+        return self.W
 
     def dual_point(self) -> DualPoint:
         """Return the dual values of the current iterate, in the coordinates of Z."""
-        state, cuts = self.state, self._cuts
-        N = np.empty_like(state.U)
+        cuts = self._cuts
+        N = np.empty_like(self.U)
         nonnegativity_multipliers(
-            state.U, self.relaxation.forbidden, cuts.start, cuts.position, cuts.entry, state.t, N
+            self.U, self.relaxation.forbidden, cuts.start, cuts.position, cuts.entry, self.t, N
         )
         roots = 1.0 / self.relaxation.inverse_roots
-        N *= state.rho * roots[:, None] * roots
-        return DualPoint(N, state.cuts, state.rho * state.t / cuts.norm)
+        N *= self.rho * roots[:, None] * roots
+        return DualPoint(N, self.cuts, self.rho * self.t / cuts.norm)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import BoundProgress, ProvenBound
-from sdpbb.bounds.sdp.admm import Admm, AdmmState
+from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
+from sdpbb.bounds.sdp.admm import Admm
 from sdpbb.bounds.sdp.clustering_dual import clustering_affinity, clustering_dual
 from sdpbb.bounds.sdp.cuts import separate
+from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
-from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint
+from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint, safe_bound
+from sdpbb.bounds.sdp.warm_start import SdpWarmStart
 from sdpbb.problem import Contraction
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.cores import LARGE
 from sdpbb.runtime.time_left import RUN_CLOCK, TimeLeft, no_limit
 
@@ -67,66 +70,73 @@ CHILD = Patience(iterations=40, progress=0.4)
 
 @stored
 @dataclass(eq=False)
-class AdmmRunState(RelaxationState):
-    """Resumable state of an `AdmmRun`.
+class AdmmRun(Attached):
+    """Bounding of one node by the first-order method (`sdpbb.bounds.bound.BoundRun`).
 
-    admm : state of the first-order method
+    is_child : whether it began from a warm start
+    best : the best bound so far
+    admm : the first-order method
+    history : (iteration, best bound) after each evaluation of the bound that was due
     separated_at : iterations when cuts were last looked for
     """
 
-    admm: AdmmState = field(kw_only=True)
+    is_child: bool
+    best: ProvenBound
+    admm: Admm
+    history: list[tuple[int, float]] = field(default_factory=list)
     separated_at: int = 0
 
-
-class AdmmRun(RelaxationRun):
-    """Bounding of one node by the first-order method."""
-
-    state: AdmmRunState
-
-    def __init__(
-        self,
+    @classmethod
+    def begin(
+        cls,
         contraction: Contraction,
         parameters: SdpParameters,
-        state: AdmmRunState | None = None,
         warm_start: SdpWarmStart | None = None,
         known: NDArray[np.intp] | None = None,
-    ) -> None:
-        """
-        Parameters
-        ----------
-        state : to resume from
+    ) -> Self:
+        """Return a new run.
+
         warm_start : to begin with, of a child
         known : labels (m,) of a clustering of the blocks, to begin a root with
         """
-        super().__init__(contraction, parameters)
-        self.state = self._first_state(warm_start, known) if state is None else state
-        self._admm = Admm(self.relaxation, self.state.admm)
-        self._patience = CHILD if self.state.is_child else ROOT
-        self._iteration_seconds = self._bound_seconds = 0.0
-
-    def _first_state(
-        self, warm_start: SdpWarmStart | None, known: NDArray[np.intp] | None
-    ) -> AdmmRunState:
-        contraction, relaxation = self._contraction, self.relaxation
+        relaxation = Relaxation.of(contraction)
         if warm_start is not None:
             dual, Z = warm_start.for_child(contraction, relaxation.scale)
-            admm = AdmmState.at(relaxation, dual, Z, warm_start.rho)
+            admm = Admm.at(relaxation, dual, Z, warm_start.rho)
         elif known is not None:
             dual = clustering_dual(contraction, relaxation, known)
-            Z = clustering_affinity(contraction, known)
-            admm = AdmmState.at(relaxation, dual, Z)
+            admm = Admm.at(relaxation, dual, clustering_affinity(contraction, known))
         else:
-            admm = AdmmState.centre(relaxation)
-        is_child, best = warm_start is not None, self._scatter_inside_blocks()
-        return AdmmRunState(is_child, best, admm=admm)
+            admm = Admm.centre(relaxation)
+        # The scatter inside blocks, less what rounding can have added to it.
+        own = float(contraction.scatter.sum()) + contraction.soft.constant - relaxation.rounding
+        run = cls(warm_start is not None, ProvenBound(max(0.0, own)), admm)
+        return run._attach(contraction, relaxation, parameters)
+
+    def attach(self, contraction: Contraction, parameters: SdpParameters) -> Self:
+        """Resume on the contraction that the run has started with."""
+        relaxation = Relaxation.of(contraction)
+        self.admm.attach(relaxation)
+        return self._attach(contraction, relaxation, parameters)
+
+    def _attach(
+        self, contraction: Contraction, relaxation: Relaxation, parameters: SdpParameters
+    ) -> Self:
+        self.contraction, self.relaxation, self.parameters = contraction, relaxation, parameters
+        self._iteration_seconds = self._bound_seconds = 0.0
+        return self
+
+    @property
+    def _patience(self) -> Patience:
+        return CHILD if self.is_child else ROOT
 
     @property
     def n_iterations(self) -> int:
-        return self.state.admm.n_iterations
+        return self.admm.n_iterations
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Iterate until the next evaluation of the safe bound. That of a root begins at once."""
-        if self.n_iterations == 0 and not self.state.is_child and not self.state.history:
+        if self.n_iterations == 0 and not self.is_child and not self.history:
             return BoundProgress(self._evaluate(cutoff, is_due=True), False, 0, 0)
         self._separate_if_due()
         while True:
@@ -141,16 +151,16 @@ class AdmmRun(RelaxationRun):
         return BoundProgress(
             bound=bound,
             stalled=not is_late and self._is_stalled(cutoff),
-            n_cuts=len(self.state.admm.cuts),
+            n_cuts=len(self.admm.cuts),
             n_iterations=self.n_iterations,
             is_cut=is_late,
         )
 
     def _iterate(self) -> None:
         begun = RUN_CLOCK()
-        self._admm.iterate()
+        self.admm.iterate()
         if self.n_iterations % BALANCE_PERIOD == 0:
-            self._admm.balance()
+            self.admm.balance()
         self._iteration_seconds = max(self._iteration_seconds, RUN_CLOCK() - begun)
 
     def _evaluate(self, cutoff: float, is_due: bool) -> ProvenBound:
@@ -158,16 +168,16 @@ class AdmmRun(RelaxationRun):
 
         is_due : whether the stall test counts it. It is left out where it can change nothing
         """
-        begun, state = RUN_CLOCK(), self.state
+        begun = RUN_CLOCK()
         dual = self.dual_point()
         function = DualFunction.at(self.relaxation, dual)
         if is_due and not self._is_worth_bounding(function, cutoff):
-            return state.best
+            return self.best
         bound = function.bound()
-        best = state.best if bound <= state.best else ProvenBound(bound.value, dual)
-        state.best = best.bare()
+        best = self.best if bound <= self.best else ProvenBound(bound.value, dual)
+        self.best = best.bare()
         if is_due:
-            state.history.append((self.n_iterations, state.best.value))
+            self.history.append((self.n_iterations, self.best.value))
         self._bound_seconds = max(self._bound_seconds, RUN_CLOCK() - begun)
         return best
 
@@ -177,13 +187,13 @@ class AdmmRun(RelaxationRun):
         Those of large matrices take as long as many iterations. They are left out where by an upper
         estimate the node neither closes nor stalls, unless it is long since the last ones.
         """
-        history, basis = self.state.history, self.state.admm.spectrum.basis
+        history, basis = self.history, self.admm.spectrum.basis
         if self.relaxation.m < LARGE or basis is None or not history:
             return True
         now = self.n_iterations
         if now >= BOUND_GROWTH * history[-1][0] or now >= self.parameters.max_iterations:
             return True
-        estimate = max(function.estimate(basis), self.state.best.value)
+        estimate = max(function.estimate(basis), self.best.value)
         return estimate >= cutoff or self._patience.has_run_out([*history, (now, estimate)], cutoff)
 
     def _is_late(self, seconds_left: float) -> bool:
@@ -196,25 +206,46 @@ class AdmmRun(RelaxationRun):
 
     def _is_stalled(self, cutoff: float) -> bool:
         is_last = self.n_iterations >= self.parameters.max_iterations
-        return is_last or self._patience.has_run_out(self.state.history, cutoff)
+        return is_last or self._patience.has_run_out(self.history, cutoff)
 
     def _separate_if_due(self) -> None:
-        state, now = self.state, self.n_iterations
-        if now == state.separated_at or now % ROUND_PERIOD:
+        now = self.n_iterations
+        if now == self.separated_at or now % ROUND_PERIOD:
             return
-        state.separated_at = now
-        Y = self._admm.polyhedral_iterate()
-        found = separate(self.relaxation, Y, lambda family: state.is_child or now >= family.after)
-        self._admm.replace_cuts(found)
+        self.separated_at = now
+        Y = self.admm.polyhedral_iterate()
+        found = separate(self.relaxation, Y, lambda family: self.is_child or now >= family.after)
+        self.admm.replace_cuts(found)
 
     def affinity(self) -> NDArray[np.float64]:
-        """Return Z of the polyhedral iterate: nonnegative, zero on cannot-links."""
-        return self.relaxation.to_affinity(self._admm.polyhedral_iterate())
+        """Return Z (m, m) of the polyhedral iterate: nonnegative, zero on cannot-links."""
+        return self.relaxation.to_affinity(self.admm.polyhedral_iterate())
 
     def dual_point(self) -> DualPoint:
-        """Return the dual values of the last iterate."""
-        return self._admm.dual_point()
+        """Return the dual values of the last iterate, for bounds, fixings and warm starts."""
+        return self.admm.dual_point()
 
-    @property
-    def _penalty(self) -> float:
-        return self.state.admm.rho
+    def clustering(self) -> NDArray[np.intp] | None:
+        """Return None: solutions of a relaxation are no clusterings."""
+        return None
+
+    def fixings(self, cutoff: float) -> PairFixings:
+        """Return pairs of blocks that share a cluster in no clustering below the cutoff."""
+        dual = self.dual_point()
+        # Not the best bound so far: that may belong to other dual values.
+        bound = safe_bound(self.relaxation, dual)
+        apart = pairs_apart(self.relaxation, dual, bound, cutoff)
+        apart = np.concatenate([apart, far_apart(self.contraction, cutoff)])
+        return PairFixings(np.unique(apart, axis=0))
+
+    def warm_start(self) -> SdpWarmStart:
+        """Return the warm start of a child of the node."""
+        dual = self.dual_point()
+        return SdpWarmStart(
+            block_of=self.contraction.block_of,
+            scale=self.relaxation.scale,
+            dual=DualPoint(dual.N.astype(np.float32), dual.cuts, dual.multipliers),
+            Z=self.affinity().astype(np.float32),
+            rho=self.admm.rho,
+            weights=self.contraction.weights,
+        )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import matrices_mebibytes
 from sdpbb.bounds.method import BoundingMethod
-from sdpbb.bounds.sdp.admm_run import AdmmRun, AdmmRunState
+from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.conic_run import ConicRun
 from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityClique, CapacityCliqueCuts
 from sdpbb.bounds.sdp.cuts.capacity_kernels import grown_cliques
@@ -18,8 +18,8 @@ from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
 from sdpbb.bounds.sdp.safe_bound import DualPoint
+from sdpbb.bounds.sdp.warm_start import SdpWarmStart
 from sdpbb.problem import Contraction
 
 # Matrices over the blocks that exist at the same time at most: those of the method, and sums behind
@@ -43,7 +43,7 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
 
     def __init__(self, parameters: SdpParameters | None = None) -> None:
         self.parameters = parameters or SdpParameters()
-        self._run = AdmmRun
+        self._run: type[AdmmRun] = AdmmRun
         if self.parameters.solver != "admm":
             self._run, self.most_blocks_here = ConicRun, MOST_CONIC
 
@@ -53,14 +53,14 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
 
     @staticmethod
     def exercise(contraction: Contraction) -> None:
-        run = AdmmRun(contraction, SdpParameters())
+        run = AdmmRun.begin(contraction, SdpParameters())
         for _ in range(_EXERCISED):
             run.advance(np.inf)
         run.affinity()
 
     @staticmethod
     def exercise_rare(contraction: Contraction) -> None:
-        run = AdmmRun(contraction, SdpParameters())
+        run = AdmmRun.begin(contraction, SdpParameters())
         run.advance(np.inf)
         PentagonCuts().separate(run.affinity(), run.relaxation)
         TriangleCuts().most_violated(run.affinity(), run.relaxation, is_exact=False)
@@ -94,11 +94,10 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         contraction: Contraction,
         warm_start: SdpWarmStart | None,
         known: NDArray[np.intp] | None = None,
-    ) -> RelaxationRun:
+    ) -> AdmmRun:
         """Return a new run on a node."""
-        return self._run(contraction, self.parameters, warm_start=warm_start, known=known)
+        return self._run.begin(contraction, self.parameters, warm_start, known)
 
-    def resume(self, contraction: Contraction, state: RelaxationState) -> RelaxationRun:
-        """Return a run that continues from its state on the same contraction."""
-        assert isinstance(state, AdmmRunState)
-        return self._run(contraction, self.parameters, state)
+    def resume(self, contraction: Contraction, run: AdmmRun) -> AdmmRun:
+        """Return the run, attached to the contraction that it has started with."""
+        return run.attach(contraction, self.parameters)

@@ -6,14 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress
-from sdpbb.bounds.sdp.admm import Admm, AdmmState
-from sdpbb.bounds.sdp.admm_run import AdmmRun, AdmmRunState, Patience
+from sdpbb.bounds.sdp.admm import Admm
+from sdpbb.bounds.sdp.admm_run import AdmmRun, Patience
 from sdpbb.bounds.sdp.cuts import separate
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
-from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.bounds.sdp.relaxation_run import SdpWarmStart
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
-from sdpbb.problem import Contraction
+from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 # Maximum new cuts per block and round. An interior-point method can use more, but most cuts of a
@@ -31,11 +29,12 @@ ZERO = 1e-7
 STEPS = tuple(10.0**power for power in range(-2, 7))
 
 
+@stored
 class ConicRun(AdmmRun):
     """Bounding of one node by a conic solver: an iteration solves the relaxation from scratch.
 
     Solution and dual values of the solver (`RelaxationModel`) take the place of the iterates of the
-    ADMM, so state, bound, fixings and warm start are those of an `AdmmRun`. After an iteration at
+    ADMM, so bound, fixings and warm start are those of an `AdmmRun`. After an iteration at
     most `CUTS_PER_BLOCK` m violated cuts are added, the most violated first. Before
     the next one, cuts are dropped whose multiplier is smaller than their slack. The run stalls when
     no cut is violated or bounds hardly rise any more.
@@ -47,16 +46,9 @@ class ConicRun(AdmmRun):
     An iteration cannot be interrupted.
     """
 
-    def __init__(
-        self,
-        contraction: Contraction,
-        parameters: SdpParameters,
-        state: AdmmRunState | None = None,
-        warm_start: SdpWarmStart | None = None,
-        known: NDArray[np.intp] | None = None,
-    ) -> None:
-        super().__init__(contraction, parameters, state, warm_start, known)
-        self._patience = CHILD if self.state.is_child else ROOT
+    @property
+    def _patience(self) -> Patience:
+        return CHILD if self.is_child else ROOT
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Solve the relaxation with the present cuts, and separate."""
@@ -65,15 +57,15 @@ class ConicRun(AdmmRun):
             bounds.append(self._evaluate(cutoff, is_due=False))
         has_solution = self._solve(cutoff)
         bounds.append(self._evaluate(cutoff, is_due=True))
-        n_cuts = len(self.state.admm.cuts)
+        n_cuts = len(self.admm.cuts)
         fresh = self._violated_cuts() if has_solution else CutSet.empty()
-        self._admm.replace_cuts(fresh)
+        self.admm.replace_cuts(fresh)
         stalled = not len(fresh) or self._is_stalled(cutoff)
         return BoundProgress(max(bounds), stalled, n_cuts, self.n_iterations)
 
     def _is_stalled(self, cutoff: float) -> bool:
         is_last = self.n_iterations >= MAX_ROUNDS
-        return is_last or self._patience.has_run_out(self.state.history, cutoff)
+        return is_last or self._patience.has_run_out(self.history, cutoff)
 
     def _solve(self, cutoff: float) -> bool:
         """Replace the iterate by the solver's solution; return whether there is one."""
@@ -89,10 +81,9 @@ class ConicRun(AdmmRun):
             Z = np.where(ZERO * np.minimum(diagonal[:, None], diagonal) > Z, 0.0, Z)
         else:
             dual = self._along(dual, cutoff)
-        state = AdmmState.at(relaxation, dual, Z, self._penalty)
-        state.n_iterations = self.n_iterations + 1
-        self.state.admm = state
-        self._admm = Admm(relaxation, state)
+        n_iterations = self.n_iterations + 1
+        self.admm = Admm.at(relaxation, dual, Z, self.admm.rho)
+        self.admm.n_iterations = n_iterations
         return has_solution
 
     def _along(self, ray: DualPoint, cutoff: float) -> DualPoint:
@@ -117,7 +108,7 @@ class ConicRun(AdmmRun):
 
     def _violated_cuts(self) -> CutSet:
         """Return new cuts, the most violated first; of costly families only without others."""
-        Y, keys = self._admm.polyhedral_iterate(), self.state.admm.cuts.keys
+        Y, keys = self.admm.polyhedral_iterate(), self.admm.cuts.keys
         found = separate(self.relaxation, Y, lambda family: not family.is_costly)
         found = found.select(~np.isin(found.keys, keys))
         if not len(found):

@@ -270,7 +270,7 @@ def _cuts_of_root(contraction: Contraction) -> CutSet:
     """Return the cuts with multipliers once the first-order method stalls."""
     if contraction.n_blocks == 1:  # the first-order method needs a second one
         return CutSet.empty()
-    run = AdmmRun(contraction, SdpParameters())
+    run = AdmmRun.begin(contraction, SdpParameters())
     while not run.advance(np.inf).stalled:
         pass
     dual = run.dual_point()

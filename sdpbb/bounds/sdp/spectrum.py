@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
 
-from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.arrays import Reals
 from sdpbb.runtime.cores import LARGE, in_pieces, row_pieces
 
@@ -69,26 +69,6 @@ ROUNDING = 1e-9
 FIRST_ACCURACY = 1e-3
 
 
-@stored
-@dataclass(eq=False)
-class SpectrumState:
-    """State of a `SpectralProjector`: where the next projection starts.
-
-    basis : (m, carried) eigenvectors of the last matrix, those of its largest eigenvalues; None
-        before the first projection
-    lower, upper : a lower estimate of its spectrum, and the least eigenvalue in the basis: the ends
-        of the interval that the filter damps
-    rank : number of eigenvectors with positive weight
-    lowest : (m,) near the eigenvector of the least eigenvalue of the last large matrix
-    """
-
-    basis: NDArray[np.float64] | None = None
-    lower: float = 0.0
-    upper: float = 0.0
-    rank: int = 0
-    lowest: NDArray[np.float64] | None = None
-
-
 def _least_ritz_pair(
     times: Callable[[Reals], Reals], start: Reals, steps: int
 ) -> tuple[float, float, Reals]:
@@ -141,7 +121,9 @@ def _square(A: Reals, out: Reals) -> None:
     )
 
 
-class SpectralProjector:
+@stored
+@dataclass(eq=False)
+class SpectralProjector(Attached):
     """Projection of symmetric matrices onto {u u' + R : 0 <= R <= CAP I, R u = 0, tr R = trace}.
 
     The eigenvalues of P M P on the complement of the unit vector u are projected onto a capped
@@ -149,20 +131,26 @@ class SpectralProjector:
     other, so the last eigenvectors, passed through a Chebyshev filter that damps what lies below
     them, and a Rayleigh-Ritz step give the next ones. When the residual is above its tolerance, or
     more pairs than carried have positive weight, LAPACK answers instead.
+
+    basis : (m, carried) eigenvectors of the last matrix, those of its largest eigenvalues; None
+        before the first projection
+    lower, upper : a lower estimate of its spectrum, and the least eigenvalue in the basis: the ends
+        of the interval that the filter damps
+    rank : number of eigenvectors with positive weight
+    lowest : (m,) near the eigenvector of the least eigenvalue of the last large matrix
     """
 
-    def __init__(
-        self,
-        u: NDArray[np.float64],
-        trace: float,
-        state: SpectrumState,
-    ):
-        """state : to begin with; it is changed by every projection"""
-        self.u = u
-        self.trace = trace
-        self.state = state
-        self.n_exact = 0
-        self.n_iterative = 0
+    basis: NDArray[np.float64] | None = None
+    lower: float = 0.0
+    upper: float = 0.0
+    rank: int = 0
+    lowest: NDArray[np.float64] | None = None
+
+    def attach(self, u: NDArray[np.float64], trace: float) -> SpectralProjector:
+        """Start or resume projections for a unit vector u (m,) and a trace."""
+        self.u, self.trace = u, trace
+        self.n_exact = self.n_iterative = 0
+        return self
 
     def project(self, M: NDArray[np.float64], residual: float, out: NDArray[np.float64]) -> None:
         """Write the upper triangle of the projection of M to out.
@@ -173,7 +161,7 @@ class SpectralProjector:
         if pairs is None:
             pairs = self._exactly(M)
         weights, vectors = pairs
-        self.state.rank = len(weights)
+        self.rank = len(weights)
         columns = vectors * np.sqrt(weights)
         if len(M) < LARGE:
             _square(columns, out)
@@ -186,7 +174,7 @@ class SpectralProjector:
 
         It is no farther below than need be where the filter has to damp it.
         """
-        lower = self.state.lower
+        lower = self.lower
         return lower if len(M) >= LARGE and lower < 0.0 else -float(np.linalg.norm(M))
 
     def _exactly(self, M: Reals) -> tuple[Reals, Reals]:
@@ -200,7 +188,7 @@ class SpectralProjector:
         restricted = M - outer
         restricted -= outer.T  # P M P - shift u u'
         wanted = self._carried()
-        if m >= MIN_ORDER and self.state.rank and wanted < EXACT_FRACTION * m:
+        if m >= MIN_ORDER and self.rank and wanted < EXACT_FRACTION * m:
             # LAPACK's bisection now and then gives up on many values that are almost equal.
             with suppress(np.linalg.LinAlgError):
                 values, vectors = eigh(
@@ -215,31 +203,31 @@ class SpectralProjector:
                     return self._keep(values, vectors, tau)
         values, vectors = np.linalg.eigh(restricted)
         values, vectors = values[:0:-1], vectors[:, :0:-1]  # descending, without u's
-        self.state.lower = float(values[-1]) if len(values) else 0.0
+        self.lower = float(values[-1]) if len(values) else 0.0
         return self._keep(values, vectors, simplex_threshold(values, self.trace, CAP))
 
     def _keep(self, values: Reals, vectors: Reals, tau: float) -> tuple[Reals, Reals]:
         rank = int((values > tau).sum())
-        self.state.rank = rank
+        self.rank = rank
         carried = min(self._carried(), len(values))
-        self.state.basis = np.ascontiguousarray(vectors[:, :carried])
-        self.state.upper = float(values[carried - 1])
+        self.basis = np.ascontiguousarray(vectors[:, :carried])
+        self.upper = float(values[carried - 1])
         return np.minimum(values[:rank] - tau, CAP), vectors[:, :rank]
 
     def _carried(self) -> int:
-        return self.state.rank + max(BUFFER, self.state.rank // 4)
+        return self.rank + max(BUFFER, self.rank // 4)
 
     def _iterate(self, M: Reals, tolerance: float) -> tuple[Reals, Reals] | None:
         """Iterate on a filtered subspace; return None where that cannot be done accurately."""
         m = len(self.u)
-        X = self.state.basis
+        X = self.basis
         if m >= LARGE:
             if X is None:
                 X, tolerance = self._first_basis(M), FIRST_ACCURACY * float(np.linalg.norm(M))
             self._estimate_lower(M)
         if X is None or m < MIN_ORDER:
             return None
-        if X.shape[1] > MAX_FRACTION * m or self.state.upper <= self.state.lower:
+        if X.shape[1] > MAX_FRACTION * m or self.upper <= self.lower:
             return None
         X = self._widened(X)
         single = M.astype(np.float32) if m >= LARGE and tolerance > SINGLE else None
@@ -256,10 +244,10 @@ class SpectralProjector:
             if rank == len(values):
                 if m < LARGE:
                     return None
-                self.state.rank = rank
+                self.rank = rank
                 X = self._widened(X)
                 continue
-            self.state.upper = float(values[-1])
+            self.upper = float(values[-1])
             error = _product(MX, Q[:, :rank]) - X[:, :rank] * values[:rank]
             if np.sqrt((error * error).sum()) <= tolerance:
                 self.n_iterative += 1
@@ -272,18 +260,17 @@ class SpectralProjector:
         Lanczos' method continues from its last vector for the last matrix, or begins anew where
         that leads nowhere: matrices change fast at first.
         """
-        state = self.state
-        if state.lowest is not None:
-            state.lower = self._least_eigenvalue(M, state.lowest, FOLLOWING_STEPS)
-        if state.lowest is None or state.lower >= state.upper:
+        if self.lowest is not None:
+            self.lower = self._least_eigenvalue(M, self.lowest, FOLLOWING_STEPS)
+        if self.lowest is None or self.lower >= self.upper:
             start = np.random.default_rng(0).normal(size=len(M))
-            state.lower = self._least_eigenvalue(M, start, FIRST_STEPS)
+            self.lower = self._least_eigenvalue(M, start, FIRST_STEPS)
         norm = float(np.linalg.norm(M))
-        if state.lower >= state.upper - ROUNDING * norm:  # all of them are equal but a few
-            state.lower = state.upper - NARROWEST * norm
+        if self.lower >= self.upper - ROUNDING * norm:  # all of them are equal but a few
+            self.lower = self.upper - NARROWEST * norm
 
     def _least_eigenvalue(self, M: Reals, v: Reals, steps: int) -> float:
-        value, error, self.state.lowest = _least_ritz_pair(
+        value, error, self.lowest = _least_ritz_pair(
             lambda x: self._times(M, x[:, None])[:, 0], v - self.u * (self.u @ v), steps
         )
         return value - error
@@ -295,7 +282,7 @@ class SpectralProjector:
         columns = self._times(M, rng.normal(size=(m, wanted)))
         # Orthogonal to u even where the columns are almost dependent.
         X = np.linalg.qr(np.column_stack([self.u, columns]))[0][:, 1:]
-        self.state.upper = float(np.linalg.eigvalsh(_gram(X, self._times(M, X)))[0])
+        self.upper = float(np.linalg.eigvalsh(_gram(X, self._times(M, X)))[0])
         return X
 
     def _widened(self, X: Reals) -> Reals:
@@ -345,8 +332,8 @@ class SpectralProjector:
 
         It grows above [lower, upper] only.
         """
-        centre = 0.5 * (self.state.upper + self.state.lower)
-        half = 0.5 * (self.state.upper - self.state.lower)
+        centre = 0.5 * (self.upper + self.lower)
+        half = 0.5 * (self.upper - self.lower)
         before = X
         X = self._times(M, X)
         X -= centre * before

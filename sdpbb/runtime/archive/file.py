@@ -35,7 +35,7 @@ from sdpbb.runtime.archive.encoding import DTYPES, Decoder, Encoder, shown
 from sdpbb.runtime.files import FilePath, name_problem, replacement, shown_path
 from sdpbb.runtime.version import installed_version
 
-FORMAT = 3
+FORMAT = 4
 _CHECKSUM_SIZE = 4
 _LONGEST_LINE = 100
 _CHUNK = 2**18

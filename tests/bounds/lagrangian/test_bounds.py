@@ -208,7 +208,7 @@ def test_a_run_that_is_left_after_every_step_goes_on_to_the_last_bit(seed, name)
         for _ in range(300):
             one, other = whole.advance(cutoff), left.advance(cutoff)
             assert one == other
-            left = method.resume(contraction, pickle.loads(pickle.dumps(left.state)))
+            left = method.resume(contraction, pickle.loads(pickle.dumps(left)))
             assert np.array_equal(left.affinity(), whole.affinity())
             assert left.n_iterations == whole.n_iterations
             labels, other_labels = whole.clustering(), left.clustering()
@@ -231,7 +231,7 @@ def test_states_and_warm_starts_go_into_archives(tmp_path, name):
         for number in range(40):
             # Children are begun after a step at the earliest.
             warm_start = left.warm_start() if left.n_iterations else None
-            write_archive(tmp_path / str(number), (left.state, warm_start))
+            write_archive(tmp_path / str(number), (left, warm_start))
             state, warm_start = read_archive(tmp_path / str(number))
             left = method.resume(contraction, state)
             one, other = whole.advance(cutoff), left.advance(cutoff)
@@ -352,7 +352,7 @@ def test_a_copy_of_a_run_is_left_alone_by_it():
     contraction = contract(Instance(np.random.default_rng(1).normal(size=(12, 2)), 4))
     assert isinstance(contraction, Contraction)
     run = ColgenBounding().start(contraction, None)
-    before = copy.deepcopy(run.state)
+    before = copy.deepcopy(run)
     first = run.advance(math.inf)
     assert before.columns.n_iterations == 0
     assert ColgenBounding().resume(contraction, before).advance(math.inf) == first

@@ -105,7 +105,7 @@ def test_a_step_cut_short_proves_its_bound_and_goes_on_as_if_it_had_not_been(
     assert cut.n_iterations == n_iterations
     assert not progress.stalled
     assert 0.0 <= progress.bound.value <= optimum
-    cut = SdpBounding().resume(contraction, pickle.loads(pickle.dumps(cut.state)))
+    cut = SdpBounding().resume(contraction, pickle.loads(pickle.dumps(cut)))
     while cut.n_iterations % 10 or cut.n_iterations < 30:
         cut.advance(optimum)
     while whole.n_iterations < 30:
@@ -122,14 +122,14 @@ def test_bounds_of_large_matrices_are_left_out_while_they_cannot_close_the_node(
         values = [advanced(always, 1).bound.value for _ in range(11)]
     run = SdpBounding().start(contraction, None)
     reached = [advanced(run, 1).bound.value for _ in range(11)]
-    taken = [iteration for iteration, _ in run.state.history]
+    taken = [iteration for iteration, _ in run.history]
     assert taken == [0, 20, 40, 60, 100, 160]
     assert all(value in values for value in reached)
     cutoff = values[5]  # which the bound after 100 iterations is the first to reach
     run = SdpBounding().start(contraction, None)
     while run.advance(cutoff).bound.value < cutoff:
         assert run.n_iterations < 100
-    assert run.state.history[-1][0] == run.n_iterations == 100
+    assert run.history[-1][0] == run.n_iterations == 100
 
 
 def test_a_node_stands_still_at_a_bound_that_was_taken(monkeypatch):
@@ -140,7 +140,7 @@ def test_a_node_stands_still_at_a_bound_that_was_taken(monkeypatch):
     run = SdpBounding().start(contraction, None)
     while not (progress := run.advance(1e6)).stalled:
         assert run.n_iterations < 1000
-    assert run.state.history[-1] == (run.n_iterations, progress.bound.value)
+    assert run.history[-1] == (run.n_iterations, progress.bound.value)
 
 
 def test_roots_have_a_bound_at_once(instance):

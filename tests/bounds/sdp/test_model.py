@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.bounds.sdp.admm import Admm, AdmmState
+from sdpbb.bounds.sdp.admm import Admm
 from sdpbb.bounds.sdp.admm_run import BALANCE_PERIOD
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
@@ -39,15 +39,14 @@ def models(draw):
 def method_bound(model: RelaxationModel, target: float, most: int = 20_000) -> float:
     """The best bound of the first-order method with the cuts of a model alone, up to a target."""
     relaxation = model.relaxation
-    state = AdmmState.centre(relaxation)
-    admm = Admm(relaxation, state)
+    admm = Admm.centre(relaxation)
     admm.replace_cuts(model.cuts)
     best = safe_bound(relaxation, admm.dual_point()).value
-    while best < target and state.n_iterations < most:
+    while best < target and admm.n_iterations < most:
         admm.iterate()
-        if state.n_iterations % BALANCE_PERIOD == 0 and state.n_iterations <= 1000:
+        if admm.n_iterations % BALANCE_PERIOD == 0 and admm.n_iterations <= 1000:
             admm.balance()  # with a penalty that changes for ever, the method need not converge
-        if state.n_iterations % 50 == 0:
+        if admm.n_iterations % 50 == 0:
             best = max(best, safe_bound(relaxation, admm.dual_point()).value)
     return best
 

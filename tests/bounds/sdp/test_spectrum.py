@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from sdpbb.bounds.sdp.spectrum import CAP, SpectralProjector, SpectrumState, simplex_threshold
+from sdpbb.bounds.sdp.spectrum import CAP, SpectralProjector, simplex_threshold
 from sdpbb.runtime.cores import LARGE, using_cores
 
 
@@ -67,7 +67,7 @@ def test_simplex_threshold(values, total, share):
 def test_small_matrices_are_projected_exactly(seed, m):
     rng = np.random.default_rng(seed)
     u, M = unit(rng, m), symmetric(rng, m)
-    projector = SpectralProjector(u, 1.5, SpectrumState())
+    projector = SpectralProjector().attach(u, 1.5)
     out = np.empty((m, m))
     projector.project(M, np.inf, out)
     np.testing.assert_allclose(out, projected(M, u, 1.5), atol=1e-10)
@@ -78,7 +78,7 @@ def test_a_slowly_changing_sequence_is_followed_iteratively_to_the_asked_accurac
     rng = np.random.default_rng(3)
     m = 120
     u = unit(rng, m)
-    projector = SpectralProjector(u, 4.0, SpectrumState())
+    projector = SpectralProjector().attach(u, 4.0)
     project_all(projector, following(rng, m, 30, 1e-4), 1e-3)
     assert projector.n_iterative > 20
     assert projector.n_exact + projector.n_iterative == 30
@@ -88,7 +88,7 @@ def test_a_slowly_changing_sequence_is_followed_iteratively_to_the_asked_accurac
 def test_large_matrices_are_followed_from_the_first_one_on():
     rng = np.random.default_rng(5)
     u = unit(rng, LARGE)
-    projector = SpectralProjector(u, 4.0, SpectrumState())
+    projector = SpectralProjector().attach(u, 4.0)
     project_all(projector, following(rng, LARGE, 12, 1e-4), 2e-3)
     assert projector.n_exact == 0
 
@@ -103,7 +103,7 @@ def test_all_eigenvalues_may_be_equal_but_a_few(share: float):
     X = rng.normal(size=(m, 5))
     X /= np.linalg.norm(X)
     X -= u[:, None] * (u @ X)
-    projector = SpectralProjector(u, 2.0, SpectrumState())
+    projector = SpectralProjector().attach(u, 2.0)
     M = (1.0 - share) * np.outer(u, u) + share * np.eye(m) + 3.0 * X @ X.T
     project_all(projector, [M], 2e-3)
     assert projector.n_exact == 0
@@ -113,7 +113,7 @@ def test_all_eigenvalues_may_be_equal_but_a_few(share: float):
 def test_a_basis_grows_with_the_rank():
     rng = np.random.default_rng(6)
     u = unit(rng, LARGE)
-    projector = SpectralProjector(u, 4.0, SpectrumState())
+    projector = SpectralProjector().attach(u, 4.0)
     Q = np.linalg.qr(rng.normal(size=(LARGE, LARGE)))[0]
     values = np.linspace(0.3, -0.3, LARGE)
 
@@ -133,7 +133,7 @@ def test_where_bisection_gives_up_divide_and_conquer_goes_on(monkeypatch):
     monkeypatch.setattr("sdpbb.bounds.sdp.spectrum.eigh", fail)
     rng = np.random.default_rng(9)
     u, M = unit(rng, 80), symmetric(rng, 80)
-    projector = SpectralProjector(u, 1.5, SpectrumState(rank=2))
+    projector = SpectralProjector(rank=2).attach(u, 1.5)
     out = np.empty((80, 80))
     projector.project(M, 1.0, out)
     np.testing.assert_allclose(out, projected(M, u, 1.5), atol=1e-9)
@@ -142,7 +142,7 @@ def test_where_bisection_gives_up_divide_and_conquer_goes_on(monkeypatch):
 def test_an_eigenvalue_that_overflows_single_precision_is_filtered_in_double():
     rng = np.random.default_rng(8)
     u = unit(rng, LARGE)
-    projector = SpectralProjector(u, 4.0, SpectrumState())
+    projector = SpectralProjector().attach(u, 4.0)
     out = np.zeros((LARGE, LARGE))
     for M in following(rng, LARGE, 2, 1e-4):
         projector.project(M, 1.0, out)
@@ -159,7 +159,7 @@ def test_the_number_of_cores_changes_no_bit(monkeypatch, m):
     results = []
     for n in (1, 2, 3):
         rng = np.random.default_rng(7)
-        projector = SpectralProjector(unit(rng, m), 4.0, SpectrumState())
+        projector = SpectralProjector().attach(unit(rng, m), 4.0)
         out = np.zeros((m, m))
         with threadpool_limits(1), using_cores(n):
             for M in following(rng, m, 3, 1e-3):
@@ -172,7 +172,7 @@ def test_a_jump_is_noticed():
     rng = np.random.default_rng(4)
     m = 100
     u = unit(rng, m)
-    projector = SpectralProjector(u, 2.0, SpectrumState())
+    projector = SpectralProjector().attach(u, 2.0)
     out = np.empty((m, m))
     for _ in range(6):
         M = symmetric(rng, m)

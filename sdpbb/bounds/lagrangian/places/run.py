@@ -207,11 +207,6 @@ class PlaceRun(Attached):
         return self
 
     @property
-    def state(self) -> PlaceRun:
-        """State to resume from: the run."""
-        return self
-
-    @property
     def n_iterations(self) -> int:
         """Rounds so far."""
         return len(self.values)

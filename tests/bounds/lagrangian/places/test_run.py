@@ -195,7 +195,7 @@ def test_a_run_goes_on_to_the_last_bit(tmp_path) -> None:
     assert run is not None
     for number in range(4):
         path = tmp_path / f"{number}"
-        write_archive(path, (run.state, run.warm_start()))
+        write_archive(path, (run, run.warm_start()))
         state, warm_start = read_archive(path)
         again = copy.deepcopy(state).attach(contraction)
         first, second = run.advance(cutoff), again.advance(cutoff)
