@@ -181,7 +181,7 @@ def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
         run.advance(math.inf)
     run.advance(math.inf)
     assert run.columns is None
-    assert len(run.inherited.columns.columns.members()) > contraction.n_blocks
+    assert len(run.inherited.columns.columns) > contraction.n_blocks
     assert run.n_iterations == 3 + run.relaxed.n_iterations
     assert run.warm_start().columns is run.inherited.columns
     assert "easy columns" in run.warm_start().skipped

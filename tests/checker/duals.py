@@ -51,7 +51,7 @@ def solved(contraction: Contraction, rounds: int) -> tuple[Relaxation, DualPoint
     run = SdpBounding().start(contraction, None)
     for _ in range(rounds):
         run.advance(np.inf)
-    dual = run._admm.dual_point()
+    dual = run.admm.dual_point()
     kept = dual.cuts.rhs > -1.0
     cuts = dual.cuts.select(kept)
     return Relaxation.of(contraction), DualPoint(dual.N, cuts, dual.multipliers[kept])
