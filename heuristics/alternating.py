@@ -46,7 +46,7 @@ LEAST_DECREASE = 1e-12
 
 
 class StepVerdict(Enum):
-    """StepVerdict of a rule on the labels of a step: whether they are taken, and the last ones."""
+    """Verdict of a rule on the labels of a step: whether they are taken, and whether to go on."""
 
     GO_ON = auto()
     LAST = auto()

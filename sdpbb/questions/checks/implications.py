@@ -53,7 +53,7 @@ def forced_pairs(instance: Instance, contraction: Contraction) -> list[tuple[int
 def forced_pair(instance: Instance, pair: tuple[int, int], seconds: float) -> ForcedPair:
     """Return a forced pair with its reasons.
 
-    These are the constraints that contradict  a cannot-link between the two points.
+    These are the constraints that contradict a cannot-link between the two points.
     """
     names = tuple(instance.origin.rows(pair))
     apart = np.concatenate([instance.cannot_link, np.array([pair])])
