@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from heuristics.descent import Descent
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
-from heuristics.multi_start import MultiStart
+from heuristics.multi_start import MultiStart, recombine
 from heuristics.parameters import MultiStartParameters
-from heuristics.recombination import recombine
 from heuristics.registry import check_method
 from heuristics.registry import method as method_of_name
 from heuristics.result import HeuristicResult, Stop

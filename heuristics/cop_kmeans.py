@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from heuristics.alternating import ComesBack, StepVerdict, alternate
 from heuristics.assignment import fill_empty_clusters
+from heuristics.cluster_state import neighbour_lists
 from heuristics.kmeans import unconstrained
 from heuristics.method import Clustering, Heuristic, RunClock, SearchResult, best_of_starts
-from heuristics.neighbours import neighbour_lists
 from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from heuristics.alternating import ComesBack, StepVerdict, alternate
 from heuristics.assignment import Assignment
-from heuristics.centre_swaps.search import CentreSwaps
-from heuristics.coresets import is_large
+from heuristics.centre_swaps import CentreSwaps
 from heuristics.kmeans_steps import cluster_means, digest, explained
 from heuristics.local_search import LocalSearch
 from heuristics.parameters import MultiStartParameters
 from heuristics.sizes.assignment import SizedAssignment, assignment_of
+from heuristics.starts import is_large
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility
 from sdpbb.problem.feasibility import find_feasible

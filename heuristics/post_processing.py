@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heuristics.assignment import AssignmentParameters, PairwiseAssignment
-from heuristics.assignment.parameters import SOLVER_HELP
 from heuristics.kmeans import best_kmeans, unconstrained
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
+from heuristics.parameters import SOLVER_HELP
 from heuristics.result import Stop
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from heuristics.assignment import AssignmentParameters, PairwiseAssignment
-from heuristics.sizes.flow_kernels import sized_labels
+from heuristics.sizes.kernels import sized_labels
 from sdpbb.problem import Contraction
 from sdpbb.problem.graph import connected_components, distinct_edges
 from sdpbb.problem.packing import assignment_rows, size_rows

@@ -33,6 +33,42 @@ FEW_PLACES = {
     "bounds.lagrangian.reach.FOR_PLACES": (Reach(blocks=2, links=4.0),),
     "run.decomposition.places.MIN_BLOCKS": 2,
 }
+SHORT_SLICES = {NODES_PER_SLICE: 7, **GENEROUS}
+MAX_TRIED_STEPS = "bounds.staged.methods.MAX_TRIED_STEPS"
+RELAXED = {**HARD, **FEW_COLUMNS, MAX_TRIED_STEPS: 0}
+AT_PLACES = {
+    **EASY,
+    **GENEROUS,
+    "bounds.lagrangian.reach.FOR_PLACES": (Reach(blocks=2),),
+    "bounds.lagrangian.reach.ENUMERATED_AT_PLACES": Reach(per_cluster=100.0),
+    "bounds.lagrangian.reach.COLUMNS_AFTER_PLACES": Reach(per_cluster=0.0),
+    "bounds.lagrangian.reach.FEW_DIMENSIONS": Reach(),
+}
+# Stages that bound a node.
+STAGES: Mapping[str, Mapping[str, Any]] = {
+    "columns": {},
+    "columns in short slices": SHORT_SLICES,
+    "columns without enumeration": NO_ENUMERATION,
+    "columns after the relaxation": {**HARD, "bounds.staged.methods.CENTRE_ITERATIONS": 40},
+    "hybrid": {},
+    "easy columns": {**SHORT_SLICES, **EASY, **ALL_COLUMNS},
+    "easy columns given up": {
+        **SHORT_SLICES,
+        **EASY,
+        **ALL_COLUMNS,
+        "bounds.staged.methods.MAX_EASY_STEPS": 3,
+    },
+    "relaxation": {**NO_ENUMERATION, **RELAXED},
+    "relaxation, enumeration": {**SHORT_SLICES, **RELAXED},
+    "relaxation, columns": {**NO_ENUMERATION, **HARD, **ALL_COLUMNS},
+    "relaxation, a few columns": {**SHORT_SLICES, **HARD, **FEW_COLUMNS, MAX_TRIED_STEPS: 4},
+    "all stages": {"bounds.lagrangian.enumeration.MAX_GAP": 1e-3, **HARD, **ALL_COLUMNS},
+    "places": AT_PLACES,
+    "places within limits": {
+        **AT_PLACES,
+        "bounds.lagrangian.reach.ENUMERATED_AT_PLACES": Reach(per_cluster=0.0),
+    },
+}
 # No bound by places before subsets, and none of nodes.
 NO_PLACES_FIRST = {"run.decomposition.places.MIN_BLOCKS": 10**9}
 NO_PLACES = {**NO_PLACES_FIRST, "bounds.lagrangian.reach.FOR_PLACES": ()}

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from sdpbb.bounds.sdp.admm_kernels import dual_sweeps
+from sdpbb.bounds.sdp.admm import dual_sweeps
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Instance
 from sdpbb.run import kernels

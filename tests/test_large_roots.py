@@ -18,7 +18,7 @@ from heuristics import MultiStart
 from sdpbb import SolverParameters, solve, verify_certificate
 from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.bounds.sdp.cuts import family
+from sdpbb.bounds.sdp.cuts import stars
 from sdpbb.bounds.sdp.safe_bound import safe_bound
 from sdpbb.problem import Contraction, contract
 from sdpbb.runtime.cores import LARGE, using_cores
@@ -75,7 +75,7 @@ def test_bounds_of_large_roots(seed):
     assert np.array_equal(dual.multipliers, other_dual.multipliers)
 
     cost, labels = cheapest(root, contraction, run.affinity())
-    with patch.object(family, "EXACT_ORDER", 10**6):
+    with patch.object(stars, "EXACT_ORDER", 10**6):
         _, with_all_arms = advanced(contraction, steps, 1)
     assert Fraction(max(*bounds, *with_all_arms)) <= cost
 

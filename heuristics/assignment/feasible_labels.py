@@ -14,8 +14,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment.potts import Potts
-from heuristics.assignment.tally import (
+from heuristics.assignment.descent import (
     LOOKS,
     Tally,
     empty_tally,
@@ -24,6 +23,7 @@ from heuristics.assignment.tally import (
     steps_of_relabelling,
     tally_of,
 )
+from heuristics.assignment.potts import Potts
 from sdpbb.runtime.arrays import NONE, Integers
 from sdpbb.runtime.jit import njit
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, chunks, no_limit

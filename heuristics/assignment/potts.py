@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.neighbours import Neighbours, neighbour_lists
+from heuristics.cluster_state import Neighbours, neighbour_lists
 from sdpbb.problem import Contraction
 
 

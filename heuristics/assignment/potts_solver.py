@@ -15,14 +15,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment.components import Component, Narrow, components, separate_narrow
 from heuristics.assignment.descent import improve
 from heuristics.assignment.feasible_labels import construct, mend, rename_clusters
 from heuristics.assignment.integer_programme import minimise_by_programme, n_rows_of
-from heuristics.assignment.parameters import ROWS_PER_SECOND, AssignmentParameters
 from heuristics.assignment.potts import AssignmentSolution, Potts
 from heuristics.assignment.reduction import settled, without_dominated
-from heuristics.assignment.tables import Tables, lay_out
+from heuristics.assignment.tables import (
+    Component,
+    Narrow,
+    Tables,
+    components,
+    lay_out,
+    separate_narrow,
+)
+from heuristics.parameters import ROWS_PER_SECOND, AssignmentParameters
 from sdpbb.runtime.time_left import RUN_CLOCK, OutOfTime, TimeLeft, at_most, check_time, no_limit
 
 # Entries of dynamic programming over all components together, in units of the budget of one.

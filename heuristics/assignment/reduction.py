@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from heuristics.assignment.potts import Potts
-from heuristics.neighbours import Neighbours
+from heuristics.cluster_state import Neighbours
 from sdpbb.runtime.arrays import Booleans, Integers, Reals
 from sdpbb.runtime.jit import njit
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit

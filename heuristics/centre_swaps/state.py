@@ -1,4 +1,4 @@
-"""State of a search over swaps of centres, as compiled loops take it."""
+"""State of a search over swaps of centres: moves of blocks, the journal, lists of near centres."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from heuristics.cluster_state import BlockData
 from heuristics.kmeans_steps import cluster_means
 from sdpbb.problem import Contraction
 from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
 
 # Entries of the counts of a search.
 TRIALS, LAST_KEPT, DISTANCES = range(3)
@@ -142,3 +143,198 @@ class Trial(NamedTuple):
         """Return the trial before the first one, of clusters whose costs are known."""
         journal = Journal.of(clusters)
         return cls(blocks, clusters, journal, rounds, threshold, np.zeros(3, np.int64))
+
+
+# Where a block leaves less than this share of the weight of its cluster behind, the centre is
+# computed anew: differences of nearly equal sums have lost too many digits.
+LITTLE = 1e-3
+
+
+@njit(cache=True, nogil=True)
+def link_all(clusters: Clusters) -> None:
+    """Make the lists of blocks of all clusters, from the labels."""
+    for i in range(len(clusters.labels) - 1, -1, -1):
+        _link(i, clusters.labels[i], clusters)
+
+
+@njit(cache=True, nogil=True)
+def squared_distance(rows: Reals, i: int, others: Reals, j: int) -> float:
+    """Return || rows[i] - others[j] ||^2."""
+    total = 0.0
+    for t in range(rows.shape[1]):
+        total += (rows[i, t] - others[j, t]) ** 2
+    return total
+
+
+@njit(cache=True, nogil=True)
+def centre_anew(c: int, blocks: BlockData, clusters: Clusters) -> None:
+    """Compute centre and weight of a cluster from its blocks, so that rounding does not add up."""
+    weight, r = 0.0, blocks.means.shape[1]
+    for t in range(r):
+        clusters.centres[c, t] = 0.0
+    i = clusters.first[c]
+    while i >= 0:
+        w = blocks.weights[i]
+        weight += w
+        for t in range(r):
+            clusters.centres[c, t] += w * blocks.means[i, t]
+        i = clusters.after[i]
+    clusters.weight[c] = weight
+    for t in range(r):
+        clusters.centres[c, t] /= weight
+
+
+@njit(cache=True, nogil=True)
+def may_join(i: int, b: int, blocks: BlockData, labels: Integers) -> bool:
+    """Return whether block i has no cannot-link with a block of cluster b."""
+    apart = blocks.apart
+    for position in range(apart.starts[i], apart.starts[i + 1]):
+        if labels[apart.block[position]] == b:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def move(
+    i: int, b: int, trial: int, blocks: BlockData, clusters: Clusters, journal: Journal
+) -> float:
+    """Move block i to another cluster b, which may be empty; return the change of the cost.
+
+    Where the block was the last one, its cluster keeps its centre.
+    """
+    a, w = clusters.labels[i], blocks.weights[i]
+    keep_cluster(a, trial, clusters, journal)
+    keep_cluster(b, trial, clusters, journal)
+    if journal.block_stamp[i] != trial:
+        journal.block_stamp[i] = trial
+        journal.blocks[journal.n[0]] = i
+        journal.n[0] += 1
+        journal.labels[i] = a
+    _unlink(i, clusters)
+    _link(i, b, clusters)
+    clusters.labels[i] = b
+    clusters.n_blocks[a] -= 1
+    clusters.n_blocks[b] += 1
+    change: float = 0.0
+    r = blocks.means.shape[1]
+    weight = clusters.weight[a] - w
+    if clusters.n_blocks[a] > 0:
+        distance = squared_distance(blocks.means, i, clusters.centres, a)
+        if weight > LITTLE * clusters.weight[a]:
+            change -= w * clusters.weight[a] / weight * distance
+            for t in range(r):
+                away = blocks.means[i, t] - clusters.centres[a, t]
+                clusters.centres[a, t] -= away * (w / weight)
+            clusters.weight[a] = weight
+        else:
+            centre_anew(a, blocks, clusters)
+            weight = clusters.weight[a]
+            distance = squared_distance(blocks.means, i, clusters.centres, a)
+            change -= w * weight / (w + weight) * distance
+    else:
+        clusters.weight[a] = 0.0
+    weight = clusters.weight[b] + w
+    distance = squared_distance(blocks.means, i, clusters.centres, b)
+    change += w * clusters.weight[b] / weight * distance
+    for t in range(r):
+        clusters.centres[b, t] += (blocks.means[i, t] - clusters.centres[b, t]) * (w / weight)
+    clusters.weight[b] = weight
+    return change
+
+
+@njit(cache=True, nogil=True)
+def keep_cluster(c: int, trial: int, clusters: Clusters, journal: Journal) -> None:
+    """Record a cluster as it is, unless the trial has done so."""
+    if journal.cluster_stamp[c] == trial:
+        return
+    journal.cluster_stamp[c] = trial
+    journal.clusters[journal.n[1]] = c
+    journal.n[1] += 1
+    journal.n_blocks[c] = clusters.n_blocks[c]
+    journal.weight[c] = clusters.weight[c]
+    for t in range(clusters.centres.shape[1]):
+        journal.centres[c, t] = clusters.centres[c, t]
+    for t in range(clusters.near.shape[1]):
+        journal.near[c, t] = clusters.near[c, t]
+
+
+@njit(cache=True, nogil=True)
+def undo(clusters: Clusters, journal: Journal) -> None:
+    """Undo all that the journal has; only the order of the blocks in their clusters may differ."""
+    for number in range(journal.n[0]):
+        i = journal.blocks[number]
+        if clusters.labels[i] != journal.labels[i]:
+            _unlink(i, clusters)
+            _link(i, journal.labels[i], clusters)
+            clusters.labels[i] = journal.labels[i]
+    for number in range(journal.n[1]):
+        c = journal.clusters[number]
+        clusters.n_blocks[c] = journal.n_blocks[c]
+        clusters.weight[c] = journal.weight[c]
+        for t in range(clusters.centres.shape[1]):
+            clusters.centres[c, t] = journal.centres[c, t]
+        for t in range(clusters.near.shape[1]):
+            clusters.near[c, t] = journal.near[c, t]
+
+
+@njit(cache=True, nogil=True)
+def find_near(c: int, clusters: Clusters, distances: Reals) -> None:
+    """Write the clusters whose centres are nearest to that of c in its list."""
+    k, n_near = len(clusters.n_blocks), clusters.near.shape[1]
+    n_found = 0
+    for b in range(k):
+        if b == c:
+            continue
+        distance = squared_distance(clusters.centres, b, clusters.centres, c)
+        if n_found < n_near:
+            position = n_found
+            n_found += 1
+        elif distance < distances[n_near - 1]:
+            position = n_near - 1
+        else:
+            continue
+        while position > 0 and distances[position - 1] > distance:
+            distances[position] = distances[position - 1]
+            clusters.near[c, position] = clusters.near[c, position - 1]
+            position -= 1
+        distances[position] = distance
+        clusters.near[c, position] = b
+
+
+@njit(cache=True, nogil=True)
+def price(c: int, blocks: BlockData, clusters: Clusters) -> None:
+    """Compute the cost of a cluster, and what it costs if its blocks go elsewhere, one by one."""
+    cost, elsewhere = 0.0, 0.0
+    i = clusters.first[c]
+    while i >= 0:
+        w, least = blocks.weights[i], np.inf
+        cost += w * squared_distance(blocks.means, i, clusters.centres, c)
+        for position in range(clusters.near.shape[1]):
+            b = clusters.near[c, position]
+            distance = squared_distance(blocks.means, i, clusters.centres, b)
+            least = min(least, distance * clusters.weight[b] / (clusters.weight[b] + w))
+        elsewhere += w * least
+        i = clusters.after[i]
+    clusters.cost[c] = cost
+    clusters.removal[c] = elsewhere - cost
+
+
+@njit(cache=True, nogil=True)
+def _unlink(i: int, clusters: Clusters) -> None:
+    ahead, behind = clusters.after[i], clusters.before[i]
+    if behind >= 0:
+        clusters.after[behind] = ahead
+    else:
+        clusters.first[clusters.labels[i]] = ahead
+    if ahead >= 0:
+        clusters.before[ahead] = behind
+
+
+@njit(cache=True, nogil=True)
+def _link(i: int, c: int, clusters: Clusters) -> None:
+    ahead = clusters.first[c]
+    clusters.after[i] = ahead
+    clusters.before[i] = -1
+    if ahead >= 0:
+        clusters.before[ahead] = i
+    clusters.first[c] = i

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.centre_swaps.moves import find_near, keep_cluster, may_join, move, squared_distance
 from heuristics.centre_swaps.state import (
     DISTANCES,
     TRIALS,
@@ -12,6 +11,11 @@ from heuristics.centre_swaps.state import (
     Journal,
     Rounds,
     Trial,
+    find_near,
+    keep_cluster,
+    may_join,
+    move,
+    squared_distance,
 )
 from heuristics.cluster_state import BlockData
 from sdpbb.runtime.jit import njit

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.cluster_state import BlockData, ClusterState, change_of_exchange, fits, relabel
-from heuristics.neighbours import Neighbours
+from heuristics.cluster_state import (
+    BlockData,
+    ClusterState,
+    Neighbours,
+    change_of_exchange,
+    fits,
+    relabel,
+)
 from sdpbb.runtime.arrays import NONE, ZERO, Integers, Reals
 from sdpbb.runtime.jit import njit
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from heuristics.assignment import Assignment, AssignmentSolution
 from heuristics.kmeans_steps import explained, nearest_labels
-from heuristics.sizes.flow_kernels import sized_labels
-from heuristics.sizes.repair_kernels import repaired_labels
+from heuristics.sizes.kernels import repaired_labels, sized_labels
 from sdpbb.problem import Contraction
 from sdpbb.problem.packing import Packing, packed_exactly, size_bounds
 from sdpbb.problem.soft_blocks import SoftBlocks

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.time_left import TimeLeft, no_limit
 
@@ -49,6 +50,19 @@ def matrices_mebibytes(n_matrices: float, n_blocks: int) -> float:
     at 3,000 blocks 119 of columns.
     """
     return 20.0 + 0.04 * n_blocks + n_matrices * 8.0 * n_blocks**2 / 2**20
+
+
+def rounding_of(contraction: Contraction) -> float:
+    """Return a bound on the rounding errors of inner products of block means and of their sums.
+
+    They are sums of r and m terms, and inside blocks of as many terms as the block has points; and
+    the sum of what all clusterings pay for soft pairs.
+    """
+    eps = float(np.finfo(np.float64).eps)
+    terms: int = 2 * contraction.means.shape[1] + 16
+    inside = float(contraction.counts.max()) * float(contraction.scatter.sum())
+    soft = 2.0 * contraction.soft.rounding * contraction.soft.constant
+    return eps * (terms * contraction.total + inside) + soft
 
 
 Warm_co = TypeVar("Warm_co", covariant=True)

@@ -40,19 +40,19 @@ BOUNDING_METHODS: Mapping[str, MethodEntry] = {
         keeps_cluster_constraints=False,
     ),
     "colgen": MethodEntry(
-        "sdpbb.bounds.hybrid.bounding",
+        "sdpbb.bounds.staged.methods",
         "ColgenBounding",
         "column generation, for many small clusters",
         kernels=("colgen",),
     ),
     "hybrid": MethodEntry(
-        "sdpbb.bounds.hybrid.bounding",
+        "sdpbb.bounds.staged.methods",
         "HybridBounding",
         "both, each where it is stronger",
         kernels=("sdp", "sdp-rare", "colgen", "places"),
     ),
     "decomposition": MethodEntry(
-        "sdpbb.bounds.hybrid.bounding",
+        "sdpbb.bounds.staged.methods",
         "HybridBounding",
         "first bounds of subsets, then both",
         kernels=("sdp", "sdp-rare", "colgen", "places"),

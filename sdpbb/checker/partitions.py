@@ -150,7 +150,7 @@ class _PartitionNode:
 class _PartitionSearch:
     """Search for a partition into clusters (t, m) with their g, costs and kinds, each (t,).
 
-    The engine has a search of its own on purpose (`bounds.lagrangian.partitioning.cheapest`): the
+    The engine has a search of its own on purpose (`bounds.lagrangian.partitioning`): the
     checker relies on none of its code.
     """
 

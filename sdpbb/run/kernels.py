@@ -26,7 +26,7 @@ import numpy as np
 from heuristics.incumbents import exercise, exercise_rare
 from heuristics.sizes.assignment import SizedAssignment
 from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
-from sdpbb.bounds.sdp.admm_kernels import dual_sweeps
+from sdpbb.bounds.sdp.admm import dual_sweeps
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.runtime.cache_folder import KERNELS

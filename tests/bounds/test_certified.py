@@ -8,8 +8,8 @@ import pytest
 import sdpbb
 from sdpbb.bounds import certified
 from sdpbb.bounds.certified import CertifiedBounding
-from sdpbb.bounds.hybrid.bounding import ColgenBounding, HybridBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.bounds.staged.methods import ColgenBounding, HybridBounding
 from sdpbb.checker.clusters import Enumerated
 from sdpbb.checker.prices import Lagrangian
 from sdpbb.problem import Instance, contract

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 
 from heuristics.multi_start import MultiStart
-from sdpbb.bounds.hybrid.bounding import HybridBounding
-from sdpbb.bounds.hybrid.stages import HYBRID_STAGES
 from sdpbb.bounds.lagrangian.reach import Reach, is_for_places
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.bounds.staged.methods import HYBRID_STAGES, HybridBounding
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.run.parameters import SolverParameters
@@ -21,17 +20,13 @@ from sdpbb.run.solver import solve
 from sdpbb.search.result import SolutionStatus
 from tests.bounds.lagrangian.brute_force import drawn_node
 from tests.bounds.lagrangian.brute_force import optimum as optimum_of_blocks
-from tests.bounds.lagrangian.test_bounds import (
-    AT_PLACES,
-    HASTY,
-    MAX_TRIED_STEPS,
-    SEEDS,
-    WAYS,
-)
+from tests.bounds.lagrangian.test_bounds import HASTY, SEEDS, WAYS
 from tests.constants import (
     ALL_COLUMNS,
+    AT_PLACES,
     FEW_COLUMNS,
     HARD,
+    MAX_TRIED_STEPS,
     NO_ENUMERATION,
     NODES_PER_SLICE,
     constants,
@@ -39,7 +34,7 @@ from tests.constants import (
 from tests.enumeration import optimum
 from tests.examples import examples
 
-MAX_FAR_STEPS, FAR_GAP = "bounds.hybrid.stages.MAX_FAR_STEPS", "bounds.hybrid.run.FAR_GAP"
+MAX_FAR_STEPS, FAR_GAP = "bounds.staged.methods.MAX_FAR_STEPS", "bounds.staged.run.FAR_GAP"
 
 
 @given(SEEDS)
@@ -89,7 +84,7 @@ def test_which_stages_a_node_goes_through(name, without_cutoff, with_cutoff):
     assert isinstance(contraction, Contraction)
     best = MultiStart().run(contraction, np.random.default_rng(0)).cost
     for cutoff, expected in ((math.inf, without_cutoff), (best * (1 - 1e-9), with_cutoff)):
-        method, changed, _ = WAYS[name]
+        method, changed = WAYS[name]
         with constants(changed):
             run, stages, progress = method.start(contraction, None), [], None
             while progress is None or not (progress.stalled or progress.bound.value >= cutoff):

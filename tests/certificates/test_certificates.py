@@ -19,7 +19,7 @@ WEAK = SdpParameters(max_iterations=20)
 
 @pytest.fixture(autouse=True)
 def few_cuts(monkeypatch):
-    monkeypatch.setattr("sdpbb.bounds.sdp.cuts.triangles.PER_BLOCK", 1)
+    monkeypatch.setattr("sdpbb.bounds.sdp.cuts.stars.TRIANGLES_PER_BLOCK", 1)
     monkeypatch.setattr("sdpbb.bounds.sdp.cuts.stars.PER_BLOCK", 0)
 
 

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 
-from sdpbb.bounds.sdp.cuts.size_pairs import difference_down
+from sdpbb.bounds.sdp.cuts.sizes import difference_down
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.arithmetic import down, up
 from sdpbb.checker.kernel.cuts import Cuts

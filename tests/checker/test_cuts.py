@@ -7,8 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sdpbb.bounds.sdp.cuts.cliques import clique_cuts
-from sdpbb.bounds.sdp.cuts.complements import complement_cuts
+from sdpbb.bounds.sdp.cuts.cliques import clique_cuts, complement_cuts
 from sdpbb.bounds.sdp.cuts.stars import star_cuts
 from sdpbb.checker.kernel.archive import Archive
 from sdpbb.checker.kernel.cuts import Cuts, inequalities, templates

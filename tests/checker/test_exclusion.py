@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart
-from sdpbb.bounds.sdp.safe_bound import safe_bound
+from sdpbb.bounds.sdp.safe_bound import far_apart, pairs_apart, safe_bound
 from sdpbb.checker.kernel.dual import dual_bound
 from sdpbb.checker.kernel.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.kernel.geometry import Geometry

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.bounds.sdp.cuts.size_pairs import difference_down
+from sdpbb.bounds.sdp.cuts.sizes import difference_down
 from sdpbb.checker.kernel.cuts.inequalities import NodeFacts
 from sdpbb.checker.kernel.cuts.measures import extreme_sizes, least_entries, most_of_some
 from sdpbb.checker.kernel.cuts.templates import Template, partitions

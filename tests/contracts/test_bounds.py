@@ -14,30 +14,34 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules, foreign_constraints
 from tests.any_instance import any_instance
-from tests.constants import constants
+from tests.constants import STAGES, constants
 from tests.contracts.runs import STEPS
 from tests.enumeration import Truth
 from tests.examples import examples
 
-MOST_STEPS = 12
+MOST_STEPS = 20
+# Constants that send a node to other stages.
+CHANGED = {**STAGES, **STEPS}
 
 
 class Problem(NamedTuple):
     """A method, an instance that it supports, its contraction, and the truth about it.
 
-    solver : of semidefinite relaxations
+    steps : a key of `CHANGED`
+    sdp : how semidefinite relaxations are solved
     certified : whether the checker confirms the bounds
     """
 
     name: str
-    solver: str
+    steps: str
+    sdp: SdpParameters
     certified: bool
     instance: Instance
     contraction: Contraction
     truth: Truth
 
     def method(self):
-        inner = bounding_method(self.name, SdpParameters(solver=self.solver))
+        inner = bounding_method(self.name, self.sdp)
         if not self.certified:
             return inner
         instance = self.instance
@@ -47,17 +51,20 @@ class Problem(NamedTuple):
 
 @st.composite
 def problems(draw):
-    instance = draw(any_instance(n=(4, 7), k=(2, 4)))
+    instance, steps = draw(any_instance(n=(4, 7), k=(2, 4))), draw(st.sampled_from(list(CHANGED)))
     methods = ["colgen", "hybrid"]
-    if not instance.has_constraints_beyond_sizes:
+    if steps in STAGES:
+        methods = ["colgen" if steps.startswith("columns") else "hybrid"]
+    elif not instance.has_constraints_beyond_sizes:
         methods += ["sdp"] * 2
     contraction = contract(instance)
     assume(isinstance(contraction, Contraction) and contraction.means.any())
     assume(contraction.n_blocks > instance.k)
     solver = draw(st.sampled_from(["admm", "admm", "admm", "clarabel", "scs"]))
+    sdp = SdpParameters(solver=solver, max_iterations=draw(st.sampled_from([40, 3000])))
     certified = not foreign_constraints(instance.cluster_constraints) and draw(st.booleans())
     name = draw(st.sampled_from(methods))
-    return Problem(name, solver, certified, instance, contraction, Truth(instance))
+    return Problem(name, steps, sdp, certified, instance, contraction, Truth(instance))
 
 
 def check_step(run, progress, before, contraction, truth, cutoff):
@@ -73,16 +80,16 @@ def check_step(run, progress, before, contraction, truth, cutoff):
         assert (blocks[:, i] != blocks[:, j]).all()
 
 
-@given(problems(), st.sampled_from(list(STEPS)), st.data())
-@examples(60)
-def test_a_bound_is_at_most_the_optimum_and_resumes_to_the_last_bit(problem, steps, data):
+@given(problems(), st.data())
+@examples(120)
+def test_a_bound_is_at_most_the_optimum_and_resumes_to_the_last_bit(problem, data):
     contraction, truth, method = problem.contraction, problem.truth, problem.method()
     factor = data.draw(st.sampled_from([0.5, 0.9, 0.999, 1.0, 1.001, 2.0, math.inf]))
     cutoff = math.inf if truth.optimum is None else factor * truth.optimum
     known = truth.best[contraction.representatives] if truth.is_feasible else None
     if data.draw(st.booleans()):
         known = None
-    with constants(STEPS[steps]):
+    with constants(CHANGED[problem.steps]):
         whole = method.start(contraction, None, known)
         paused = method.start(contraction, None, known)
         before = 0.0
@@ -101,14 +108,16 @@ def test_a_bound_is_at_most_the_optimum_and_resumes_to_the_last_bit(problem, ste
 
 
 @given(problems(), st.integers(0, 3), st.data())
-@examples(40)
+@examples(80)
 def test_a_child_that_starts_from_its_parent_proves_no_more(problem, n_steps, data):
     instance, contraction, truth = problem.instance, problem.contraction, problem.truth
     method = problem.method()
-    parent = method.start(contraction, None)
-    for _ in range(n_steps + 1):
-        if parent.advance(math.inf).stalled:
-            break
+    known = truth.best[contraction.representatives] if truth.is_feasible else None
+    with constants(CHANGED[problem.steps]):
+        parent = method.start(contraction, None, known if data.draw(st.booleans()) else None)
+        for _ in range(n_steps + 1):
+            if parent.advance(math.inf).stalled:
+                break
     i, j = sorted(data.draw(st.permutations(range(instance.n_points)))[:2])
     together = data.draw(st.booleans())
     child = contract(instance, **{"must_link" if together else "cannot_link": [(i, j)]})
@@ -118,12 +127,13 @@ def test_a_child_that_starts_from_its_parent_proves_no_more(problem, n_steps, da
         return
     assume(child.n_blocks > instance.k and child.means.any())
     least = truth.costs[keep].min(initial=math.inf)
-    run = method.start(child, pickle.loads(pickle.dumps(parent.warm_start())))
-    for _ in range(MOST_STEPS // 2):
-        progress = run.advance(math.inf)
-        assert progress.bound.value <= least * (1.0 + 1e-12)
-        if progress.stalled:
-            break
+    with constants(CHANGED[problem.steps]):
+        run = method.start(child, pickle.loads(pickle.dumps(parent.warm_start())))
+        for _ in range(MOST_STEPS // 2):
+            progress = run.advance(math.inf)
+            assert progress.bound.value <= least * (1.0 + 1e-12)
+            if progress.stalled:
+                break
 
 
 @given(problems(), st.integers(0, 20))

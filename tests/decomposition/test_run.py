@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.bounds.hybrid.bounding import HybridBounding
 from sdpbb.bounds.registry import BOUNDING_METHODS
+from sdpbb.bounds.staged.methods import HybridBounding
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Instance
 from sdpbb.run.checkpoint import read_checkpoint

@@ -128,7 +128,7 @@ def test_a_worker_is_warmed_up_once():
 
 def test_warm_up_loads_the_engine():
     with TaskPool(LocalProcesses(1, WarmUp("sdp"))) as pool:
-        pool.submit(0, tasks.loaded, "sdpbb.bounds.sdp.admm_kernels")
+        pool.submit(0, tasks.loaded, "sdpbb.bounds.sdp.admm")
         assert pool.wait() == [Completion(0, True)]
 
 

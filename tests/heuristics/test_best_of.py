@@ -5,10 +5,9 @@ from heuristics.best_of import BestOf
 from heuristics.cop_kmeans import COPKMeans
 from heuristics.ipc_kmeans import IPCKMeans
 from heuristics.kmeans import KMeans
-from heuristics.result import HeuristicStatus, Stop
+from heuristics.result import Stop
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
-from tests.enumeration import optimum, random_instance
 
 QUICK = {"n_runs": 2, "n_starts": 2, "n_relocations": 5}
 
@@ -17,20 +16,6 @@ def random_points(seed=0, n=60, k=4):
     rng = np.random.default_rng(seed)
     cannot_link = [(i, i + 1) for i in range(30)]
     return Instance(rng.normal(size=(n, 3)), k, [(40, 41), (42, 43)], cannot_link)
-
-
-@pytest.mark.long
-def test_the_optimum_of_tiny_instances():
-    """Not promised, but all of these are found."""
-    for seed in range(30):
-        instance = random_instance(np.random.default_rng(seed))
-        best = optimum(instance)
-        result = BestOf(n_runs=2, n_starts=3, n_relocations=20).run(instance, seed)
-        if best is None:
-            assert result.status is HeuristicStatus.INFEASIBLE
-            continue
-        assert result.keeps_hard_constraints
-        assert result.sum_of_squares == pytest.approx(best, rel=1e-9, abs=1e-9)
 
 
 def test_more_runs_never_end_worse():
@@ -70,13 +55,6 @@ def test_the_time_limit_ends_a_long_run_with_a_clustering():
         result = method.run(random_points(), 0)
         assert result.stop is Stop.TIME_LIMIT
         assert result.keeps_hard_constraints
-
-
-def test_an_interrupt_ends_it_with_a_clustering():
-    calls = iter([False] * 3 + [True] * 1000)
-    result = BestOf(n_relocations=10**7).run(random_points(), 0, lambda: next(calls))
-    assert result.stop is Stop.INTERRUPTED
-    assert result.keeps_hard_constraints
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics.centre_swaps import search as swap_search
-from heuristics.centre_swaps.loop import prepare, price_all
-from heuristics.centre_swaps.moves import undo
-from heuristics.centre_swaps.search import CentreSwaps
-from heuristics.centre_swaps.state import TRIALS, Clusters, Rounds, Trial
+from heuristics import centre_swaps
+from heuristics.centre_swaps import CentreSwaps, prepare, price_all
+from heuristics.centre_swaps.state import TRIALS, Clusters, Rounds, Trial, undo
 from heuristics.centre_swaps.trials import swap
 from heuristics.cluster_state import BlockData
 from sdpbb.problem import Infeasibility, Instance, contract
@@ -132,13 +130,13 @@ def test_pieces_come_to_the_same(monkeypatch):
     contraction = contraction_of(random_graph(rng, 120, 0.01), 9, rng)
     labels = find_feasible(contraction)
     whole = CentreSwaps(contraction)(labels, np.random.default_rng(2))
-    monkeypatch.setattr(swap_search, "WORK", 50)
+    monkeypatch.setattr(centre_swaps, "WORK", 50)
     pieces = CentreSwaps(contraction)(labels, np.random.default_rng(2))
     assert np.array_equal(whole, pieces)
 
 
 def test_a_search_ends_where_no_time_is_left(monkeypatch):
-    monkeypatch.setattr(swap_search, "WORK", 100)
+    monkeypatch.setattr(centre_swaps, "WORK", 100)
     rng = np.random.default_rng(3)
     contraction = contraction_of(random_graph(rng, 200, 0.002), 20, rng)
     labels = find_feasible(contraction)

@@ -1,9 +1,7 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics.alternating import kmeans
 from heuristics.cop_kmeans import COPKMeans
 from heuristics.kmeans import unconstrained
 from heuristics.result import HeuristicStatus, Stop
@@ -116,33 +114,3 @@ def test_a_clique_of_k_has_no_dead_end():
     instance = Instance(np.arange(8.0)[:, None], 4, cannot_link=clique)
     for seed in range(10):
         assert COPKMeans().run(instance, seed).keeps_hard_constraints
-
-
-def test_without_constraints_it_is_kmeans():
-    instance = Instance(np.random.default_rng(0).normal(size=(50, 2)), 4)
-    found = COPKMeans().run(instance, 3)
-    points = unconstrained(instance)
-    rng = np.random.default_rng(3)
-    rng.permutation(50)  # the order, which is drawn before the centres
-    expected = kmeans(points, kmeans_plus_plus(points, rng), 100)
-    assert found.sum_of_squares == pytest.approx(points.cost(expected.labels), rel=1e-12)
-
-
-def test_duplicate_pairs_change_nothing():
-    rng = np.random.default_rng(1)
-    points = rng.normal(size=(20, 2))
-    once = Instance(points, 3, [(0, 1)], [(2, 3), (4, 5)])
-    twice = Instance(points, 3, [(0, 1), (1, 0)], [(2, 3), (4, 5), (3, 2), (2, 3)])
-    assert np.array_equal(COPKMeans().run(once).labels, COPKMeans().run(twice).labels)
-
-
-def test_a_run_that_is_over_says_so():
-    instance = Instance(np.random.default_rng(2).normal(size=(20, 2)), 3)
-    assert COPKMeans(time_limit=1e-9).run(instance).stop is Stop.TIME_LIMIT
-    assert COPKMeans(time_limit=1e-9).run(instance).labels is None
-    assert COPKMeans().run(instance, stop=lambda: True).stop is Stop.INTERRUPTED
-    asked = iter([False, True, True, True])
-    interrupted = COPKMeans().run(instance, stop=lambda: next(asked))
-    assert interrupted.stop is Stop.INTERRUPTED
-    assert interrupted.n_iterations == 1
-    assert interrupted.labels is not None

@@ -254,6 +254,7 @@ WRONG = {
         {"assignment_time_limit": 0},
         {"solver": "abacus"},
     ],
+    "bh-kmeans": [{"p": 0}, {"p": -1.0}, {"p": True}, {"distance": ""}, {"max_iterations": 0}],
     "post-processing": [{"n_starts": 0}, {"max_iterations": 0}, {"solver": "simplex"}],
     "bckm": [
         *({"min_size": wrong} for wrong in (0, [[1, 1]], [[1], [1, 1]])),

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heuristics import local_search
 from heuristics.local_search import LocalSearch
-from heuristics.local_search import search as local_search
 from sdpbb.problem import Infeasibility, Instance, contract
 from sdpbb.problem.feasibility import find_feasible
 from sdpbb.problem.graph import connected_components

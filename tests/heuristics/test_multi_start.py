@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 import heuristics
-from heuristics import MultiStart, MultiStartParameters, coresets
+from heuristics import MultiStart, MultiStartParameters, starts
 from heuristics.descent import BestClustering, Descent
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Infeasibility, Instance, Partition, contract
 from sdpbb.problem.feasibility import find_feasible
 from tests.examples import examples
-from tests.graphs import clusterings, complete, contraction_of, cycle, proper, random_graph
+from tests.graphs import clusterings, complete, contraction_of, proper, random_graph
 
 FEW = MultiStartParameters(n_starts=3, n_relocations=3)
 
@@ -53,18 +53,6 @@ def test_optimal_on_most_tiny_instances():
     assert optimal >= 19
 
 
-def test_lifted_solutions_keep_the_constraints_of_the_instance():
-    rng = np.random.default_rng(1)
-    points = rng.normal(size=(40, 3))
-    must_link, cannot_link = [(0, 1), (1, 2), (7, 9)], [(0, 3), (3, 4), (5, 6), (9, 10)]
-    instance = Instance(points, 4, must_link, cannot_link)
-    contraction = contract(instance)
-    solution = MultiStart(FEW).run(contraction, rng)
-    partition = Partition(contraction.lift(solution.labels))
-    assert partition.is_feasible(instance)
-    assert partition.sum_of_squares(points) == pytest.approx(solution.cost, rel=1e-12)
-
-
 def test_the_affinity_of_a_local_optimum_leads_back_to_it():
     rng = np.random.default_rng(2)
     contraction = contraction_of(random_graph(rng, 30, 0.05), 3, rng)
@@ -75,13 +63,6 @@ def test_the_affinity_of_a_local_optimum_leads_back_to_it():
     found = MultiStart(parameters).run(contraction, rng, affinity)
     assert found.source == "sdp"
     assert found.cost == pytest.approx(optimum.cost, rel=1e-12)
-
-
-def test_the_same_seed_gives_the_same_solution():
-    contraction = contraction_of(cycle(9), 3, np.random.default_rng(3))
-    first, second = (MultiStart(FEW).run(contraction, np.random.default_rng(4)) for _ in range(2))
-    assert np.array_equal(first.labels, second.labels)
-    assert first.cost == second.cost
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -120,9 +101,9 @@ def test_a_descent_ends_after_the_assignment_in_which_time_runs_out(n_assignment
 @pytest.fixture
 def many(monkeypatch):
     """Take 40 blocks for many, and 20 for those of a coreset."""
-    monkeypatch.setattr(coresets, "LARGE_BLOCKS", 40)
-    monkeypatch.setattr(coresets, "DRAWS", 20)
-    monkeypatch.setattr(coresets, "DRAWS_PER_CLUSTER", 0)
+    monkeypatch.setattr(starts, "LARGE_BLOCKS", 40)
+    monkeypatch.setattr(starts, "DRAWS", 20)
+    monkeypatch.setattr(starts, "DRAWS_PER_CLUSTER", 0)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -133,7 +114,7 @@ def test_solutions_over_many_blocks_are_clusterings(seed, many):
     pairs = rng.permutation(90).reshape(-1, 2)
     instance = Instance(points, 4, pairs[:10], pairs[10 : 10 + 3 * (seed % 5)])
     contraction = contract(instance)
-    assert coresets.is_large(contraction)
+    assert starts.is_large(contraction)
     known = find_feasible(contraction)
     told = []
     descent = Descent(contraction, FEW, known)

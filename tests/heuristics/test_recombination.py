@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics.recombination import recombine
+from heuristics.multi_start import recombine
 from sdpbb.problem import Infeasibility
 from sdpbb.problem.feasibility import find_feasible
 from tests.examples import examples

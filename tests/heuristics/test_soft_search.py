@@ -1,6 +1,5 @@
 """Assignment steps if there are soft pairs."""
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -8,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.assignment import Assignment
-from heuristics.pccc import PCCC
-from sdpbb.problem import Contraction, Partition, contract
+from sdpbb.problem import Contraction, contract
 from tests.enumeration import feasible_clusterings
 from tests.soft.instances import random_soft_instance
 
@@ -48,13 +46,3 @@ def test_an_assignment_step_is_the_cheapest(seed):
     cheapest = [r for r in every if contraction.keeps(r) and cost(r) <= least * (1 + 1e-12)]
     if all(len(np.unique(row)) == k for row in cheapest):
         assert cost(found) <= least + 1e-9 * (abs(least) + np.abs(contraction.soft.weights).sum())
-
-
-def test_pccc_minimises_the_cost_with_squared_distances_and_a_price_of_1():
-    for seed in range(20):
-        instance = random_soft_instance(np.random.default_rng(seed))
-        instance = replace(instance, weights=None)
-        found = PCCC(distance="squared", penalty=1.0).run(instance)
-        if found.labels is not None:
-            cost = Partition(found.labels).cost(instance)
-            assert np.isclose(found.penalised_objective, cost, rtol=1e-9, atol=1e-9)

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from heuristics import coresets
-from heuristics.coresets import coreset
+from heuristics import starts
 from heuristics.kmeans_steps import nearest_labels
 from heuristics.starts import (
+    coreset,
     from_affinity,
     from_pivots,
     kmeans_plus_plus,
@@ -101,8 +101,8 @@ def test_starts_follow_the_seed(contraction):
 
 
 def test_centres_are_expected_to_cost_as_much_in_a_coreset_as_on_all_blocks(monkeypatch):
-    monkeypatch.setattr(coresets, "DRAWS", 60)
-    monkeypatch.setattr(coresets, "DRAWS_PER_CLUSTER", 0)
+    monkeypatch.setattr(starts, "DRAWS", 60)
+    monkeypatch.setattr(starts, "DRAWS_PER_CLUSTER", 0)
     rng = np.random.default_rng(9)
     contraction = contraction_of(np.zeros((300, 300), dtype=bool), 2, rng, r=2)
     contraction.means[0] = [100.0, 0.0]  # far out by itself

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import heuristics
-from heuristics import MultiStart, MultiStartParameters, coresets
+from heuristics import MultiStart, MultiStartParameters, starts
 from heuristics.descent import Descent
 from heuristics.registry import METHODS
 from heuristics.result import HeuristicStatus, Stop
@@ -69,11 +69,11 @@ def test_looks_are_as_many_as_the_work(name, monkeypatch):
 @pytest.mark.parametrize("allowed", [0, 1, 2, 4, 8, 16, 32, 64, 128])
 def test_the_engine_has_a_clustering_whenever_it_leaves(allowed, many_blocks, monkeypatch):
     monkeypatch.setattr(time_left, "WORK", 500)
-    monkeypatch.setattr(coresets, "LARGE_BLOCKS", many_blocks)
-    monkeypatch.setattr(coresets, "DRAWS", 50)
-    monkeypatch.setattr(coresets, "DRAWS_PER_CLUSTER", 0)
+    monkeypatch.setattr(starts, "LARGE_BLOCKS", many_blocks)
+    monkeypatch.setattr(starts, "DRAWS", 50)
+    monkeypatch.setattr(starts, "DRAWS_PER_CLUSTER", 0)
     contraction = contract(overlapping(200, 6, 60))
-    assert coresets.is_large(contraction) == (many_blocks == 100)
+    assert starts.is_large(contraction) == (many_blocks == 100)
     known = find_feasible(contraction)
     left = Countdown(allowed)
     descent = Descent(contraction, MultiStartParameters(), known, left)

@@ -9,10 +9,10 @@ from heuristics.assignment.steps import PROGRAMME_SHARE
 from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.bounds.hybrid.bounding import ColgenBounding, HybridBounding
 from sdpbb.bounds.sdp.admm_run import Patience
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.bounds.staged.methods import ColgenBounding, HybridBounding
 from sdpbb.problem import Instance, contract
 from sdpbb.search.contractions import only_clustering
 from sdpbb.search.evaluate import EvaluationContext, evaluate

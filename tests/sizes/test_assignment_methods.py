@@ -6,7 +6,7 @@ from itertools import combinations, permutations, product
 import numpy as np
 import pytest
 
-from heuristics import BCKM, BLPKM, PCCC, BestOf, BHKMeans, COPKMeans, IPCKMeans, PostProcessing
+from heuristics import BCKM, BLPKM, PCCC, BestOf, BHKMeans, IPCKMeans
 from heuristics.assignment import PairwiseAssignment
 from heuristics.result import HeuristicStatus
 from heuristics.sizes import assignment
@@ -130,21 +130,6 @@ def test_the_semidefinite_start_keeps_sizes():
     instance = Instance(points, 3, must_link=[(0, 1)], cannot_link=[(2, 3)], sizes=[5, 10, 15])
     result = sdpbb.heuristic("ipc-kmeans", start="sdp").run(instance)
     assert Partition(result.labels).is_feasible(instance)
-
-
-def test_best_of_begins_from_each_method():
-    points = np.random.default_rng(0).normal(size=(40, 2))
-    instance = Instance(points, 3, must_link=[(0, 9)], cannot_link=[(1, 2)], min_size=12)
-    for method in (BLPKM(), IPCKMeans(), PCCC(), BHKMeans()):
-        result = BestOf(n_runs=1, n_relocations=0, method=method).run(instance, 0)
-        assert Partition(result.labels).is_feasible(instance)
-
-
-@pytest.mark.parametrize("method", [COPKMeans(), PostProcessing()])
-def test_methods_that_know_of_no_limits_say_so(method):
-    instance = Instance(np.arange(6.0)[:, None], 2, max_size=4)
-    with pytest.raises(InstanceError, match=f"^{method.name}: supports constraints on pairs only"):
-        method.run(instance)
 
 
 def test_nearest_clusters_alone_and_limits_on_weights_are_refused():

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.bounds.sdp.cuts.listed_cliques import ListedCliqueCuts
-from sdpbb.bounds.sdp.cuts.size_pairs import SizePairCuts, difference_down
+from sdpbb.bounds.sdp.cuts.cliques import ListedCliqueCuts
+from sdpbb.bounds.sdp.cuts.sizes import SizePairCuts, difference_down
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.problem import Instance, contract
 from sdpbb.search.result import SolutionStatus

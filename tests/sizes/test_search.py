@@ -10,7 +10,7 @@ from scipy.sparse import eye, kron, vstack
 from heuristics.descent import Descent
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import MultiStartParameters
-from heuristics.sizes.flow_kernels import sized_labels
+from heuristics.sizes.kernels import sized_labels
 from sdpbb.problem import Infeasibility, Instance, contract
 from sdpbb.problem.feasibility import find_feasible
 from sdpbb.problem.packing import packed_exactly, size_bounds

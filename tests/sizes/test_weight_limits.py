@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sdpbb
 from heuristics.best_of import BestOf
-from heuristics.sizes.repair_kernels import repaired_labels
+from heuristics.sizes.kernels import repaired_labels
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure
 from sdpbb.checker.kernel.weight_bounds import WeightBounds
 from sdpbb.checker.kernel.weight_units import WeightUnits

@@ -24,8 +24,7 @@ from scripts.bench.suite import Case, Options
 from scripts.bench.tables import draw, markdown
 from sdpbb.bounds.sdp import cuts as families
 from sdpbb.bounds.sdp.admm_run import AdmmRun
-from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts
-from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityCliqueCuts
+from sdpbb.bounds.sdp.cuts.capacities import CapacityCliqueCuts, CapacityCuts
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import InstanceNote

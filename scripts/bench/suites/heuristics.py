@@ -28,13 +28,12 @@ from sklearn.cluster import KMeans as SklearnKMeans
 
 import sdpbb
 from heuristics.best_of import BestOf
-from heuristics.bh_kmeans import BHKMeans
 from heuristics.cop_kmeans import COPKMeans
 from heuristics.ipc_kmeans import IPCKMeans
 from heuristics.kmeans import KMeans
 from heuristics.measures import adjusted_rand_index
 from heuristics.method import Heuristic, RunClock, SearchResult, Soft
-from heuristics.pccc import PCCC
+from heuristics.penalised import PCCC, BHKMeans
 from heuristics.post_processing import PostProcessing
 from heuristics.result import Stop
 from scripts.bench import heuristic_cases, heuristic_tables

@@ -26,8 +26,7 @@ from sdpbb.bounds.sdp import admm, admm_run, safe_bound, spectrum
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
-from sdpbb.bounds.sdp.cuts.stars import StarCuts
-from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
+from sdpbb.bounds.sdp.cuts.stars import StarCuts, TriangleCuts
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.formats import read_instance
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import sdpbb
-from heuristics.pccc import PCCC
+from heuristics.penalised import PCCC
 from scripts.bench import rows
 from scripts.bench.data import published_instance
 from scripts.bench.measuring import solved, warm_up

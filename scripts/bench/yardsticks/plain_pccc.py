@@ -1,6 +1,6 @@
 """PCCC as it is written down: the whole programme (MBLP) handed to HiGHS in every iteration.
 
-The yardstick for the assignment steps of `heuristics.pccc`: the same start, the same alternation,
+The yardstick for the assignment steps of `heuristics.PCCC`: the same start, the same alternation,
 hard constraints only; no components, no dynamic programming, no warm start.
 """
 

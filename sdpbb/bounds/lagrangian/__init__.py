@@ -19,6 +19,6 @@ clustering into k clusters costs at least sum p + k v (`duals.py`). All parts sa
   v and the multipliers of the partition;
 - *slices*: each part works on a stored state, and resumes from it to the last bit.
 
-`reach.py` is the table of the bounds that a node begins with; `sdpbb.bounds.hybrid` runs them, and
+`reach.py` is the table of the bounds that a node begins with; `sdpbb.bounds.staged` runs them, and
 the semidefinite bound, in stages.
 """

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
 from sdpbb.bounds.sdp.admm import Admm
-from sdpbb.bounds.sdp.clustering_dual import clustering_affinity, clustering_dual
 from sdpbb.bounds.sdp.cuts import separate
-from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart
+from sdpbb.bounds.sdp.first_duals import SdpWarmStart, clustering_affinity, clustering_dual
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint, safe_bound
-from sdpbb.bounds.sdp.warm_start import SdpWarmStart
+from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint, far_apart, pairs_apart, safe_bound
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.cores import LARGE

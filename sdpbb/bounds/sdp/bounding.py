@@ -12,14 +12,14 @@ from sdpbb.bounds.bound import matrices_mebibytes
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.conic_run import ConicRun
-from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityClique, CapacityCliqueCuts
+from sdpbb.bounds.sdp.cuts.capacities import CapacityClique, CapacityCliqueCuts
 from sdpbb.bounds.sdp.cuts.capacity_kernels import grown_cliques
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
-from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
+from sdpbb.bounds.sdp.cuts.stars import TriangleCuts
+from sdpbb.bounds.sdp.first_duals import SdpWarmStart
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
-from sdpbb.bounds.sdp.warm_start import SdpWarmStart
 from sdpbb.problem import Contraction
 
 # Matrices over the blocks that exist at the same time at most: those of the method, and sums behind

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from sdpbb.bounds.evidence import Cuts, Semidefinite
 from sdpbb.bounds.sdp.cuts.cut_set import KINDS, DefiningBlocks, kind_number
-from sdpbb.bounds.sdp.cuts.size_pairs import difference_down
+from sdpbb.bounds.sdp.cuts.sizes import difference_down
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, cut_sums, nonnegative_part
 from sdpbb.checker.kernel.arithmetic import down, up
@@ -89,7 +89,7 @@ def checked_cuts(members: DefiningBlocks, relaxation: Relaxation) -> tuple[Cuts,
     blocks, own_parts, estimates = ([], [], [])
     for group, chosen in groups:
         some = members.select(chosen)
-        place, block, measure = _parts_once(some).T
+        place, block, measure = _parts_once(some)[0].T
         if isinstance(group, LiftedPentagons):
             estimates.append(np.column_stack([place, block, measure]).astype(np.int32))
         elif isinstance(group, Sets):
@@ -132,10 +132,9 @@ class _CutsOfKind:
                 yield self._group(), self._chosen
 
     def _vectors(self) -> Iterator[tuple[Group, NDArray[np.intp]]]:
-        rows = _parts_once(self._some)
+        rows, lengths = _parts_once(self._some)
         numbers: dict[tuple[int, ...], list[int]] = {}
-        ends = np.cumsum(_lengths_once(self._some))
-        for cut, row in enumerate(np.split(rows[:, 2], ends[:-1])):
+        for cut, row in enumerate(np.split(rows[:, 2], np.cumsum(lengths)[:-1])):
             numbers.setdefault(tuple(row.tolist()), []).append(cut)
         for vector, own in numbers.items():
             yield Vectors(len(own), vector), self._chosen[own]
@@ -143,7 +142,7 @@ class _CutsOfKind:
     def _group(self) -> Group:
         count, limits = self._count, self._relaxation.cluster_limits
         own = tuple(np.diff(self._some.start).tolist())
-        parts = tuple(_lengths_once(self._some).tolist())
+        parts = tuple(_parts_once(self._some)[1].tolist())
         match self._kind:
             case "cliques":
                 return Cliques(count)
@@ -177,19 +176,15 @@ class _CutsOfKind:
 _UNITS = {"point": "points", "weight": "units"}
 
 
-def _parts_once(members: DefiningBlocks) -> NDArray[np.int64]:
-    """Return the rows of parts, those of the same place and block of a cut as one."""
+def _parts_once(members: DefiningBlocks) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Return the rows of parts, those of the same place and block of a cut as one.
+
+    With them comes how many each cut has.
+    """
     owner = np.repeat(np.arange(len(members.kind)), np.diff(members.part_start))
     place, block, measure = members.parts.T
     rows, inverse = np.unique(np.column_stack([owner, place, block]), axis=0, return_inverse=True)
     total = np.zeros(len(rows), np.int64)
     np.add.at(total, inverse.reshape(-1), measure)
-    return np.column_stack([rows[:, 1:], total])
-
-
-def _lengths_once(members: DefiningBlocks) -> NDArray[np.intp]:
-    """Return how many of these rows each cut has."""
-    owner = np.repeat(np.arange(len(members.kind)), np.diff(members.part_start))
-    place, block, _ = members.parts.T
-    rows = np.unique(np.column_stack([owner, place, block]), axis=0)
-    return np.bincount(rows[:, 0], minlength=len(members.kind))
+    lengths = np.bincount(rows[:, 0], minlength=len(members.kind))
+    return np.column_stack([rows[:, 1:], total]), lengths

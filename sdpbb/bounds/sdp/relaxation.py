@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.rounding_errors import rounding_of
+from sdpbb.bounds.bound import rounding_of
 from sdpbb.checker.kernel.cuts.capacities import SetMeasure, set_measure
 from sdpbb.checker.kernel.cuts.inequalities import ClusterLimits, NodeFacts
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits

@@ -9,8 +9,8 @@ point nearest to its mean. Point i *keeps its cluster* if it is with the anchor 
 of S. *Facts* about S are proven one after the other, and each makes the next ones easier:
 
 - Two points are apart in S if all clusterings with both in one cluster cost more than T: by reduced
-  costs, one evaluation of which decides about many pairs (`sdpbb.bounds.sdp.fixing`), or by a bound
-  of the instance with a must-link between both, as for two anchors.
+  costs, one evaluation of which decides about many pairs (`sdpbb.bounds.sdp.safe_bound`), or by a
+  bound of the instance with a must-link between both, as for two anchors.
 - They are together in S if a bound of the instance with a cannot-link between both is above T; or
   if facts and constraints say so: where the k anchors are pairwise apart, each cluster has one of
   them, and a point that is apart from all anchors but one is with that one.

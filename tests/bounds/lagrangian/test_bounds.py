@@ -6,7 +6,6 @@ end at the optimum if they say so, runs resume to the last bit, and the checker 
 
 import copy
 import math
-import pickle
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
@@ -19,10 +18,9 @@ from hypothesis import strategies as st
 from heuristics.multi_start import MultiStart
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.evidence import Enumerated, Lagrangian
-from sdpbb.bounds.hybrid.bounding import ColgenBounding, HybridBounding
 from sdpbb.bounds.lagrangian.columns import known_columns
-from sdpbb.bounds.lagrangian.reach import Reach
 from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.bounds.staged.methods import ColgenBounding, HybridBounding
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.rejection import Rejected
@@ -41,85 +39,18 @@ from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.archive.file import read_archive, write_archive
 from sdpbb.search.result import SolutionStatus
-from tests.bounds.lagrangian.brute_force import drawn_node, optimum
-from tests.constants import (
-    ALL_COLUMNS,
-    EASY,
-    FEW_COLUMNS,
-    GENEROUS,
-    HARD,
-    NO_ENUMERATION,
-    NODES_PER_SLICE,
-    constants,
-)
+from tests.bounds.lagrangian.brute_force import optimum
+from tests.constants import STAGES, constants
 from tests.constrained import ForbiddenSets
 from tests.examples import examples
 
 SEEDS = st.integers(0, 10**6)
 HASTY = SdpParameters(max_iterations=40)
-MAX_TRIED_STEPS = "bounds.hybrid.stages.MAX_TRIED_STEPS"
-SHORT = {NODES_PER_SLICE: 7, **GENEROUS}
-RELAXED = {**HARD, **FEW_COLUMNS, MAX_TRIED_STEPS: 0}
-AT_PLACES = {
-    **EASY,
-    **GENEROUS,
-    "bounds.lagrangian.reach.FOR_PLACES": (Reach(blocks=2),),
-    "bounds.lagrangian.reach.ENUMERATED_AT_PLACES": Reach(per_cluster=100.0),
-    "bounds.lagrangian.reach.COLUMNS_AFTER_PLACES": Reach(per_cluster=0.0),
-    "bounds.lagrangian.reach.FEW_DIMENSIONS": Reach(),
-}
-COLGEN, HYBRID = ColgenBounding, HybridBounding
-# Each way to bound a node: the method, constants that are changed, and whether its enumeration ends
-# every node with a cutoff.
+# Each way to bound a node: the method, and constants that are changed.
 WAYS = {
-    "columns": (COLGEN(), {}, False),
-    "columns in short slices": (COLGEN(), SHORT, True),
-    "columns without enumeration": (COLGEN(), NO_ENUMERATION, False),
-    "columns after the relaxation": (
-        COLGEN(),
-        {**HARD, "bounds.hybrid.stages.CENTRE_ITERATIONS": 40},
-        False,
-    ),
-    "hybrid": (HYBRID(), {}, False),
-    "easy columns": (HYBRID(HASTY), {**SHORT, **EASY, **ALL_COLUMNS}, True),
-    "easy columns given up": (
-        HYBRID(HASTY),
-        {**SHORT, **EASY, **ALL_COLUMNS, "bounds.hybrid.stages.MAX_EASY_STEPS": 3},
-        False,
-    ),
-    "relaxation": (HYBRID(HASTY), {**NO_ENUMERATION, **RELAXED}, False),
-    "relaxation, enumeration": (HYBRID(HASTY), {**SHORT, **RELAXED}, False),
-    "relaxation, columns": (HYBRID(HASTY), {**NO_ENUMERATION, **HARD, **ALL_COLUMNS}, False),
-    "relaxation, a few columns": (
-        HYBRID(HASTY),
-        {**SHORT, **HARD, **FEW_COLUMNS, MAX_TRIED_STEPS: 4},
-        False,
-    ),
-    "all stages": (
-        HYBRID(HASTY),
-        {"bounds.lagrangian.enumeration.MAX_GAP": 1e-3, **HARD, **ALL_COLUMNS},
-        False,
-    ),
-    "places": (HYBRID(HASTY), AT_PLACES, False),
+    name: (ColgenBounding() if name.startswith("columns") else HybridBounding(HASTY), changed)
+    for name, changed in STAGES.items()
 }
-NAMES = st.sampled_from(list(WAYS))
-
-
-def open_node(seed: int, m_max: int = 7) -> tuple[Instance, Contraction]:
-    """A node of more than one clustering, or of none that is seen to be none."""
-    while True:
-        instance, contraction = drawn_node(seed, m_max=m_max)
-        if contraction.n_blocks > contraction.k:
-            return instance, contraction
-        seed += 10**6
-
-
-def drawn_cutoff(best: float, contraction: Contraction, seed: int) -> float:
-    """Without an incumbent, with a worse one, with the best one, and with one that is too good."""
-    rng, unit = np.random.default_rng([seed, 5]), 1e-6 * contraction.total
-    if math.isinf(best):
-        return float(rng.choice([math.inf, contraction.total + unit]))
-    return float(rng.choice([math.inf, 1.3 * best + unit, best * (1 - 1e-12), 0.9 * best]))
 
 
 def known_of(contraction: Contraction, seed: int) -> np.ndarray | None:
@@ -149,79 +80,10 @@ def assert_bounded(run, best: float, cutoff: float, contraction: Contraction) ->
     raise AssertionError("the bounding does not end")
 
 
-@pytest.mark.long
-@given(SEEDS, NAMES)
-@examples(80, derandomize=True)
-def test_no_bound_on_the_way_is_above_the_optimum(seed, name):
-    _, contraction = open_node(seed)
-    method, changed, is_exact = WAYS[name]
-    best, known = optimum(contraction), known_of(contraction, seed)
-    cutoff = drawn_cutoff(best, contraction, seed)
-    with constants(changed):
-        bound = assert_bounded(method.start(contraction, None, known), best, cutoff, contraction)
-    if is_exact and math.isfinite(cutoff):
-        assert bound >= min(best, cutoff) * (1 - 1e-8) - 1e-11 * contraction.total
-
-
-@pytest.mark.long
-@given(SEEDS, NAMES)
-@examples(40, derandomize=True)
-def test_children_start_from_what_their_parent_knows(seed, name):
-    """From the parent's warm start, and from that of the child in turn."""
-    instance, contraction = open_node(seed)
-    method, changed, is_exact = WAYS[name]
-    rng, decisions = np.random.default_rng(seed), ((), ())
-    with constants(changed):
-        best = optimum(contraction)
-        run = method.start(contraction, None, known_of(contraction, seed))
-        assert_bounded(run, best, drawn_cutoff(best, contraction, seed), contraction)
-        for level in range(2):
-            warm_start = pickle.loads(pickle.dumps(run.warm_start()))
-            free = np.argwhere(np.triu(~contraction.adjacency, 1))
-            if not len(free):
-                return
-            pair = tuple(contraction.representatives[free[rng.integers(len(free))]].tolist())
-            together, apart = decisions
-            for decided in (((*together, pair), apart), (together, (*apart, pair))):
-                child = contract(instance, *decided, contraction.block_of)
-                if isinstance(child, Infeasibility) or child.n_blocks <= child.k:
-                    continue
-                best, inherited = optimum(child), method.start(child, warm_start)
-                cutoff = drawn_cutoff(best, child, seed + level)
-                bound = assert_bounded(inherited, best, cutoff, child)
-                if is_exact and math.isfinite(cutoff):
-                    assert bound >= min(best, cutoff) * (1 - 1e-8) - 1e-11 * child.total
-                decisions, run, contraction = decided, inherited, child
-                break
-
-
-@pytest.mark.long
-@given(SEEDS, NAMES)
-@examples(40, derandomize=True)
-def test_a_run_that_is_left_after_every_step_goes_on_to_the_last_bit(seed, name):
-    _, contraction = open_node(seed)
-    method, changed, _ = WAYS[name]
-    known = known_of(contraction, seed)
-    cutoff = drawn_cutoff(optimum(contraction), contraction, seed)
-    with constants(changed):
-        whole, left = (method.start(contraction, None, known) for _ in range(2))
-        for _ in range(300):
-            one, other = whole.advance(cutoff), left.advance(cutoff)
-            assert one == other
-            left = method.resume(contraction, pickle.loads(pickle.dumps(left)))
-            assert np.array_equal(left.affinity(), whole.affinity())
-            assert left.n_iterations == whole.n_iterations
-            labels, other_labels = whole.clustering(), left.clustering()
-            assert (labels is None) == (other_labels is None)
-            assert labels is None or np.array_equal(labels, other_labels)
-            if one.stalled or one.bound.value >= cutoff:
-                break
-
-
 @pytest.mark.parametrize("name", WAYS)
 def test_states_and_warm_starts_go_into_archives(tmp_path, name):
     """And what is read from there goes on as it would have."""
-    method, changed, _ = WAYS[name]
+    method, changed = WAYS[name]
     contraction = contract(Instance(np.random.default_rng(0).normal(size=(14, 2)), 4))
     assert isinstance(contraction, Contraction)
     labels = MultiStart().run(contraction, np.random.default_rng(0)).labels
@@ -269,7 +131,7 @@ INFEASIBLE = {
 def test_a_node_without_a_clustering_is_proven_to_have_none(name, of, cutoff):
     contraction = contract(INFEASIBLE[of])
     assert isinstance(contraction, Contraction)
-    method, changed, _ = WAYS[name]
+    method, changed = WAYS[name]
     with constants(changed):
         bound = assert_bounded(method.start(contraction, None), math.inf, cutoff, contraction)
     assert bound == math.inf or bound >= cutoff or "few" in name or "given up" in name
@@ -284,14 +146,19 @@ def checked_bound(instance: Instance, contraction: Contraction, evidence) -> flo
     return float(evidence.bound(geometry, blocks))
 
 
-PROVING = ["columns in short slices", "columns without enumeration", "places"]
+PROVING = [
+    "columns in short slices",
+    "columns without enumeration",
+    "places",
+    "places within limits",
+]
 
 
 def proven(name: str, instance: Instance) -> tuple[Contraction, list[ProvenBound]]:
     """A node, and its bounds with prices as their evidence."""
     contraction = contract(instance)
     assert isinstance(contraction, Contraction)
-    method, changed, _ = WAYS[name]
+    method, changed = WAYS[name]
     known, bounds = known_of(contraction, 1), []
     best = optimum(contraction)
     if known is None or contraction.n_blocks <= contraction.k:

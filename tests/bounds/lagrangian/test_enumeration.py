@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.bounds.lagrangian.columns import cluster_costs
 from sdpbb.bounds.lagrangian.duals import DualValues
 from sdpbb.bounds.lagrangian.enumeration import Enumeration
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
@@ -129,19 +128,3 @@ def test_a_cutoff_of_zero_and_less(cutoff):
         enumeration = finished(begun(contraction, at, cutoff))
     assert enumeration.labels is None
     assert cutoff - 1e-12 <= enumeration.bound.value <= 1e-12
-
-
-def test_the_clusters_met_are_those_of_better_clusterings():
-    """Every cluster of every clustering below the cutoff is among them."""
-    contraction, at = larger()
-    best = optimum(contraction)
-    cutoff = 1.2 * best
-    with constants(GENEROUS):
-        enumeration = finished(begun(contraction, at, cutoff))
-    met = {row.tobytes() for row in np.unpackbits(enumeration.found, axis=1, count=9).astype(bool)}
-    columns = all_columns(contraction)
-    values = columns.costs - columns.members @ at.prices
-    room = cutoff - at.prices.sum() - (contraction.k - 1) * values.min()
-    needed = columns.members[values < room * (1 - 1e-9)]
-    assert {row.tobytes() for row in needed} <= met
-    assert np.allclose(cluster_costs(contraction, columns.members), columns.costs)

@@ -9,12 +9,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.bound import BoundProgress
-from sdpbb.bounds.hybrid.bounding import ColgenBounding
 from sdpbb.bounds.lagrangian.columns import Columns, allowed
 from sdpbb.bounds.lagrangian.duals import DualValues
 from sdpbb.bounds.lagrangian.generation import Generation
 from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster, covering_prefix
 from sdpbb.bounds.lagrangian.sets.pricer import PricingOutcome
+from sdpbb.bounds.staged.methods import ColgenBounding
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.cluster_constraints import MaximumSize
 from tests.bounds.lagrangian.brute_force import (
@@ -31,7 +31,7 @@ from tests.examples import examples
 
 SEEDS = st.integers(0, 10**6)
 SCHEMES = ("smoothing", "box", "interior")
-INTERIOR_FROM = "bounds.lagrangian.masters.choice.INTERIOR_FROM"
+INTERIOR_FROM = "bounds.lagrangian.masters.INTERIOR_FROM"
 # Columns are deleted from two per block on.
 FEW = {
     f"bounds.lagrangian.masters.{name}.MAX_COLUMNS_PER_BLOCK": 2 for name in ("simplex", "interior")
@@ -175,28 +175,6 @@ def unpropagated(pairs: list[tuple[int, int]], m: int, k: int, size: int) -> Con
     assert isinstance(contraction, Contraction)
     links = np.array(sorted(pairs), np.intp).reshape(-1, 2)
     return replace(contraction, k=k, cannot_link=links)
-
-
-CLIQUE = [(i, j) for i in range(4) for j in range(i + 1, 4)]
-CYCLE = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)]
-WHEEL = CYCLE + [(i, 5) for i in range(5)]
-
-
-@pytest.mark.parametrize("blind", [0, 1, 2])
-@pytest.mark.parametrize(
-    "contraction",
-    [
-        unpropagated(CLIQUE, m=6, k=3, size=6),
-        unpropagated(CYCLE, m=5, k=2, size=5),
-        unpropagated(WHEEL, m=7, k=3, size=7),
-        unpropagated([], m=8, k=3, size=2),
-        unpropagated([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)], m=4, k=2, size=2),
-    ],
-    ids=["clique", "odd cycle", "odd wheel", "size", "both"],
-)
-def test_infeasibility_is_proven_by_farkas_pricing(contraction, blind):
-    assert master_value(contraction) is None
-    assert_solves_the_master(contraction, "smoothing", blind)
 
 
 @given(SEEDS, st.sampled_from(SCHEMES), st.sampled_from([0, 2]))

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from sdpbb.bounds.lagrangian import partitioning
 from sdpbb.bounds.lagrangian.columns import Columns
-from sdpbb.bounds.lagrangian.partitioning import cheapest as partitioning
-from sdpbb.bounds.lagrangian.partitioning import cheapest_partition
-from sdpbb.bounds.lagrangian.partitioning.cheapest import certain_costs
+from sdpbb.bounds.lagrangian.partitioning import certain_costs, cheapest_partition
 from sdpbb.bounds.lagrangian.partitioning.exact_cover import (
     as_words,
     cheapest_exact_cover,
@@ -26,7 +25,7 @@ from tests.bounds.sdp.problems import small_problem
 from tests.constants import constants
 from tests.enumeration import are_in_ranges
 
-AT = "bounds.lagrangian.partitioning.cheapest."
+AT = "bounds.lagrangian.partitioning."
 UNTRIED = {f"{AT}TRIAL_EFFORT": 0}
 ROWS_ALONE = {**UNTRIED, f"{AT}INTEGER_COLUMNS": 1, f"{AT}EFFORT": 1}
 NO_ROWS = {f"{AT}CUT_ROUNDS": 0}

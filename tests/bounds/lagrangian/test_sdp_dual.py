@@ -8,11 +8,9 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.lagrangian.sdp_dual import master_dual, single_cluster_cuts
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.bounds.sdp.cuts.cliques import clique_cuts
-from sdpbb.bounds.sdp.cuts.complements import complement_cuts
+from sdpbb.bounds.sdp.cuts.cliques import clique_cuts, complement_cuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
-from sdpbb.bounds.sdp.cuts.stars import star_cuts
-from sdpbb.bounds.sdp.cuts.triangles import triangle_cuts
+from sdpbb.bounds.sdp.cuts.stars import star_cuts, triangle_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.problem import Contraction, Instance, contract

@@ -5,10 +5,8 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.cuts.cliques import clique_cuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
-from sdpbb.bounds.sdp.cuts.pentagon_kernels import together_estimates
-from sdpbb.bounds.sdp.cuts.pentagons import pentagon_cuts, sharpest_pentagons
-from sdpbb.bounds.sdp.cuts.stars import star_cuts
-from sdpbb.bounds.sdp.cuts.triangles import triangle_cuts
+from sdpbb.bounds.sdp.cuts.pentagons import pentagon_cuts, sharpest_pentagons, together_estimates
+from sdpbb.bounds.sdp.cuts.stars import star_cuts, triangle_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from tests.bounds.sdp.problems import small_problem
 
@@ -90,39 +88,9 @@ def test_values_and_scaling_agree_with_dense_matrices(seed):
         assert abs(np.linalg.norm(matrix) - 1) < 1e-12
 
 
-@given(st.integers(0, 10**6))
-def test_merging_keeps_the_left_hand_side(seed):
-    rng = np.random.default_rng(seed)
-    m = int(rng.integers(4, 9))
-    cuts = random_cuts(rng, m, m + 5, 2)
-    block_of = np.unique(rng.integers(0, m - 1, size=m), return_inverse=True)[1]
-    new = block_of.max() + 1
-    Z = rng.normal(size=(new, new))
-    Z = Z + Z.T
-    np.testing.assert_allclose(
-        cuts.merged(block_of).values(Z), cuts.values(Z[np.ix_(block_of, block_of)]), atol=1e-12
-    )
-
-
 def test_keys_do_not_depend_on_the_order_of_leaves_and_differ_between_cuts():
     one = star_cuts(*(np.array(a, np.int32) for a in ([0], [[1, 2, 3]], [3])))
     same = star_cuts(*(np.array(a, np.int32) for a in ([0], [[3, 1, 2]], [3])))
     other = star_cuts(*(np.array(a, np.int32) for a in ([1], [[0, 2, 3]], [3])))
     assert one.keys == same.keys
     assert one.keys != other.keys
-
-
-@pytest.mark.parametrize("chosen", [np.array([True, False, True]), np.array([2, 0])])
-def test_select(chosen):
-    cuts = triangle_cuts(np.array([[0, 1, 2], [1, 2, 2], [2, 0, 3]], np.int32))
-    positions = np.arange(3)[chosen]
-    Z = np.arange(16.0).reshape(4, 4)
-    np.testing.assert_array_equal(cuts.select(chosen).values(Z), cuts.values(Z)[positions])
-
-
-def test_the_empty_set():
-    none = CutSet.empty()
-    assert len(none) == 0
-    assert len(none.values(np.eye(3))) == 0
-    assert len(none + none) == 0
-    assert len(none.merged(np.array([0, 0, 1]))) == 0

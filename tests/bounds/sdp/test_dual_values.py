@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.bounds.sdp.clustering_dual import clustering_affinity, clustering_dual
 from sdpbb.bounds.sdp.cuts import soft_pairs
-from sdpbb.bounds.sdp.cuts.complements import complement_cuts
+from sdpbb.bounds.sdp.cuts.cliques import complement_cuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms, multiplier_caps
-from sdpbb.bounds.sdp.cuts.triangles import triangle_cuts
-from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart
+from sdpbb.bounds.sdp.cuts.stars import triangle_cuts
+from sdpbb.bounds.sdp.first_duals import clustering_affinity, clustering_dual
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint, safe_bound
+from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint, far_apart, pairs_apart, safe_bound
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from tests.any_instance import any_instance
 from tests.contracts.test_cuts import HARD, separated

@@ -1,5 +1,384 @@
-"""Cheapest partition of the blocks into clusters of a list, and the proof of it."""
+"""Cheapest partition of the blocks into clusters of an explicit list, and the proof of it."""
 
-from sdpbb.bounds.lagrangian.partitioning.cheapest import Partitioning, cheapest_partition
+from __future__ import annotations
 
-__all__ = ["Partitioning", "cheapest_partition"]
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.lagrangian.columns import Columns, Membership
+from sdpbb.bounds.lagrangian.partitioning.exact_cover import (
+    as_words,
+    cheapest_exact_cover,
+    violated_triples,
+)
+from sdpbb.bounds.lagrangian.partitioning.explicit_master import (
+    LARGEST,
+    TOLERANCE,
+    ExplicitMaster,
+    Multipliers,
+)
+from sdpbb.bounds.lagrangian.primal import cheapest_choice
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Contraction
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def certain_costs(contraction: Contraction, columns: Columns) -> NDArray[np.float64]:
+    """Return the costs of the columns (t,), less what rounding can have added to them.
+
+    Sums over dimensions and blocks lose as many units in the last place as they have terms, scatter
+    and means of blocks as many as these have points. With d_i = c_i - mean_X, coordinates that are
+    known to a few units in the last place change a cost by as many eps sum e_i |d_i| |c_i|, at most
+    eps sqrt(c(X) sum (w_i + e_i |c_i|^2)), and by the squares of such errors, as do centres.
+    """
+    soft = contraction.soft
+    sets = csr_array(columns.members.astype(np.float64))
+    e, c, w = contraction.weights, contraction.means, contraction.scatter
+    squares = (c**2).sum(axis=1)
+    lengths = sets @ (w + e * squares)
+    inside = float(e[w > 0.0].max(initial=0.0))
+    terms = 2.0 * (c.shape[1] + np.diff(sets.indptr) + inside + len(soft)) + 32.0
+    crossed = 32.0 * np.sqrt(columns.costs) * np.sqrt(lengths)  # their product may be too large
+    second = 1024.0 * _EPS * (lengths + (sets @ e) * squares.max(initial=0.0))
+    margin = _EPS * (terms * columns.costs + crossed + second)
+    # Weights of soft pairs have been summed up before.
+    margin += 2.0 * soft.uncertainty
+    return np.asarray(np.maximum(columns.costs - margin, 0.0))
+
+
+# Costs are integers below 2^COST_BITS, and the sums of all prices below PRICE_LIMIT: int64 holds a
+# reduced cost, and a unit is less than the rounding of the costs. Prices can be as large as that
+# where all partitions have clusters of one size: prices and sigma may then rise together.
+COST_BITS = 50
+PRICE_LIMIT = 2.0**60
+# The search adds up gains below 2^GAIN_BITS twice.
+GAIN_BITS = 60
+
+# No number from here on affects what is proven. Columns added to the linear programme between two
+# solves, per block.
+BATCH = 3
+# Rounds of subset-row cuts; new rows in a round, and of these through one block, at most; the least
+# violation of one, whose right-hand side is 1.
+CUT_ROUNDS, MAX_CUTS, MAX_CUTS_PER_BLOCK, VIOLATION = 10, 60, 5, 1e-3
+# Variables further from 0 and 1 are fractional.
+FRACTIONAL = 1e-8
+# Columns of the lowest reduced costs among which HiGHS searches for a partition before the final
+# search, and its seconds. It proves nothing.
+INTEGER_COLUMNS, INTEGER_SECONDS = 3000, 1.0
+# Effort of the search after each linear programme, and of the final one: columns examined in all
+# its nodes. The first succeeds if few columns remain. About 10 million take a second; the final
+# search is one step, so a time limit waits for its end.
+TRIAL_EFFORT, EFFORT = 1_000_000, 10_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Partitioning:
+    """Result of the search for the cheapest partition into k of the given clusters.
+
+    labels : (m,) of the cheapest one met that, up to rounding, is cheaper than the cutoff, or None
+    bound : no partition costs less than this or the cutoff
+    is_finished : whether `labels` is the cheapest one (None: there is none below the cutoff)
+    prices, triples, penalties : (m,), (c, 3), (c,) the multipliers that prove the most, in squared
+        units of the data
+    """
+
+    labels: NDArray[np.intp] | None
+    bound: ProvenBound
+    is_finished: bool
+    prices: NDArray[np.float64]
+    triples: NDArray[np.int32]
+    penalties: NDArray[np.float64]
+
+
+def cheapest_partition(
+    contraction: Contraction,
+    columns: Columns,
+    cutoff: float,
+    prices: NDArray[np.float64] | None = None,
+) -> Partitioning:
+    """Choose exactly k clusters that hold each block exactly once, as cheap as possible.
+
+        minimise    sum_X c_X x_X
+        subject to  sum_{X holds i} x_X = 1 for all blocks i,  sum x_X = k,  x binary
+
+    and as many of each size, or in each range, as are listed. Where the list has every
+    cluster that a clustering cheaper than the cutoff can have, the bound is one on all clusterings
+    of the node.
+
+    For any prices, and penalties nu_S >= 0 of sets S of three blocks (a partition has at most one
+    cluster with two of them: subset row inequalities), every partition costs at least
+
+        L + sum of g(X) over its clusters,  where
+        r(X) = c(X) - prices(X) + the nu_S of all S of which X has two blocks or more,
+        L = sum of prices - sum of nu + k min r  and  g(X) = r(X) - min r >= 0
+        (min r of each listed size by itself, as often as there are clusters of that size),
+
+    so clusters with g(X) >= cutoff - L are dropped for good. The linear relaxation gives good
+    prices and penalties; dropping, adding violated rows and solving again is repeated until few
+    clusters are left for a depth-first search (`exact_cover.cheapest_exact_cover`).
+
+    Costs less a margin for rounding, prices and penalties become integers: L, g and the search are
+    exact. What HiGHS returns is only used as prices.
+
+    Parameters
+    ----------
+    columns : t different clusters of the contraction's blocks, all allowed
+    cutoff : only partitions that cost less are of interest, with what all clusterings pay for soft
+        pairs; inf for all
+    prices : (m,) to begin with, of any sign; those of the master programme save time
+
+    Raises
+    ------
+    ParameterError
+        If the cutoff is not a number, or prices are not m finite numbers.
+    BackendFailure
+        If HiGHS ends without a verdict.
+
+    Source: exact enumeration with subset rows is that of Baldacci, Christofides and Mingozzi (2008)
+    for vehicle routing; subset rows: Jepsen, Petersen, Spoorendonk and Pisinger (2008).
+    """
+    if math.isnan(cutoff):
+        raise ParameterError("cutoff: expected a number or inf, not nan")
+    m = contraction.n_blocks
+    prices = np.asarray(np.zeros(m) if prices is None else prices, np.float64)
+    if prices.shape != (m,) or not np.isfinite(prices).all():
+        raise ParameterError(f"prices: expected {m} finite numbers")
+    paid = contraction.soft.constant_below
+    if cutoff <= paid:  # no clustering costs less
+        triples = np.empty((0, 3), np.int32)
+        return Partitioning(None, ProvenBound(cutoff), True, prices, triples, np.empty(0))
+    search = _PartitionSearch(contraction, columns, cutoff)
+    search.run(prices)
+    return search.result()
+
+
+class _PartitionSearch:
+    """Search for the cheapest partition: the remaining columns, and the bound proven so far.
+
+    All costs are integers, in units of `unit`. The checker has a search of its own on purpose
+    (`sdpbb.checker.partitions`).
+
+    target : partitions that cost this or more are of no interest
+    lower : every partition costs at least this or the target
+    """
+
+    def __init__(self, contraction: Contraction, columns: Columns, cutoff: float) -> None:
+        self._cutoff, self._paid = cutoff, contraction.soft.constant_below
+        cutoff -= self._paid
+        self.m, self.k = contraction.n_blocks, contraction.k
+        self._batch = BATCH * (self.m + 1)
+        # No clustering costs more than all points around one mean.
+        most = 2.0 * (contraction.total + float(np.abs(contraction.soft.weights).sum()))
+        largest = min(cutoff, most) or min(cutoff, 1.0)
+        self._unit = math.ldexp(1.0, math.frexp(largest)[1] - COST_BITS)
+        self.target = math.ceil(largest / self._unit)
+        self.lower = 0
+        self.labels: NDArray[np.intp] | None = None
+        self.is_finished = False
+        lower_costs = certain_costs(contraction, columns)
+        keep = lower_costs < largest
+        self.sets = csr_array(columns.members[keep].astype(np.int8))
+        self.costs = np.floor(lower_costs[keep] / self._unit).astype(np.int64)
+        self.position = np.flatnonzero(keep)
+        self._counts, self._limits = contraction.counts, contraction.size_limits
+        self.kind, self._n_of_kind = _kinds(contraction, columns.members[keep])
+        nothing = np.zeros(self.m, np.int64)
+        self._best = Multipliers(nothing, np.empty((0, 3), np.int64), nothing[:0])
+
+    def run(self, prices: NDArray[np.float64]) -> None:
+        """Drop, solve, cut and search until nothing is left or limits are reached."""
+        triples, none = self._best.triples, np.zeros(0)
+        self.tighten(self._best)
+        sane = np.clip(prices, -PRICE_LIMIT * self._unit, PRICE_LIMIT * self._unit)
+        by = Multipliers.rounded(sane / self._unit, triples, none, PRICE_LIMIT)
+        reduced = self.tighten(by)
+        if self.is_finished:
+            return
+        taken = self.position[_lowest(reduced, self._batch)]
+        for rounds_left in range(CUT_ROUNDS, -1, -1):
+            master = ExplicitMaster(self.m, self.k, triples)
+            x = self._optimum(master, triples, taken)
+            self.search(TRIAL_EFFORT)
+            if self.is_finished:
+                return
+            more = self._violated(master.columns, x)
+            if not rounds_left or not len(more):
+                break
+            triples = np.concatenate([triples, more])
+            taken = master.columns
+        self._try_integer_programme()
+        self.search(EFFORT)
+
+    def tighten(self, by: Multipliers) -> NDArray[np.int64]:
+        """Drop the columns that these multipliers exclude.
+
+        Return the reduced costs of those that are left.
+        """
+        reduced = by.reduced_costs(self.sets, self.costs)
+        if not len(reduced):
+            self.is_finished = True
+            return reduced
+        gains, value = self._gains(by, reduced)
+        if value >= self.lower:
+            self.lower, self._best = value, by
+        keep = gains < min(self.target - value, 2**62)
+        self._keep(keep)
+        self.is_finished |= not keep.any()
+        return reduced[keep]
+
+    def _gains(self, by: Multipliers, reduced: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+        """Return reduced costs above the least ones of their kind, (t,), and the value of L.
+
+        Kinds of which no column is left make L as high as the target: there is no partition.
+        """
+        least = np.zeros(len(self._n_of_kind), np.int64)
+        value = by.constant
+        for kind, count in enumerate(self._n_of_kind.tolist()):
+            of_kind = reduced[self.kind == kind]
+            if not len(of_kind):
+                return reduced, self.target
+            least[kind] = of_kind.min()
+            value += count * int(least[kind])
+        return reduced - least[self.kind], value
+
+    def _optimum(
+        self, master: ExplicitMaster, triples: NDArray[np.int64], taken: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """Return an optimal x of the master's columns over all that are left.
+
+        First of those taken.
+        """
+        unit = 2.0**COST_BITS / LARGEST  # of the linear programme
+        while True:
+            left = np.flatnonzero(np.isin(self.position, taken))
+            master.add(self.position[left], self.sets[left], self.costs[left] / unit)
+            vertex = master.solve()
+            if vertex.is_partition:
+                chosen = np.searchsorted(self.position, master.columns[vertex.x > 0.5])
+                self._offer(self.sets[chosen], self.costs[chosen])
+            by = Multipliers.rounded(
+                vertex.prices * unit, triples, vertex.penalties * unit, PRICE_LIMIT
+            )
+            reduced = self.tighten(by)
+            still = np.isin(master.columns, self.position)
+            new = ~np.isin(self.position, master.columns)
+            new &= reduced / unit + vertex.sigma < -10.0 * TOLERANCE
+            if self.is_finished or not new.any():
+                return vertex.x
+            master.keep(still)
+            among = np.flatnonzero(new)
+            taken = self.position[among[_lowest(reduced[among], self._batch)]]
+
+    def search(self, effort: int) -> None:
+        """Search all partitions into the remaining columns."""
+        reduced = self.tighten(self._best)
+        if self.is_finished:
+            return
+        gains, value = self._gains(self._best, reduced)
+        order = np.argsort(gains, kind="stable")
+        budget = self.target - value
+        shift = max(0, budget.bit_length() - GAIN_BITS)
+        sets, limits = self.sets[order], self._limits
+        chosen, target, finished = cheapest_exact_cover(
+            sets.indptr.astype(np.int64),
+            sets.indices.astype(np.int64),
+            as_words(sets),
+            gains[order] >> shift,
+            self.costs[order],
+            self.m,
+            self.k,
+            (budget >> shift) + 1,
+            self.target,
+            shift,
+            effort,
+            self.kind[order],
+            self._n_of_kind,
+            sets @ self._counts.astype(np.int64),
+            np.array(() if limits is None else limits.wide, np.int64).reshape(-1, 2),
+        )
+        if chosen[0] >= 0:
+            self._take(sets[chosen], target)
+        if finished:
+            self.is_finished = True
+            self._keep(np.zeros(len(self.costs), bool))
+
+    def _try_integer_programme(self) -> None:
+        """Look for a cheaper partition with HiGHS: with it more columns drop out."""
+        lowest = _lowest(self._best.reduced_costs(self.sets, self.costs), INTEGER_COLUMNS)
+        if len(lowest):
+            sets, costs = self.sets[lowest], self.costs[lowest]
+            exact = costs.astype(np.float64)
+            chosen = cheapest_choice(sets, exact, self.k, False, INTEGER_SECONDS)
+            if chosen is not None:
+                self._offer(sets[chosen], costs[chosen])
+
+    def _offer(self, sets: csr_array, costs: NDArray[np.int64]) -> None:
+        """Accept an integral vertex below the target as a partition."""
+        once = np.bincount(sets.indices, minlength=self.m) == 1
+        if sets.shape[0] == self.k and once.all() and int(costs.sum()) < self.target:
+            if self._limits is not None and not self._limits.keeps(sets @ self._counts):
+                return
+            self._take(sets, int(costs.sum()))
+
+    def result(self) -> Partitioning:
+        bound = self._cutoff
+        if self.labels is not None or not self.is_finished:
+            # Below 2^53, so that the product is exact.
+            value = self.target if self.is_finished else min(self.lower, self.target)
+            # Where nothing is paid by all clusterings, the sum is the product.
+            bound = min(value * self._unit + self._paid * (1.0 - 2.0**-50), self._cutoff)
+            if self._paid > 0.0:
+                bound *= 1.0 - 2.0**-50
+        priced = self._best.penalties > 0
+        return Partitioning(
+            labels=self.labels,
+            bound=ProvenBound(bound),
+            is_finished=self.is_finished,
+            prices=(self._best.prices * self._unit).astype(np.float64),
+            triples=self._best.triples[priced].astype(np.int32),
+            penalties=(self._best.penalties[priced] * self._unit).astype(np.float64),
+        )
+
+    def _violated(self, columns: NDArray[np.intp], x: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the triples of blocks (c, 3) whose rows the vertex violates.
+
+        Its columns that have been dropped meanwhile are left out.
+        """
+        taken = (x > FRACTIONAL) & (x < 1.0 - FRACTIONAL) & np.isin(columns, self.position)
+        sets = self.sets[np.searchsorted(self.position, columns[taken])]
+        return violated_triples(sets, x[taken], VIOLATION, MAX_CUTS, MAX_CUTS_PER_BLOCK)
+
+    def _take(self, sets: csr_array, target: int) -> None:
+        labels = np.empty(self.m, np.intp)
+        labels[sets.indices] = np.repeat(np.arange(self.k), np.diff(sets.indptr))
+        self.labels, self.target = labels, target
+
+    def _keep(self, keep: NDArray[np.bool_]) -> None:
+        if not keep.all():
+            self.sets, self.costs = self.sets[np.flatnonzero(keep)], self.costs[keep]
+            self.position, self.kind = self.position[keep], self.kind[keep]
+
+
+def _kinds(
+    contraction: Contraction, members: Membership
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the kind of each cluster (t, m), and how many of each kind a partition has.
+
+    Kinds are the listed sizes, which all clusters have one of; there is one where none are listed.
+    """
+    limits = contraction.size_limits
+    if limits is None or limits.exact is None:
+        return np.zeros(len(members), np.int64), np.array([contraction.k], np.int64)
+    listed, count = np.unique(limits.exact, return_counts=True)
+    return np.searchsorted(listed, members @ contraction.counts), count.astype(np.int64)
+
+
+def _lowest(reduced: NDArray[np.int64], count: int) -> NDArray[np.intp]:
+    """Return positions of the `count` lowest values, in ascending order."""
+    return np.argsort(reduced, kind="stable")[:count]

@@ -15,7 +15,7 @@ is in or out of its parts. What cannot-links cost every cluster with its place i
 (`conflict_kernels.py`) is deducted.
 
 Where clusters keep limits, each box has a rate t, that of its middle: y_i is replaced by
-y_i - t q_i / w_i, and what limits say is worth t U (`limit_kernels.py`). As the
+y_i - t q_i / w_i, and what limits say is worth t U (`value_kernels.py`). As the
 rate of a place grows with each gain there, the least and the greatest gains in the box say between
 which numbers the rates of all its places are. A point is out or in if it is at all of these, so
 that it is for parts of the box, too, whose rates are among them.
@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sdpbb.bounds.lagrangian.places.conflict_kernels import lost_in_box
-from sdpbb.bounds.lagrangian.places.limit_kernels import AmountLimits, limit_at, rate_of
+from sdpbb.bounds.lagrangian.places.value_kernels import AmountLimits, limit_at, rate_of
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
 

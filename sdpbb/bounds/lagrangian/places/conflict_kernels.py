@@ -5,7 +5,7 @@ blocks at a place, a cluster loses the least weight of blocks that meet every pa
 Pairs are charged one after the other, each with t = min(r_i, r_j), which is taken off both: the sum
 of the charges is at most that weight (a packing of edges), and the weight itself where no two pairs
 share a block. Where clusters keep limits, worths are those above the rate of the place
-(`limit_kernels.py`).
+(`value_kernels.py`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.lagrangian.places.limit_kernels import AmountLimits, Rates, rate_at
-from sdpbb.bounds.lagrangian.places.value_kernels import Floats, Pieces
+from sdpbb.bounds.lagrangian.places.value_kernels import (
+    AmountLimits,
+    Floats,
+    Pieces,
+    Rates,
+    rate_at,
+)
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
 

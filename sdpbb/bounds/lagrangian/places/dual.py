@@ -4,7 +4,7 @@ For prices y and clusters of any places, with V(c) = sum_i w_i max(0, y_i - ||x_
 
     cost >= sum_i w_i y_i - k max_c max(0, V(c)).
 
-Where clusters keep limits, V(c) is what a cluster within them is worth there (`limit_kernels.py`).
+Where clusters keep limits, V(c) is what a cluster within them is worth there (`value_kernels.py`).
 
 Over a finite set of places, max V(c) is replaced by log(sum exp(beta V(c))) / beta, and the whole,
 which is concave but for chains of cannot-links, raised by L-BFGS. Pairs that are cannot-linked are
@@ -21,20 +21,18 @@ from scipy.optimize import minimize
 from scipy.spatial import cKDTree
 
 from sdpbb.bounds.lagrangian.places.conflict_kernels import subtract_lost, subtract_unserved
-from sdpbb.bounds.lagrangian.places.limit_kernels import (
-    Rates,
-    add_served_within,
-    add_shared,
-    fill_values,
-)
-from sdpbb.bounds.lagrangian.places.problem import PlaceProblem
+from sdpbb.bounds.lagrangian.places.search import PlaceProblem
 from sdpbb.bounds.lagrangian.places.value_kernels import (
     PIECE,
     Floats,
     Pieces,
+    Rates,
     add_served,
+    add_served_within,
+    add_shared,
     add_values,
     fill_prices,
+    fill_values,
 )
 from sdpbb.runtime.time_left import TimeLeft, check_time
 

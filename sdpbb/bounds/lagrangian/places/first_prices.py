@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from sdpbb.bounds.lagrangian.places.dual import PlaceDual
-from sdpbb.bounds.lagrangian.places.problem import PlaceProblem
+from sdpbb.bounds.lagrangian.places.search import PlaceProblem
 from sdpbb.runtime.time_left import TimeLeft, check_time
 
 # Points between two looks at the time.

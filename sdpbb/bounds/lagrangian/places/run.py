@@ -38,8 +38,7 @@ from sdpbb.bounds.lagrangian.places.first_prices import (
     means_of,
     prices_of_cells,
 )
-from sdpbb.bounds.lagrangian.places.problem import PlaceProblem, price_bound
-from sdpbb.bounds.lagrangian.places.search import PlaceSearch
+from sdpbb.bounds.lagrangian.places.search import PlaceProblem, PlaceSearch, price_bound
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit

@@ -1,10 +1,15 @@
-"""Search over all places: a number that no value of a place exceeds, at given prices."""
+"""Clustering problem in three dimensions or fewer, its bound, and the search over places for it."""
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.bounds.bound import ProvenBound, rounding_of
+from sdpbb.bounds.lagrangian.duals import lagrangian_bound
 from sdpbb.bounds.lagrangian.places.box_kernels import (
     DEPTH,
     FINISHED,
@@ -13,10 +18,114 @@ from sdpbb.bounds.lagrangian.places.box_kernels import (
     BoxStack,
     search_boxes,
 )
-from sdpbb.bounds.lagrangian.places.problem import PlaceProblem
+from sdpbb.bounds.lagrangian.places.value_kernels import NO_LIMITS, AmountLimits
+from sdpbb.bounds.lagrangian.reach import PLACE_DIMENSIONS
+from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import WORK, TimeLeft, check_time
 
 _EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceProblem:
+    """Weighted points in three dimensions, for k clusters that take one of a pair at most.
+
+    Clusters may have to keep limits on a measure of the points: sizes, or units of weight.
+
+    points : (m, 3), with zeros for what is missing
+    weights : (m,) > 0
+    pairs, ends : (p, 2) cannot-links, and the (q,) points in any of them
+    axes : (r, r) principal axes of the blocks whose means the points are, as columns
+    limits : on the measure
+    amounts : (m,) of it; zeros without limits
+    """
+
+    k: int
+    points: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    pairs: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    axes: NDArray[np.float64]
+    limits: AmountLimits
+    amounts: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, contraction: Contraction) -> PlaceProblem:
+        """Return the problem of the blocks of a contraction, turned along their principal axes.
+
+        Of constraints on clusters that are more than cannot-links, the limits on one measure are
+        kept. Others are left out, which only lowers a bound. What turning rounds is in the margin
+        of `PlaceSearch`.
+        """
+        means, weights = contraction.means, contraction.weights
+        axes = np.linalg.eigh((means * weights[:, None]).T @ means)[1]
+        points = _padded(means @ axes)
+        pairs = np.ascontiguousarray(contraction.cannot_link, dtype=np.int64)
+        limits, amounts = NO_LIMITS, np.zeros(len(weights))
+        for quantity in contraction.limited_amounts[:1]:
+            limits = AmountLimits(float(quantity.limits.least), float(quantity.limits.most))
+            amounts = quantity.linear.astype(np.float64)
+        return cls(contraction.k, points, weights, pairs, np.unique(pairs), axes, limits, amounts)
+
+    def grouped(
+        self,
+        group: NDArray[np.intp],
+        means: NDArray[np.float64],
+        weights: NDArray[np.float64],
+    ) -> PlaceProblem:
+        """Return the problem of groups of points (m,), by their means (g, 3), without the pairs."""
+        none = np.zeros((0, 2), np.int64)
+        amounts = np.bincount(group, self.amounts).astype(np.float64)
+        return replace(
+            self, points=means, weights=weights, pairs=none, ends=np.unique(none), amounts=amounts
+        )
+
+    @property
+    def is_limited(self) -> bool:
+        """True if clusters have to keep limits."""
+        return self.limits.most >= 0.0
+
+    @property
+    def rates(self) -> NDArray[np.float64]:
+        """Amounts of a point of unit weight, (m,)."""
+        return self.amounts / self.weights
+
+    def data(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return points, prices, weights and rates (m, 6)."""
+        return np.column_stack([self.points, prices, self.weights, self.rates])
+
+    def turned(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return places (p, 3) of places (p, r) in the coordinates of the blocks."""
+        return _padded(places @ self.axes)
+
+    def turned_back(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return places (p, r) in the coordinates of the blocks."""
+        return np.asarray(places[:, : len(self.axes)] @ self.axes.T)
+
+
+def price_bound(
+    contraction: Contraction, prices: NDArray[np.float64], greatest: float
+) -> ProvenBound:
+    """Return the Lagrangian bound of prices of points, with its evidence.
+
+    Parameters
+    ----------
+    prices : (m,) of a point of each block
+    greatest : proven to be no less than the value of any cluster at the prices, in exact arithmetic
+        but for the rounding of the means
+    """
+    of_blocks = contraction.weights * prices + contraction.scatter
+    magnitude = math.fsum(np.abs(of_blocks)) + 2.0 * math.fsum(contraction.scatter)
+    margin = 8.0 * _EPS * magnitude + rounding_of(contraction)
+    return lagrangian_bound(contraction, of_blocks, -greatest - margin)
+
+
+def _padded(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    padded = np.zeros((len(points), PLACE_DIMENSIONS))
+    padded[:, : points.shape[1]] = points
+    return padded
+
+
 # After so many boxes for each point the tolerance is four times as large, and again after as many
 # more: ties between points that are cannot-linked take as many boxes as there are places with ties.
 PATIENCE = 40
@@ -29,7 +138,7 @@ class PlaceSearch:
 
     Without pairs that is sum_i w_i max(0, y_i - ||x_i - c||^2), at most, for a place c; of pairs
     that are cannot-linked, one counts (`conflict_kernels.py`). Where clusters keep limits, it is
-    that of clusters within them, one block of which may be shared out (`limit_kernels.py`).
+    that of clusters within them, one block of which may be shared out (`value_kernels.py`).
     """
 
     def __init__(

@@ -4,6 +4,15 @@ The value of a place c is V(c) = sum_i w_i max(0, y_i - ||x_i - c||^2): what the
 at their prices y to a cluster whose mean is c. These loops steer, so that single precision does
 where points are many. Points are in pieces of near ones: a piece is skipped for places at which
 none of its points can be worth anything.
+
+Of a measure q of blocks (points, or units of weight) a cluster may have limits, `least` to `most`.
+A place is then filled at some rate t. At any rate, what blocks are worth together is
+
+    sum_X g_i = sum_X (g_i - q_i t) + q(X) t <= sum_i max(0, g_i - q_i t) + U t,
+
+U = most for t > 0 and least for t < 0. The least of this over t is the greatest worth of a cluster
+within the limits if one block may be shared out: the best blocks by g_i / q_i, filled up to what
+limits say (the knapsack with its integrality dropped).
 """
 
 from __future__ import annotations
@@ -13,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.runtime.arrays import Reals
+from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
 
 Floats = NDArray[np.float32] | NDArray[np.float64]
@@ -100,3 +109,221 @@ def add_served(
             for i in range(last - first):
                 worth = height[i] + x[i] * p + y[i] * q + z[i] * r - square
                 served[i] += mass if worth > real(0.0) else real(0.0)
+
+
+class AmountLimits(NamedTuple):
+    """Limits on what a cluster has of a measure.
+
+    least : >= 0
+    most : below 0 for none at all
+    """
+
+    least: float
+    most: float
+
+
+NO_LIMITS = AmountLimits(0.0, -1.0)
+
+
+class Rates(NamedTuple):
+    """Rates t of places (M,), at which they are filled, and the blocks that are shared out there.
+
+    shared : (M,) by their position in the pieces, -1 for none
+    missing : (M,) what that block has of the measure, in the sum that the limits ask for
+    """
+
+    rates: Reals
+    shared: Integers
+    missing: Reals
+
+
+@njit(cache=True, nogil=True)
+def limit_at(limits: AmountLimits, rate: float) -> float:
+    """Return U: the limit that a rate is for."""
+    if rate > 0.0:
+        return limits.most
+    return limits.least if rate < 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def rate_of(ratios: Reals, amounts: Reals, n: int, limits: AmountLimits) -> float:
+    """Return the rate t at which blocks of ratios g / q fill a cluster.
+
+    It is 0 where those above it are within the limits, and below all ratios where even all blocks
+    have too little.
+
+    ratios, amounts : (n,) or longer; their first n entries are put in another order
+    """
+    above = 0.0
+    for i in range(n):
+        if ratios[i] > 0.0:
+            above += amounts[i]
+    if limits.least <= above <= limits.most:
+        return 0.0
+    goal = limits.most if above > limits.most else limits.least
+    low, high, before = 0, n, 0.0
+    while low < high:
+        a, b, c = ratios[low], ratios[(low + high) // 2], ratios[high - 1]
+        pivot = max(min(a, b), min(max(a, b), c))
+        first, last, at, more, same = low, high, low, 0.0, 0.0
+        while at < last:
+            if ratios[at] > pivot:
+                more += amounts[at]
+                ratios[at], ratios[first] = ratios[first], ratios[at]
+                amounts[at], amounts[first] = amounts[first], amounts[at]
+                first += 1
+                at += 1
+            elif ratios[at] < pivot:
+                last -= 1
+                ratios[at], ratios[last] = ratios[last], ratios[at]
+                amounts[at], amounts[last] = amounts[last], amounts[at]
+            else:
+                same += amounts[at]
+                at += 1
+        if before + more > goal:
+            high = first
+        elif before + more + same > goal:
+            return float(pivot)
+        else:
+            before += more + same
+            low = last
+    return -np.inf
+
+
+@njit(cache=True, nogil=True)
+def rate_at(
+    data: Reals, limits: AmountLimits, place: Reals, ratios: Reals, amounts: Reals
+) -> float:
+    """Return the rate t of a place.
+
+    data : (n, 6), as in `BoxProblem`; ratios, amounts : (n,) scratch
+    """
+    if limits.most < 0.0:
+        return 0.0
+    for i in range(len(data)):
+        worth = data[i, 3]
+        for j in range(3):
+            u = data[i, j] - place[j]
+            worth -= u * u
+        ratios[i] = worth / data[i, 5]
+        amounts[i] = data[i, 4] * data[i, 5]
+    return rate_of(ratios, amounts, len(data), limits)
+
+
+@njit(cache=True, nogil=True)
+def fill_values(
+    of: Pieces,
+    heights: Floats,
+    highest: Reals,
+    places: Reals,
+    limits: AmountLimits,
+    at: Rates,
+    values: Reals,
+) -> None:
+    """Fill in the values (M,) of places within limits, and the rates there, which are 0 before."""
+    n = len(heights)
+    ratios, blocks = np.zeros(n), np.zeros(n, np.int64)
+    mixed, amounts = np.zeros(n), np.zeros(n)
+    steepest, below = np.float64(of.rates.max()), max(1e-300, 1e-3 * np.abs(highest).max())
+    for c in range(len(places)):
+        count = _fill_ratios(of, heights, highest, places[c], 0.0, ratios, blocks)
+        total, value = 0.0, 0.0
+        for a in range(count):
+            q = of.weights[blocks[a]] * of.rates[blocks[a]]
+            total += q
+            value += q * ratios[a]
+        if limits.least <= total <= limits.most:
+            values[c] = value
+            continue
+        above = -below if total < limits.least else 0.0
+        while True:
+            if above < 0.0:
+                count = _fill_ratios(of, heights, highest, places[c], above, ratios, blocks)
+            for a in range(count):
+                mixed[a] = ratios[a]
+                amounts[a] = of.weights[blocks[a]] * of.rates[blocks[a]]
+            rate = rate_of(mixed, amounts, count, limits)
+            # Blocks that are left out are worth no more than `above`.
+            if above == 0.0 or count == n or rate * steepest >= above:
+                break
+            above *= 4.0
+        if rate == -np.inf:
+            rate = ratios[:count].min()
+        if rate < 0.0:  # the next place is a near one
+            below = max(1e-300, -1.5 * rate * steepest)
+        goal = limit_at(limits, rate)
+        total, value = 0.0, 0.0
+        for a in range(count):
+            q = of.weights[blocks[a]] * of.rates[blocks[a]]
+            if ratios[a] > rate:
+                total += q
+                value += q * (ratios[a] - rate)
+            elif ratios[a] == rate:
+                at.shared[c] = blocks[a]
+        values[c] = value + goal * rate
+        at.rates[c], at.missing[c] = rate, goal - total
+
+
+@njit(cache=True, nogil=True)
+def _fill_ratios(
+    of: Pieces,
+    heights: Floats,
+    highest: Reals,
+    place: Reals,
+    above: float,
+    ratios: Reals,
+    blocks: Integers,
+) -> int:
+    """Fill in the ratios g / q of blocks worth more than a number, and the blocks; return how many.
+
+    above : at most 0
+    """
+    n, count = len(heights), 0
+    a, b, d = place[0], place[1], place[2]
+    square = a * a + b * b + d * d
+    for piece in range(len(highest)):
+        if not is_near(of, highest, piece, a, b, d, above):
+            continue
+        for i in range(piece * PIECE, min(n, (piece + 1) * PIECE)):
+            worth = np.float64(heights[i]) - square
+            worth += 2.0 * (of.points[0, i] * a + of.points[1, i] * b + of.points[2, i] * d)
+            if worth > above:
+                ratios[count] = worth / of.rates[i]
+                blocks[count] = i
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def add_served_within(
+    of: Pieces,
+    heights: Floats,
+    highest: Reals,
+    places: Reals,
+    masses: Reals,
+    at: Rates,
+    to: Floats,
+) -> None:
+    """Add to `to` (n,) the mass (M,) of all places where a point is worth more than its rate.
+
+    Blocks that are shared out are left to `add_shared`.
+    """
+    n, steepest = len(heights), np.float64(of.rates.max())
+    ratios, blocks = np.zeros(n), np.zeros(n, np.int64)
+    for c in range(len(places)):
+        rate = at.rates[c]
+        # Somewhat less, as it is rounded.
+        above = min(0.0, rate * steepest * (1.0 + 1e-9))
+        count = _fill_ratios(of, heights, highest, places[c], above, ratios, blocks)
+        for b in range(count):
+            if ratios[b] > rate and blocks[b] != at.shared[c]:
+                to[blocks[b]] += masses[c]
+
+
+@njit(cache=True, nogil=True)
+def add_shared(of: Pieces, masses: Reals, at: Rates, to: Floats) -> None:
+    """Add to `to` (n,) how far blocks that are shared out serve the places of masses (M,)."""
+    for c in range(len(masses)):
+        i = at.shared[c]
+        if i >= 0:
+            to[i] += masses[c] * at.missing[c] / (of.weights[i] * of.rates[i])

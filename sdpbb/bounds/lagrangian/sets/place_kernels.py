@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.bounds.lagrangian.sets.search_values import PricingArrays, Scratch, Stack, inner
-from sdpbb.bounds.lagrangian.sets.set_kernels import all_fit
+from sdpbb.bounds.lagrangian.sets.search_values import PricingArrays, Scratch, Stack, all_fit, inner
 from sdpbb.runtime.arrays import Reals
 
 # Intervals that the distance of the means is cut into, and how often they are narrowed.

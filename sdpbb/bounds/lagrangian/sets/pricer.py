@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.lagrangian.columns import Membership
-from sdpbb.bounds.lagrangian.sets.climbing_kernels import climb
+from sdpbb.bounds.lagrangian.sets.climbing_kernels import climb, climb_whole
 from sdpbb.bounds.lagrangian.sets.problem import PricingProblem
 from sdpbb.bounds.lagrangian.sets.search import ClusterSearch, SoughtClusters
-from sdpbb.bounds.lagrangian.sets.whole_climbing_kernels import climb_whole
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import Attached, stored
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.bounds.bound import rounding_of
 from sdpbb.bounds.lagrangian.columns import Membership
 from sdpbb.bounds.lagrangian.reach import effective_dimension
 from sdpbb.bounds.lagrangian.sets.search_values import PricingArrays
-from sdpbb.bounds.rounding_errors import rounding_of
 from sdpbb.problem import Contraction
 from sdpbb.problem.quantities import Quantity
 from sdpbb.problem.soft_blocks import SoftBlocks

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from sdpbb.bounds.lagrangian.sets.amount_kernels import (
+    empty_by_size,
+    fill_worths,
+    has_range_of_sizes,
+    lift,
+    may_be_all,
+)
 from sdpbb.bounds.lagrangian.sets.place_kernels import in_and_out, measure, narrowed, reduced
 from sdpbb.bounds.lagrangian.sets.search_values import (
     NOTHING,
@@ -11,15 +18,9 @@ from sdpbb.bounds.lagrangian.sets.search_values import (
     PricingArrays,
     Scratch,
     Stack,
+    copy_to_child,
+    include,
     inner,
-)
-from sdpbb.bounds.lagrangian.sets.set_kernels import copy_to_child, include
-from sdpbb.bounds.lagrangian.sets.size_kernels import empty_by_size
-from sdpbb.bounds.lagrangian.sets.whole_kernels import (
-    fill_worths,
-    has_range_of_sizes,
-    lift,
-    may_be_all,
 )
 from sdpbb.runtime.arrays import NONE, Booleans, Integers, Reals
 from sdpbb.runtime.jit import njit

@@ -1,4 +1,4 @@
-"""Cuts: valid inequalities over the clustering matrix Z, a file for each family.
+"""Cuts: valid inequalities over the clustering matrix Z, a file for each kind of families.
 
 Z_ij = 1 / |C| for two blocks i, j of a cluster C of |C| points, and 0 elsewhere. Each file states
 its inequality and why it is valid, and finds violated ones. A family is added by its file and a
@@ -9,28 +9,19 @@ place in `FAMILIES`; where no rule of the checker proves it, also by a form of i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts
-from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityCliqueCuts
-from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
-from sdpbb.bounds.sdp.cuts.complements import ComplementCuts
+from sdpbb.bounds.sdp.cuts.capacities import CapacityCliqueCuts, CapacityCuts
+from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts, ComplementCuts, ListedCliqueCuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.family import CutFamily
-from sdpbb.bounds.sdp.cuts.listed_cliques import ListedCliqueCuts
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
-from sdpbb.bounds.sdp.cuts.size_pairs import SizePairCuts
-from sdpbb.bounds.sdp.cuts.sizes import SizeCuts
+from sdpbb.bounds.sdp.cuts.sizes import SizeCuts, SizePairCuts
 from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms
-from sdpbb.bounds.sdp.cuts.stars import StarCuts
-from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
-
-if TYPE_CHECKING:
-    from sdpbb.bounds.sdp.relaxation import Relaxation
-
+from sdpbb.bounds.sdp.cuts.stars import StarCuts, TriangleCuts
+from sdpbb.bounds.sdp.relaxation import Relaxation
 
 FAMILIES: tuple[CutFamily, ...] = (
     PentagonCuts(),

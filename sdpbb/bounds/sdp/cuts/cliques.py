@@ -1,32 +1,59 @@
-"""Clique cuts (PC-SOS-SDP, equation 10).
+"""Cuts that count clusters: cliques, those of listed sizes, and complements for two clusters.
 
-For a set Q of k + 1 blocks,
+**Cliques** (PC-SOS-SDP, equation 10). For a set Q of k + 1 blocks,
 
     sum of Z_ij over i < j in Q >= 1 / (n - k + 1).
 
 Valid: two blocks of Q share one of the k clusters, which has at most n - k + 1 points, as each of
 the others has one at least. Where weights are no whole numbers, the place of n - k + 1 is taken by
 the weight of all blocks but the k - 1 lightest ones (`Relaxation.heaviest_cluster`).
+
+**Listed cliques** are on more blocks than there are clusters of the largest of listed sizes, or of
+the smallest. With e the largest of the sizes, not all of them equal, q the number of clusters that
+have it, s the next smaller size, and Q any q + 1 blocks,
+
+    (e - s) sum of Z_ij over i < j in Q + s sum of Z_ii over Q >= 1 + q s / e,
+
+and with e the smallest, q the number of clusters that have it, s the next larger size,
+
+    (s - e) sum of Z_ij over i < j in Q - s sum of Z_ii over Q >= - 1 - q s / e.
+
+Valid: a block whose cluster is none of the largest has s Z_ii >= 1, and the others have s / e at
+least, so that such a block is enough; without one, two of Q share one of the q largest clusters.
+For the smallest it is the same with the opposite signs. Of two clusters, the two say that no
+probability of i and j being together in the larger one is negative, nor in the smaller one.
+
+**Complements.** Where k = 2 and the blocks j and h are cannot-linked, for any block i,
+
+    Z_ij + Z_ih - Z_ii >= 0.
+
+Valid: j and h are in the two different clusters, so i shares its cluster C with one of them, and
+the left-hand side is 1 / |C| - 1 / |C| (for i = j or i = h as well).
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
-from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
-from sdpbb.runtime.cores import in_pieces
+from sdpbb.bounds.sdp.cuts.family import CutFamily, found_by_centres
+from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.checker.kernel.cuts.measures import ExtremeSizes, extreme_sizes
 
-if TYPE_CHECKING:
-    from sdpbb.bounds.sdp.relaxation import Relaxation
-
-
-# Minimum violation of a cut, as a share of its right-hand side.
+_EPS = float(np.finfo(np.float64).eps)
+# Minimum violation of a clique, as a share of its right-hand side.
 TOLERANCE = 1e-5
+# Maximum listed cliques per block, extreme size and round.
+PER_BLOCK = 4
+# Last blocks tried for each of them.
+LAST = 16
+# Maximum complement cuts per cannot-linked pair, and per block and round.
+PER_PAIR, COMPLEMENTS_PER_BLOCK = 10, 3
+# Minimum violation of one, as a share of Z_ii.
+COMPLEMENT_TOLERANCE = 1e-4
 
 
 class CliqueCuts(CutFamily):
@@ -37,32 +64,93 @@ class CliqueCuts(CutFamily):
         k, heaviest = relaxation.k, relaxation.heaviest_cluster
         if k >= relaxation.m:
             return CutSet.empty()
-        rhs = 1.0 / heaviest
-        grow = partial(_grown_cliques, Z, k + 1, rhs * (1.0 - TOLERANCE))
-        members = np.concatenate(in_pieces(grow, ranges_of_centres(relaxation.m)))
+        threshold = 1.0 / heaviest * (1.0 - TOLERANCE)
+        members, _ = found_by_centres(partial(_grown, Z, k, 1.0, 0.0, 1, threshold), relaxation.m)
         return clique_cuts(np.unique(np.sort(members, axis=1), axis=0), heaviest)
 
 
-def _grown_cliques(
-    Z: NDArray[np.float64], order: int, threshold: float, first: int, last: int
-) -> NDArray[np.int32]:
-    """Grow cliques of `order` blocks greedily by the least sum of Z, which is to the blocks taken.
+class ListedCliqueCuts(CutFamily):
+    """Cuts on blocks that are more than the clusters of an extreme size, grown from each block."""
 
-    They begin from the blocks first to last - 1. Return members (c, order) of those whose sum is
-    below threshold.
+    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+        """Return the most violated cuts that were grown, each once."""
+        limits, found = relaxation.size_limits, CutSet.empty()
+        exact = None if limits is None else limits.exact
+        if exact is None:
+            return found
+        for is_largest in (True, False):
+            sizes = extreme_sizes(exact, is_largest)
+            threshold = sizes.side - TOLERANCE * abs(sizes.side)
+            on_terms = float(sizes.on_pairs), float(sizes.on_entries)
+            grow = partial(_grown, Z, sizes.count, *on_terms, LAST, threshold)
+            members, values = found_by_centres(grow, relaxation.m)
+            members, first = np.unique(np.sort(members, axis=1), axis=0, return_index=True)
+            order = np.argsort(values[first], kind="stable")[: PER_BLOCK * relaxation.m]
+            found = found + listed_clique_cuts(members[order], sizes)
+        return found
+
+
+class ComplementCuts(CutFamily):
+    """Complement cuts, for instances of two clusters."""
+
+    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+        """Return cuts of the blocks that share least with both blocks of a cannot-linked pair.
+
+        The worst come first.
+        """
+        if relaxation.k != 2:
+            return CutSet.empty()
+        j, h = np.nonzero(np.triu(relaxation.forbidden))
+        diagonal = np.diag(Z)
+        with np.errstate(over="ignore"):  # an iterate can have Z_ii = 0 < Z_ij: nothing is lacking
+            lacking = (diagonal - Z[j] - Z[h]) / np.maximum(diagonal, np.finfo(np.float64).tiny)
+        per_pair = min(PER_PAIR, relaxation.m)
+        i = np.argsort(-lacking, axis=1, kind="stable")[:, :per_pair]
+        worst = np.take_along_axis(lacking, i, axis=1).ravel()
+        ijh = np.column_stack([i.ravel(), np.repeat(j, per_pair), np.repeat(h, per_pair)])
+        order = np.argsort(-worst, kind="stable")[: COMPLEMENTS_PER_BLOCK * relaxation.m]
+        violated = order[worst[order] > COMPLEMENT_TOLERANCE]
+        return complement_cuts(ijh[violated].astype(np.int32))
+
+
+def _grown(
+    Z: NDArray[np.float64],
+    count: int,
+    on_pairs: float,
+    on_entries: float,
+    n_last: int,
+    threshold: float,
+    first: int,
+    last: int,
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Grow cliques of count + 1 blocks, greedily but for the last block.
+
+    They begin from the blocks first to last - 1. Each block is the one that adds least to the
+    left-hand side, on_pairs times the sum of Z_ij plus on_entries times that of Z_ii. Return
+    members (c, count + 1) and left-hand sides (c,) of those whose left-hand side is below the
+    threshold, of each block's with the n_last least ones at most.
     """
-    centre, row = np.arange(first, last), np.arange(last - first)
-    weight = Z[first:last].copy()
-    weight[row, centre] = np.inf
-    members = [centre]
-    total = np.zeros(len(row))
-    for _ in range(1, order):
-        nearest = weight.argmin(axis=1)
-        total += weight[row, nearest]
+    entries = on_entries * np.diag(Z)
+    start, row = np.arange(first, last), np.arange(last - first)
+    # What a block adds to the left-hand side of the clique of each row.
+    more = on_pairs * Z[first:last] + entries
+    more[row, start] = np.inf
+    members, total = [start], entries[first:last].copy()
+    for _ in range(1, count):
+        nearest = more.argmin(axis=1)
+        total += more[row, nearest]
         members.append(nearest)
-        weight += Z[nearest]
-        weight[row, nearest] = np.inf
-    return np.column_stack(members)[total < threshold].astype(np.int32)
+        more += on_pairs * Z[nearest]
+        more[row, nearest] = np.inf
+    n_last = min(n_last, len(Z) - count)
+    if n_last == 1:  # the first of those equally near
+        ends = more.argmin(axis=1)[:, None]
+    else:
+        ends = np.argpartition(more, n_last - 1, axis=1)[:, :n_last]
+    values = total[:, None] + np.take_along_axis(more, ends, axis=1)
+    clique, end = np.nonzero(values < threshold)
+    found = np.column_stack([*(member[clique] for member in members), ends[clique, end]])
+    return found.astype(np.int32), values[clique, end]
 
 
 def clique_cuts(members: NDArray[np.int32], heaviest: float) -> CutSet:
@@ -71,7 +159,27 @@ def clique_cuts(members: NDArray[np.int32], heaviest: float) -> CutSet:
     heaviest : no cluster has a greater weight
     """
     a, b = np.triu_indices(members.shape[1], 1)
-    first, second = members[:, a], members[:, b]
     rhs = np.full(len(members), 1.0 / heaviest)
     made_of = DefiningBlocks.uniform("cliques", members)
-    return CutSet.uniform(first, second, np.ones(len(a)), rhs, made_of)
+    return CutSet.uniform(members[:, a], members[:, b], np.ones(len(a)), rhs, made_of)
+
+
+def listed_clique_cuts(members: NDArray[np.int32], sizes: ExtremeSizes) -> CutSet:
+    """Return the cuts of the rows of members, (number, q + 1)."""
+    width = members.shape[1]
+    p, q = np.triu_indices(width, 1)
+    first = np.concatenate([members[:, p], members], axis=1)
+    second = np.concatenate([members[:, q], members], axis=1)
+    on_entries = np.full(width, float(sizes.on_entries))
+    coefficient = np.concatenate([np.full(len(p), float(sizes.on_pairs)), on_entries])
+    # The checker's, rounded down, is the same up to a unit in the last place.
+    rhs = np.full(len(members), sizes.side - 4.0 * _EPS * abs(sizes.side))
+    family = "largest_cliques" if sizes.size > sizes.next_size else "smallest_cliques"
+    return CutSet.uniform(first, second, coefficient, rhs, DefiningBlocks.uniform(family, members))
+
+
+def complement_cuts(ijh: NDArray[np.int32]) -> CutSet:
+    """Return the complement cuts of the rows (i, j, h) of ijh, (number, 3)."""
+    first = np.repeat(ijh[:, :1], 3, axis=1)
+    sign, rhs = np.array([-1.0, 1.0, 1.0]), np.zeros(len(ijh))
+    return CutSet.uniform(first, ijh, sign, rhs, DefiningBlocks.uniform("complements", ijh))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
-from sdpbb.runtime.cores import Range, row_pieces
-
-if TYPE_CHECKING:
-    from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.runtime.cores import in_pieces, row_pieces
 
 
 class CutFamily(ABC):
@@ -29,34 +28,16 @@ class CutFamily(ABC):
         """Return the most violated cuts at the affinity Z (m, m), if any is violated."""
 
 
-# Maximum blocks for examining all candidates in every round.
-EXACT_ORDER = 255
+Found = tuple[NDArray[Any], ...]
+"""Arrays of as many entries, or rows, as candidates were found."""
 
 
-class SampledCuts(CutFamily):
-    """Family whose separation looks at some candidates of large matrices, spread over all."""
+def found_by_centres(step: Callable[[int, int], Found], m: int) -> Found:
+    """Return what threads find with each of m blocks as the centre of a cut.
 
-    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """Return the most violated cuts: among some candidates if these hold any, else among all.
+    Looking for the cuts of a centre takes some hundred operations for each other block, at least.
 
-        Of small matrices all candidates are looked at.
-        """
-        if relaxation.m > EXACT_ORDER:
-            cuts = self.most_violated(Z, relaxation, is_exact=False)
-            if len(cuts):
-                return cuts
-        return self.most_violated(Z, relaxation, is_exact=True)
-
-    @abstractmethod
-    def most_violated(
-        self, Z: NDArray[np.float64], relaxation: Relaxation, is_exact: bool
-    ) -> CutSet:
-        """Return the most violated cuts among all candidates or some of them."""
-
-
-def ranges_of_centres(m: int) -> tuple[Range, ...]:
-    """Return ranges of the m blocks, whose cuts threads look for.
-
-    Looking for those of a centre takes some hundred operations for each other block, at least.
+    step : finds those of the centres first to last - 1
     """
-    return row_pieces(m, 1000.0 * m**2)
+    found = in_pieces(step, row_pieces(m, 1000.0 * m**2))
+    return tuple(map(np.concatenate, zip(*found, strict=True)))

@@ -22,24 +22,17 @@ chords.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
-from sdpbb.bounds.sdp.cuts.pentagon_kernels import (
-    pentagon_estimates,
-    sort_descending,
-    together_estimates,
-    violated_pentagons,
-)
+from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.cuts.lifted import pentagon_terms
-
-if TYPE_CHECKING:
-    from sdpbb.bounds.sdp.relaxation import Relaxation
-
+from sdpbb.runtime.arrays import ZERO, Booleans, Integers, Reals
+from sdpbb.runtime.jit import njit
 
 # Maximum five-cycles of groups. Memory for all of them is reserved.
 CYCLES = 10
@@ -159,3 +152,198 @@ def pentagon_cuts(
     )
     # Terms that meet in one entry are added up, as when blocks are merged.
     return terms.merged(np.arange(len(weights)))
+
+
+@njit(cache=True)
+def together_estimates(
+    Z: Reals, weights: Reals, forbidden: Booleans, blocks: Integers
+) -> tuple[Reals, Reals]:
+    """Return lower and upper linear estimates (g, g) of x_pq for pairs of the given blocks.
+
+    x_pq is 1 if p and q share a cluster. The estimates are the values at Z of what
+    `pentagon_estimates` writes (see `cuts.pentagons`).
+    """
+    g = len(blocks)
+    m = len(weights)
+    lower = np.zeros((g, g))
+    upper = np.zeros((g, g))
+    for a in range(g):
+        p = blocks[a]
+        for b in range(a):
+            q = blocks[b]
+            if forbidden[p, q]:
+                continue
+            z = Z[p, q]
+            low = high = (weights[p] + weights[q]) * z
+            for s in range(m):
+                if s in (p, q) or forbidden[p, s] or forbidden[q, s]:
+                    continue
+                zp = Z[p, s]
+                zq = Z[q, s]
+                low += weights[s] * max(0.0, z + zp - Z[p, p], z + zq - Z[q, q], zp + zq - Z[s, s])
+                high += weights[s] * min(z, zp, zq)
+            lower[a, b] = lower[b, a] = low
+            upper[a, b] = upper[b, a] = high
+    return lower, upper
+
+
+@njit(cache=True)
+def violated_pentagons(lower: Reals, upper: Reals, tolerance: float, at_most: int) -> Integers:
+    """Find the `at_most` most violated five-cycles; return their positions (c, 5).
+
+    The violation is the sum of `lower` over edges less `upper` over chords beyond 2 + tolerance.
+
+    Each path a b c of a cycle costs 1 - lower_ab - lower_bc + 2 upper_ac, and a cycle is violated
+    when its five paths cost less than 1 together. From some path on, the first 1, 2, 3 paths cost
+    no more than 1, 2, 3 fifths of what all do, so the search is exact although it continues from no
+    other.
+    """
+    g = lower.shape[0]
+    fifth = (1.0 - 2.0 * tolerance) / 5.0
+    best = np.empty((at_most, 5), np.int64)
+    value = np.full(at_most, 5.0 * fifth)
+    count = 0
+    cycle = np.empty(5, np.int64)
+    for a in range(g):
+        for b in range(g):
+            if b == a or lower[a, b] <= 0.0:
+                continue
+            for c in range(g):
+                abc = 1.0 - lower[a, b] - lower[b, c] + 2.0 * upper[a, c]
+                if c in (a, b) or abc >= fifth:
+                    continue
+                for d in range(g):
+                    bcd = 1.0 - lower[b, c] - lower[c, d] + 2.0 * upper[b, d]
+                    if d in (a, b, c) or abc + bcd >= 2.0 * fifth:
+                        continue
+                    for e in range(g):
+                        cde = 1.0 - lower[c, d] - lower[d, e] + 2.0 * upper[c, e]
+                        cost = abc + bcd + cde
+                        if e in (a, b, c, d) or cost >= 3.0 * fifth:
+                            continue
+                        cost += 2.0 - lower[d, e] - 2.0 * lower[e, a] - lower[a, b]
+                        cost += 2.0 * (upper[d, a] + upper[e, b])
+                        if cost >= value[at_most - 1]:
+                            continue
+                        # The cycle can come again, from another block or backwards: write it from
+                        # its first block, towards the smaller neighbour.
+                        cycle[0], cycle[1], cycle[2], cycle[3], cycle[4] = a, b, c, d, e
+                        first = np.argmin(cycle)
+                        step = 1 if cycle[(first + 1) % 5] < cycle[(first + 4) % 5] else 4
+                        known = False
+                        for s in range(count):
+                            same = True
+                            for x in range(5):
+                                same &= best[s, x] == cycle[(first + x * step) % 5]
+                            known |= same
+                        if known:
+                            continue
+                        s = min(count, at_most - 1)
+                        while s > 0 and value[s - 1] > cost:
+                            value[s] = value[s - 1]
+                            for x in range(5):
+                                best[s, x] = best[s - 1, x]
+                            s -= 1
+                        value[s] = cost
+                        for x in range(5):
+                            best[s, x] = cycle[(first + x * step) % 5]
+                        count = min(count + 1, at_most)
+    return best[:count]
+
+
+@njit(cache=True)
+def pentagon_estimates(
+    Z: Reals, weights: Reals, forbidden: Booleans, cycles: Integers
+) -> tuple[Integers, NDArray[np.int32], NDArray[np.int32]]:
+    """Find the sharpest estimates at Z of the pentagon cuts of the rows of cycles, (c, 5).
+
+    Return start, place and block, as the checker's `Pentagons` has them.
+    """
+    m = len(weights)
+    capacity = len(cycles) * 10 * m
+    start = np.zeros(len(cycles) + 1, np.int64)
+    place = np.empty(capacity, np.int32)
+    block = np.empty(capacity, np.int32)
+    t = ZERO
+    for c in range(len(cycles)):
+        for a in range(5):
+            p, q, r = cycles[c, a], cycles[c, (a + 1) % 5], cycles[c, (a + 2) % 5]
+            t = _edge_estimates(Z, forbidden, p, q, 3 * a, place, block, t)
+            t = _chord_estimates(Z, forbidden, p, r, 15 + 3 * a, place, block, t)
+        start[c + 1] = t
+    return start, place[:t].copy(), block[:t].copy()
+
+
+@njit(cache=True)
+def _edge_estimates(
+    Z: Reals,
+    forbidden: Booleans,
+    p: int,
+    q: int,
+    first: int,
+    place: NDArray[np.int32],
+    block: NDArray[np.int32],
+    t: int,
+) -> int:
+    """Write the lower estimates of x_pq from position t on; return the next position."""
+    if forbidden[p, q]:
+        return t
+    for s in range(len(Z)):
+        if s == p:
+            by_p, by_q, by_s = 1.0, 0.0, 0.0
+        elif s == q:
+            by_p, by_q, by_s = 0.0, 1.0, 0.0
+        else:
+            by_p = Z[p, q] + Z[p, s] - Z[p, p]
+            by_q = Z[p, q] + Z[q, s] - Z[q, q]
+            by_s = Z[p, s] + Z[q, s] - Z[s, s]
+        if forbidden[p, s] or forbidden[q, s] or max(by_p, by_q, by_s) <= 0.0:
+            continue
+        centre = 2 if by_s > max(by_p, by_q) else (0 if by_p >= by_q else 1)
+        place[t], block[t] = first + centre, s
+        t += 1
+    return t
+
+
+@njit(cache=True)
+def _chord_estimates(
+    Z: Reals,
+    forbidden: Booleans,
+    p: int,
+    q: int,
+    first: int,
+    place: NDArray[np.int32],
+    block: NDArray[np.int32],
+    t: int,
+) -> int:
+    """Write the upper estimates of x_pq from position t on, where Z_pq is not the sharpest.
+
+    Return the next position.
+    """
+    if forbidden[p, q]:
+        return t
+    for s in range(len(Z)):
+        if s in (p, q) or forbidden[p, s] or forbidden[q, s]:
+            continue
+        nearer = 0 if Z[p, s] <= Z[q, s] else 1
+        if min(Z[p, s], Z[q, s]) < Z[p, q]:
+            place[t], block[t] = first + nearer, s
+            t += 1
+    return t
+
+
+@njit(cache=True)
+def sort_descending(items: Integers, keys: Reals) -> None:
+    """Sort items in place by decreasing keys[item] (Shell's method, gaps of Ciura).
+
+    The lists are short, and numba's own sort alone takes longer to compile than all else here.
+    """
+    for gap in (701, 301, 132, 57, 23, 10, 4, 1):
+        for a in range(gap, len(items)):
+            item = items[a]
+            key = keys[item]
+            b = a
+            while b >= gap and keys[items[b - gap]] < key:
+                items[b] = items[b - gap]
+                b -= gap
+            items[b] = item

@@ -28,21 +28,15 @@ pair has been decided, or merged, has cap 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks, kind_number
 from sdpbb.bounds.sdp.cuts.family import CutFamily
-
-if TYPE_CHECKING:
-    from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.bounds.sdp.relaxation import Relaxation
 
 _CANNOT = kind_number("soft_cannot_links")
 _MUST = kind_number("soft_must_links")
-
-
 # Maximum terms per block and round; the most expensive first.
 PER_BLOCK = 40
 # Minimum violation of a term, as a share of Z_hh.

@@ -1,4 +1,4 @@
-"""Star cuts.
+"""Star cuts, and pairs and triangles, which are stars with one and two leaves.
 
 For a block i, the centre, and a set T of other blocks, the leaves,
 
@@ -6,24 +6,38 @@ For a block i, the centre, and a set T of other blocks, the leaves,
 
 Valid: if the cluster C of i holds a of the leaves, its terms are 1 - a + a (a - 1) / 2 =
 (a - 1)(a - 2) / 2 >= 0, divided by |C|, and the terms of other clusters are not negative.
+
+Pairs and triangles are equations 8 and 9 of PC-SOS-SDP.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
-from sdpbb.bounds.sdp.cuts.family import SampledCuts, ranges_of_centres
-from sdpbb.bounds.sdp.cuts.star_kernels import violated_stars
-from sdpbb.runtime.cores import in_pieces
+from sdpbb.bounds.sdp.cuts.family import CutFamily, Found, found_by_centres
+from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.runtime.arrays import Integers, Reals
+from sdpbb.runtime.jit import njit
 
-if TYPE_CHECKING:
-    from sdpbb.bounds.sdp.relaxation import Relaxation
-
-
+# Maximum blocks for examining all candidates in every round.
+EXACT_ORDER = 255
+# Minimum violation of a cut, as a share of Z_ii.
+TOLERANCE = 1e-5
+# Maximum triangle cuts per block and round.
+TRIANGLES_PER_BLOCK = 8
+# Maximum triangles of a round through the same pair of blocks. Many cuts through one entry are
+# redundant.
+PER_PAIR = 6
+# Maximum candidates per centre i and arm (i, j). Memory for all of them is reserved.
+PER_ARM = 2
+# Maximum arms (i, j) examined per centre i, evenly spread. All are examined if these give no cut.
+# Otherwise time grows with the cube of the number of blocks, and neighbouring arms give similar
+# cuts.
+ARMS = 32
 # Maximum star cuts per block and round. Separating them in every round, not only when triangles
 # run out, halves the time on the hard instances.
 PER_BLOCK = 3
@@ -35,8 +49,46 @@ NEIGHBOURS = 40
 STARTS = 10
 # Maximum leaves of a star. Memory for all of them is reserved.
 LEAVES = 14
-# Minimum violation of a cut, as a share of Z_ii.
-TOLERANCE = 1e-5
+
+
+class SampledCuts(CutFamily):
+    """Family whose separation looks at some candidates of large matrices, spread over all."""
+
+    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+        """Return the most violated cuts: among some candidates if these hold any, else among all.
+
+        Of small matrices all candidates are looked at.
+        """
+        if relaxation.m > EXACT_ORDER:
+            cuts = self.most_violated(Z, relaxation, is_exact=False)
+            if len(cuts):
+                return cuts
+        return self.most_violated(Z, relaxation, is_exact=True)
+
+    @abstractmethod
+    def most_violated(
+        self, Z: NDArray[np.float64], relaxation: Relaxation, is_exact: bool
+    ) -> CutSet:
+        """Return the most violated cuts among all candidates or some of them."""
+
+
+class TriangleCuts(SampledCuts):
+    """Pair and triangle cuts, separated exactly up to TOLERANCE; some arms of large matrices."""
+
+    def most_violated(
+        self, Z: NDArray[np.float64], relaxation: Relaxation, is_exact: bool
+    ) -> CutSet:
+        m, r = relaxation.m, relaxation.inverse_roots
+
+        def step(first: int, last: int) -> Found:
+            if is_exact:
+                order = np.argsort(-Z[first:last], axis=1)
+                return violated_triangles(Z, order, r, TOLERANCE, PER_ARM, first, last)
+            return triangles_of_arms(Z, r, TOLERANCE, PER_ARM, ARMS, first, last)
+
+        ijh, distance = found_by_centres(step, m)
+        order = np.argsort(-distance, kind="stable")
+        return triangle_cuts(ijh[spread(order, ijh, m, PER_PAIR, TRIANGLES_PER_BLOCK * m)])
 
 
 class StarCuts(SampledCuts):
@@ -46,17 +98,42 @@ class StarCuts(SampledCuts):
         self, Z: NDArray[np.float64], relaxation: Relaxation, is_exact: bool
     ) -> CutSet:
         """Return the most violated stars that were grown, each once."""
-        r, starts = relaxation.inverse_roots, NEIGHBOURS if is_exact else STARTS
+        m, r, starts = relaxation.m, relaxation.inverse_roots, NEIGHBOURS if is_exact else STARTS
 
-        def step(first: int, last: int) -> tuple[NDArray[Any], ...]:
+        def step(first: int, last: int) -> Found:
             near = nearest(Z, NEIGHBOURS, first, last)
             return violated_stars(Z, near, r, TOLERANCE, starts, LEAVES, first, last)
 
-        found = in_pieces(step, ranges_of_centres(relaxation.m))
-        centre, n_leaves, leaves, distance = map(np.concatenate, zip(*found, strict=True))
-        order = np.argsort(-distance, kind="stable")[: PER_BLOCK * relaxation.m]
+        centre, n_leaves, leaves, distance = found_by_centres(step, m)
+        order = np.argsort(-distance, kind="stable")[: PER_BLOCK * m]
         stars = star_cuts(centre[order], leaves[order], n_leaves[order])
         return stars.select(np.unique(stars.keys, return_index=True)[1])
+
+
+def star_cuts(
+    centre: NDArray[np.int32], leaves: NDArray[np.int32], n_leaves: NDArray[np.integer]
+) -> CutSet:
+    """Return the star cuts with the given centres, (number,), and leaves.
+
+    The leaves are the first n_leaves entries of the rows of leaves, (number, widest).
+    """
+    cuts, places = CutSet.empty(), [np.empty(0, np.intp)]
+    for size in np.unique(n_leaves):
+        own = np.flatnonzero(n_leaves == size)
+        T, i = leaves[own, :size], np.repeat(centre[own, None], size, axis=1)
+        a, b = np.triu_indices(size, 1)
+        first = np.concatenate([i[:, :1], T[:, a], i], axis=1)
+        second = np.concatenate([i[:, :1], T[:, b], T], axis=1)
+        sign = np.concatenate([np.ones(1 + len(a)), -np.ones(size)])
+        members = DefiningBlocks.uniform("stars", np.concatenate([i[:, :1], T], axis=1))
+        cuts = cuts + CutSet.uniform(first, second, sign, np.zeros(len(T)), members)
+        places.append(own)
+    return cuts.select(np.argsort(np.concatenate(places)))
+
+
+def triangle_cuts(ijh: NDArray[np.int32]) -> CutSet:
+    """Return the triangle cuts of the rows (i, j, h) of ijh; a pair cut where h = j."""
+    return star_cuts(ijh[:, 0], ijh[:, 1:], np.where(ijh[:, 1] == ijh[:, 2], 1, 2))
 
 
 def nearest(Z: NDArray[np.float64], count: int, first: int, last: int) -> NDArray[np.intp]:
@@ -72,21 +149,295 @@ def nearest(Z: NDArray[np.float64], count: int, first: int, last: int) -> NDArra
     return np.take_along_axis(columns, order, axis=1)
 
 
-def star_cuts(
-    centre: NDArray[np.int32], leaves: NDArray[np.int32], n_leaves: NDArray[np.int32]
-) -> CutSet:
-    """Return the star cuts with the given centres, (number,), and leaves.
+# Entries of a row that are looked at together.
+CHUNK = 64
+# Multiples of it are spread evenly modulo 1.
+GOLDEN = 0.6180339887498949
 
-    The leaves are the first n_leaves entries of the rows of leaves, (number, widest).
+
+@njit(cache=True, nogil=True)
+def violated_triangles(
+    Z: Reals, order: Integers, r: Reals, tolerance: float, per_arm: int, first: int, last: int
+) -> tuple[NDArray[np.int32], Reals]:
+    """Separate triangle cuts: of each arm (i, j) the `per_arm` most violated, and the pair cut.
+
+    The cuts of an arm are (i, j, h) with h after j in the order of decreasing Z_i.; its violated
+    pair cut is returned with h = j.
+
+    Z : (m, m) affinity
+    order : (last - first, m) columns of its rows by decreasing entries
+    r : (m,) 1/sqrt(size)
+    first, last : the centres are those from the first to before the last
+
+    A violation counts when it is above tolerance times Z_ii, and is measured as the distance of Y
+    to the cut's hyperplane. Exact up to that: a triangle can only be violated if Z_ij + Z_ih >
+    Z_ii, so sorted rows end the loops early.
+
+    Returns ijh (c, 3) int32 and distance (c,).
     """
-    cuts = CutSet.empty()
-    for size in np.unique(n_leaves):
-        T = leaves[n_leaves == size, :size]
-        i = np.repeat(centre[n_leaves == size, None], size, axis=1)
-        a, b = np.triu_indices(size, 1)
-        first = np.concatenate([i[:, :1], T[:, a], i], axis=1)
-        second = np.concatenate([i[:, :1], T[:, b], T], axis=1)
-        sign = np.concatenate([np.ones(1 + len(a)), -np.ones(size)])
-        members = DefiningBlocks.uniform("stars", np.concatenate([i[:, :1], T], axis=1))
-        cuts = cuts + CutSet.uniform(first, second, sign, np.zeros(len(T)), members)
-    return cuts
+    m = Z.shape[0]
+    capacity = _number_of_arms(Z, tolerance, m, first, last) * (per_arm + 1)
+    count = 0
+    ijh = np.empty((capacity, 3), np.int32)
+    distance = np.empty(capacity)
+    best_h = np.empty(per_arm, np.int64)
+    best_v = np.empty(per_arm)
+    reachable = np.empty(m, np.int64)
+    for i in range(first, last):
+        Zii = Z[i, i]
+        slack = tolerance * Zii
+        rii = r[i] * r[i]
+        nearest = order[i - first]
+        largest = 0.0
+        for j in nearest[:2]:
+            if j != i:
+                largest = max(largest, Z[i, j])
+        n_reachable = 0
+        for j in nearest:
+            if Z[i, j] + largest <= Zii + slack:
+                break
+            if j != i:
+                reachable[n_reachable] = j
+                n_reachable += 1
+        for a in range(n_reachable):
+            j = reachable[a]
+            Zij = Z[i, j]
+            if 2.0 * Zij <= (1.0 + tolerance) * Zii:
+                break  # h comes after j, so Z_ih <= Z_ij
+            rij = r[i] * r[j]
+            found = 0
+            shortest = np.sqrt(rii * rii + 0.5 * rij * rij)  # no norm below is less
+            for b in range(a + 1, n_reachable):
+                h = reachable[b]
+                Zih = Z[i, h]
+                over = Zij + Zih - Zii
+                if over <= slack:
+                    break
+                if found == per_arm and over <= best_v[found - 1] * shortest:
+                    break  # Z_ih only falls, and Z_jh >= 0
+                v = over - Z[j, h]
+                if v > slack:
+                    rjh = r[j] * r[h]
+                    rih = r[i] * r[h]
+                    norm2 = rii * rii + 0.5 * (rij * rij + rih * rih + rjh * rjh)
+                    if found == per_arm and v * v <= best_v[found - 1] ** 2 * norm2:
+                        continue
+                    found = _insert(best_h, best_v, found, h, v / np.sqrt(norm2))
+            if Zij > Zii + slack:
+                ijh[count] = i, j, j
+                distance[count] = (Zij - Zii) / shortest
+                count += 1
+            for s in range(found):
+                ijh[count] = i, j, best_h[s]
+                distance[count] = best_v[s]
+                count += 1
+    return ijh[:count], distance[:count]
+
+
+@njit(cache=True, nogil=True)
+def triangles_of_arms(
+    Z: Reals, r: Reals, tolerance: float, per_arm: int, arms: int, first: int, last: int
+) -> tuple[NDArray[np.int32], Reals]:
+    """Separate triangle cuts as `violated_triangles`, of so many arms of each centre.
+
+    They are spread evenly over those with Z_ij > Z_ii / 2, from different ones on for each centre.
+    As the h of an arm are all looked at, in the order of the blocks, rows need no sorting, and
+    loops compile to vector instructions.
+    """
+    m = Z.shape[0]
+    capacity = _number_of_arms(Z, tolerance, arms, first, last) * (per_arm + 1)
+    count = 0
+    ijh = np.empty((capacity, 3), np.int32)
+    distance = np.empty(capacity)
+    best_h = np.empty(per_arm, np.int64)
+    best_v = np.empty(per_arm)
+    arm = np.empty(m, np.int64)
+    for i in range(first, last):
+        Zi, Zii = Z[i], Z[i, i]
+        slack = tolerance * Zii
+        rii = r[i] * r[i]
+        n_arms = 0
+        for j in range(m):
+            if j != i and 2.0 * Zi[j] > (1.0 + tolerance) * Zii:
+                arm[n_arms] = j
+                n_arms += 1
+        shift = int(n_arms * (GOLDEN * i % 1.0))
+        for number in range(min(arms, n_arms)):
+            j = arm[number if n_arms <= arms else (number * n_arms + shift) // arms]
+            Zj, Zij = Z[j], Zi[j]
+            rij = r[i] * r[j]
+            found = 0
+            shortest = np.sqrt(rii * rii + 0.5 * rij * rij)  # no norm below is less
+            least = slack  # violations up to this are none, or not among the best
+            for start in range(0, m, CHUNK):
+                a, b = Zi[start : start + CHUNK], Zj[start : start + CHUNK]
+                n_above = 0
+                for s in range(len(a)):
+                    n_above += (Zij + a[s] - Zii - b[s] > least) & (a[s] <= Zij)
+                if n_above == 0:
+                    continue
+                for s in range(len(a)):
+                    v = Zij + a[s] - Zii - b[s]
+                    h = start + s
+                    if v <= least or h == i or a[s] > Zij or (a[s] == Zij and h <= j):
+                        continue
+                    rjh = r[j] * r[h]
+                    rih = r[i] * r[h]
+                    v /= np.sqrt(rii * rii + 0.5 * (rij * rij + rih * rih + rjh * rjh))
+                    if found == per_arm and v <= best_v[found - 1]:
+                        continue
+                    found = _insert(best_h, best_v, found, h, v)
+                    if found == per_arm:
+                        least = max(slack, best_v[found - 1] * shortest)
+            if Zij > Zii + slack:
+                ijh[count] = i, j, j
+                distance[count] = (Zij - Zii) / shortest
+                count += 1
+            for s in range(found):
+                ijh[count] = i, j, best_h[s]
+                distance[count] = best_v[s]
+                count += 1
+    return ijh[:count], distance[:count]
+
+
+@njit(cache=True, nogil=True)
+def _number_of_arms(Z: Reals, tolerance: float, arms: int, first: int, last: int) -> int:
+    """Return how many arms of centres first to last - 1 are looked at, `arms` of each at most."""
+    total = 0
+    for i in range(first, last):
+        n_arms = 0
+        for j in range(len(Z)):
+            if j != i and 2.0 * Z[i, j] > (1.0 + tolerance) * Z[i, i]:
+                n_arms += 1
+        total += min(arms, n_arms)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _insert(best_h: Integers, best_v: Reals, found: int, h: int, v: float) -> int:
+    """Insert h among the best so far, in place of the last one if there are enough.
+
+    Returns how many there are.
+    """
+    found = min(found + 1, len(best_h))
+    s = found - 1
+    while s > 0 and best_v[s - 1] < v:
+        best_v[s] = best_v[s - 1]
+        best_h[s] = best_h[s - 1]
+        s -= 1
+    best_v[s] = v
+    best_h[s] = h
+    return found
+
+
+@njit(cache=True)
+def spread(order: Integers, ijh: NDArray[np.int32], m: int, per_pair: int, quota: int) -> Integers:
+    """Select triangles such that no pair of blocks is in too many; return their positions.
+
+    They are the first `quota` in the given order with no pair of blocks in more than `per_pair` of
+    them.
+    """
+    used = np.zeros((m, m), np.int16)
+    chosen = np.empty(min(quota, len(order)), np.int64)
+    count = 0
+    for p in order:
+        if count == len(chosen):
+            break
+        i, j, h = ijh[p, 0], ijh[p, 1], ijh[p, 2]
+        jh = (min(j, h), max(j, h))
+        ij = (min(i, j), max(i, j))
+        ih = (min(i, h), max(i, h))
+        if used[ij] >= per_pair or used[ih] >= per_pair or used[jh] >= per_pair:
+            continue
+        used[ij] += 1
+        used[ih] += 1
+        used[jh] += 1
+        chosen[count] = p
+        count += 1
+    return chosen[:count]
+
+
+@njit(cache=True, nogil=True)
+def violated_stars(
+    Z: Reals,
+    nearest: Integers,
+    r: Reals,
+    tolerance: float,
+    starts: int,
+    max_leaves: int,
+    first: int,
+    last: int,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], Reals]:
+    """Grow star cuts greedily.
+
+    For each centre i, from the first to before the last, and each of its nearest j, T starts as {j}
+    and takes the h with the largest Z_ih - sum of Z_lh over l in T while that is positive. Where
+    there are more than `starts` such j, it starts with so many, evenly spread.
+
+    nearest : (last - first, n) for each i the n nearest j, other than i, the nearest first
+
+    Returns centre (c,), n_leaves (c,), leaves (c, max_leaves), distance (c,) for those with at
+    least three leaves that are violated by more than tolerance times Z_ii; distance is that of Y to
+    the cut's hyperplane.
+    """
+    m = Z.shape[0]
+    capacity = (last - first) * min(nearest.shape[1], starts)
+    centre = np.empty(capacity, np.int32)
+    n_leaves = np.empty(capacity, np.int32)
+    leaves = np.empty((capacity, max_leaves), np.int32)
+    distance = np.empty(capacity)
+    count = 0
+    share = np.empty(m)
+    gain = np.empty(m)
+    near = np.empty(nearest.shape[1], np.int64)
+    for i in range(first, last):
+        slack = tolerance * Z[i, i]
+        for h in range(m):
+            share[h] = Z[i, h] if Z[i, h] > slack else -np.inf
+        share[i] = -np.inf
+        n_near = 0
+        for j in nearest[i - first]:
+            if share[j] > 0.0:
+                near[n_near] = j
+                n_near += 1
+        for number in range(min(starts, n_near)):
+            j = near[number if n_near <= starts else number * n_near // starts]
+            total = Z[i, j] - Z[i, i]
+            leaves[count, 0] = j
+            size = 1
+            gain[:] = share
+            while size < max_leaves:
+                gain[j] = -np.inf
+                best = -1
+                best_gain = slack
+                for start in range(0, m, CHUNK):
+                    a, b = gain[start : start + CHUNK], Z[j, start : start + CHUNK]
+                    n_above = 0
+                    for s in range(len(a)):
+                        a[s] -= b[s]
+                    for s in range(len(a)):
+                        n_above += a[s] > best_gain
+                    if n_above == 0:
+                        continue
+                    for s in range(len(a)):
+                        if a[s] > best_gain:
+                            best = start + s
+                            best_gain = a[s]
+                if best < 0:
+                    break
+                j = best
+                total += best_gain
+                leaves[count, size] = j
+                size += 1
+            if size < 3 or total <= slack:
+                continue
+            norm = r[i] ** 4
+            for s in range(size):
+                norm += 0.5 * (r[i] * r[leaves[count, s]]) ** 2
+                for q in range(s + 1, size):
+                    norm += 0.5 * (r[leaves[count, s]] * r[leaves[count, q]]) ** 2
+            centre[count] = i
+            n_leaves[count] = size
+            distance[count] = total / np.sqrt(norm)
+            count += 1
+    return centre[:count], n_leaves[:count], leaves[:count], distance[:count]

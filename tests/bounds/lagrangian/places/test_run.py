@@ -2,7 +2,6 @@
 
 import copy
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,9 @@ from hypothesis import strategies as st
 from heuristics.multi_start import MultiStart
 from sdpbb.bounds.lagrangian.places.run import PlaceRun
 from sdpbb.bounds.lagrangian.reach import has_places
-from sdpbb.checker.kernel.blocks import Blocks
-from sdpbb.checker.kernel.geometry import Geometry
-from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.size_rules import with_limits
 from sdpbb.problem import Contraction, Instance, Partition, contract
-from sdpbb.problem.checker_rules import checker_rules
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
-from sdpbb.runtime.archive.file import read_archive, write_archive
 from sdpbb.runtime.time_left import no_limit
 from tests.constants import constants
 from tests.enumeration import feasible_clusterings, optimum, sums_of_squares
@@ -185,27 +178,6 @@ def test_affinity_is_that_of_clear_clusters() -> None:
     assert np.allclose(run.affinity(), same / same.sum(axis=1), atol=1e-2 / 20)
 
 
-@constants({CELLS: 50, MAX_ROUNDS: 6})
-def test_a_run_goes_on_to_the_last_bit(tmp_path) -> None:
-    rng = np.random.default_rng(2)
-    points, labels = rng.uniform(size=(300, 2)), np.arange(300) % 5
-    instance = Instance(points, 5, [(0, 5)], [(1, 2), (2, 3)])
-    contraction, cutoff = contracted(instance), 0.5 * Partition(labels).sum_of_squares(points)
-    run = begun(instance, labels)
-    assert run is not None
-    for number in range(4):
-        path = tmp_path / f"{number}"
-        write_archive(path, (run, run.warm_start()))
-        state, warm_start = read_archive(path)
-        again = copy.deepcopy(state).attach(contraction)
-        first, second = run.advance(cutoff), again.advance(cutoff)
-        assert first.bound == second.bound
-        assert np.array_equal(run.prices, again.prices)
-        assert np.array_equal(run.places, again.places)
-        child = PlaceRun.inherit(contraction, warm_start)
-        assert child.advance(cutoff).bound.value <= cutoff
-
-
 def test_reach() -> None:
     rng = np.random.default_rng(0)
     for d, k, expected in ((3, 2, True), (4, 2, False), (2, 1, False), (2, 10, False)):
@@ -248,26 +220,3 @@ def test_limits_that_bind_raise_the_bound() -> None:
     bound = bounds_of(begun(instance, labels), cost)[-1]
     assert free < 0.9 * cost
     assert bound >= 0.97 * cost
-
-
-def test_a_certificate_of_limits() -> None:
-    """The checker proves the same, and nothing that is stated to be more."""
-    instance, labels, cost = limited_blobs()
-    contraction = contracted(instance)
-    run = begun(instance, labels)
-    bound = bounds_of(run, cost)[-1]
-    assert bound >= 0.998 * cost
-    assert run is not None
-    proof = run.proof
-    assert proof is not None
-    n, k = instance.n_points, instance.k
-    rules = with_limits(checker_rules(instance), n, k)
-    checked = Geometry.of(instance.points).contracted(contraction.block_of)
-    blocks = Blocks(k, contraction.block_of, np.zeros((n, n), bool), rules)
-    assert proof.bound(checked, blocks) == pytest.approx(bound, rel=1e-9)
-    for forged in (
-        replace(proof, least=0.8 * proof.least),
-        replace(proof, prices=1.2 * proof.prices),
-    ):
-        with pytest.raises(Rejected):
-            forged.bound(checked, blocks)

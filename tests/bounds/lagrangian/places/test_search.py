@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.lagrangian.places.conflict_kernels import charge, lost_in_box
 from sdpbb.bounds.lagrangian.places.dual import PlaceDual
-from sdpbb.bounds.lagrangian.places.limit_kernels import NO_LIMITS, AmountLimits
-from sdpbb.bounds.lagrangian.places.problem import PlaceProblem
-from sdpbb.bounds.lagrangian.places.search import PlaceSearch
+from sdpbb.bounds.lagrangian.places.search import PlaceProblem, PlaceSearch
+from sdpbb.bounds.lagrangian.places.value_kernels import NO_LIMITS, AmountLimits
 from sdpbb.runtime.time_left import OutOfTime, no_limit
 
 SEEDS = st.integers(0, 2**32 - 1)

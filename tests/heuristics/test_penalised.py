@@ -1,3 +1,5 @@
+"""BLPKM, BH-k-means and PCCC: exact assignment steps, pairs hard or at a price, and means."""
+
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -6,17 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics.alternating import PenalisedStep, StepVerdict, alternate
+from heuristics.alternating import BlockDistances, PenalisedStep, StepVerdict, alternate
 from heuristics.assignment import AssignmentSolution, PairwiseAssignment
-from heuristics.block_distances import BlockDistances
+from heuristics.kmeans import unconstrained
 from heuristics.kmeans_steps import cluster_means
-from heuristics.pccc import PCCC, list_length
+from heuristics.penalised import BLPKM, PCCC, BHKMeans, all_soft, list_length
 from heuristics.result import HeuristicStatus, Stop, Violations
 from heuristics.starts import kmeans_plus_plus
-from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
+from sdpbb.errors import InstanceError
+from sdpbb.problem import Contraction, InfeasibilityKind, Instance, contract
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.time_left import OutOfTime
-from tests.enumeration import optimum, random_instance
+from tests.enumeration import random_instance
 from tests.examples import examples
 from tests.graphs import complete, contraction_of, mycielski, random_graph
 
@@ -83,24 +86,6 @@ def alternated(contraction, n_candidates, penalty, rng=None, centres=None):
 # The method
 
 
-@given(SEEDS, st.sampled_from([None, 1, 2, "auto"]), st.sampled_from(["squared", "euclidean"]))
-@examples(120)
-def test_found_if_and_only_if_there_is_a_clustering(seed, q, distance):
-    instance = soft_instance(seed, n_max=8)
-    start = "random" if seed % 2 else "k-means++"
-    result = PCCC(q=q, distance=distance, start=start).run(instance, seed)
-    least = optimum(instance.without_soft_pairs())
-    if least is None:
-        assert result.status is HeuristicStatus.INFEASIBLE
-        return
-    assert result.status is HeuristicStatus.FOUND
-    assert result.stop is Stop.CONVERGED
-    assert result.violations.hard == 0
-    assert len(np.unique(result.labels)) == instance.k
-    assert result.sum_of_squares >= least - 1e-9
-    assert result.n_iterations >= 1
-
-
 @given(SEEDS, st.floats(0.01, 10))
 @examples(60)
 def test_ends_at_the_cheapest_assignment_to_its_own_means(seed, price):
@@ -138,20 +123,6 @@ def test_an_exact_assignment_and_its_means_never_increase_the_objective(seed, pr
         assert objectives[-1] <= objectives[-2] * (1 + 1e-9) if found.n_iterations > 1 else True
 
 
-@given(SEEDS)
-@examples(40)
-def test_at_a_high_price_the_least_possible_weight_is_violated(seed):
-    instance = soft_instance(seed)
-    result = PCCC(penalty=1e6).run(instance, seed)
-    if result.labels is None:
-        return
-    onto = [x for x in feasible_labels(instance) if len(np.unique(x)) == instance.k]
-    least = min(Violations.of(instance, labels).soft_weight for labels in onto)
-    anyhow = min(Violations.of(instance, x).soft_weight for x in feasible_labels(instance))
-    if least == anyhow:
-        assert result.violations.soft_weight == pytest.approx(least)
-
-
 def test_without_constraints_every_point_is_nearest_to_its_own_mean():
     rng = np.random.default_rng(0)
     instance = Instance(rng.normal(size=(200, 3)), 7)
@@ -160,44 +131,6 @@ def test_without_constraints_every_point_is_nearest_to_its_own_mean():
         squares = ((instance.points[:, None] - result.centers) ** 2).sum(axis=2)
         assert np.array_equal(np.argmin(squares, axis=1), result.labels)
         assert result.penalised_objective == pytest.approx(result.sum_of_squares)
-
-
-def test_confidence_decides_between_two_contradictory_constraints():
-    points = [[0.0], [1.0], [10.0], [11.0]]
-    soft = {"soft_must_link": [(1, 2, 0.9)], "soft_cannot_link": [(1, 2, 0.2)]}
-    linked = PCCC(penalty=1e4).run(Instance(points, 2, **soft))
-    assert linked.labels[1] == linked.labels[2]
-    assert linked.violations.soft_weight == pytest.approx(0.2)
-    apart = PCCC(penalty=1e-4).run(Instance(points, 2, **soft))
-    assert apart.labels.tolist() == [0, 0, 1, 1]
-
-
-def test_coinciding_points_fill_every_cluster():
-    instance = Instance(
-        np.zeros((9, 2)), 4, cannot_link=[(0, 1), (1, 2)], soft_must_link=[(0, 2, 1.0)]
-    )
-    for q in (None, 2):
-        result = PCCC(q=q).run(instance, 5)
-        assert result.status is HeuristicStatus.FOUND
-        assert len(np.unique(result.labels)) == 4
-        assert result.violations.hard == 0
-
-
-def test_no_time_and_interruption():
-    instance = Instance(np.random.default_rng(0).normal(size=(50, 2)), 3)
-    late = PCCC(time_limit=1e-9).run(instance)
-    assert (late.status, late.stop) == (HeuristicStatus.NOT_FOUND, Stop.TIME_LIMIT)
-    assert late.labels is None
-    stopped = PCCC().run(instance, stop=lambda: True)
-    assert (stopped.status, stopped.stop) == (HeuristicStatus.NOT_FOUND, Stop.INTERRUPTED)
-    asked = iter([False, True])
-    once = PCCC().run(instance, stop=lambda: next(asked, True))
-    assert (once.status, once.stop, once.n_iterations) == (
-        HeuristicStatus.FOUND,
-        Stop.INTERRUPTED,
-        1,
-    )
-    assert PCCC(max_iterations=1).run(instance).stop is Stop.ITERATION_LIMIT
 
 
 # Assignment steps that find nothing
@@ -356,16 +289,6 @@ def test_more_starts_never_end_at_a_greater_objective_of_one_price(seed, price):
     assert all(after <= before * (1 + 1e-12) + 1e-12 for before, after in pairwise(reached))
 
 
-def test_several_starts_find_groups_that_one_misses():
-    rng = np.random.default_rng(0)
-    groups = 10.0 * rng.normal(size=(6, 2))
-    points = (groups[:, None] + rng.normal(size=(6, 8, 2))).reshape(-1, 2)
-    instance = Instance(points, 6, cannot_link=[(0, 1)])
-    one, many = (PCCC(start="random", n_starts=t).run(instance, 0) for t in (1, 20))
-    assert many.sum_of_squares < 0.9 * one.sum_of_squares
-    assert many.violations.hard == 0
-
-
 # The loop
 
 
@@ -392,17 +315,107 @@ def test_an_empty_cluster_keeps_its_centre():
         assert updated[c] == pytest.approx(sizes @ rows / sizes.sum())
 
 
-@given(SEEDS)
+# BLPKM and BH-k-means
+
+
+def test_it_is_pccc_on_hard_constraints():
+    rng = np.random.default_rng(2)
+    classes = rng.integers(4, size=40)
+    pairs = rng.permutation(np.argwhere(np.triu(np.ones((40, 40)), 1)))[:60]
+    same = classes[pairs[:, 0]] == classes[pairs[:, 1]]
+    instance = Instance(rng.normal(size=(40, 2)), 4, pairs[same], pairs[~same])
+    for seed in range(3):
+        ours, theirs = BLPKM().run(instance, seed), PCCC().run(instance, seed)
+        assert ours.status is theirs.status is HeuristicStatus.FOUND
+        assert np.array_equal(ours.labels, theirs.labels)
+
+
+def number_violated(instance: Instance, labels: np.ndarray) -> int:
+    """Each pair once, however often it is given."""
+    softened = all_soft(instance)
+    found = Violations.of(softened, labels)
+    return found.soft_must_link + found.soft_cannot_link
+
+
+@given(SEEDS, st.sampled_from(["squared", "euclidean"]))
 @examples(60)
-def test_the_graph_of_blocks_counts_what_the_points_violate(seed):
-    rng = np.random.default_rng(seed)
-    instance = soft_instance(seed, n_max=8)
-    contraction = contract(instance)
-    if isinstance(contraction, Infeasibility):
+def test_the_objective_is_that_of_the_paper_at_the_means(seed, distance):
+    """After one iteration: the labels are the cheapest to the initial centres, and what is left to
+    check is that the reported objective is theirs at their means, under the price of the start."""
+    instance = random_instance(np.random.default_rng(seed), n_max=7)
+    method = BHKMeans(p=0.5, distance=distance, max_iterations=1)
+    result = method.run(instance, seed)
+    distances = np.sqrt(((instance.points - result.centers[result.labels]) ** 2).sum(axis=1))
+    if distance == "squared":
+        distances **= 2
+    violated = number_violated(instance, result.labels)
+    rest = result.penalised_objective - distances.sum()
+    if violated == 0:
+        assert rest == pytest.approx(0, abs=1e-9)
         return
-    labels = rng.integers(instance.k, size=contraction.n_blocks)
-    i, j = contraction.cannot_link.T
-    if (labels[i] == labels[j]).any():
-        return
-    violated = Violations.of(instance, contraction.lift(labels)).soft_weight
-    assert contraction.soft.penalty(labels) == pytest.approx(violated)
+    # The centres of the start are points, so that M is the largest distance between two points, of
+    # those from one that was drawn.
+    longest = np.sqrt(((instance.points[:, None] - instance.points) ** 2).sum(axis=2))
+    if distance == "squared":
+        longest **= 2
+    largest = rest / (0.5 * violated)
+    assert np.isclose(longest.max(axis=1), largest).any() or np.isclose(largest, 0, atol=1e-12)
+
+
+def test_at_a_low_price_it_is_kmeans():
+    rng = np.random.default_rng(6)
+    instance = Instance(rng.normal(size=(80, 2)), 4, cannot_link=[(0, 1), (2, 3)])
+    result = BHKMeans(p=1e-9).run(instance, 1)
+    squares = ((instance.points[:, None] - result.centers) ** 2).sum(axis=2)
+    assert np.array_equal(np.argmin(squares, axis=1), result.labels)
+
+
+def test_hard_and_soft_constraints_are_one_and_the_same_and_count_once():
+    rng = np.random.default_rng(7)
+    points = rng.normal(size=(30, 2))
+    must_link, cannot_link = [(0, 1), (2, 3)], [(0, 4), (1, 5), (6, 7)]
+    hard = BHKMeans().run(Instance(points, 3, must_link, cannot_link), 2)
+    soft = BHKMeans().run(
+        Instance(
+            points,
+            3,
+            soft_must_link=[(*pair, 1.0) for pair in must_link],
+            soft_cannot_link=[(*pair, 1.0) for pair in cannot_link],
+        ),
+        2,
+    )
+    both = BHKMeans().run(
+        Instance(
+            points,
+            3,
+            must_link * 2,
+            cannot_link,
+            soft_must_link=[(*pair, 1.0) for pair in must_link],
+            soft_cannot_link=[(0, 4, 1.0), (4, 0, 1.0)],
+        ),
+        2,
+    )
+    for other in (soft, both):
+        assert np.array_equal(hard.labels, other.labels)
+        assert hard.penalised_objective == other.penalised_objective
+    assert hard.violations.soft_weight == 0
+    assert soft.violations.hard == 0
+
+
+def test_a_pair_given_twice_is_no_stronger_than_one_against_it():
+    points = [[0.0], [9.0], [1.0], [10.0]]
+    result = BHKMeans(p=10.0).run(Instance(points, 2, [(0, 1), (1, 0)], [(0, 1)]))
+    assert result.labels.tolist() == [0, 1, 0, 1]
+    assert BHKMeans(p=10.0).run(Instance(points, 2, [(0, 1)])).violations.hard == 0
+
+
+def test_other_weights_are_refused():
+    points = [[0.0], [1.0], [2.0]]
+    with pytest.raises(InstanceError, match=r"soft_cannot_link\[1\] has weight 0\.5.*pccc"):
+        BHKMeans().run(Instance(points, 2, soft_cannot_link=[(0, 1, 1.0), (1, 2, 0.5)]))
+
+
+def test_every_point_is_a_block_for_any_k():
+    contraction = unconstrained(Instance([[0.0], [1.0], [5.0]], 1))
+    assert contraction.n_blocks == 3
+    assert contraction.cost(np.zeros(3, int)) == pytest.approx(14.0)

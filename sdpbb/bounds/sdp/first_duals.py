@@ -1,8 +1,8 @@
-"""Dual values that belong to a clustering, in closed form: those that a root begins with.
+"""Dual values that a node begins with: a root those of a clustering, a child those of its parent.
 
-Let C_1, ..., C_k be a clustering, w_c the number of points of C_c, m_c its mean, e_i and c_i the
-size and mean of block i. The dual of the Peng-Wei relaxation has a price y_i of each point of a
-block and a price mu of each cluster:
+Those of a clustering have a closed form. Let C_1, ..., C_k be a clustering, w_c the number of
+points of C_c, m_c its mean, e_i and c_i the size and mean of block i. The dual of the Peng-Wei
+relaxation has a price y_i of each point of a block and a price mu of each cluster:
 
     maximise    sum_i e_i y_i - k mu + (scatter inside blocks)
     subject to  e_i e_j (||c_i - c_j||^2 - y_i - y_j) / 2 + mu e_i [i = j] - N_ij
@@ -27,6 +27,8 @@ instead of a matrix of rank one for each pair of clusters, and the cutoffs.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,6 +36,7 @@ from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.problem import Contraction
+from sdpbb.runtime.archive.stored import stored
 
 # Price of a cluster, times the least one for which clusters by themselves are feasible. Of 0.9, 1,
 # 1.15, 1.3 and 1.5, the one with the best bounds (docs/relaxation.md).
@@ -92,3 +95,41 @@ def _largest_scatter(
     # X'X and X X' have the same eigenvalues but for zeros; the smaller one is taken.
     grams = (part.T @ part if part.shape[1] <= len(part) else part @ part.T for part in parts)
     return max(float(np.linalg.eigvalsh(gram).max(initial=0.0)) for gram in grams)
+
+
+@stored
+@dataclass(frozen=True, eq=False)
+class SdpWarmStart:
+    """Warm start of a child: its parent's last iterate, in the coordinates of Z.
+
+    block_of : (n,) the parent's blocks, by which its matrices are mapped to the child's
+    scale : of the parent's relaxation, the unit of dual
+    dual : dual values, N in single precision (any N >= 0 proves something)
+    Z : (m, m) affinity, in single precision
+    rho : penalty
+    weights : (m,) of the parent's blocks; None where they are numbers of points
+    """
+
+    block_of: NDArray[np.intp]
+    scale: float
+    dual: DualPoint
+    Z: NDArray[np.float32]
+    rho: float
+    weights: NDArray[np.float64] | None = None
+
+    def for_child(self, child: Contraction, scale: float) -> tuple[DualPoint, NDArray[np.float64]]:
+        """Return dual values, in units of `scale`, and an affinity in the blocks of a child.
+
+        Each block of its contraction is a union of the parent's (see `contract`).
+        """
+        first = np.unique(self.block_of, return_index=True)[1]
+        block_of = child.block_of[first]
+        assert np.array_equal(block_of[self.block_of], child.block_of)
+        dual = DualPoint(self.dual.N.astype(np.float64), self.dual.cuts, self.dual.multipliers)
+        dual = dual.scaled(self.scale / scale).merged(block_of, child.n_blocks)
+        # The weighted mean over merged blocks keeps Z e = 1.
+        weights = np.zeros((child.n_blocks, len(first)))
+        parts = np.bincount(self.block_of) if self.weights is None else self.weights
+        weights[block_of, np.arange(len(first))] = parts
+        weights /= child.weights[:, None]
+        return dual, weights @ self.Z.astype(np.float64) @ weights.T

@@ -13,20 +13,19 @@ from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
 from sdpbb.bounds.lagrangian.reach import is_small
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.bounds.sdp.warm_start import SdpWarmStart
+from sdpbb.bounds.sdp.first_duals import SdpWarmStart
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.time_left import TimeLeft, no_limit
 
-# Columns and places are imported where they begin: most runs need neither.
 if TYPE_CHECKING:
     from sdpbb.bounds.lagrangian.duals import DualValues
     from sdpbb.bounds.lagrangian.enumeration import Enumeration
-    from sdpbb.bounds.lagrangian.generation import Generation
-    from sdpbb.bounds.lagrangian.generation_state import GenerationWarmStart
+    from sdpbb.bounds.lagrangian.generation import Generation, GenerationWarmStart
     from sdpbb.bounds.lagrangian.places.run import PlaceRun, PlaceWarmStart
     from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
+
 
 # Minimum relative distance from the best bound that counts as far.
 FAR_GAP = 0.02

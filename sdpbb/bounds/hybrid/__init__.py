@@ -1,1 +1,0 @@
-"""Hybrid bound: prices and places, columns, and the semidefinite bound, in stages."""

@@ -1,0 +1,378 @@
+"""Bounds by amounts: worths of blocks where sets are judged as a whole, and numbers of points.
+
+Sets are judged as a whole where there are soft pairs, least sizes and weights, or lists of them.
+With W the soft pairs (`search_values`), a set X between the chosen blocks S and these with all
+candidates C is worth
+
+    f(X) >= ... - sum_{j in X - S} worth_j,
+    worth_j = a_j - sum_{i in S} W_ij + half the sum of |W_ij| over i in C with W_ij < 0,
+
+as the pairs of blocks that are both new add at least that. Where X has p to q points, or units of
+weight, for any mu
+
+    f(X) >= f(X) - mu (points of X - t),    t = p if mu > 0, and q if mu < 0,
+
+so that blocks are worth mu n_j more, and bounds rise by mu (t - points of S). The multiplier is the
+best met for the bound of the node.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdpbb.bounds.lagrangian.sets.search_values import PricingArrays, Scratch, Stack, inner, tied
+from sdpbb.runtime.arrays import Reals
+
+# Multipliers tried for the number of points.
+LIFT_MULTIPLIERS = 12
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+@inner
+def fill_held(data: PricingArrays, stack: Stack, d: int, scratch: Scratch) -> None:
+    """Fill held."""
+    for g in range(len(data.measures)):
+        scratch.held[g] = 0.0
+        for j in range(len(data.weights)):
+            if stack.chosen[d, j]:
+                scratch.held[g] += data.measures[g, j]
+
+
+@inner
+def is_allowed(data: PricingArrays, held: Reals) -> bool:
+    """Return whether a set may be all of a cluster that has so much, (g,), by the measures."""
+    for g in range(len(data.ranges)):
+        fits = False
+        for q in range(data.ranges.shape[1]):
+            fits = fits or data.ranges[g, q, 0] <= held[g] <= data.ranges[g, q, 1]
+        if not fits:
+            return False
+    return True
+
+
+@inner
+def may_be_all(data: PricingArrays, stack: Stack, d: int, scratch: Scratch) -> bool:
+    """Return whether the chosen blocks may be all of a cluster."""
+    fill_held(data, stack, d, scratch)
+    return is_allowed(data, scratch.held)
+
+
+@inner
+def has_range_of_sizes(data: PricingArrays, stack: Stack, d: int, scratch: Scratch) -> bool:
+    """Fill held, fewest and most; return whether each measure alone leaves allowed sets."""
+    fill_held(data, stack, d, scratch)
+    n = stack.n_candidates[d]
+    for g in range(len(data.measures)):
+        held, x = scratch.held[g], 0
+        room = held
+        while x < n:  # of each clique one block
+            clique, largest = data.clique[stack.candidates[d, x]], 0.0
+            while x < n and data.clique[stack.candidates[d, x]] == clique:
+                largest = max(largest, data.measures[g, stack.candidates[d, x]])
+                x += 1
+            room += largest
+        fewest, most = np.inf, -np.inf
+        for q in range(data.ranges.shape[1]):
+            low, high = max(held, data.ranges[g, q, 0]), min(room, data.ranges[g, q, 1])
+            if low <= high:
+                fewest, most = min(fewest, low), max(most, high)
+        if fewest > most:
+            return False
+        scratch.fewest[g], scratch.most[g] = fewest, most
+    return True
+
+
+@inner
+def fill_worths(
+    data: PricingArrays, stack: Stack, d: int, profits: Reals, scratch: Scratch
+) -> None:
+    """Fill worth, keen and dull of the candidates, and lifted as for no limits on sizes."""
+    n = stack.n_candidates[d]
+    scratch.shift[0] = 0.0
+    for x in range(n):
+        scratch.place[stack.candidates[d, x]] = x
+    for x in range(n):
+        j = stack.candidates[d, x]
+        worth = profits[j] - tied(data, stack.chosen[d], j)
+        linked = parted = 0.0
+        if len(data.soft_other):
+            for at in range(data.soft_start[j], data.soft_start[j + 1]):
+                if scratch.place[data.soft_other[at]] >= 0:
+                    linked += max(0.0, -data.soft_weight[at])
+                    parted += max(0.0, data.soft_weight[at])
+        scratch.worth[j] = scratch.lifted[j] = worth + 0.5 * linked
+        scratch.keen[j] = worth + linked
+        scratch.dull[j] = worth - parted
+    for x in range(n):
+        scratch.place[stack.candidates[d, x]] = -1
+
+
+@inner
+def lift(
+    data: PricingArrays, stack: Stack, d: int, scratch: Scratch, radius: float, upper: float
+) -> None:
+    """Fill lifted and shift for allowed sets whose means are within a radius.
+
+    By one measure after the other, each beside the multipliers of those before.
+    """
+    n, has_mean = stack.n_candidates[d], stack.size[d] > 0.0
+    for x in range(n):
+        j = stack.candidates[d, x]
+        square = scratch.near[x]
+        if has_mean and scratch.distance[x] > radius:
+            square = max(square, (scratch.distance[x] - radius) ** 2)
+        scratch.gain[x] = data.weights[j] * square - scratch.worth[j]
+    value = stack.scatter[d] - stack.profit[d]
+    for g in range(len(data.measures)):
+        raised = value + scratch.shift[0]
+        multiplier, shift = _multiplier(data, stack, d, g, scratch, raised, upper)
+        scratch.shift[0] += shift
+        for x in range(n):
+            more = multiplier * data.measures[g, stack.candidates[d, x]]
+            scratch.gain[x] -= more
+            scratch.lifted[stack.candidates[d, x]] += more
+
+
+@inner
+def _multiplier(
+    data: PricingArrays, stack: Stack, d: int, g: int, scratch: Scratch, value: float, upper: float
+) -> tuple[float, float]:
+    """Return the best multiplier of a measure met, and what bounds are raised by.
+
+    value : of the chosen blocks, raised by other measures
+    """
+    n, points = stack.n_candidates[d], scratch.held[g]
+    fewest, most = scratch.fewest[g], scratch.most[g]
+    scale, everything = abs(value), 0.0
+    for x in range(n):
+        scale += abs(scratch.gain[x])
+    for j in range(len(data.weights)):
+        everything += data.measures[g, j]
+    below, above = -np.inf, np.inf
+    best, chosen, shift = -np.inf, 0.0, 0.0
+    multiplier = 0.0
+    for _ in range(LIFT_MULTIPLIERS):
+        wanted = fewest if multiplier > 0.0 else most
+        raised = multiplier * (wanted - points)
+        # Multipliers can be large, and then cancel.
+        raised -= 16.0 * (len(data.weights) + 8.0) * EPSILON * abs(multiplier) * everything
+        total, held = value + raised, points
+        least, count, clique = 0.0, 0.0, -1
+        for x in range(n):
+            j = stack.candidates[d, x]
+            if data.clique[j] != clique:
+                total += least
+                held += count
+                least, count, clique = 0.0, 0.0, data.clique[j]
+            term = scratch.gain[x] - multiplier * data.measures[g, j]
+            if term < least:
+                least, count = term, data.measures[g, j]
+        total += least
+        held += count
+        if total > best:
+            best, chosen, shift = total, multiplier, raised
+        if best >= upper or fewest <= held <= most:
+            break
+        if held < fewest:
+            below = multiplier
+        else:
+            above = multiplier
+        if above == np.inf:
+            multiplier = max(2.0 * multiplier, scale / max(1.0, most))
+        elif below == -np.inf:
+            multiplier = min(2.0 * multiplier, -scale / max(1.0, most))
+        else:
+            multiplier = 0.5 * (below + above)
+        if multiplier == 0.0 and scale == 0.0:
+            break
+    return chosen, shift
+
+
+# Multipliers tried for the number of points, where dimensions are many (`empty_by_size`).
+MULTIPLIERS = 8
+
+
+@inner
+def _sum_neighbours(data: PricingArrays, stack: Stack, d: int, scratch: Scratch) -> float:
+    """Fill weight_sums and pair_sums; return the points of all candidates."""
+    n, total = stack.n_candidates[d], 0.0
+    for x in range(n):
+        scratch.place[stack.candidates[d, x]] = x
+    for x in range(n):
+        j = stack.candidates[d, x]
+        total += data.weights[j]
+        count = 0
+        scratch.weight_sums[x, 0] = scratch.pair_sums[x, 0] = 0.0
+        for i in data.nearest[j]:
+            if i != j and scratch.place[i] >= 0 and not data.apart[j, i]:
+                e = data.weights[i]
+                scratch.weight_sums[x, count + 1] = scratch.weight_sums[x, count] + e
+                scratch.pair_sums[x, count + 1] = (
+                    scratch.pair_sums[x, count] + e * data.squares[j, i]
+                )
+                count += 1
+        scratch.weight_sums[x, count + 1] = np.inf
+        scratch.pair_sums[x, count + 1] = np.inf
+        scratch.at[x] = 0
+    for x in range(n):
+        scratch.place[stack.candidates[d, x]] = -1
+    return total
+
+
+@inner
+def _fill_keys(
+    data: PricingArrays,
+    stack: Stack,
+    d: int,
+    profits: Reals,
+    scratch: Scratch,
+    fewest: float,
+    most: float,
+) -> None:
+    """Fill key: the least that each candidate adds.
+
+    It adds that to a set of fewest to most points more than chosen, half of the distances between
+    candidates counted for each.
+    """
+    size = stack.size[d]
+    for x in range(stack.n_candidates[d]):
+        j = stack.candidates[d, x]
+        e = data.weights[j]
+        if most < e:
+            scratch.key[x] = np.inf
+            continue
+        wanted = max(0.0, fewest - e)
+        at = scratch.at[x]
+        while scratch.weight_sums[x, at + 1] <= wanted:
+            at += 1
+        while scratch.weight_sums[x, at] > wanted:
+            at -= 1
+        scratch.at[x] = at
+        between = scratch.pair_sums[x, at]
+        rest = wanted - scratch.weight_sums[x, at]
+        if rest > 0.0:
+            if scratch.weight_sums[x, at + 1] == np.inf:  # there are not so many to share with
+                scratch.key[x] = np.inf
+                continue
+            step = scratch.weight_sums[x, at + 1] - scratch.weight_sums[x, at]
+            between += rest * (scratch.pair_sums[x, at + 1] - between) / step
+        with_chosen = 0.0
+        if size > 0.0:
+            with_chosen = size * scratch.distance[x] ** 2 + stack.scatter[d]
+        scratch.key[x] = e * (with_chosen + 0.5 * between) / (size + most) - profits[j]
+
+
+@inner
+def _size_bound(
+    data: PricingArrays,
+    stack: Stack,
+    d: int,
+    scratch: Scratch,
+    fewest: float,
+    most: float,
+    upper: float,
+    multiplier: float,
+) -> tuple[float, float]:
+    """Return a bound on the sets of fewest to most points more than chosen, and its multiplier.
+
+    It consists of keys plus a multiplier for the number of points, one block of a clique at most.
+    The best multiplier is looked for until upper is reached.
+    """
+    n, size = stack.n_candidates[d], stack.size[d]
+    value = size * stack.scatter[d] / (size + most) - stack.profit[d]
+    below, above = -np.inf, np.inf
+    best = -np.inf
+    for _ in range(MULTIPLIERS):
+        wanted = fewest if multiplier > 0.0 else most
+        total, points = value + multiplier * wanted, 0.0
+        terms = abs(value) + abs(multiplier) * wanted
+        least, weight, clique = 0.0, 0.0, -1
+        for x in range(n):
+            j = stack.candidates[d, x]
+            if data.clique[j] != clique:
+                total += least
+                terms -= least
+                points += weight
+                least, weight, clique = 0.0, 0.0, data.clique[j]
+            term = scratch.key[x] - multiplier * data.weights[j]
+            if term < least:
+                least, weight = term, data.weights[j]
+        total += least
+        terms -= least
+        points += weight
+        # Multipliers can be large, and then cancel: each sum pays for its own rounding.
+        best = max(best, total - (n + 64) * EPSILON * terms)
+        if best >= upper or points == wanted:
+            break
+        step = (upper - total) / max(abs(wanted - points), 1.0)
+        if points < wanted:  # too few: pay for points
+            below = multiplier
+            multiplier = multiplier + step if above == np.inf else 0.5 * (below + above)
+        else:
+            above = multiplier
+            multiplier = multiplier - step if below == -np.inf else 0.5 * (below + above)
+    return best, multiplier
+
+
+@inner
+def _further_points(
+    data: PricingArrays, stack: Stack, d: int, total: float, scratch: Scratch
+) -> tuple[float, float]:
+    """Return the range of how many points more than chosen an allowed set has.
+
+    Measures other than weights say nothing of it.
+    """
+    first, last = 1.0, total
+    for g in range(len(data.measures)):
+        is_weight = True
+        for j in range(len(data.weights)):
+            is_weight = is_weight and data.weights[j] == data.measures[g, j]
+        if is_weight:
+            first = max(first, scratch.fewest[g] - scratch.held[g])
+            last = min(last, scratch.most[g] - scratch.held[g])
+    return first, last
+
+
+@inner
+def empty_by_size(
+    data: PricingArrays,
+    stack: Stack,
+    d: int,
+    profits: Reals,
+    scratch: Scratch,
+    upper: float,
+) -> bool:
+    """Return whether no set with further blocks is below upper, whatever its number of points.
+
+    With s points,
+
+        f(X) = (sum of e_i e_j || c_i - c_j ||^2 over pairs) / s - profits,
+
+    in which a pair of new blocks counts at least as the nearest ones would. Ranges of numbers are
+    looked at together as far as that suffices, from a number that is likely not to be excluded on.
+    """
+    total = _sum_neighbours(data, stack, d, scratch)
+    multiplier = 0.0
+    first, last = _further_points(data, stack, d, total, scratch)
+    if first > last:
+        return True
+    likely = min(max(stack.likely[d], first), last)
+    for upwards in (True, False):
+        step = 1.0
+        more = likely if upwards else likely - 1.0
+        while first <= more <= last:
+            other = min(last, more + step - 1.0) if upwards else max(first, more - step + 1.0)
+            fewest, most = min(more, other), max(more, other)
+            _fill_keys(data, stack, d, profits, scratch, fewest, most)
+            bound, multiplier = _size_bound(
+                data, stack, d, scratch, fewest, most, upper, multiplier
+            )
+            if bound >= upper:
+                more = other + 1.0 if upwards else other - 1.0
+                step *= 2.0
+            elif step > 1.0:
+                step = max(1.0, np.floor(0.3 * step))
+            else:
+                stack.likely[d] = more
+                return False
+    return True

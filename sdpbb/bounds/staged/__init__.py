@@ -1,0 +1,1 @@
+"""Bounds in stages: prices and places, columns, and the semidefinite bound."""
