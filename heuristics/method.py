@@ -17,8 +17,8 @@ from heuristics.first_clustering import first_clustering
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
+from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
-from sdpbb.problem.stated import instance_of
 from sdpbb.runtime.backends.milp import require_integer_solver
 from sdpbb.runtime.declaration import Parameters, parameter
 from sdpbb.runtime.time_left import RUN_CLOCK, OutOfTime

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
         SoftCannotLinks,
     )
     from sdpbb.problem.formats import read_instance
+    from sdpbb.problem.partition import Violation
     from sdpbb.problem.statements import Conflict, Statement
-    from sdpbb.problem.violations import Violation
     from sdpbb.questions.batch import BatchParameters, BatchResult, run_batch
     from sdpbb.questions.certainties.certainty import certainty
     from sdpbb.questions.certainties.report import CertaintyReport
@@ -126,7 +126,7 @@ _HOME = {
     "SweepReport": "sdpbb.questions.sweeps.report",
     "Termination": "sdpbb.search.result",
     "Trace": "sdpbb.search.traces.trace",
-    "Violation": "sdpbb.problem.violations",
+    "Violation": "sdpbb.problem.partition",
     "certainty": "sdpbb.questions.certainties.certainty",
     "check_constraints": "sdpbb.questions.checks.check",
     "constraint_prices": "sdpbb.questions.prices.prices",

@@ -15,8 +15,7 @@ from sdpbb.problem.contraction import Contraction, contract
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.origin import Origin, PairLines
-from sdpbb.problem.partition import Partition
-from sdpbb.problem.violations import SoftViolations
+from sdpbb.problem.partition import Partition, SoftViolations
 
 __all__ = [
     "AllOf",

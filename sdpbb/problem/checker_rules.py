@@ -10,17 +10,14 @@ from numpy.typing import NDArray
 
 from sdpbb.checker.kernel.digests import normalised
 from sdpbb.checker.kernel.rules import Either, Limit, Rule, Rules
-from sdpbb.checker.kernel.size_rules import weight_rule
-from sdpbb.checker.kernel.sizes import LARGEST_SUM, StatedMeasure, as_range
+from sdpbb.checker.kernel.sizes import LARGEST_SUM
 from sdpbb.checker.kernel.soft import CheckedSoftPairs, PricedPairs
-from sdpbb.problem.class_sizes import class_measures, listed
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
     AllOf,
     AnyOf,
     BuiltInConstraint,
     ClusterConstraint,
-    MaximumSize,
 )
 from sdpbb.problem.instance import Instance
 
@@ -68,16 +65,12 @@ def checker_rules(instance: Instance) -> Rules:
 
 def _sizes(instance: Instance) -> Iterator[Rule]:
     """Yield the limits on sizes and weights that are stated."""
-    if instance.max_size is not None:
-        yield from _rules([MaximumSize(instance.max_size)], instance)
-    if instance.min_size is not None:
-        yield StatedMeasure(instance.min_size)
-    if instance.sizes is not None:
-        yield StatedMeasure(listed=tuple(sorted(map(as_range, listed(instance.sizes)))))
-    for is_least, weight in ((True, instance.min_weight), (False, instance.max_weight)):
-        if weight is not None:
-            yield weight_rule(is_least, weight, instance.weights, instance.n_points)
-    yield from class_measures(instance.sizes, instance.origin.known_classes)
+    none = np.empty((0, 2), np.int64)
+    for argument, measure in instance.stated_measures:
+        if argument.startswith("max") and measure.units is None:
+            yield Limit(measure.values(instance.n_points), none, measure.most)
+        else:
+            yield measure
 
 
 def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:

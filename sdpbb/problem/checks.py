@@ -170,9 +170,9 @@ def checked_weights(values: Any, points: NDArray[np.float64]) -> NDArray[np.floa
     return frozen(weights)
 
 
-def number_of_clusters(k: object, n: int) -> int:
+def number_of_clusters(k: Any, n: int) -> int:
     """Return the k of an `Instance` of n points as an int, or raise an InstanceError."""
-    if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)):
+    if not is_integer(k):
         raise InstanceError(f"k = {k!r}: the number of clusters must be an integer")
     if not 1 <= k <= n:
         raise InstanceError(f"k = {k}: expected 1 <= k <= n = {n}, as no cluster may be empty")
@@ -181,12 +181,19 @@ def number_of_clusters(k: object, n: int) -> int:
 
 def checked_size(value: Any, argument: str) -> int | None:
     """Return a limit on sizes, an integer >= 1 or None, or raise an InstanceError."""
-    if value is None:
-        return None
-    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not is_integer or value < 1:
-        raise InstanceError(f"{argument} = {value!r}; expected an integer >= 1")
+    return None if value is None else checked_integer(value, argument, 1)
+
+
+def checked_integer(value: Any, argument: str, least: int) -> int:
+    """Return an integer of at least this size, or raise an InstanceError."""
+    if not is_integer(value) or value < least:
+        raise InstanceError(f"{argument} = {value!r}; expected an integer >= {least}")
     return int(value)
+
+
+def is_integer(value: object) -> bool:
+    """Return whether a value is an integer of Python or NumPy."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def checked_weight(value: Any, argument: str) -> float | None:
@@ -360,7 +367,7 @@ def _triples(values: Any, argument: str, expected: str) -> list[list[Any]]:
 def _are_integers(array: NDArray[Any]) -> bool:
     if array.dtype != object:
         return np.issubdtype(array.dtype, np.integer)
-    return all(isinstance(x, numbers.Integral) and not isinstance(x, bool) for x in array.flat)
+    return all(map(is_integer, array.flat))
 
 
 def _one_line(error: Exception) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
+from sdpbb.problem.checks import checked_integer, is_integer
 from sdpbb.problem.coordinates import pairs_farther_than
 from sdpbb.problem.quantities import Quantity
 from sdpbb.runtime.archive.stored import stored
@@ -335,11 +336,7 @@ def _set(constraint: ClusterConstraint, attribute: str, value: object) -> None:
 
 
 def _limit(constraint: ClusterConstraint, value: Any, least: int) -> int:
-    if not _is_integer(value) or value < least:
-        raise InstanceError(
-            f"{type(constraint).__name__}: limit = {value!r}; expected an integer >= {least}"
-        )
-    return int(value)
+    return checked_integer(value, f"{type(constraint).__name__}: limit", least)
 
 
 def _rows(constraint: ClusterConstraint, values: Any) -> tuple[int, ...]:
@@ -365,10 +362,6 @@ def _pairs(constraint: ClusterConstraint, values: Any) -> tuple[tuple[int, int],
 
 
 def _row(name: str, value: Any) -> int:
-    if not _is_integer(value) or value < 0:
+    if not is_integer(value) or value < 0:
         raise InstanceError(f"{name}: {value!r} is not a row number; expected integers >= 0")
     return int(value)
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

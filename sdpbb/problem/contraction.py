@@ -22,9 +22,8 @@ from sdpbb.problem.coordinates import (
     pairs_across,
 )
 from sdpbb.problem.graph import connected_components, distinct_edges, shortest_path
-from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
+from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind, forced_merges
 from sdpbb.problem.instance import Instance
-from sdpbb.problem.propagation import forced_merges
 from sdpbb.problem.quantities import POINTS, Quantity, UpperLimits
 from sdpbb.problem.soft_blocks import SoftBlocks
 

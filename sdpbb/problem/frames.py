@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem.integers import inexact_entries, inexact_integer_message
-from sdpbb.problem.missing import CORRECTION
 from sdpbb.problem.table import (
+    CORRECTION,
     PointTable,
     check_columns,
     checked_names,
@@ -69,10 +69,9 @@ def table_of_frame(frame: Any, reading: Reading) -> PointTable:
     }
     return PointTable(
         points,
-        None,
-        names,
-        row_names,
-        name_problem,
+        row_names=row_names,
+        name_problem=name_problem,
+        feature_names=names,
         index_name=index_name,
         known_classes=classes,
         categories=categories,

@@ -1,10 +1,16 @@
-"""Proofs that no clustering satisfies the constraints."""
+"""Proofs that no clustering satisfies the constraints, and what cannot-links force together."""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.problem.graph import NeighbourSets, connected_components
 from sdpbb.problem.textfile import first_of, name_in_file
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.values import counted
@@ -57,3 +63,119 @@ class Infeasibility:
             return self.kind.value
         names = tuple(map(name_in_file, self.rows)) or tuple(map(str, self.points))
         return f"{self.kind.value} (points {first_of(names, 12)})"
+
+
+# Enumerating (k-1)-cliques is exponential in dense graphs. Propagation is optional strength, never
+# needed for correctness, so it stops after this much work, counted in common neighbours looked at.
+CLIQUE_BUDGET = 100_000
+
+
+def forced_merges(
+    n_blocks: int, cannot_link: NDArray[np.intp], k: int
+) -> NDArray[np.intp] | Infeasibility:
+    """Return pairs of blocks (p, 2) that share a cluster in every clustering with k clusters.
+
+    Two blocks that are both cannot-linked to each member of a cannot-link clique of k - 1 blocks
+    are both in the one cluster which the clique leaves over. If they are cannot-linked themselves,
+    the k + 1 blocks are a clique and no clustering exists. For k = 2 the closure of the rule is
+    the 2-colouring of each component, computed at once.
+
+    Returns an empty array when nothing is forced; `Infeasibility.points` hold block numbers.
+    """
+    if k == 1:
+        return _merge_all(n_blocks, cannot_link)
+    if k == 2:
+        return _two_colouring(n_blocks, cannot_link)
+    neighbours = NeighbourSets(n_blocks, cannot_link)
+    # A block that joins a group stands for it no longer: each merge is returned once.
+    merges: dict[int, int] = {}
+    for clique, common in shared_cliques(neighbours, k - 1):
+        for i in common:
+            adjacent = common & neighbours[i]
+            if adjacent:
+                return Infeasibility(InfeasibilityKind.CLIQUE, (*clique, i, min(adjacent)))
+        least = min(common)
+        merges.update((j, least) for j in common if j > least and j not in merges)
+    return np.array(sorted((i, j) for j, i in merges.items()), dtype=np.intp).reshape(-1, 2)
+
+
+def _merge_all(n_blocks: int, cannot_link: NDArray[np.intp]) -> NDArray[np.intp] | Infeasibility:
+    if len(cannot_link):
+        return Infeasibility(InfeasibilityKind.CLIQUE, tuple(cannot_link[0].tolist()))
+    others = np.arange(1, n_blocks, dtype=np.intp)
+    return np.column_stack([np.zeros_like(others), others])
+
+
+def _two_colouring(
+    n_blocks: int, cannot_link: NDArray[np.intp]
+) -> NDArray[np.intp] | Infeasibility:
+    """Return the components of the bipartite double cover.
+
+    Its vertices are (v, side), and a cannot-link joins opposite sides. A block that meets both of
+    its own copies lies on an odd cycle.
+    """
+    side = np.array([0, n_blocks])
+    cover = np.concatenate([cannot_link + side, cannot_link + side[::-1]])
+    component = connected_components(2 * n_blocks, cover)
+    odd = np.flatnonzero(component[:n_blocks] == component[n_blocks:])
+    if len(odd):
+        cycle = _odd_cycle(n_blocks, cannot_link, int(odd[0]))
+        return Infeasibility(InfeasibilityKind.ODD_CYCLE, cycle)
+    # Both copies of a component hold the same merges; the copy of (v, 0) is enough.
+    _, first, inverse = np.unique(component[:n_blocks], return_index=True, return_inverse=True)
+    partner = first[inverse.reshape(-1)]
+    blocks = np.arange(n_blocks)
+    moved = partner != blocks
+    return np.column_stack([partner[moved], blocks[moved]]).astype(np.intp)
+
+
+def _odd_cycle(n_blocks: int, cannot_link: NDArray[np.intp], root: int) -> tuple[int, ...]:
+    """Return an odd cycle, in its order, in the component of root, which has one.
+
+    A breadth-first tree and the first edge that joins two of its vertices at the same depth.
+    """
+    neighbours = NeighbourSets(n_blocks, cannot_link)
+    parent, depth = {root: root}, {root: 0}
+    queue = deque([root])
+    while queue:
+        i = queue.popleft()
+        for j in neighbours[i]:
+            if j not in depth:
+                parent[j], depth[j] = i, depth[i] + 1
+                queue.append(j)
+            elif depth[j] == depth[i]:
+                left, right = [i], [j]
+                while left[-1] != right[-1]:
+                    left.append(parent[left[-1]])
+                    right.append(parent[right[-1]])
+                return (*left, *reversed(right[:-1]))
+    raise AssertionError("the component of root is bipartite")
+
+
+def shared_cliques(
+    neighbours: NeighbourSets, order: int
+) -> Iterator[tuple[tuple[int, ...], set[int]]]:
+    """Yield the cliques of the given order that share at least two neighbours, each with these.
+
+    The members have these neighbours in common. It ends when CLIQUE_BUDGET is spent.
+    """
+    budget = CLIQUE_BUDGET
+    for start in np.flatnonzero(neighbours.n_ends > order)[::-1].tolist():
+        if len(neighbours[start]) <= order:
+            continue
+        # A clique with the common neighbours of all but the last of its members: those of all are
+        # found when its turn comes, so that what waits holds no sets of its own.
+        stack: list[tuple[tuple[int, ...], set[int]]] = [((start,), set(neighbours[start]))]
+        while stack and budget > 0:
+            clique, before = stack.pop()
+            common = before & neighbours[clique[-1]]
+            budget -= 1 + len(common)
+            if len(common) < order - len(clique) + 2:
+                continue
+            if len(clique) == order:
+                if len(common) >= 2:
+                    yield clique, common
+                continue
+            stack += [((*clique, j), common) for j in common if j > clique[-1]]
+        if budget <= 0:
+            return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem.checks import (
     SoftPairs,
     check_no_distances,
@@ -27,15 +27,16 @@ from sdpbb.problem.class_sizes import Sizes, StatedSizes, checked_sizes
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.coordinates import centred, in_mean_units
 from sdpbb.problem.frames import is_frame
-from sdpbb.problem.from_files import Constructors
 from sdpbb.problem.geometry import is_sparse
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.rules import ConstraintForms, check_rows
+from sdpbb.problem.sources import Constructors, InstanceArguments, arguments_of
 from sdpbb.problem.textfile import first_of
 from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.declaration import check_keywords
 from sdpbb.runtime.document import Document, Facts
 from sdpbb.runtime.results import Shown
 from sdpbb.runtime.values import counted
@@ -325,3 +326,51 @@ def check_instance(value: object) -> None:
     if not isinstance(value, Instance):
         kind = type(value).__name__
         raise InstanceError(f"instance: of type {kind}; expected an sdpbb.Instance(points, k)")
+
+
+def instance_of(
+    given: Any, k: int | None, arguments: Mapping[str, Any], function: Callable[..., Any]
+) -> Instance:
+    """Return the instance that the arguments of a function without parameters of a run state.
+
+    Parameters
+    ----------
+    given, k, arguments : as for `stated_instance`
+    function : whose arguments they are
+
+    Raises
+    ------
+    TypeError
+        If there is no argument of a name.
+    InstanceError, ParameterError
+        As `stated_instance`.
+    """
+    check_keywords(arguments, InstanceArguments.__annotations__, function)
+    return stated_instance(given, k, arguments)
+
+
+def stated_instance(given: Any, k: int | None, arguments: Mapping[str, Any]) -> Instance:
+    """Return the instance that is given, or made of points.
+
+    Parameters
+    ----------
+    given : an instance, an array of points (n, d), or a data frame
+    k : number of clusters, of points
+    arguments : the others of points by keyword (`InstanceArguments`)
+
+    Raises
+    ------
+    InstanceError
+        On the points, k and the constraints, or if the points are a path.
+    ParameterError
+        If an instance is given together with what it states itself.
+    """
+    if isinstance(given, Instance):
+        for name, value in ({"k": k} | dict(arguments)).items():
+            if value is not None:
+                raise ParameterError(f"{name}: expected None, as the Instance states it")
+        return given
+    table = table_in_memory(given, arguments)
+    if k is None:
+        raise InstanceError("k: expected the number of clusters of the points, k=3 say")
+    return Instance(**arguments_of(table, k, arguments))

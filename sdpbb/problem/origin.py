@@ -207,9 +207,22 @@ class StatedLine:
     line: int
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DataNames:
+    """Names of the columns of data, and what became of these; see `Origin`."""
+
+    feature_names: tuple[str, ...] = ()
+    index_name: str = ""
+    scaling: Scaling | None = None
+    kept_rows: NDArray[np.intp] | None = None
+    separator: str = ""
+    encoding: str = "utf-8"
+    preparation: tuple[str, ...] = ()
+
+
 @stored
 @dataclass(frozen=True, eq=False)
-class Origin:
+class Origin(DataNames):
     """User-facing names of rows and constraints, for messages.
 
     The instance itself counts rows from 0, whatever its files do.
@@ -243,18 +256,11 @@ class Origin:
     must_link: PairLines = field(default_factory=_nowhere)
     cannot_link: PairLines = field(default_factory=_nowhere)
     data_path: str = ""
-    feature_names: tuple[str, ...] = ()
-    index_name: str = ""
-    scaling: Scaling | None = None
-    kept_rows: NDArray[np.intp] | None = None
     dropped_rows: tuple[str, ...] = ()
     soft_must_link: PairLines = field(default_factory=_nowhere)
     soft_cannot_link: PairLines = field(default_factory=_nowhere)
     on_clusters: tuple[StatedLine, ...] = ()
     known_classes: KnownClasses | None = None
-    separator: str = ""
-    encoding: str = "utf-8"
-    preparation: tuple[str, ...] = ()
 
     @property
     def names_nothing(self) -> bool:
@@ -312,17 +318,6 @@ class Origin:
         if self.kept_rows is None or len(values) != self.n_data_rows(n_points):
             return values
         return [values[row] for row in self.kept_rows.tolist()]
-
-    def of_all_rows(self, labels: NDArray[np.intp], missing: int = -1) -> NDArray[np.intp]:
-        """Return labels (n,) of the points as labels of all rows of the data.
-
-        missing : the label of rows that are left out
-        """
-        if self.kept_rows is None:
-            return labels
-        result = np.full(self.n_data_rows(len(labels)), missing, np.intp)
-        result[self.kept_rows] = labels
-        return result
 
     def rows(self, numbers: Iterable[int]) -> list[str]:
         """Return the user's names of these rows."""

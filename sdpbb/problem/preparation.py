@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.checks import (
@@ -22,10 +22,9 @@ from sdpbb.problem.files.labels import read_classes
 from sdpbb.problem.frames import is_frame, table_of_frame
 from sdpbb.problem.geometry import MATRICES, dense, on_the_sphere, points_of_matrix
 from sdpbb.problem.known_classes import KnownClasses
-from sdpbb.problem.missing import completed
 from sdpbb.problem.origin import Scaling, dominant_column
 from sdpbb.problem.row_values import in_row_order
-from sdpbb.problem.table import PointTable, check_columns, quoted
+from sdpbb.problem.table import REMEDY, PointTable, check_columns, quoted
 from sdpbb.problem.textfile import is_missing_word, shown
 from sdpbb.runtime.declaration import wrong
 from sdpbb.runtime.reading import Reading, TableArguments
@@ -36,6 +35,9 @@ STANDARDIZED = (
     "units, means of clusters in those of the data"
 )
 """What a preparation says of standardized columns."""
+
+SHOWN = 10
+"""Number of rows and columns that messages name."""
 
 
 def table_in_memory(points: Any, arguments: Mapping[str, Any] | None = None) -> PointTable:
@@ -53,7 +55,7 @@ def table_in_memory(points: Any, arguments: Mapping[str, Any] | None = None) -> 
     ------
     InstanceError
         If the points are a path, and for the first value that is no finite number; see
-        `sdpbb.problem.frames.table_of_frame`, and `sdpbb.problem.missing.completed`.
+        `sdpbb.problem.frames.table_of_frame`.
     ParameterError
         For a value that one of the arguments cannot have.
     """
@@ -124,7 +126,7 @@ def prepared(
         column: sorted(text for text in set(texts) if not is_missing_word(text))
         for column, texts in table.categories.items()
     }
-    table = completed(table, reading.missing, reading.weight_column, where)
+    table = _completed(table, reading.missing, reading.weight_column, where)
     bad = np.argwhere(~np.isfinite(table.points))
     if len(bad):
         i, j = bad[0]
@@ -249,3 +251,120 @@ def _columns_that_are_no_features(table: PointTable, reading: Reading) -> Iterat
     if len(reading.drop):
         columns = "column" if len(reading.drop) == 1 else "columns"
         yield f"{columns} left out: {', '.join(map(quoted, reading.drop))}"
+
+
+def _completed(
+    table: PointTable, missing: str | None, weight_column: str | None = None, where: str = ""
+) -> PointTable:
+    """Return a table without missing values, which are nan.
+
+    Parameters
+    ----------
+    missing : "drop-rows" leaves out the rows that lack a value; "mean" and "median" fill in those
+        of the column's other values; None refuses them
+    weight_column : the column of weights, which are never filled in
+    where : what messages begin with
+
+    Raises
+    ------
+    InstanceError
+        For the first value that is missing if it is to be refused, or the first category unless
+        its row is to be left out; for a column without values, and if no row remains.
+
+    Warns
+    -----
+    InstanceNote
+        Which rows are left out, or which columns are filled in.
+    """
+    lacks: NDArray[np.bool_] = np.isnan(table.points)
+    lacking = np.asarray(lacks.any(axis=1))
+    for column, texts in table.categories.items():
+        unknown = np.array([is_missing_word(text) for text in texts], bool)
+        if unknown.any() and missing != "drop-rows":
+            raise InstanceError(
+                f"{where}points: column {quoted(column)} has no category in row "
+                f"{table.row_name(int(unknown.argmax()))}; expected one in every row, or --missing "
+                "drop-rows (missing='drop-rows')"
+            )
+        lacking |= unknown
+    if not lacking.any():
+        return table
+    if missing is None:
+        raise InstanceError(f"{where}{_refusal(table, lacks)}")
+    if missing == "drop-rows":
+        return _without_rows(table, lacking, where)
+    return _filled_in(table, lacks, missing, weight_column, where)
+
+
+def _refusal(table: PointTable, lacks: NDArray[np.bool_]) -> str:
+    row, column = np.argwhere(lacks)[0].tolist()
+    number = int(lacks.any(axis=1).sum())
+    n_rows, lack = counted(number, "row"), "lacks" if number == 1 else "lack"
+    return (
+        f"points: column {table.column_name(column)} has no value in row {table.row_name(row)}, "
+        f"and {n_rows} of {len(lacks)} {lack} one; expected {REMEDY}"
+    )
+
+
+def _without_rows(table: PointTable, lacking: NDArray[np.bool_], where: str) -> PointTable:
+    dropped, kept = np.flatnonzero(lacking), np.flatnonzero(~lacking)
+    if not len(kept):
+        raise InstanceError(
+            f"{where}missing = 'drop-rows': every row lacks a value, so no row remains; expected "
+            "--missing mean or median, or to ignore columns (--drop)"
+        )
+    names = [table.row_name(row) for row in dropped[:SHOWN].tolist()]
+    more = f" and {len(dropped) - SHOWN} more" if len(dropped) > SHOWN else ""
+    step = (
+        f"{counted(len(dropped), 'row')} of {len(lacking)} dropped, as values are missing: "
+        f"{', '.join(names)}{more}"
+    )
+    warn_caller(f"{where}{step}", InstanceNote)
+    row_names, classes = table.row_names, table.known_classes
+    return replace(
+        table.with_step(step),
+        points=table.points[kept],
+        row_names=None if row_names is None else _kept(row_names, kept),
+        kept_rows=kept,
+        known_classes=None if classes is None else _kept(classes, kept),
+        categories={column: _kept(texts, kept) for column, texts in table.categories.items()},
+        dropped_names=tuple(i if row_names is None else row_names[i] for i in dropped.tolist()),
+    )
+
+
+def _kept(values: Sequence[Any], rows: NDArray[np.intp]) -> tuple[Any, ...]:
+    """Return the values of these rows."""
+    return tuple(values[i] for i in rows.tolist())
+
+
+def _filled_in(
+    table: PointTable,
+    lacks: NDArray[np.bool_],
+    missing: str,
+    weight_column: str | None,
+    where: str,
+) -> PointTable:
+    points = table.points.copy()
+    columns = np.flatnonzero(lacks.any(axis=0)).tolist()
+    for j in columns:
+        if table.feature_names and table.feature_names[j] == weight_column:
+            row = table.row_name(int(np.argmax(lacks[:, j])))
+            raise InstanceError(
+                f"{where}weight_column = {shown(weight_column)}: row {row} has no weight; expected "
+                "one for every row, or --missing drop-rows"
+            )
+        if lacks[:, j].all():
+            raise InstanceError(
+                f"{where}column {table.column_name(j)} has no value at all; ignore it with --drop"
+            )
+        known = points[~lacks[:, j], j]
+        mean = math.fsum(known.tolist()) / len(known)  # the same one on every machine
+        points[lacks[:, j], j] = mean if missing == "mean" else np.median(known)
+    names = [table.column_name(j) for j in columns[:SHOWN]]
+    more = f" and {len(columns) - SHOWN} more" if len(columns) > SHOWN else ""
+    step = (
+        f"{counted(int(lacks.sum()), 'missing value')} filled in by the {missing} of "
+        f"{counted(len(columns), 'column')}: {', '.join(names)}{more}"
+    )
+    warn_caller(f"{where}{step}", InstanceNote)
+    return replace(table.with_step(step), points=points)

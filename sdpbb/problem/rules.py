@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.kernel.sizes import SizeLimits
+from sdpbb.checker.kernel.sizes import LARGEST_SUM, SizeLimits, StatedMeasure, as_range
 from sdpbb.checker.kernel.weight_units import WeightUnits
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
@@ -154,8 +154,8 @@ class ConstraintForms:
         Listed sizes are for one k. A part may violate a soft must-link. A constraint of the user's
         own may depend on the k of the instance that it is given.
         """
-        units = WeightUnits.of(self.weights, len(self.points))
-        has_least = (self.min_size or 1) > 1 or least_units(units, self.min_weight) > 1
+        n = len(self.points)
+        has_least = any(each.least > each.values(n).min() for _, each in self.stated_measures)
         is_known = all(map(is_built_in, self.cluster_constraints))
         for leaf in chain.from_iterable(map(leaves, self.cluster_constraints)):
             has_least |= isinstance(leaf, BuiltInConstraint) and not leaf.is_anti_monotone
@@ -164,11 +164,9 @@ class ConstraintForms:
     @cached_property
     def rules(self) -> Rules:
         """Rules on clusters that all constraints amount to, but for must-links and cannot-links."""
-        points, weight = self._limited_points, self._limited_weight
-        limited = tuple(quantity for quantity in (points, weight) if quantity is not None)
-        limited += tuple(self._limited_classes())
+        limited = tuple(self._limited_measures())
         stated = self._rules_beyond_sizes
-        if points is None:  # sizes that k clusters have anyway are limits on parts of clusters
+        if self.size_limits is None:  # sizes that k clusters have anyway limit parts of clusters
             stated = Rules.of(self.cluster_constraints, self.points, self.k)
         if isinstance(self.sizes, ClassSizes) and self.origin.known_classes is not None:
             # Each class has a cluster of its own, whichever pairs are stated.
@@ -183,31 +181,50 @@ class ConstraintForms:
         others = [each for each in stated if type(each) is not MaximumSize]
         return Rules.of(others, self.points, self.k)
 
-    @property
-    def _limited_points(self) -> Quantity | None:
-        """Numbers of points of clusters, if they are limited."""
-        limits = self.size_limits
-        if limits is None:
-            return None
-        return Quantity.within(np.ones(len(self.points), np.int64), limits, POINTS)
+    @cached_property
+    def stated_measures(self) -> list[tuple[str, StatedMeasure]]:
+        """Limits on sizes and weights as statements about measures, each after its argument.
 
-    @property
-    def _limited_weight(self) -> Quantity | None:
-        """Units of weight of clusters, if they are limited and points have weights."""
-        if self.weights is None or (self.min_weight is None and self.max_weight is None):
-            return None
-        units = WeightUnits.of(self.weights, len(self.points))
-        most = None if self.max_weight is None else units.most(self.max_weight)
-        limits = SizeLimits.of(units.total, self.k, least_units(units, self.min_weight), most)
-        return None if limits is None else Quantity.within(units.units, limits, WEIGHT)
+        Points that weigh 1 each are counted. Sizes of known classes are further statements.
+        """
+        found: list[tuple[str, StatedMeasure]] = []
+        if self.min_size is not None:
+            found.append(("min_size", StatedMeasure(self.min_size)))
+        if self.max_size is not None:
+            found.append(("max_size", StatedMeasure(most=min(self.max_size, LARGEST_SUM))))
+        if self.sizes is not None:
+            ranges = tuple(sorted(map(as_range, listed(self.sizes))))
+            of_classes = class_measures(self.sizes, self.origin.known_classes)
+            found += [("sizes", each) for each in (StatedMeasure(listed=ranges), *of_classes)]
+        if self.min_weight is None and self.max_weight is None:
+            return found
+        weights = WeightUnits.of(self.weights, len(self.points))
+        units = None if self.weights is None else weights.units
+        if self.min_weight is not None:
+            least = weights.least(self.min_weight)
+            found.append(("min_weight", StatedMeasure(least, units=units)))
+        if self.max_weight is not None:
+            most = weights.most(self.max_weight)
+            found.append(("max_weight", StatedMeasure(most=most, units=units)))
+        return found
 
-    def _limited_classes(self) -> Iterator[Quantity]:
-        """Yield the measures that are limited as sizes of known classes are."""
-        for each in class_measures(self.sizes, self.origin.known_classes):
-            units = each.values(len(self.points))
-            limits = SizeLimits.of(int(units.sum()), self.k, each.least, each.most)
-            if limits is not None:
-                yield Quantity.within(units, limits, CLASSES)
+    def _limited_measures(self) -> Iterator[Quantity]:
+        """Yield the points, weights and measures of classes of clusters, if they are limited."""
+        n = len(self.points)
+        if self.size_limits is not None:
+            yield Quantity.within(np.ones(n, np.int64), self.size_limits, POINTS)
+        others = [each for each in self.stated_measures if each[1].units is not None]
+        of_weight = [each for argument, each in others if argument != "sizes"]
+        of_classes = [(CLASSES, [each]) for argument, each in others if argument == "sizes"]
+        for name, measures in ((WEIGHT, of_weight), *of_classes):
+            if measures:
+                values, least = measures[0].values(n), max(each.least for each in measures)
+                if name == WEIGHT and least <= values.min():
+                    least = 1  # every single point weighs enough
+                most = min(each.most for each in measures)
+                limits = SizeLimits.of(int(values.sum()), self.k, least, most)
+                if limits is not None:
+                    yield Quantity.within(values, limits, name)
 
     @property
     def stated_maxima(self) -> list[int]:
@@ -227,17 +244,11 @@ class ConstraintForms:
 
         Limits on weights are limits on sizes if all points weigh 1.
         """
-        n, k = len(self.points), self.k
-        least, most = [self.min_size], [self.largest_size]
-        if self.weights is None:
-            lightest, heaviest = sizes_of_weights(
-                len(self.points), self.min_weight, self.max_weight
-            )
-            least, most = [*least, lightest], [*most, heaviest]
-        fewest = max((size for size in least if size is not None), default=1)
-        largest = min((size for size in most if size is not None), default=None)
-        sizes = None if self.sizes is None else listed(self.sizes)
-        return SizeLimits.of(n, k, fewest, largest, sizes)
+        counted = [each for _, each in self.stated_measures if each.units is None]
+        least = max((each.least for each in counted), default=1)
+        most = min([*(each.most for each in counted), *self.stated_maxima], default=None)
+        sizes = next((each.listed for each in counted if each.listed), None)
+        return SizeLimits.of(len(self.points), self.k, least, most, sizes)
 
     @property
     def stated_limits(self) -> list[str]:
@@ -283,23 +294,6 @@ class ConstraintForms:
     def _all_cannot_links(self) -> NDArray[np.intp]:
         """Return the cannot-links (q, 2), also of constraints on clusters."""
         return distinct_edges(np.concatenate([self.cannot_link, self.rules.apart]))
-
-
-def least_units(weights: WeightUnits, min_weight: float | None) -> int:
-    """Return the minimum units of a cluster; 1 if every single point weighs enough."""
-    least = 1 if min_weight is None else weights.least(min_weight)
-    return 1 if least <= weights.units.min() else least
-
-
-def sizes_of_weights(
-    n: int, min_weight: float | None, max_weight: float | None
-) -> tuple[int | None, int | None]:
-    """Return the minimum and maximum points of a cluster if all n points weigh 1."""
-    ones = WeightUnits.of(None, n)
-    return (
-        None if min_weight is None else ones.least(min_weight),
-        None if max_weight is None else ones.most(max_weight),
-    )
 
 
 def within(least: float | None, most: float | None, text: str) -> str:

@@ -1,17 +1,20 @@
-"""Arguments of an `Instance` from a table of points and a file of constraints."""
+"""Constructors of an instance: from files, a data frame, or points and a file of constraints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, Unpack, cast
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.checks import (
     OF_ONE_K,
+    SoftPairs,
     checked_pairs,
     checked_points,
     checked_soft_pairs,
@@ -19,17 +22,25 @@ from sdpbb.problem.checks import (
     number_of_clusters,
 )
 from sdpbb.problem.class_sizes import StatedSizes, checked_sizes
-from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
+from sdpbb.problem.cluster_constraints import (
+    AllOf,
+    AnyOf,
+    ClusterConstraint,
+    checked_constraints,
+)
 from sdpbb.problem.files.constraint_formats import check_no_constraints_options, read_constraints
 from sdpbb.problem.files.constraints import PAIRS, Constraints
-from sdpbb.problem.files.kept_rows import KeptRows
-from sdpbb.problem.files.long_reading import reading_file
-from sdpbb.problem.frames import numbered
+from sdpbb.problem.files.constraints_lines import line_of
+from sdpbb.problem.files.points import read_table
+from sdpbb.problem.frames import is_frame, numbered
 from sdpbb.problem.known_classes import KnownClasses
-from sdpbb.problem.table import PointTable
-from sdpbb.problem.textfile import naming_file
+from sdpbb.problem.preparation import table_in_memory
+from sdpbb.problem.rules import check_rows
+from sdpbb.problem.table import PointTable, quoted
+from sdpbb.problem.textfile import naming_file, reading_file
+from sdpbb.runtime.declaration import check_names
 from sdpbb.runtime.files import FilePath, shown_path
-from sdpbb.runtime.reading import Reading, TableArguments
+from sdpbb.runtime.reading import Reading, ReadingArguments, TableArguments
 
 
 class FrameArguments(TableArguments, total=False):
@@ -54,7 +65,187 @@ class InstanceArguments(FrameArguments, total=False):
     cannot_link: Iterable[Any] | None
 
 
-def stated_in_file(
+class Constructors:
+    """Constructors of an `Instance`, which declares the arguments."""
+
+    @classmethod
+    def from_files(
+        cls,
+        data: FilePath,
+        k: int | None = None,
+        constraints: FilePath | None = None,
+        **reading: Unpack[ReadingArguments],
+    ) -> Self:
+        """Read the points and the constraints from files; `sdpbb.read_instance` is the same.
+
+        Parameters
+        ----------
+        data : text, CSV, Excel, Parquet, Feather or NumPy arrays: see `sdpbb.problem.formats`
+        k : number of clusters, which takes precedence over the one that the data file states; None
+            where it states it
+        constraints : a file in one of the formats there
+        reading : options by keyword, such as index_column, drop, missing and standardize: see
+            `sdpbb.problem.formats.Reading`. `origin.scaling` has the way back to the units of the
+            data
+
+        Raises
+        ------
+        TypeError
+            If there is no option of a name.
+        InstanceError
+            One line: the file, the line number where there is one, what is wrong and what would be
+            right.
+        ParameterError
+            For a value that an option cannot have.
+
+        Warns
+        -----
+        InstanceWarning
+            If the constraints look as if they numbered rows from 1, or there are none; and, as an
+            InstanceNote, for what was taken for granted.
+        """
+        options = Reading.of(reading, function="read_instance")
+        return cls.from_table(read_table(data, options), k, constraints, options, data)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: PointTable,
+        k: int | None = None,
+        constraints: FilePath | None = None,
+        reading: Reading | None = None,
+        data: FilePath = "",
+        of_several_k: bool = False,
+    ) -> Self:
+        """Take points that `sdpbb.problem.formats.read_points` has read.
+
+        of_several_k : whether k is one of several, for which no sizes can be listed
+
+        Other parameters and errors: see `from_files`.
+        """
+        reading = Reading() if reading is None else reading
+        stated = _stated_in_file(table, k, constraints, reading, data, of_several_k)
+        with reading_file(data):
+            return cls(**stated)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        k: int,
+        must_link: Iterable[Any] | None = None,
+        cannot_link: Iterable[Any] | None = None,
+        **arguments: Unpack[FrameArguments],
+    ) -> Self:
+        """Take the points, and the names of the rows, from a data frame.
+
+        Parameters
+        ----------
+        frame : of pandas or polars; a column per feature
+        must_link, cannot_link : pairs of names of rows: of values of index_column; without it of
+            the index of a pandas frame; and of row numbers from 0 where that merely counts
+        arguments : by keyword. soft_must_link, soft_cannot_link: triples (name, name, weight),
+            weight >= 0. known_classes: (n,) classes of the rows, or the column or the file that
+            holds them; a series goes by its index, and may lack rows. weights: (n,) of the points.
+            cluster_constraints (by row numbers of the frame), min_size, max_size, sizes,
+            min_weight, max_weight, name: as for an `Instance`. index_column, drop, weight_column,
+            missing, standardize, one_hot, metric, shift, as_points: as for `from_files`
+
+        Raises
+        ------
+        TypeError
+            If there is no argument of a name.
+        InstanceError
+            Naming the column and row, or the argument, its position and the unknown name.
+        ParameterError
+            For a value that an option cannot have.
+        """
+        if not is_frame(frame):
+            raise InstanceError(
+                f"frame: is of type {type(frame).__name__}; expected a data frame of pandas or "
+                "polars"
+            )
+        check_names(arguments, InstanceArguments.__annotations__, "Instance.from_frame")
+        table = table_in_memory(frame, arguments)
+        pairs = {"must_link": must_link, "cannot_link": cannot_link}
+        return cls(**arguments_of(table, k, {**pairs, **arguments}))
+
+    @classmethod
+    def from_points(
+        cls,
+        points: ArrayLike,
+        k: int,
+        constraints: FilePath | None = None,
+        *,
+        constraints_format: str | None = None,
+        one_based: bool = False,
+        encoding: str | None = None,
+        weights: ArrayLike | None = None,
+        name: str = "",
+        **reading: Unpack[TableArguments],
+    ) -> Self:
+        """Take the points from memory, and read the constraints from a file.
+
+        Points are an array (n, d) or a data frame of pandas or polars, weights (n,) their weights,
+        and known_classes (n,) their classes, or the column or file that holds these. Other
+        parameters and errors are as for `from_files`; of these, reading takes index_column, drop,
+        weight_column, missing, standardize, one_hot, metric, shift, known_classes and as_points.
+
+        The index of a frame names the rows for the file too, unless it merely counts from 0.
+        """
+        check_names(reading, TableArguments.__annotations__, "Instance.from_points")
+        table = table_in_memory(points, {"weights": weights, **reading})
+        if constraints is not None and table.name_problem:
+            raise InstanceError(table.name_problem)
+        stated = {"constraints_format": constraints_format, "one_based": one_based}
+        options = Reading.of({**stated, "encoding": encoding})
+        return cls(**{**_stated_in_file(table, k, constraints, options), "name": name})
+
+    @classmethod
+    def from_kernel(cls, kernel: ArrayLike, k: int, **arguments: Unpack[InstanceArguments]) -> Self:
+        """Take the inner products of points, as kernel k-means does.
+
+            minimise    sum_c ( sum_{i in c} K_ii - sum_{i, j in c} K_ij / |c| )
+
+        Parameters
+        ----------
+        kernel : (n, n) symmetric, K_ij = <x_i, x_j>; the points are coordinates with these
+        arguments : by keyword, as for `from_frame`; rows are numbered from 0. With shift=True a
+            kernel that is not positive semidefinite becomes so: the least number that it takes is
+            added to its (centred) diagonal, and (n - k) times that to all costs
+
+        Raises
+        ------
+        InstanceError
+            If the kernel is not symmetric; if no points have it, with its least eigenvalue.
+        """
+        return cls._from_matrix(kernel, k, "kernel", arguments)
+
+    @classmethod
+    def from_distances(
+        cls, squares: ArrayLike, k: int, **arguments: Unpack[InstanceArguments]
+    ) -> Self:
+        """Take the squared distances of points.
+
+            minimise    sum_c sum_{i < j in c} D_ij / |c|
+
+        squares : (n, n) symmetric with a zero diagonal, D_ij = || x_i - x_j ||^2
+
+        The others, and errors, are as for `from_kernel`.
+        """
+        return cls._from_matrix(squares, k, "squared-distances", arguments)
+
+    @classmethod
+    def _from_matrix(
+        cls, matrix: ArrayLike, k: int, metric: str, arguments: Mapping[str, Any]
+    ) -> Self:
+        function = "Instance.from_kernel" if metric == "kernel" else "Instance.from_distances"
+        check_names(arguments, InstanceArguments.__annotations__, function)
+        table = table_in_memory(matrix, {**arguments, "metric": metric})
+        return cls(**arguments_of(table, k, arguments))
+
+
+def _stated_in_file(
     table: PointTable,
     k: int | None,
     constraints: FilePath | None,
@@ -64,25 +255,13 @@ def stated_in_file(
 ) -> dict[str, Any]:
     """Return the arguments of an `Instance` of a table, whose constraints are in a file.
 
-    Parameters: see `Instance.from_files`; data is the file of the table; "": no file.
-    of_several_k says that k is one of several, for which no sizes can be listed.
-
-    Raises
-    ------
-    InstanceError, ParameterError
-        As there.
+    Parameters and errors: see `Constructors.from_table`. data : the file of the table; "": no file
 
     Warns
     -----
     InstanceNote
         If there are limits on weights, and the points have none.
     """
-
-    @contextmanager
-    def in_file() -> Iterator[None]:
-        with reading_file(data), naming_file(data) if data else nullcontext():
-            yield
-
     k = table.k if k is None else k
     if k is None:
         raise InstanceError(
@@ -90,8 +269,9 @@ def stated_in_file(
             "first line n d k"
         )
     k = number_of_clusters(k, len(table.points))
-    with in_file():
+    with reading_file(data), naming_file(data) if data else nullcontext():
         points = checked_points(table.points)
+        weights = checked_weights(table.weights, points)
     if constraints is None:
         check_no_constraints_options(reading)
         stated = Constraints()
@@ -106,14 +286,12 @@ def stated_in_file(
             encoding=reading.encoding,
         )
         if table.kept_rows is not None:
-            stated = KeptRows(table).constraints(stated, shown_path(constraints))
+            stated = _KeptRows(table).constraints(stated, shown_path(constraints))
     origin = table.origin(
         first_row=int(reading.one_based),
         constraints_path=str(constraints or ""),
         data_path=str(data),
     )
-    with in_file():
-        weights = checked_weights(table.weights, points)
     if constraints is not None and stated.sizes is not None:
         given, n = table.known_classes, len(points)
         classes = None if given is None else KnownClasses.of(given, n)
@@ -127,16 +305,9 @@ def stated_in_file(
             "weights; --weight-column names the column of weights",
             InstanceNote,
         )
-    arguments = stated.arguments(points, origin)
     name = Path(data).name.split(".")[0] if data else ""
-    return {
-        **of_table(table),
-        "points": points,
-        "k": k,
-        "name": name,
-        "weights": weights,
-        **arguments,
-    }
+    own = {"points": points, "k": k, "name": name, "weights": weights}
+    return {**_of_table(table), **own, **stated.arguments(points, origin)}
 
 
 def arguments_of(table: PointTable, k: int, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,16 +318,16 @@ def arguments_of(table: PointTable, k: int, arguments: Mapping[str, Any]) -> dic
     Raises
     ------
     InstanceError
-        As `stated_by_names`.
+        Naming the argument, its position and the unknown row, or the one that is left out.
     """
     of_reading = (*TableArguments.__annotations__, "weights")
     others = {name: value for name, value in arguments.items() if name not in of_reading}
     pairs = {name: others.pop(name, None) for name in PAIRS.values()}
-    stated = stated_by_names(table, pairs, others.pop("cluster_constraints", None))
-    return {**of_table(table), "k": k, "origin": table.origin(), **stated, **others}
+    stated = _stated_by_names(table, pairs, others.pop("cluster_constraints", None))
+    return {**_of_table(table), "k": k, "origin": table.origin(), **stated, **others}
 
 
-def of_table(table: PointTable) -> dict[str, Any]:
+def _of_table(table: PointTable) -> dict[str, Any]:
     """Return the arguments of an `Instance` that a table of points states."""
     return {
         "points": table.points,
@@ -167,7 +338,7 @@ def of_table(table: PointTable) -> dict[str, Any]:
     }
 
 
-def stated_by_names(
+def _stated_by_names(
     table: PointTable,
     pairs: dict[str, Iterable[Any] | None],
     cluster_constraints: Iterable[ClusterConstraint] | None,
@@ -192,5 +363,78 @@ def stated_by_names(
         checked[name] = check(entries, n, name)
     on_clusters = checked_constraints(cluster_constraints, "cluster_constraints")
     stated = Constraints(**checked, cluster_constraints=on_clusters)
-    stated = KeptRows(table).constraints(stated)
+    stated = _KeptRows(table).constraints(stated)
     return {name: getattr(stated, name) for name in (*PAIRS.values(), "cluster_constraints")}
+
+
+class _KeptRows:
+    """Numbers, among the rows that are left, of rows of the data.
+
+    Parameters
+    ----------
+    table : of the rows that are left
+    """
+
+    def __init__(self, table: PointTable) -> None:
+        assert table.kept_rows is not None
+        self._table = table
+        self._number = np.full(table.n_data_rows, -1, np.intp)
+        self._number[table.kept_rows] = np.arange(len(table.kept_rows))
+        self._dropped = np.flatnonzero(self._number < 0).tolist()
+
+    def constraints(self, stated: Constraints, path: str = "") -> Constraints:
+        """Return constraints on the rows that are left.
+
+        path : of the file that states them, for messages; "": they are arguments
+
+        Raises
+        ------
+        InstanceError
+            For the first one on a dropped row.
+        """
+        pairs: dict[str, Any] = {}
+        for argument in PAIRS.values():
+            given = getattr(stated, argument)
+            if isinstance(given, SoftPairs):
+                numbers = self._pairs(stated, argument, given.pairs, path)
+                pairs[argument] = SoftPairs(numbers, given.weights)
+            else:
+                pairs[argument] = self._pairs(stated, argument, given, path)
+        for position, constraint in enumerate(stated.cluster_constraints):
+            check_rows(constraint, len(self._number), f"cluster_constraints[{position}]")
+        where = f"{path or 'cluster_constraints'}: "
+        on_clusters = (self._renumbered(each, where) for each in stated.cluster_constraints)
+        return replace(stated, **pairs, cluster_constraints=tuple(on_clusters))
+
+    def _pairs(
+        self, stated: Constraints, argument: str, pairs: NDArray[np.intp], path: str
+    ) -> NDArray[np.intp]:
+        """Return pairs (p, 2) of rows that are left, or raise the InstanceError for another."""
+        numbers = self._number[pairs].reshape(-1, 2)
+        wrong = np.flatnonzero((numbers < 0).any(axis=1))
+        if len(wrong):
+            at = int(wrong[0])
+            row = next(int(row) for row in pairs[at] if self._number[row] < 0)
+            raise self._refusal(row, f"{path}{stated.place(argument, at)}".removeprefix(": "))
+        return numbers
+
+    def _renumbered(self, constraint: Any, where: str) -> ClusterConstraint:
+        """Return a constraint on clusters; a user's own, which may name no rows, as it is."""
+        if isinstance(constraint, AllOf | AnyOf):
+            parts = (self._renumbered(part, where) for part in constraint.constraints)
+            return type(constraint)(tuple(parts))
+        line = line_of(constraint)
+        rows = [] if line is None else line.rows(constraint)
+        if line is None or not rows:
+            return cast(ClusterConstraint, constraint)
+        for row in rows:
+            if self._number[row] < 0:
+                raise self._refusal(row, f"{where}{line.keyword}")
+        return line.constraint(constraint.limit, self._number[rows].tolist())
+
+    def _refusal(self, row: int, where: str) -> InstanceError:
+        called = quoted(self._table.dropped_names[self._dropped.index(row)])
+        return InstanceError(
+            f"{where}: names row {called}, which is dropped, as a value is missing; expected "
+            "constraints on the other rows only, or --missing mean or median"
+        )

@@ -16,6 +16,7 @@ from sdpbb.problem import (
     InfeasibilityKind,
     Instance,
     MaximumDiameter,
+    MaximumSize,
     Origin,
     SoftPairs,
 )
@@ -289,6 +290,8 @@ def _text(constraint: ClusterConstraint | SizeStatement, origin: Origin) -> str:
         return line.text(constraint, [*names, *dots])
     if isinstance(constraint, MaximumDiameter):
         return f"GAMMA {constraint.distance:g}"
+    if isinstance(constraint, MaximumSize):
+        return f"{LIMITS['max_size']} {constraint.limit}"
     return repr(constraint)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.origin import Origin, Scaling, standardization
+from sdpbb.problem.origin import DataNames, Origin, standardization
 from sdpbb.problem.textfile import first_of, shown
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.values import is_missing
@@ -19,46 +19,47 @@ from sdpbb.runtime.values import is_missing
 TABLES = "a CSV, Excel, Parquet or Feather file"
 """Files whose columns have names, for messages."""
 
+REMEDY = (
+    "numbers, or a treatment of missing values (--missing drop-rows, mean or median; missing= in "
+    "Python; or scikit-learn's imputers)"
+)
+"""End of messages on missing values, after "expected"."""
+
+CORRECTION = (
+    "correct this cell, or empty it if the value is missing, and choose what to do about missing "
+    "values (--missing drop-rows, mean or median; missing= in Python)"
+)
+"""Advice on a cell that is not a number, in a column of numbers."""
+
 
 @dataclass(frozen=True, eq=False)
-class PointTable:
+class PointTable(DataNames):
     """Points with the names of their rows and columns.
 
     Attributes
     ----------
     points : (n, d) floats, one column per feature
     k : number of clusters, where a file states one
-    feature_names : (d,) of a data frame, or a file whose columns have names; () if they have none
     row_names : (n,) different hashable values; None where the rows are merely numbered from 0
     name_problem : why the index of a data frame, whose labels repeat or are missing, names no rows;
         "" if it does, or has not to
     weights : (n,) of the points; None where none are asked for
-    index_name : the name of the column that names the rows; "" if there is none
-    kept_rows, dropped_names : the positions of the rows in the data, and the names of the others,
-        of which values are missing, or their numbers; None and (): no such rows
-    scaling : of the points, from the user's units; None where these are the user's
+    dropped_names : the names of rows of the data that are left out, or their numbers
     known_classes : (n,) classes of the rows as they are given; None where no classes are known
     categories : texts (n,) of the rows by columns that are to become columns of 0 and 1
     index : of all rows of the data, where they are a pandas data frame in memory; else None
-    separator, encoding, preparation : as in an `Origin`
+    others : as in an `Origin`
     """
 
     points: NDArray[np.float64]
     k: int | None = None
-    feature_names: tuple[str, ...] = ()
     row_names: tuple[Hashable, ...] | None = None
     name_problem: str = ""
     weights: NDArray[np.float64] | None = None
-    index_name: str = ""
-    kept_rows: NDArray[np.intp] | None = None
     dropped_names: tuple[Hashable, ...] = ()
-    scaling: Scaling | None = None
     known_classes: Any = None
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     index: Any = None
-    separator: str = ""
-    encoding: str = "utf-8"
-    preparation: tuple[str, ...] = ()
 
     @property
     def n_data_rows(self) -> int:
@@ -87,18 +88,9 @@ class PointTable:
 
         others : fields of an `Origin` that a table does not know
         """
-        named = Origin(
-            row_names=self.shown_names,
-            feature_names=self.feature_names,
-            index_name=self.index_name,
-            scaling=self.scaling,
-            kept_rows=self.kept_rows,
-            dropped_rows=tuple(map(str, self.dropped_names)),
-            separator=self.separator,
-            encoding=self.encoding,
-            preparation=self.preparation,
-            **others,
-        )
+        shared = {each.name: getattr(self, each.name) for each in fields(DataNames)}
+        dropped = tuple(map(str, self.dropped_names))
+        named = Origin(row_names=self.shown_names, dropped_rows=dropped, **shared, **others)
         return named.with_index(self.index)
 
     def with_step(self, *steps: str) -> PointTable:

@@ -1,11 +1,13 @@
-"""Opening of text files, with one-line errors."""
+"""Opening of files, with one-line errors: also of files too large for the memory, or for a user."""
 
 from __future__ import annotations
 
 import codecs
 import gzip
 import io
+import logging
 import re
+import threading
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator
@@ -13,10 +15,12 @@ from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from itertools import islice
 from pathlib import Path
+from time import perf_counter
 from typing import TextIO
 from unicodedata import category
 
 from sdpbb.errors import InstanceError
+from sdpbb.runtime.executors.memory import USABLE, free_mebibytes
 from sdpbb.runtime.files import FilePath, name_problem, shown_path
 from sdpbb.runtime.reading import check_encoding
 
@@ -41,6 +45,14 @@ _MISSING_WORDS = frozenset(
 
 # Lines of a file that are looked at together.
 CHUNK = 50_000
+
+LOGGER = logging.getLogger("sdpbb.reading")
+"""Log of files whose reading takes long, at level INFO."""
+
+# Seconds of reading until the first line of the log; each further line takes twice as long.
+FIRST_NOTE = 3.0
+# Bytes that always fit: finding out the free memory takes longer than reading so little.
+SMALL = 2**26
 
 
 @contextmanager
@@ -191,6 +203,54 @@ def naming_file(path: FilePath) -> Iterator[None]:
         yield
     except InstanceError as error:
         raise InstanceError(f"{shown_path(path)}: {error}") from None
+
+
+@contextmanager
+def reading_file(path: FilePath) -> Iterator[None]:
+    """Context manager: log that a file is still being read, and name it if the memory runs out.
+
+    Raises
+    ------
+    InstanceError
+        In place of a MemoryError within the block.
+    """
+    name, done = shown_path(path), threading.Event()
+    threading.Thread(target=_log, args=(name, done), daemon=True).start()
+    try:
+        yield
+    except MemoryError:
+        raise InstanceError(
+            f"{name}: does not fit into the memory, or is damaged; expected less data"
+        ) from None
+    finally:
+        done.set()
+
+
+def check_memory(what: str, n_bytes: int) -> None:
+    """Raise the InstanceError if reading n_bytes takes more than the free memory.
+
+    what : is read, the file and its size, for the message
+    """
+    if n_bytes <= SMALL:
+        return
+    needed, usable = n_bytes / 2**20, USABLE * free_mebibytes()
+    if needed > usable:
+        raise InstanceError(
+            f"{what}: reading takes {_gibibytes(needed)} of memory, and {_gibibytes(usable)} are "
+            "free; expected less data"
+        )
+
+
+def _log(name: str, done: threading.Event) -> None:
+    started, wait = perf_counter(), FIRST_NOTE
+    while not done.wait(wait):
+        seconds = perf_counter() - started
+        LOGGER.info("still reading %s after %.0f s; a time limit begins afterwards", name, seconds)
+        wait = seconds
+
+
+def _gibibytes(mebibytes: float) -> str:
+    return f"{mebibytes / 1024:,.1f} GiB"
 
 
 # The longest first, as one of them begins like another.

@@ -15,9 +15,9 @@ from sdpbb.errors import FileInUse, InstanceError, ParameterError
 from sdpbb.problem import ClusterConstraint, Contraction, Instance, Partition, contract
 from sdpbb.problem.checker_rules import foreign_constraints
 from sdpbb.problem.instance import check_instance
+from sdpbb.problem.partition import objection
 from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.rules import is_built_in
-from sdpbb.problem.violations import objection
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.backends.milp import require_integer_solver
 from sdpbb.runtime.executors.worker import pack

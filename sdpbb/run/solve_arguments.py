@@ -10,8 +10,8 @@ from sdpbb.bounds.registry import Bounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance
+from sdpbb.problem.instance import stated_instance
 from sdpbb.problem.sources import InstanceArguments
-from sdpbb.problem.stated import stated_instance
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.declaration import check_keywords, own_declarations

@@ -14,8 +14,8 @@ from sdpbb.checker.verify import verify
 from sdpbb.errors import BackendUnavailable, CertificateError
 from sdpbb.problem import Instance
 from sdpbb.problem.checker_rules import CheckedConstraints, foreign_constraints
+from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
-from sdpbb.problem.stated import instance_of
 from sdpbb.runtime.extras import install_command
 from sdpbb.runtime.files import FilePath, shown_path
 

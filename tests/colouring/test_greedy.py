@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from sdpbb.problem.colouring.graph import sparse_graph
-from sdpbb.problem.colouring.greedy import greedy_clique, greedy_colouring
+from sdpbb.problem.colouring.graph import greedy_clique, greedy_colouring, sparse_graph
 from tests.graphs import complete, cycle, mycielski, proper, proper_colourings, random_graph
 
 graphs = st.builds(

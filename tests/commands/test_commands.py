@@ -16,7 +16,7 @@ import pytest
 
 from sdpbb.app.cli import EXIT_CODES, ExitCode
 from sdpbb.app.cli.app import COMMANDS
-from sdpbb.constraint_sets.drawing import Drawing
+from sdpbb.constraint_sets import Drawing
 from sdpbb.problem import Instance
 from sdpbb.problem.colouring.exact import Colourability
 from sdpbb.problem.formats import CONSTRAINT_FORMATS, read_constraints, write_points

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import InstanceError, InstanceNote
 from sdpbb.problem import Instance, MaximumSize, Partition
-from sdpbb.problem.violations import Violation
+from sdpbb.problem.partition import Violation
 from sdpbb.questions.gaps.gap import optimality_gap
 from sdpbb.questions.gaps.report import GapReport, LabelVerdict
 from sdpbb.run.parameters import SolverParameters

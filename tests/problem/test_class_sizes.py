@@ -7,8 +7,6 @@ import pytest
 
 import sdpbb
 from sdpbb.app.cli import main
-from sdpbb.problem.files.constraints import Constraints
-from sdpbb.problem.formats import read_constraints, write_constraints
 
 POINTS = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2], [2.4], [2.6]]
 CLASSES = ["a", None, None, "b", None, None, None, None]
@@ -56,15 +54,6 @@ def test_conflicts_name_the_line_of_sizes(tmp_path):
     conflict = sdpbb.solve(instance).conflict
     assert [each.text for each in conflict.members] == ["ML 0 1", "ML 0 2", "SIZES a=2 b=6"]
     assert conflict.members[2].place.endswith("some.txt:3")
-
-
-def test_lines_are_read_and_written(tmp_path):
-    path = tmp_path / "sizes.txt"
-    path.write_text('SIZES red=10-20 "big blue=30"\n')
-    sizes = read_constraints(path, 50).sizes
-    assert (sizes.names, sizes.sizes) == (("big blue", "red"), (30, (10, 20)))
-    write_constraints(path, Constraints(sizes=sizes))
-    assert read_constraints(path, 50).sizes == sizes
 
 
 def test_the_command_line_takes_them(tmp_path, monkeypatch, capsys):

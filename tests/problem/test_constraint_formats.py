@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import warnings
 from pathlib import Path
 from typing import get_args
 
@@ -13,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.errors import InstanceError, InstanceWarning
+from sdpbb.errors import InstanceError
 from sdpbb.problem import (
+    AllOf,
+    MaximumDiameter,
     MaximumOverlap,
     MaximumSize,
     MinimumDifference,
@@ -27,6 +27,7 @@ from sdpbb.problem.formats import (
     Constraints,
     constraints_text,
     read_constraints,
+    read_instance,
     write_constraints,
 )
 from sdpbb.runtime.reading import ConstraintsFileFormat
@@ -75,9 +76,7 @@ others = st.lists(
     st.builds(MaximumOverlap, rows, limits)
     | st.builds(MinimumDifference, rows, limits)
     | st.builds(SoftCannotLinks, st.lists(pair, min_size=1), limits)
-)
-maxima = st.lists(st.builds(MaximumSize, st.integers(1, 20)), max_size=1)
-on_clusters = st.tuples(others, maxima, others).map(lambda parts: (*parts[0], *parts[1], *parts[2]))
+).map(tuple)
 
 
 def held_by(constraints_format: str) -> st.SearchStrategy[Constraints]:
@@ -89,7 +88,7 @@ def held_by(constraints_format: str) -> st.SearchStrategy[Constraints]:
         parts |= {"soft_must_link": soft, "soft_cannot_link": soft}
     if constraints_format == "pc-sos-sdp":
         parts |= {"max_diameter": distances, "min_separation": distances}
-        parts |= {"cluster_constraints": on_clusters}
+        parts |= {"cluster_constraints": others, "max_size": st.none() | st.integers(1, 20)}
     return st.builds(Constraints, **parts)
 
 
@@ -105,20 +104,8 @@ def test_constraints_round_trip(folder, constraints_format, data, is_named):
         assert np.array_equal(written, found)
     for kind in ("soft_must_link", "soft_cannot_link"):
         assert np.array_equal(getattr(read, kind).weights, getattr(constraints, kind).weights)
-    for kind in ("max_diameter", "min_separation", "cluster_constraints"):
+    for kind in ("max_diameter", "min_separation", "cluster_constraints", "max_size"):
         assert getattr(read, kind) == getattr(constraints, kind)
-
-
-def test_of_several_maxima_of_sizes_the_least_is_written(folder):
-    path, overlap = folder / "maxima.txt", MaximumOverlap((0, 1), 1)
-    stated = (MaximumSize(5), overlap, MaximumSize(4))
-    write_constraints(path, Constraints(cluster_constraints=stated), "pc-sos-sdp", N)
-    assert path.read_text() == "MAXSIZE 4\nOVERLAP 1 0 1\n"
-    both = Constraints(cluster_constraints=stated, max_size=6)
-    write_constraints(path, both, "pc-sos-sdp", N)
-    assert path.read_text() == "MAXSIZE 4\nOVERLAP 1 0 1\n"
-    write_constraints(path, Constraints(max_size=6), "pc-sos-sdp", N)
-    assert path.read_text() == "MAXSIZE 6\n"
 
 
 stated_lines = {
@@ -174,71 +161,6 @@ def test_formats_are_the_choices_of_the_command_line():
     assert get_args(ConstraintsFileFormat) == tuple(CONSTRAINT_FORMATS)
 
 
-def test_a_header_is_a_comment_where_there_are_comments():
-    one = Constraints(array_of([(0, 1)]))
-    assert constraints_text(one, "cccg", header=["by hand"]) == "# by hand\n0 1 1\n"
-    assert constraints_text(one, "pc-sos-sdp", header=["by hand"]) == "# by hand\nML 0 1\n"
-    assert constraints_text(one, "matrix", 2, ["by hand"]) == "# by hand\n1 1\n1 1\n"
-    assert json.loads(constraints_text(one, "pccc", header=["by hand"]))["ml"] == [[0, 1]]
-
-
-def test_a_matrix_takes_a_pair_that_is_stated_twice():
-    twice = Constraints(np.array([[0, 1], [1, 0]]), np.array([[1, 2], [1, 2]]))
-    assert constraints_text(twice, "matrix", 3) == "1 1 0\n1 1 -1\n0 -1 1\n"
-
-
-@pytest.mark.parametrize(
-    ("content", "n_points", "must_link", "cannot_link"),
-    [
-        ("\n# first\nCL 0 4", 5, [], [[0, 4]]),
-        ("0 4 -1\r\n3 2 1 # twins\r\n", 5, [[3, 2]], [[0, 4]]),
-        ('{"cl": [[0, 4]]}', 5, [], [[0, 4]]),
-        ("1 1\n1 1\n", 2, [[0, 1]], []),
-        ("1 0 -1\n0 1 1\n-1 0 1\n", 3, [[1, 2]], [[0, 2]]),  # of cccg, row 2 would be -1
-        ("0 2 1\n1 2 -1\n", 3, [[0, 2]], [[1, 2]]),  # of a matrix, two rows
-        ("\ufeff0 1 1\n", 5, [[0, 1]], []),
-        ("i,j,value\n0,4,-1\n3,2,1\n", 5, [[3, 2]], [[0, 4]]),
-        ("type;i;j\nCL;0;4\nml;3;2\n", 5, [[3, 2]], [[0, 4]]),
-        ("a\tb\tlink\n0\t4\tcannot-link\n3\t2\tMust Link\n", 5, [[3, 2]], [[0, 4]]),
-        ('"","i","j","constraint"\n"1",0,4,"CL"\n"2",3,2,"ML"\n', 5, [[3, 2]], [[0, 4]]),
-        ("ML,3,2\nCL,0,4\n", 5, [[3, 2]], [[0, 4]]),
-        ("3,2,must_link,\n0,4,cannot_link,\n", 5, [[3, 2]], [[0, 4]]),
-        ("ml 3 2\nCl 0 4\n", 5, [[3, 2]], [[0, 4]]),
-    ],
-)
-def test_the_format_is_told_by_the_file(tmp_path, content, n_points, must_link, cannot_link):
-    read = read_constraints(file(tmp_path, content), n_points)
-    assert read.must_link.tolist() == must_link
-    assert read.cannot_link.tolist() == cannot_link
-
-
-@pytest.mark.parametrize("content", ["", "# nothing\n\n", "\n {}", "type,i,j\n", "SML 0 1 0 # x\n"])
-def test_a_file_of_no_constraints_is_warned_of(tmp_path, content):
-    path = file(tmp_path, content)
-    message = f"{path}: has no constraints; is it the right file?"
-    if content.startswith("SML"):
-        read_constraints(path, 5)
-        return
-    with pytest.warns(InstanceWarning, match=f"^{re.escape(message)}$"):
-        assert read_constraints(path, 5).are_none
-
-
-def test_the_format_of_a_file_on_three_points_can_be_said(tmp_path):
-    path = file(tmp_path, "1 0 1\n0 1 -1\n1 0 1\n")
-    lines, matrix = read_constraints(path, 3, "cccg"), read_constraints(path, 3, "matrix")
-    assert (lines.must_link.tolist(), lines.cannot_link.tolist()) == ([[1, 0], [1, 0]], [[0, 1]])
-    assert (matrix.must_link.tolist(), matrix.cannot_link.tolist()) == ([[0, 2]], [[1, 2]])
-
-
-def test_a_matrix_may_state_a_pair_on_either_side(tmp_path):
-    path = file(tmp_path, "# n = 4\n1 0 0 1\n-1 1.0 0 0\n\n0 +1e0 1 0\n1 -1.0 0 1\n")
-    read = read_constraints(path, 4)
-    assert read.must_link.tolist() == [[0, 3], [1, 2]]
-    assert read.cannot_link.tolist() == [[0, 1], [1, 3]]
-    assert read.lines["must_link"].tolist() == [2, 5]
-    assert read.lines["cannot_link"].tolist() == [3, 6]
-
-
 @pytest.mark.filterwarnings("ignore:.*has no constraints")
 @given(data=st.data(), n=st.integers(1, 6))
 def test_a_matrix_holds_the_pairs_that_its_entries_say(folder, data, n):
@@ -254,91 +176,6 @@ def test_a_matrix_holds_the_pairs_that_its_entries_say(folder, data, n):
     either = np.sign(matrix + matrix.T)
     assert sorted(read.must_link.tolist()) == np.argwhere(np.triu(either, 1) == 1).tolist()
     assert sorted(read.cannot_link.tolist()) == np.argwhere(np.triu(either, 1) == -1).tolist()
-
-
-@pytest.mark.parametrize(
-    ("constraints_format", "content"),
-    [
-        ("pc-sos-sdp", "ML 1 4\nCL 2 3\nSML 1 2 0.5\nOVERLAP 1 3 4\n"),
-        ("cccg", "1 4 1\n2 3 -1\n"),
-        ("pccc", '{"ml": [[1, 4]], "cl": [[2, 3]], "sml": [[1, 2]]}'),
-    ],
-)
-def test_rows_may_be_numbered_from_one(tmp_path, constraints_format, content):
-    read = read_constraints(file(tmp_path, content), 4, one_based=True)
-    assert read.must_link.tolist() == [[0, 3]]
-    assert read.cannot_link.tolist() == [[1, 2]]
-    if constraints_format != "cccg":
-        assert read.soft_must_link.pairs.tolist() == [[0, 1]]
-    if constraints_format == "pc-sos-sdp":
-        assert read.cluster_constraints[0].points == (2, 3)
-    zero = file(tmp_path, content.replace("4", "0"))
-    with pytest.raises(InstanceError, match=r"names row 0, but the data has rows 1 to 4; does the"):
-        read_constraints(zero, 4, one_based=True)
-    with pytest.raises(InstanceError, match=r"names row 4, .* rows from 1 \(--one-based\)\?$"):
-        read_constraints(file(tmp_path, content), 4)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "ML anna carl\nCL bert dora\n",
-        '{"ml": [["anna", "carl"]], "cl": [["bert", "dora"]]}',
-    ],
-)
-def test_rows_may_have_names(tmp_path, content):
-    names = ["anna", "bert", "carl", "dora"]
-    read = read_constraints(file(tmp_path, content), 4, row_names=names)
-    assert (read.must_link.tolist(), read.cannot_link.tolist()) == ([[0, 2]], [[1, 3]])
-    with pytest.raises(
-        InstanceError, match=r"no row of the data has this name; did you mean 'dora'\?$"
-    ):
-        read_constraints(file(tmp_path, content.replace("dora", "Dora")), 4, row_names=names)
-    with pytest.raises(InstanceError, match=r"^one_based: the rows have names"):
-        read_constraints(file(tmp_path, content), 4, row_names=names, one_based=True)
-
-
-def test_names_that_look_like_numbers_are_names(tmp_path):
-    names = ["3", "2", "1", "0"]
-    lines = read_constraints(file(tmp_path, "3 0 1\n"), 4, row_names=names)
-    listed = read_constraints(file(tmp_path, '{"ml": [[3, "0"]]}'), 4, row_names=names)
-    assert lines.must_link.tolist() == listed.must_link.tolist() == [[0, 3]]
-    with pytest.raises(
-        InstanceError, match=r"expected ML i j, two names of rows \(those with blanks in quotes\)$"
-    ):
-        read_constraints(file(tmp_path, "ML 3 0 1\n"), 4, row_names=names)
-
-
-def all_rows_but(n: int, missing: int) -> str:
-    rows = [row for row in range(n) if row != missing]
-    return "".join(f"ML {rows[0]} {row}\n" for row in rows[1:])
-
-
-def test_a_file_that_leaves_out_row_0_alone_is_warned_of(tmp_path):
-    path = file(tmp_path, all_rows_but(150, 0))
-    message = (
-        f"{path}: names 149 of the 150 rows, but never row 0 (probability 0.0067 where rows "
-        "are drawn at random); does it number rows from 1 (--one-based)?"
-    )
-    with pytest.warns(InstanceWarning, match=f"^{re.escape(message)}$"):
-        read = read_constraints(path, 150)
-    assert read.must_link[0].tolist() == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("n", "content", "options"),
-    [
-        (150, all_rows_but(150, 7), {}),
-        (150, all_rows_but(150, 0), {"one_based": True}),
-        (150, all_rows_but(150, 0), {"row_names": [str(i) for i in range(150)]}),
-        (99, all_rows_but(99, 0), {}),  # by chance in one of 99 files
-        (1000, "ML 1 2\n", {}),
-    ],
-)
-def test_what_may_well_be_chance_is_not_warned_of(tmp_path, n, content, options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        read_constraints(file(tmp_path, content), n, **options)
 
 
 @needs_shared
@@ -362,3 +199,29 @@ def test_published_matrices_hold_as_many_pairs_as_their_percentage_says(name, pe
     matrix = np.loadtxt(SHARED / "bh-kmeans" / f"{name}_{percent}.txt")
     assert (matrix[tuple(read.must_link.T[::-1])] == 1).all()
     assert (matrix[tuple(read.cannot_link.T[::-1])] == -1).all()
+
+
+def test_a_distance_for_too_many_pairs_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("sdpbb.problem.coordinates.MAX_PAIRS", 2)
+    data = file(tmp_path, "4 1 2\n0\n1\n5\n9\n", "points.txt")
+    constraints = file(tmp_path, "GAMMA 0\n", "constraints.txt")
+    message = f"{constraints}: GAMMA 0 stands for more than 2 cannot-links"
+    with pytest.raises(InstanceError, match=f"^{re.escape(message)}"):
+        read_instance(data, constraints_path=constraints)
+
+
+class Smaller(MaximumSize):
+    def allows(self, instance, members):
+        return len(members) < self.limit
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [AllOf([MaximumSize(3)]), MaximumDiameter(1.0), MaximumOverlap([], 0), Smaller(3)],
+)
+def test_what_has_no_line_is_not_written(tmp_path, constraint):
+    with pytest.raises(InstanceError, match="has no line in a file of constraints"):
+        write_constraints(
+            tmp_path / "constraints.txt", Constraints(cluster_constraints=(constraint,))
+        )
+    assert not (tmp_path / "constraints.txt").exists()

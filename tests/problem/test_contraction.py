@@ -64,7 +64,7 @@ def test_blocks_of_a_parent_are_never_split(monkeypatch):
     )
     parent = contract(instance)
     assert parent.block_of[2] == parent.block_of[3]
-    monkeypatch.setattr("sdpbb.problem.propagation.CLIQUE_BUDGET", 0)
+    monkeypatch.setattr("sdpbb.problem.infeasibility.CLIQUE_BUDGET", 0)
     assert contract(instance).n_blocks == 6
     child = contract(instance, cannot_link=[(4, 5)], blocks=parent.block_of)
     np.testing.assert_array_equal(child.block_of, parent.block_of)

@@ -1,8 +1,11 @@
+"""Names of rows and columns of data frames, and what messages call rows and constraints."""
+
 import numpy as np
 import pytest
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem import Instance, MaximumSize, Origin
+from sdpbb.problem import Instance, Origin
+from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.frames import is_frame, numbered, table_of_frame
 from sdpbb.problem.table import PointTable
 from sdpbb.runtime.reading import Reading
@@ -23,41 +26,6 @@ def test_only_frames_are_frames():
     assert is_frame(polars.DataFrame({"x": [1]}))
     others = (np.zeros((2, 2)), [[1]], pandas.Series([1]), polars.Series([1]), DataFrame(), "x")
     assert not any(map(is_frame, others))
-
-
-@pytest.mark.parametrize(
-    ("index", "names"),
-    [
-        (None, None),
-        ([0, 1, 2], (0, 1, 2)),  # said, though it is what would be counted
-        (["p", "q", "r"], ("p", "q", "r")),
-        ([5, 9, 7], (5, 9, 7)),
-    ],
-)
-def test_rows_are_called_by_the_index_of_a_pandas_frame(index, names):
-    pandas = pytest.importorskip("pandas")
-    table = table_of_frame(pandas.DataFrame({"x": [1, 2, 3]}, index=index), Reading())
-    assert table.row_names == names
-    assert table.shown_names == (None if names is None else tuple(map(str, names)))
-
-
-def test_a_range_that_does_not_begin_at_zero_names_the_rows():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]})
-    assert table_of_frame(frame[2:], Reading()).row_names == (2, 3)
-    assert table_of_frame(frame[::2], Reading()).row_names == (0, 2)
-    assert table_of_frame(frame[:2], Reading()).row_names is None
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_columns_are_features_unless_they_are_left_out(library):
-    frames = pytest.importorskip(library)
-    frame = frames.DataFrame({"id": ["a", "b"], "x": [1, 2], "kind": ["u", "v"], "y": [0.5, True]})
-    table = table_of_frame(frame, Reading(index_column="id", drop=["kind"]))
-    assert table.points.tolist() == [[1, 0.5], [2, 1]]
-    assert table.feature_names == ("x", "y")
-    assert table.row_names == ("a", "b")
-    assert table_of_frame(frame, Reading(drop=["id", "kind", "x"])).row_names is None
 
 
 def test_names_of_pandas_that_are_not_different_are_refused():
@@ -132,43 +100,6 @@ def test_names_become_row_numbers():
     assert numbered(given, PointTable(np.zeros((2, 1))), "must_link") is given
 
 
-def test_pairs_of_names_may_be_a_frame():
-    pandas = pytest.importorskip("pandas")
-    pairs = pandas.DataFrame({"one": ["a", "b"], "other": ["b", "c"]})
-    assert numbered(pairs, called("a", "b", "c"), "must_link") == [(0, 1), (1, 2)]
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_an_instance_calls_its_rows_as_the_frame_does(library):
-    frames = pytest.importorskip(library)
-    frame = frames.DataFrame({"id": ["a", "b", "c"], "x": [0, 1, 5]})
-    instance = Instance.from_frame(
-        frame,
-        2,
-        must_link=[("b", "a")],
-        cannot_link=[("a", "c")],
-        soft_must_link=[("a", "b", 0.5)],
-        soft_cannot_link=[("b", "c", 1)],
-        cluster_constraints=[MaximumSize(2)],
-        index_column="id",
-        name="three",
-    )
-    assert instance.must_link.tolist() == [[0, 1]]
-    assert instance.cannot_link.tolist() == [[0, 2]]
-    assert instance.soft_must_link.weights.tolist() == [0.5]
-    assert instance.soft_cannot_link.pairs.tolist() == [[1, 2]]
-    assert instance.cluster_constraints == (MaximumSize(2),)
-    assert (instance.name, instance.n_features) == ("three", 1)
-    assert instance.origin.rows([0, 2]) == ["a", "c"]
-
-
-def test_rows_that_are_merely_counted_are_numbers():
-    pandas = pytest.importorskip("pandas")
-    instance = Instance.from_frame(pandas.DataFrame({"x": [0, 1, 5]}), 2, cannot_link=[(0, 2)])
-    assert instance.cannot_link.tolist() == [[0, 2]]
-    assert instance.origin.row(2) == "2"
-
-
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_one_value_of_text_in_a_column_of_numbers_is_to_be_corrected(library):
     frames = pytest.importorskip(library)
@@ -185,3 +116,24 @@ def test_one_value_of_text_in_a_column_of_numbers_is_to_be_corrected(library):
     with pytest.raises(InstanceError) as raised:
         table_of_frame(frame, Reading())
     assert str(raised.value) == told
+
+
+LINE = np.array([[0.0], [1.0], [5.0], [9.0]])
+
+
+def test_an_instance_without_files_has_no_places():
+    origin = Instance(LINE, 2, must_link=[(0, 1)]).origin
+    assert origin.place("must_link", 0, 1) == ""
+    assert origin.rows([0, 3]) == ["0", "3"]
+
+
+def test_no_pairs_are_nowhere():
+    assert Origin().must_link.place_of(0, 1) == ""
+    without_lines = Constraints(must_link=np.array([[0, 1]]))
+    origin = without_lines.arguments(LINE, Origin())["origin"]
+    assert origin.must_link.place_of(0, 1) == ""
+
+
+def test_a_kind_of_pairs_is_called_as_its_argument():
+    with pytest.raises(KeyError):
+        Origin().place("ML", 2, 3)

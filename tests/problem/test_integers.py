@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from sdpbb import ExactConstrainedKMeans
 from sdpbb.problem import Instance
-from sdpbb.problem.formats import read_points
 from sdpbb.problem.integers import EXACT, inexact_entries, inexact_integer, is_inexact
 
 WRONG = EXACT + 1
@@ -40,18 +39,9 @@ def test_points_that_are_floats_are_as_they_are():
     assert Instance([[np.float64(WRONG)], [1]], 1).points.tolist() == [[float(EXACT)], [1.0]]
 
 
-def test_a_column_that_is_no_feature_may_hold_any_integer(tmp_path):
-    (tmp_path / "points.csv").write_text(f'a,b,c\n1,2,0\n-{WRONG},"3",0\n')
-    read = read_points(tmp_path / "points.csv", drop=["a"])
-    assert read.points.tolist() == [[2.0, 0.0], [3.0, 0.0]]
+def test_a_column_that_is_no_feature_may_hold_any_integer():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": [0.5, 1.5], "id": pandas.array([1, WRONG], dtype="Int64")})
     assert Instance.from_frame(frame, 1, index_column="id").origin.rows([1]) == [str(WRONG)]
     with pytest.raises(ValueError, match="column 'id', row 1: is 9007199254740993"):
         ExactConstrainedKMeans(1).fit(frame)
-
-
-def test_text_that_is_exact_or_no_integer_is_read(tmp_path):
-    path = tmp_path / "points.txt"
-    path.write_text(f"2 2 1\n{EXACT} {WRONG}.0\n-{EXACT} 1e30\n")
-    assert read_points(path).points.tolist() == [[EXACT, EXACT], [-EXACT, 1e30]]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.errors import InstanceError
-from sdpbb.problem.formats import read_instance
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.rendering import plain_text
@@ -20,10 +19,6 @@ from tests.examples import examples
 POINTS = [[0.0], [0.1], [5.0], [5.1], [9.0]]
 CLASSES = ["a", None, "b", "a", ""]
 MUST, CANNOT = [[0, 3]], [[0, 2]]
-
-
-def pairs(instance):
-    return instance.must_link.tolist(), instance.cannot_link.tolist()
 
 
 RULES = {  # what classes_may makes of two rows of known classes
@@ -75,62 +70,18 @@ def test_unknown_classes(unknown):
 def files(tmp_path, monkeypatch):
     """Points with names and classes as CSV, and files of the classes alone."""
     monkeypatch.chdir(tmp_path)
-    rows = zip("pqrst", POINTS, CLASSES, strict=True)
-    table = ["id,x,kind", *(f"{name},{point[0]},{kind or ''}" for name, point, kind in rows)]
+    rows = [("id", "x", "kind")]
+    rows += [
+        (name, x, kind or "") for name, (x,), kind in zip("pqrst", POINTS, CLASSES, strict=True)
+    ]
     contents = {
-        "data.csv": "\n".join(table) + "\n",
-        "plain.csv": "\n".join(",".join(line.split(",")[:2]) for line in table) + "\n",
+        "data.csv": "".join(f"{name},{x},{kind}\n" for name, x, kind in rows),
+        "plain.csv": "".join(f"{name},{x}\n" for name, x, _ in rows),
         "some.csv": "id,kind\ns,a\nr,b\np,a\n",
-        "lines.txt": "a\n\nb\na\n\n",
-        "words.txt": "a\nNA\nb\na\n-1\n",
     }
     for name, content in contents.items():
         (tmp_path / name).write_text(content)
-    np.save(tmp_path / "numbers.npy", np.array([7, -1, 3, 7, -1]))
     return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("data", "classes"),
-    [
-        ("data.csv", "kind"),
-        ("plain.csv", "some.csv"),
-        ("plain.csv", "lines.txt"),
-        ("plain.csv", "words.txt"),
-        ("plain.csv", "numbers.npy"),
-    ],
-)
-def test_files_and_columns_state_the_same_classes(files, data, classes):
-    instance = read_instance(data, 3, index_column="id", known_classes=classes)
-    assert pairs(instance) == (MUST, CANNOT)
-    assert instance.n_features == 1
-
-
-def test_a_column_and_values_in_memory_state_the_same_classes():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"x": [p[0] for p in POINTS], "kind": CLASSES}, index=list("pqrst"))
-    series = pd.Series({"s": "a", "r": "b", "p": "a"})  # by name, of some rows only
-    for given_, classes in (
-        (frame, "kind"),
-        (frame[["x"]], CLASSES),
-        (frame[["x"]], series),
-        (frame[["x"]], pd.array(["a", pd.NA, "b", "a", pd.NA], dtype="string")),
-        (POINTS, pd.Categorical(["a", None, "b", "a", None])),
-    ):
-        for instance in (
-            sdpbb.Instance.from_points(given_, 3, known_classes=classes),
-            sdpbb.Instance.from_points(given_, 3, known_classes=classes, standardize=True),
-        ):
-            assert pairs(instance) == (MUST, CANNOT)
-
-
-def test_rows_that_are_left_out_have_no_class():
-    points = [[0.0], [np.nan], [5.0], [5.1], [9.0]]
-    with pytest.warns(UserWarning, match="1 row of 5 dropped"):
-        instance = sdpbb.Instance.from_points(
-            points, 3, missing="drop-rows", known_classes=["a", "c", "b", "a", -1]
-        )
-    assert pairs(instance) == ([[0, 2]], [[0, 1]])
 
 
 def test_conflicts_name_the_classes():
@@ -154,12 +105,6 @@ def test_every_question_takes_them(files):
     assert heuristic.sum_of_squares == pytest.approx(result.objective)
     entries = sdpbb.sweep(POINTS, [1, 3], **given_).entries
     assert [entry.result.status.value for entry in entries] == ["infeasible", "optimal"]
-
-
-def test_a_file_takes_precedence_over_a_column(files):
-    (files / "kind").write_text("a\na\na\na\na\n")
-    instance = read_instance("data.csv", 3, index_column="id", drop=["kind"], known_classes="kind")
-    assert len(instance.must_link) == 4
 
 
 def run(*arguments):
@@ -203,16 +148,6 @@ def test_a_batch_takes_them(files):
     assert rows[2].objective < rows[0].objective
     assert rows[0].objective == rows[1].objective
     assert rows[0].n_must_link == rows[1].n_must_link == 1
-
-
-def test_rows_without_names_go_by_their_numbers(files):
-    (files / "points.csv").write_text("x\n" + "".join(f"{point[0]}\n" for point in POINTS))
-    (files / "rows.csv").write_text("row,kind\n3,a\n2,b\n0,a\n4,\n")
-    instance = read_instance("points.csv", 3, known_classes="rows.csv")
-    assert pairs(instance) == (MUST, CANNOT)
-    (files / "from_one.csv").write_text("row,kind\n4,a\n3,b\n1,a\n")
-    instance = read_instance("points.csv", 3, known_classes="from_one.csv", one_based=True)
-    assert pairs(instance) == (MUST, CANNOT)
 
 
 WRONG = ["a", "a", "b", "b", "a"]  # the last row is a b

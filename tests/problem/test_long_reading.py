@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.files import long_reading
+from sdpbb.problem import textfile
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
 from sdpbb.questions.batch.batch import evaluate
 from sdpbb.questions.batch.job import Job
@@ -47,7 +47,7 @@ def free(monkeypatch):
 
     def set_free(mebibytes: float) -> None:
         monkeypatch.setattr("sdpbb.runtime.executors.memory.free_mebibytes", lambda: mebibytes)
-        monkeypatch.setattr(long_reading, "free_mebibytes", lambda: mebibytes)
+        monkeypatch.setattr(textfile, "free_mebibytes", lambda: mebibytes)
 
     return set_free
 
@@ -162,7 +162,7 @@ def constraints(path: Path) -> object:
 )
 def test_a_file_that_takes_long_is_logged(read, line, tmp_path, monkeypatch, caplog):
     """The second line is waited for within the reading, so that nothing depends on its time."""
-    monkeypatch.setattr(long_reading, "FIRST_NOTE", 1e-3)
+    monkeypatch.setattr(textfile, "FIRST_NOTE", 1e-3)
     path = tmp_path / "file.txt"
     path.write_text(line)
     logged, heard = threading.Event(), []
@@ -174,7 +174,7 @@ def test_a_file_that_takes_long_is_logged(read, line, tmp_path, monkeypatch, cap
         return True
 
     monkeypatch.setattr("sdpbb.problem.textfile.Path.is_file", lambda _: logged.wait(60))
-    monkeypatch.setattr(long_reading.LOGGER, "filters", [wait])
+    monkeypatch.setattr(textfile.LOGGER, "filters", [wait])
     with caplog.at_level("INFO", "sdpbb.reading"):
         read(path)
     assert len(heard) >= 2
@@ -183,23 +183,23 @@ def test_a_file_that_takes_long_is_logged(read, line, tmp_path, monkeypatch, cap
 
 
 def test_a_command_tells_that_it_is_still_reading(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(long_reading, "FIRST_NOTE", 1e-3)
+    monkeypatch.setattr(textfile, "FIRST_NOTE", 1e-3)
     path = tmp_path / "file.txt"
     path.write_text("1\n2\n")
     logged = threading.Event()
-    before = long_reading.LOGGER.handle
+    before = textfile.LOGGER.handle
 
     def handle(record):
         before(record)
         logged.set()
 
     monkeypatch.setattr("sdpbb.problem.textfile.Path.is_file", lambda _: logged.wait(60))
-    monkeypatch.setattr(long_reading.LOGGER, "handle", handle)
+    monkeypatch.setattr(textfile.LOGGER, "handle", handle)
     assert f"note: still reading {path} after 0 s; a time limit" in run("check", path, "-k", 1)[2]
     logged.clear()
     monkeypatch.setattr("sdpbb.problem.textfile.Path.is_file", lambda _: True)
     assert "still reading" not in run("check", path, "-k", 1, "-q")[2]
-    assert not long_reading.LOGGER.handlers
+    assert not textfile.LOGGER.handlers
 
 
 def test_a_valid_file_needs_no_more_memory_than_it_takes(tmp_path, free):

@@ -1,7 +1,8 @@
-"""What is no input is told in one line: the table of all messages is messages.txt.
+"""What files and values come to, and the one line for input that is wrong.
 
-Each case of the table is a call and, in the line after it, the error that it raises; [...] stands
-for words of another library. A new case is written without its message, which this adds:
+The tables are readings.txt and messages.txt. A case is one call or several, and in the line after
+these what they come to: a value and the notes on it, or an error. In it [...] stands for words of
+another library. New cases are written without an answer, which this adds:
 
     python -m tests.problem.test_messages
 """
@@ -15,10 +16,12 @@ import os
 import re
 import tempfile
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import openpyxl
 import pandas
 import polars
 import pytest
@@ -27,18 +30,23 @@ import sdpbb
 from sdpbb import constraint_sets as sets
 from sdpbb import problem
 from sdpbb.checker import reading as checker
-from sdpbb.constraint_sets.drawing import Drawing
+from sdpbb.constraint_sets import Drawing
 from sdpbb.errors import SdpbbError
 from sdpbb.problem import formats, row_values
+from sdpbb.problem.files.constraints import PAIRS as PAIR_KINDS
+from sdpbb.problem.origin import Scaling
+from sdpbb.problem.rules import LIMITS
+from sdpbb.problem.statements import place_of_pair, stated_one_by_one
 
-TABLE = Path(__file__).with_name("messages.txt")
+TABLES = [Path(__file__).with_name(name) for name in ("messages.txt", "readings.txt")]
 FOLDER = object()
 LINE = np.arange(6.0)[:, None]
+LINE4 = [[0.0], [1.0], [5.0], [9.0]]
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [3.0, 0.0], [3.0, 1.0]])
 
 
 class Case(NamedTuple):
-    """A call, and what it says."""
+    """A call, and what it comes to."""
 
     call: str
     answer: str
@@ -54,18 +62,26 @@ class Case(NamedTuple):
 
 
 def sections(text: str) -> dict[str, list[Case]]:
-    """The cases of the table, by the heading that they are under."""
+    """The cases of a table, by the heading that they are under."""
     found: dict[str, list[Case]] = {}
-    lines = text.splitlines()
-    for line, answer in zip(lines, [*lines[1:], ""], strict=True):
+    calls: list[str] = []
+    heading = ""
+    for line in [*text.splitlines(), ""]:
         if line.startswith("# "):
-            cases = found[line.removeprefix("# ")] = []
+            heading = line.removeprefix("# ")
         elif line.startswith(">>> "):
-            cases.append(Case(line.removeprefix(">>> "), answer))
+            calls.append(line.removeprefix(">>> "))
+        else:
+            found.setdefault(heading, []).extend(Case(call, line) for call in calls)
+            calls = []
     return found
 
 
-CASES = sections(TABLE.read_text(encoding="utf-8"))
+CASES = {
+    heading: cases
+    for table in TABLES
+    for heading, cases in sections(table.read_text(encoding="utf-8")).items()
+}
 
 
 def file(content: Any, name: str = "a.txt") -> str:
@@ -85,8 +101,10 @@ def labels(content: Any, name: str = "a.txt", n: int = 4, **options: Any) -> Any
     return formats.read_labels(file(content, name), n, **options)
 
 
-def constraints(content: Any, form: str | None = None, n: int = 4, **options: Any) -> Any:
-    return formats.read_constraints(file(content), n, form, **options)
+def constraints(
+    content: Any, form: str | None = None, n: int = 4, name: str = "a.txt", **options: Any
+) -> Any:
+    return formats.read_constraints(file(content, name), n, form, **options)
 
 
 def instance(*stated: Any, k: int = 2, points: Any = SQUARE, **more: Any) -> problem.Instance:
@@ -98,6 +116,58 @@ def with_file(content: str, **options: Any) -> problem.Instance:
     """Of 200 points, with a file of constraints."""
     given = {"data": np.arange(200.0)[:, None], "k": 2} | options
     return problem.Instance.from_points(given.pop("data"), given.pop("k"), file(content), **given)
+
+
+def of_files(data: Any, stated: Any, k: int | None = 2, **options: Any) -> problem.Instance:
+    constraints = None if stated is None else file(stated, "c.txt")
+    return problem.Instance.from_files(file(data), k, constraints, **options)
+
+
+def in_memory(points: Any, k: int = 2, **stated: Any) -> problem.Instance:
+    if isinstance(points, pandas.DataFrame):
+        return problem.Instance.from_frame(points, k, **stated)
+    return problem.Instance.from_points(points, k, **stated)
+
+
+def framed(columns: dict[str, list[Any]], k: int = 2, **stated: Any) -> problem.Instance:
+    """An instance of a frame, which is the same from pandas and polars."""
+    found = [
+        problem.Instance.from_frame(library.DataFrame(columns), k, **stated)
+        for library in (pandas, polars)
+    ]
+    assert shown(found[0]) == shown(found[1])
+    return found[0]
+
+
+def places(stated: Any, data: Any = LINE4, **options: Any) -> list[str]:
+    """The pairs of an instance, and where they are stated."""
+    instance = problem.Instance.from_points(data, 2, file(stated), **options)
+    found = []
+    for argument in PAIR_KINDS.values():
+        value = getattr(instance, argument)
+        pairs = getattr(value, "pairs", value).tolist()
+        is_hard = not argument.startswith("soft")
+        one_by_one = stated_one_by_one(instance, argument) if is_hard else [True] * len(pairs)
+        for position, (i, j) in enumerate(pairs):
+            rows = " ".join(instance.origin.rows((i, j)))
+            place = place_of_pair(instance, argument, position)
+            first = instance.origin.place(argument, j, i)
+            words = ["also " + first] if first != place else []
+            words += [] if one_by_one[position] else ["by a distance"]
+            found.append(" ".join([argument, rows, place, *words]))
+    origin = instance.origin
+    return [*found, *(f"{each.argument} :{each.line}" for each in origin.on_clusters)]
+
+
+def all_rows_but(n: int, missing: int) -> str:
+    rows = [row for row in range(n) if row != missing]
+    return "".join(f"ML {rows[0]} {row}\n" for row in rows[1:])
+
+
+def written(
+    stated: Any, form: str = "pc-sos-sdp", n: int | None = 7, header: Sequence[str] = ()
+) -> str:
+    return formats.constraints_text(stated, form, n, header)
 
 
 def frame(columns: dict[str, list[Any]], k: int = 1, **options: Any) -> None:
@@ -150,32 +220,100 @@ def parquet(**columns: list[Any]) -> bytes:
     return pandas.DataFrame(columns).to_parquet(index=False)
 
 
+def indexed(index: list[Any], **columns: list[Any]) -> bytes:
+    return pandas.DataFrame(columns, index=index).to_parquet(index=True)
+
+
+def feather(**columns: list[Any]) -> bytes:
+    stream = io.BytesIO()
+    pandas.DataFrame(columns).to_feather(stream)
+    return stream.getvalue()
+
+
+def sheets(**tables: list[list[object]]) -> bytes:
+    book, stream = openpyxl.Workbook(), io.BytesIO()
+    book.remove(book.active)
+    for name, rows in tables.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(stream)
+    return stream.getvalue()
+
+
 PAIRS, LINES = np.array([[0, 1], [1, 3]]), np.array([4, 9])
 CLASSES = ["a", None, "b", "a", "", None]
 GAPS = pandas.DataFrame({"name": list("abcdef"), "x": [1, None, 3, 5, None, 7]})
 GAPS["y"] = [2, 4, None, 9, None, 7]
 NAMED = problem.Origin(row_names=("anna b", "carl", "dora"))
+LEFT = problem.Origin(kept_rows=np.array([0, 1, 3, 4]), dropped_rows=("2",))
+LEFT_NAMES = problem.Origin(
+    row_names=tuple("abde"), kept_rows=np.array([0, 1, 3, 4]), dropped_rows=("c",)
+)
+PQRST = "id,x\np,0.0\nq,0.1\nr,5.0\ns,5.1\nt,9.0\n"
+FLOWERS = pandas.DataFrame({"x": [0.0, 0.1, 5.0, 5.1, 9.0], "kind": CLASSES[:5]}, list("pqrst"))
+UMLAUTS = problem.Origin(row_names=("Müller", "Søren", "Anna"))
 RNG = np.random.default_rng(0)
-NAMES = vars(problem) | globals() | {"gzip": gzip, "Drawing": Drawing, "sets": sets}
+NAMES = (
+    vars(problem) | globals() | {"gzip": gzip, "Drawing": Drawing, "Scaling": Scaling, "sets": sets}
+)
+NAMES["Constraints"] = formats.Constraints
+
+
+def shown(value: Any) -> str:
+    """A value on one line: of points and instances all that differs from the plainest ones."""
+    if isinstance(value, np.ndarray):
+        return str(value.tolist())
+    if isinstance(value, formats.Constraints):
+        return "; ".join(formats.constraints_text(value).splitlines()) or "nothing"
+    if isinstance(value, formats.PointTable):
+        facts = {
+            "k": value.k,
+            "rows": value.row_names,
+            "columns": value.feature_names,
+            "weights": value.weights,
+            "kept": value.kept_rows,
+            "dropped": value.dropped_names,
+        }
+        told = [
+            f"{name} {shown(fact)}"
+            for name, fact in facts.items()
+            if np.size(fact) and fact is not None
+        ]
+        return "; ".join([shown(value.points), *told])
+    if isinstance(value, problem.Instance):
+        on_clusters = value.cluster_constraints
+        deep = [each for each in on_clusters if isinstance(each, problem.AnyOf)]
+        flat = tuple(each for each in on_clusters if each not in deep)
+        others = {name: getattr(value, name) for name in (*PAIR_KINDS.values(), *LIMITS)}
+        stated = formats.Constraints(cluster_constraints=flat, **others)
+        rows = " ".join(value.origin.rows(range(value.n_points)))
+        facts = [f"k {value.k}", f"rows {rows}", shown(stated), *map(repr, deep)]
+        if value.weights is not None:
+            facts.append(f"weights {shown(value.weights)}")
+        return "; ".join([shown(value.points), *facts])
+    return repr(value)
 
 
 def answer(case: Case, folder: Path) -> str:
-    """What a call says in a new folder; the answer of the case if it says that."""
+    """What a call comes to in a new folder; the answer of the case if it says that."""
     folder.mkdir()
     os.chdir(folder)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
         try:
-            eval(case.call, NAMES)
+            value = shown(eval(case.call, NAMES))
         except (SdpbbError, checker.Unreadable) as error:
             said = f"{type(error).__name__}: {error}"
-            expected = re.escape(case.answer).replace(r"\[\.\.\.\]", ".*")
-            return case.answer if re.fullmatch(expected, said) else said
-    return "no error"
+        else:
+            notes = [f"{each.category.__name__}: {each.message}" for each in caught]
+            said = " | ".join([value, *notes])
+    expected = re.escape(case.answer).replace(r"\[\.\.\.\]", ".*")
+    return case.answer if re.fullmatch(expected, said) else said
 
 
 @pytest.mark.parametrize("section", CASES)
-def test_what_is_no_input_is_told_in_one_line(section, tmp_path, monkeypatch):
+def test_what_is_read_and_what_is_told_of_other_input(section, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # and back again
     said = [
         Case(case.call, answer(case, tmp_path / str(number)))
@@ -185,16 +323,20 @@ def test_what_is_no_input_is_told_in_one_line(section, tmp_path, monkeypatch):
 
 
 def write(path: Path) -> None:
-    """Write the table with the messages of today."""
-    told = []
+    """Write a table with the answers of today: calls in a row that come to the same share one."""
+    told: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         for heading, cases in sections(path.read_text(encoding="utf-8")).items():
             told += ["", f"# {heading}"]
-            for case in cases:
-                told += [f">>> {case.call}", answer(case, Path(folder) / str(len(told)))]
+            answers = [
+                answer(case, Path(folder) / f"{len(told)}-{n}") for n, case in enumerate(cases)
+            ]
+            for case, own, following in zip(cases, answers, [*answers[1:], None], strict=True):
+                told += [f">>> {case.call}", *([own] if own != following else [])]
         os.chdir("/")
     path.write_text("\n".join(told[1:]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    write(TABLE)
+    for table in TABLES:
+        write(table)

@@ -1,10 +1,10 @@
-"""Points as NumPy arrays, in Parquet, and from some of the columns of CSV."""
+"""Files of points and of labels: what is written is read back, in every spelling."""
 
 from __future__ import annotations
 
-import io
-import re
+import gzip
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,24 +13,20 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sdpbb.errors import BackendUnavailable, InstanceNote
-from sdpbb.problem.formats import read_labels, read_points, write_points
+from sdpbb.errors import BackendUnavailable, InstanceError, InstanceNote
+from sdpbb.problem.formats import read_labels, read_points, write_labels, write_points
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+EXPECTED = [[1.5, 2.0], [3.0, 4.25], [-5.0, 60.0]]
+COMMA = "x,y\n1.5,2\n3,4.25\n-5,6e1\n"
+EURO = "x;y\n1,5;2\n3;4,25\n-5;60,0\n"
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e100, max_value=1e100)
-CSV = "name,x,class,y\n anna ,1,a,2\n\ncarl,3,b,4\n"
 
 
 def file(folder: Path, content: str | bytes, name: str) -> Path:
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
-
-
-def npy(array: np.ndarray, **options) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, array, **options)
-    return stream.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -79,27 +75,6 @@ def test_the_number_of_clusters_round_trips(folder, k):
     assert read_points(folder / "points.txt").k == k
 
 
-@pytest.mark.parametrize("kind", ["int16", "bool", ">f4", "uint8"])
-def test_arrays_of_other_numbers_will_do(tmp_path, kind):
-    path = file(tmp_path, npy(np.array([[0, 1], [1, 1]], kind)), "POINTS.NPY")
-    assert read_points(path).points.tolist() == [[0, 1], [1, 1]]
-
-
-def test_columns_of_csv_are_chosen_by_name(tmp_path):
-    path = file(tmp_path, CSV, "points.csv")
-    read = read_points(path, index_column="name", drop=["class"])
-    assert read.points.tolist() == [[1, 2], [3, 4]]
-    assert read.row_names == ("anna", "carl")
-    assert read_points(path, drop=["class", "name"]).row_names is None
-
-
-@pytest.mark.parametrize("name", ["points.csv", "points.txt"])
-def test_columns_without_a_heading_are_numbered_from_one(tmp_path, name):
-    path = file(tmp_path, b'5.1,3.5,setosa\r\n4.9,3.0,"virginica, maybe"\r\n', name)
-    assert read_points(path, drop=["3"]).points.tolist() == [[5.1, 3.5], [4.9, 3.0]]
-    assert read_points(path, index_column="3").row_names == ("setosa", "virginica, maybe")
-
-
 @pytest.mark.filterwarnings("ignore::sdpbb.errors.InstanceNote")  # of a column that dominates
 @given(
     points=arrays(float, st.tuples(st.integers(1, 5), st.just(3)), elements=finite),
@@ -135,30 +110,6 @@ def parquet(folder: Path, columns: dict, name: str = "points.parquet", **options
     return path
 
 
-COLUMNS = {"id": [7, 5, 9], "x": [1.5, 2.0, 3.0], "n": [1, 2, 3], "kind": ["a", "b", "a"]}
-
-
-def test_columns_of_parquet_are_chosen_by_name(tmp_path):
-    path = parquet(tmp_path, COLUMNS)
-    read = read_points(path, index_column="id", drop=["kind"])
-    assert read.points.tolist() == [[1.5, 1], [2, 2], [3, 3]]
-    assert read.row_names == ("7", "5", "9")
-    assert read_points(path, drop=["kind", "id", "n"]).points.tolist() == [[1.5], [2], [3]]
-    assert read_labels(path, 3, column="kind").tolist() == [0, 1, 0]
-
-
-def test_the_index_of_a_frame_is_not_taken_for_a_feature(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    path = tmp_path / "points.parquet"
-    pandas.DataFrame({"x": [1.0, 2.0]}, index=[7, 9]).to_parquet(path)
-    message = re.escape(f"{path}: the index of a data frame ('__index_level_0__') names the rows")
-    with pytest.warns(InstanceNote, match=f"^{message}$"):
-        assert read_points(path).row_names == ("7", "9")
-    assert read_points(path, index_column="__index_level_0__").row_names == ("7", "9")
-    assert read_points(path, drop=["__index_level_0__"]).row_names is None
-
-
 def test_parquet_without_pyarrow_is_told(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = file(tmp_path, b"PAR1", "points.parquet")
@@ -166,26 +117,102 @@ def test_parquet_without_pyarrow_is_told(tmp_path, monkeypatch):
         read_points(path)
 
 
+def test_a_workbook_without_openpyxl_is_told(tmp_path, monkeypatch):
+    path = file(tmp_path, COMMA, "a.xlsx")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(BackendUnavailable, match="by pandas and openpyxl, which"):
+        read_points(path)
+
+
 @pytest.mark.parametrize(
-    ("labels", "expected"),
+    ("content", "name", "options"),
     [
-        (np.array([3, 1, 3]), [0, 1, 0]),
-        (np.array(["b", "a", "b"]), [0, 1, 0]),
-        (np.array([True, False, True]), [0, 1, 0]),
-        (np.array([-0.0, 1.0, 0.0]), [0, 1, 0]),
-        (np.array([2.0**80, 1.0, 2.0**80], np.float32), [0, 1, 0]),
-        (np.array(["0", "1.0", "0.0"]), [0, 1, 0]),
-        (np.array([2**64 - 1, 2**64 - 2, 2**64 - 1], np.uint64), [0, 1, 0]),
+        (COMMA, "a.csv", {}),
+        (COMMA.replace("\n", "\r\n"), "a.csv", {}),
+        (COMMA.replace("\n", "\r"), "a.csv", {}),
+        (COMMA.replace("\n", "\n\n"), "a.csv", {}),
+        (COMMA.replace("\n", ",\n"), "a.csv", {}),
+        (COMMA.replace("\n", ",,\n") + ",,,\n,,,\n", "a.csv", {}),
+        (COMMA.replace("x,y\n", ""), "a.csv", {}),
+        (COMMA.replace("x,y\n", "").replace("\n", ",\n"), "a.csv", {}),
+        ('"x, in cm","y\n(long)"\n"1.5","2"\n3,4.25\n-5,60\n', "a.csv", {}),
+        (EURO, "a.csv", {}),
+        (EURO, "a.txt", {}),
+        (EURO, "a.csv", {"decimal": ",", "separator": "semicolon"}),
+        ("sep=;\n" + EURO, "a.csv", {}),
+        (EURO.replace("x;y", "Höhe, cm;Breite, cm"), "a.csv", {}),
+        (EURO.replace("x;y\n", ""), "a.csv", {}),
+        (EURO.replace(";", "\t"), "a.csv", {}),
+        (EURO.replace(";", "\t"), "a.tsv", {}),
+        (EURO.replace(";", "\t"), "a.txt", {}),
+        (EURO.replace(";", "|"), "a.csv", {"separator": "|"}),
+        ('x,y\n"1,5","2"\n"3","4,25"\n"-5","60,0"\n', "a.csv", {}),
+        (COMMA.replace(",", "|"), "a.csv", {}),
+        (COMMA.replace(",", "\t"), "a.csv", {"separator": "tab"}),
+        ("3 2\n1,5 2\n3 4,25\n-5 60\n", "a.txt", {}),
     ],
 )
-def test_labels_may_be_an_array(tmp_path, labels, expected):
-    path = file(tmp_path, npy(labels), "labels.npy")
-    assert read_labels(path, 3).tolist() == read_labels(path).tolist() == expected
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_spellings_of_the_same_points(tmp_path, content, name, options, encoding, is_compressed):
+    data = content.encode(encoding)
+    path = file(tmp_path, gzip.compress(data) if is_compressed else data, "points.csv")
+    path = path.rename(tmp_path / (f"{name}.gz" if is_compressed else name))
+    assert read_points(path, **options).points.tolist() == EXPECTED
 
 
-def test_labels_may_be_a_column(tmp_path):
-    assert read_labels(file(tmp_path, CSV, "a.csv"), column="class").tolist() == [0, 1]
-    numbers = file(tmp_path, "x,class\n5,1\n6,2\n7,1.0\n", "c.csv")
-    assert read_labels(numbers, column="class").tolist() == [0, 1, 0]
-    unnamed = file(tmp_path, "5.1,setosa\n4.9,virginica\n", "b.csv")
-    assert read_labels(unnamed, 2, column="2").tolist() == [0, 1]
+@given(
+    table=st.lists(
+        st.lists(st.floats(-1e300, 1e300) | st.just(float("nan")), min_size=2, max_size=2),
+        min_size=1,
+        max_size=6,
+    ),
+    separator=st.sampled_from(",;\t|"),
+    decimal=st.sampled_from(".,"),
+)
+def test_what_is_told_is_read_to_the_last_bit(folder, table, separator, decimal):
+    if separator == decimal or any(np.isnan(row).all() for row in table):
+        return
+    text = [
+        ["" if value != value else repr(value).replace(".", decimal) for value in row]
+        for row in table
+    ]
+    path = file(
+        folder, "\n".join(["x1" + separator + "x2", *map(separator.join, text), ""]), "told.csv"
+    )
+    expected = np.array(table)
+    expected = expected[~np.isnan(expected).any(axis=1)]
+    if not len(expected):
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InstanceNote)
+        read = read_points(path, separator=separator, decimal=decimal, missing="drop-rows")
+    assert np.array_equal(read.points, expected)
+
+
+def test_a_file_without_permission_is_told(tmp_path, monkeypatch):
+    def refuse(*arguments, **options):
+        raise PermissionError(13, "Permission denied")
+
+    data = file(tmp_path, "1 1\n1\n", "points.txt")
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(InstanceError, match=r"points.txt: cannot be read \(Permission denied\)"):
+        read_points(data)
+
+
+def test_a_large_file_is_read_in_seconds(tmp_path):
+    row = " ".join(["3.14159"] * 10) + "\n"
+    data = file(tmp_path, "200000 10 3\n" + row * 200_000, "points.txt")
+    assert read_points(data).points.shape == (200_000, 10)
+
+
+def test_labels_are_one_per_line(tmp_path):
+    write_labels(tmp_path / "labels.txt", np.array([0, 1, 0]))
+    assert (tmp_path / "labels.txt").read_text() == "0\n1\n0\n"
+
+
+@given(labels=st.lists(st.integers(0, 5), min_size=1, max_size=8))
+def test_labels_round_trip(folder, labels):
+    write_labels(folder / "labels.txt", np.array(labels))
+    read = read_labels(folder / "labels.txt", len(labels))
+    assert np.array_equal(read[:, None] == read, np.equal.outer(labels, labels))

@@ -11,7 +11,7 @@ from sdpbb.problem import (
     Instance,
     contract,
 )
-from sdpbb.problem.propagation import forced_merges
+from sdpbb.problem.infeasibility import forced_merges
 from tests.enumeration import Truth
 
 

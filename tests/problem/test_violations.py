@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.problem import Instance, MaximumSize, Origin, PairLines, Partition
-from sdpbb.problem.violations import objection, violations
+from sdpbb.problem.partition import objection, violations
 from tests.any_instance import any_instance
 
 POINTS = np.arange(5.0)[:, None]
@@ -123,8 +123,8 @@ def test_limits_are_told_with_their_line_and_what_the_cluster_weighs(tmp_path):
     instance = Instance.from_points(np.arange(4.0)[:, None], 2, file, weights=weights)
     found = violations(instance, Partition(np.array([0, 0, 0, 1])))
     assert list(map(str, found)) == [
-        f"MaximumSize(limit=2) ({file}:2): a cluster of 3 points, rows 0, 1, 2",
         f"min_size = 2 ({file}:3): a cluster of 1 point, rows 3",
+        f"max_size = 2 ({file}:2): a cluster of 3 points, rows 0, 1, 2",
         f"min_weight = 1.5 ({file}:5): a cluster of 1 point that weighs 1, rows 3",
         f"max_weight = 4 ({file}:4): a cluster of 3 points that weighs 4.5, rows 0, 1, 2",
     ]

@@ -11,7 +11,6 @@ import sdpbb
 from heuristics.registry import METHODS
 from sdpbb.errors import InstanceNote
 from sdpbb.problem import Instance
-from sdpbb.problem.formats import read_points
 
 TEXT = "id,x,count,y\na,0.0,3,1.0\nb,0.5,1,1.5\nc,9.0,2.5,7.0\n"
 
@@ -54,15 +53,6 @@ def test_limits_on_weights_of_points_without_any_are_noted(data, tmp_path):
     with pytest.warns(InstanceNote, match=r"limits\.txt: limits on weights count points, .* --wei"):
         Instance.from_files(data, 2, limits, drop=["id"])
     Instance.from_files(data, 2, limits, index_column="id", weight_column="count")  # no note
-
-
-def test_columns_without_a_heading_are_numbered(tmp_path):
-    (tmp_path / "a.csv").write_text("1,2,3\n4,5,6\n")
-    table = read_points(tmp_path / "a.csv", weight_column="3")
-    assert (table.points.tolist(), table.weights.tolist()) == ([[1.0, 2.0], [4.0, 5.0]], [3.0, 6.0])
-    table = read_points(tmp_path / "a.csv", drop=["1"], weight_column="3")
-    assert (table.points.tolist(), table.weights.tolist()) == ([[2.0], [5.0]], [3.0, 6.0])
-    assert read_points(tmp_path / "a.csv").weights is None
 
 
 def test_gaps_and_batches_take_weights(data, tmp_path, run):

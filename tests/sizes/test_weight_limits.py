@@ -20,7 +20,7 @@ from sdpbb.checker.kernel.weight_units import WeightUnits
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.formats import read_constraints, write_constraints
 from sdpbb.problem.packing import packed_exactly, packed_greedily
-from sdpbb.problem.packing.greedy import _dealt
+from sdpbb.problem.packing.packings import _dealt
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.decomposition.restriction import Restriction
 from sdpbb.search.result import SolutionStatus

@@ -44,7 +44,7 @@ def write_files(folder: Path, n: int) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    from sdpbb.constraint_sets.procedures import by_kinds, by_number
+    from sdpbb.constraint_sets import by_kinds, by_number
     from sdpbb.problem.formats import write_constraints, write_labels, write_points
 
     points, labels = points_and_labels(n)
@@ -82,7 +82,7 @@ def parts(folder: Path) -> dict[str, Part]:
     """Return the parts by name."""
     import sdpbb
     from sdpbb import problem
-    from sdpbb.constraint_sets.drawing import Drawing
+    from sdpbb.constraint_sets import Drawing
     from sdpbb.problem import formats
     from sdpbb.problem.feasibility import find_feasible
 

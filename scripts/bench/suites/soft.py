@@ -24,7 +24,7 @@ from scripts.bench.measuring import solved, warm_up
 from scripts.bench.suite import Case, Options
 from scripts.bench.tables import Cell, over, value
 from scripts.bench.tables import table as table_of
-from sdpbb.constraint_sets.procedures import by_number, with_noise
+from sdpbb.constraint_sets import by_number, with_noise
 from sdpbb.problem import Instance, Partition
 
 NAMES = ("iris", "wine", "seeds", "glass")

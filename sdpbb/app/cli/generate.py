@@ -16,7 +16,7 @@ from sdpbb.runtime.values import counted
 from sdpbb.runtime.version import installed_version
 
 if TYPE_CHECKING:
-    from sdpbb.constraint_sets.drawing import Drawing
+    from sdpbb.constraint_sets import Drawing
 
 EXITS = meanings(
     {
@@ -115,7 +115,7 @@ def generate(
     Choose one of --pairs, --percentage, or --must-links and --cannot-links. The same seed draws the
     same constraints. Rows count from 0.
     """
-    from sdpbb.constraint_sets.drawing import Drawing
+    from sdpbb.constraint_sets import Drawing
     from sdpbb.problem.files.labels import read_classes
     from sdpbb.problem.formats import constraints_text
     from sdpbb.problem.known_classes import KnownClasses

@@ -35,7 +35,7 @@ def reading_files(quiet: bool) -> Iterator[None]:
     The notes are on standard error, each on a line: those on what was read, and at once those on
     files that take long.
     """
-    from sdpbb.problem.files.long_reading import LOGGER
+    from sdpbb.problem.textfile import LOGGER
     from sdpbb.runtime.executors.memory import within_free_memory
 
     class Lines(logging.Handler):

@@ -21,8 +21,8 @@ from sdpbb.problem.frames import (
     table_of_frame,
     with_present_rows,
 )
+from sdpbb.problem.instance import stated_instance
 from sdpbb.problem.known_classes import KnownClasses, is_unknown
-from sdpbb.problem.stated import stated_instance
 from sdpbb.problem.table import quoted
 from sdpbb.runtime.declaration import as_integer
 from sdpbb.runtime.reading import Reading

@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, triu
 
 from sdpbb.problem.colouring.exact import Colourability, colour_exactly
-from sdpbb.problem.colouring.graph import components, induced, k_core, neighbours
-from sdpbb.problem.colouring.greedy import greedy_clique, greedy_colouring
+from sdpbb.problem.colouring.graph import (
+    components,
+    greedy_clique,
+    greedy_colouring,
+    induced,
+    k_core,
+    neighbours,
+)
 from sdpbb.runtime.backends.milp import solve_binary_programme
 from sdpbb.runtime.backends.programme import BinaryProgramme, MilpStatus
 from sdpbb.runtime.time_left import TimeLeft, no_limit

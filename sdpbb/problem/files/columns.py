@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TextIO
-
-import numpy as np
-from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.files.separated import (
     FirstLine,
     fields_of,
-    fields_of_record,
     first_line,
     is_comma_number,
     is_counts,
     number_in,
+    rows_of,
 )
-from sdpbb.problem.missing import CORRECTION
 from sdpbb.problem.table import (
-    PointTable,
+    CORRECTION,
     check_columns,
     checked_names,
     index_names,
@@ -35,7 +31,6 @@ from sdpbb.problem.textfile import (
     is_missing_word,
     is_number,
     shown,
-    without_comment,
 )
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.reading import Reading
@@ -57,8 +52,8 @@ class FileLayout:
     separator : of the fields of CSV; None for text
     decimal : what decimals begin with
     n, k : the numbers of points and of clusters, where text states them
+    features : the positions of the features, ascending
     names : (width,) of the columns: from a heading or, if columns are chosen, their numbers
-    features : the positions of the features; None for all
     index : the position of the column that names the rows, if one does
     classes : the position of the column that holds known classes of the rows, if one does
     categories : the positions of the columns that hold categories of the rows
@@ -69,12 +64,12 @@ class FileLayout:
     line: int
     skip: int
     width: int
+    features: Sequence[int]
     separator: str | None = None
     decimal: str = "."
     n: int | None = None
     k: int | None = None
     names: list[str] | None = None
-    features: list[int] | None = None
     index: int | None = None
     classes: int | None = None
     categories: tuple[int, ...] = ()
@@ -89,7 +84,7 @@ class FileLayout:
         """Names of the features: of a heading, or the numbers of columns without one."""
         if not self.is_csv:
             return ()
-        return tuple(map(self.name_of, self._positions(self.width)))
+        return tuple(map(self.name_of, self.features))
 
     def name_of(self, column: int) -> str:
         """Return the name of a column of CSV: from the heading, or its number without a heading."""
@@ -108,36 +103,13 @@ class FileLayout:
         return "" if self.index is None or self.names is None else self.names[self.index]
 
     def rows(self, file: TextIO) -> Iterator[tuple[int, str, list[str]]]:
-        """Yield the rows: the number of the line, the line without a comment, and its fields."""
-        file.seek(0)
-        lines = enumerate(file, start=1)
-        if self.separator is None:
-            for number, line in lines:
-                content = without_comment(line)
-                if number > self.skip and content.strip():
-                    yield number, content, content.split()
-            return
-        separator, rest = self.separator, (line for _, line in lines)
-        for number, line in lines:
-            if number <= self.skip or not line.strip():
-                continue
-            if '"' not in line:
-                yield number, line, line.rstrip("\n").split(separator)
-                continue
-            fields = fields_of_record(line, separator, rest)
-            if fields is None:
-                raise InstanceError(
-                    f"{shown_path(self.path)}:{number}: a quote is not closed; expected another one"
-                )
-            yield number, line, fields
+        """Return the rows, as `rows_of` yields them."""
+        return rows_of(self.path, file, self.separator, self.skip)
 
     def chosen(self, fields: Sequence[str]) -> list[tuple[int, str]]:
         """Return the positions and fields of the features in a row, as far as it has them."""
-        positions = self._positions(len(fields))
-        return [(column, fields[column]) for column in positions if column < len(fields)]
-
-    def _positions(self, width: int) -> Sequence[int]:
-        return range(width) if self.features is None else self.features
+        there = takewhile(len(fields).__gt__, self.features)  # a text may claim any width
+        return [(column, fields[column]) for column in there]
 
     def called(self, column: int) -> str:
         """Return the name of a column in parentheses, after a blank; "" if it has none."""
@@ -153,7 +125,7 @@ class FileLayout:
             kind, says = "numbers", f"says d = {self.width}"
             n_integers = 2 if self.k is None else 3  # of the first line
             hint = MISSING_FIRST_LINE if len(fields) == n_integers else ""
-        elif self.features is None:
+        elif len(self.features) == self.width:
             kind = "numbers"
         raise InstanceError(
             f"{where}: the row has {len(fields)} {kind}; line {self.line} {says}{hint}"
@@ -175,7 +147,7 @@ def layout_of(path: FilePath, file: TextIO, reading: Reading) -> FileLayout:
             raise without_columns(path, reading.left_out)
         return _text_columns(path, where, first)
     layout = _csv_columns(path, first, reading)
-    if layout.features is not None and not layout.features and not layout.categories:
+    if not layout.features and not layout.categories:
         raise InstanceError(f"{where}: no feature columns remain; expected at least one")
     return layout
 
@@ -196,7 +168,7 @@ def _text_columns(path: FilePath, where: str, first: FirstLine) -> FileLayout:
         )
     if k and not 1 <= k[0] <= n:
         raise InstanceError(f"{where}: k = {k[0]}; expected 1 <= k <= n = {n}{MISSING_FIRST_LINE}")
-    return FileLayout(path, number, number, d, n=n, k=k[0] if k else None)
+    return FileLayout(path, number, number, d, range(d), n=n, k=k[0] if k else None)
 
 
 def _csv_columns(path: FilePath, first: FirstLine, reading: Reading) -> FileLayout:
@@ -217,6 +189,7 @@ def _csv_columns(path: FilePath, first: FirstLine, reading: Reading) -> FileLayo
         first.number,
         first.number - 1 if is_row else first.last,
         width,
+        range(width),
         first.separator,
         reading.decimal or ".",
         names=None if is_row and not reading.left_out else names,
@@ -240,8 +213,6 @@ def _with_chosen(layout: FileLayout, where: str, names: list[str], reading: Read
     if unnamed is not None and unnamed not in left_out:
         left_out.add(unnamed)
         index = unnamed if index is None else index
-    if not left_out:
-        return layout
     features = [column for column in range(layout.width) if column not in left_out]
     return replace(
         layout,
@@ -364,37 +335,3 @@ def advice_on_text(file: TextIO, layout: FileLayout, column: int) -> str:
 
 def _note(message: str) -> None:
     warn_caller(message, InstanceNote)
-
-
-LEAST_ROWS = 5
-"""With fewer rows, nothing is odd about numbers that differ."""
-
-# Names of columns that number rows: customer_id, Nr., rowId, Unnamed: 0.
-_NAME = re.compile(
-    r"(.*[ _.\-])?(ids?|idx|index|rows?|row ?names?|nr\.?|no\.?|number|key|#)|unnamed: ?0",
-    re.IGNORECASE,
-)
-_CAMEL_CASE = re.compile(r".*[a-z](ID|Id)")
-
-
-def notes_on(table: PointTable, weight_column: str | None) -> Iterator[str]:
-    """Yield a line on each feature that looks as if it named the rows.
-
-    It does if it is called so, and holds whole numbers that all differ.
-    """
-    n = len(table.points)
-    for j, name in enumerate(table.feature_names):
-        is_called_so = _NAME.fullmatch(name) or _CAMEL_CASE.fullmatch(name)
-        if n < LEAST_ROWS or name == weight_column or not is_called_so:
-            continue
-        if _tells_rows_apart(table.points[:, j]):
-            yield (
-                f"column {shown(name)} has a different whole number in every row, and is used as "
-                f"a feature; to name the rows by it, use --index-column {shown(name)}; to ignore "
-                f"it, --drop {shown(name)}"
-            )
-
-
-def _tells_rows_apart(column: NDArray[np.float64]) -> bool:
-    known = column[np.isfinite(column)]
-    return bool((known == np.trunc(known)).all()) and len(np.unique(known)) == len(column)

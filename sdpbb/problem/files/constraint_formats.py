@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError, warn_caller
 from sdpbb.problem.files import constraints_csv, constraints_lines, constraints_peers
-from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
-from sdpbb.problem.files.long_reading import reading_file
+from sdpbb.problem.files.constraints import (
+    ConstraintFormat,
+    Constraints,
+    Rows,
+    warn_of_one_based,
+)
 from sdpbb.problem.files.records import is_table
-from sdpbb.problem.files.rows import Rows, warn_of_one_based
-from sdpbb.problem.textfile import encoding_beside, open_text, shown, stated_lines
+from sdpbb.problem.textfile import encoding_beside, open_text, reading_file, shown, stated_lines
 from sdpbb.runtime.files import FilePath, shown_path, write_atomically
 from sdpbb.runtime.reading import OF_CONSTRAINTS, Reading
 

@@ -1,4 +1,4 @@
-"""Constraints as a file states them, and the interface of a format of such files."""
+"""Constraints as a file states them, the rows that it names, and the interface of a format."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, InstanceWarning, warn_caller
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.class_sizes import ClassSizes, Sizes
 from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.coordinates import pairs_closer_than, pairs_farther_than
-from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.origin import Origin, PairLines, StatedLine, place_in_file
 from sdpbb.problem.rules import LIMITS
+from sdpbb.problem.table import hint_at_similar
+from sdpbb.problem.textfile import first_of, is_integer, shown
 from sdpbb.runtime.files import FilePath, shown_path
 
 
@@ -37,6 +38,151 @@ ON_CLUSTERS = ("cluster_constraints", *LIMITS)
 
 _KINDS = {keyword: kind for kind, keyword in enumerate(PAIRS)}
 
+# A file that leaves row 0 out is warned of when that is less likely than this.
+UNLIKELY = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of the data, by their names or numbers in a file.
+
+    Parameters
+    ----------
+    n : how many there are
+    first : the number of the first one in the file, 0 or 1
+    names : the number, from 0, of each name; None where rows are numbered
+    """
+
+    n: int
+    first: int = 0
+    names: Mapping[str, int] | None = None
+
+    @classmethod
+    def of(cls, n: int, one_based: bool, names: Sequence[str] | None) -> Rows:
+        """Return n rows that are numbered, or called names (n,).
+
+        Raises
+        ------
+        InstanceError
+            If they should be numbered from 1 and have names.
+        """
+        if names is None:
+            return cls(n, int(one_based))
+        if one_based and any(name != str(row) for row, name in enumerate(names, start=1)):
+            raise InstanceError(
+                "one_based: the rows have names (index_column), and constraints use them; "
+                "expected only one of the two"
+            )
+        return cls(n, 0, {name: row for row, name in enumerate(names)})
+
+    @property
+    def expected(self) -> str:
+        """Words of messages for rows: "row numbers" or "names of rows"."""
+        return "row numbers" if self.names is None else "names of rows"
+
+    @property
+    def expected_on_lines(self) -> str:
+        """Words of messages for rows on lines whose fields blanks separate."""
+        quotes = "" if self.names is None else " (those with blanks in quotes)"
+        return f"{self.expected}{quotes}"
+
+    def number_of(self, field: str) -> int | None:
+        """Return the row, from 0, that a field stands for; None if it cannot stand for any.
+
+        It is n or more or negative where there is no such row.
+        """
+        if self.names is not None:
+            return self.names.get(field, self.n)
+        return int(field) - self.first if is_integer(field) else None
+
+    def pair(
+        self, fields: Sequence[str], says: str, expected: str, which: str = ""
+    ) -> tuple[int, int]:
+        """Return the rows that two fields stand for.
+
+        says : the file, the line and what is there
+        expected : what would be right, if these are not two names or numbers
+        which : words between what is there and what is wrong with a name or a number
+
+        Raises
+        ------
+        InstanceError
+            If a row is not there, if both are the same, or if these are not two rows.
+        """
+        numbers = [self.number_of(field) for field in fields]
+        i, j = numbers if len(numbers) == 2 else (None, None)
+        if i is None or j is None:
+            raise InstanceError(f"{says}; expected {expected}")
+        if i == j or not (0 <= i < self.n and 0 <= j < self.n):
+            for field in fields:
+                self.check(field, f"{says}{which}")
+            raise InstanceError(f"{says}{which} pairs a point with itself; expected i != j")
+        return i, j
+
+    def pairs(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.intp] | None:
+        """Return the rows that two fields each stand for, as (p, 2).
+
+        It is fast, for many fields. None if there are no fields, if one is no plain number or not
+        there, or if one row is paired with itself.
+        """
+        fields = [*first, *second]
+        if not fields:
+            return None
+        if self.names is not None:
+            found = np.fromiter((self.names.get(field, -1) for field in fields), np.intp)
+        else:
+            digits = "".join(fields)
+            if not (digits.isascii() and digits.isdecimal() and max(map(len, fields)) <= 15):
+                return None
+            found = np.array(list(map(int, fields)), np.intp) - self.first
+        pairs = found.reshape(2, -1).T
+        if found.min() < 0 or found.max() >= self.n or (pairs[:, 0] == pairs[:, 1]).any():
+            return None
+        return pairs
+
+    def check(self, field: str, says: str) -> None:
+        """Raise the InstanceError if a field stands for a row that is not there."""
+        row = self.number_of(field)
+        if row is None or 0 <= row < self.n:
+            return
+        if self.names is not None:
+            similar = hint_at_similar(field, self.names)
+            some = first_of(map(shown, self.names), 2)
+            others = "" if similar else f"; rows are called {some}"
+            raise InstanceError(
+                f"{says} names row {shown(field)}, but no row of the data has this "
+                f"name{similar}{others}"
+            )
+        meant = "is the file for other data?"
+        if self.first == 0 and row == self.n:
+            meant = "is the file for other data, or does it number rows from 1 (--one-based)?"
+        elif self.first == 1 and row == -1:
+            meant = "does the file number rows from 0 (without --one-based)?"
+        raise InstanceError(
+            f"{says} names row {row + self.first}, but the data has rows {self.first} to "
+            f"{self.n - 1 + self.first}; {meant}"
+        )
+
+
+def warn_of_one_based(path: FilePath, pairs: Sequence[NDArray[np.intp]], n: int) -> None:
+    """Warn of a file that counts rows from 0, as it was read, but looks as if it did from 1.
+
+    It does if the pairs (p, 2) never name row 0, though they name so many rows, m of n, that a draw
+    which treats rows alike would leave out row 0 with a probability, 1 - m / n, below UNLIKELY.
+    (If such a file names row n, that is an error already.)
+    """
+    named = np.zeros(n, dtype=bool)
+    for some in pairs:
+        named[some.ravel()] = True
+    m = int(named.sum())
+    if not named[0] and (n - m) / n < UNLIKELY:
+        warn_caller(
+            f"{shown_path(path)}: names {m} of the {n} rows, but never row 0 (probability "
+            f"{(n - m) / n:.2g} where rows are drawn at random); does it number rows from 1 "
+            "(--one-based)?",
+            InstanceWarning,
+        )
+
 
 @dataclass(frozen=True)
 class Constraints:
@@ -50,7 +196,7 @@ class Constraints:
         for hard ones, in the order of the file
     cluster_constraints : the lines on single clusters, in the order of the file
     min_size, max_size, sizes : limits on the numbers of points of clusters, as an `Instance` has
-        them, or None; a line MAXSIZE that is read is one of the cluster_constraints
+        them, or None
     min_weight, max_weight : limits on the weights of clusters, > 0, or None
     lines : by the names that constraints have here, the line of each, from 1, or with keys the
         position of a pair in its list, from 0; what is not from a file has none
@@ -81,12 +227,10 @@ class Constraints:
     def each_pair(self) -> Iterator[tuple[str, int, int, float | None]]:
         """Yield the keyword, the rows and the weight of each pair; hard ones have no weight."""
         for keyword, argument in PAIRS.items():
-            stated = getattr(self, argument)
-            is_soft = isinstance(stated, SoftPairs)
-            pairs = (stated.pairs if is_soft else stated).tolist()
-            weights = stated.weights.tolist() if is_soft else [None] * len(pairs)
-            for (i, j), weight in zip(pairs, weights, strict=True):
-                yield keyword, i, j, weight
+            pairs, weights, _ = self._stated(argument)
+            is_soft = argument.startswith("soft")
+            for (i, j), weight in zip(pairs.tolist(), weights.tolist(), strict=True):
+                yield keyword, i, j, weight if is_soft else None
 
     @property
     def has_soft(self) -> bool:
@@ -135,7 +279,8 @@ class Constraints:
         found: dict[str, Any] = {name: getattr(self, name) for name in ON_CLUSTERS}
         places: dict[str, Any] = {}
         for argument, derived in (("must_link", near), ("cannot_link", far)):
-            pairs, weights, lines = self._stated(argument)
+            stated = (self._stated(name) for name in (argument, f"soft_{argument}"))
+            pairs, weights, lines = map(np.concatenate, zip(*stated, strict=True))
             is_hard, is_soft = weights == np.inf, ~np.isin(weights, (0.0, np.inf))
             hard, soft = pairs[is_hard], pairs[is_soft]
             places[argument] = self._places(argument, hard, lines[is_hard], derived)
@@ -150,25 +295,15 @@ class Constraints:
     def _stated(
         self, argument: str
     ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.intp]]:
-        """Return the pairs (p, 2) of a kind, hard and soft, their weights (p,) and lines (p,).
+        """Return the pairs (p, 2) of an argument, their weights (p,) and lines (p,).
 
         Hard pairs have the weight inf. A pair that is not from a file has the line -1.
         """
-        hard, soft = getattr(self, argument), getattr(self, f"soft_{argument}")
-        return (
-            np.concatenate([hard, soft.pairs]),
-            np.concatenate([np.full(len(hard), np.inf), soft.weights]),
-            np.concatenate(
-                [self._lines(argument, len(hard)), self._lines(f"soft_{argument}", len(soft))]
-            ),
-        )
-
-    def _lines(self, argument: str, n: int) -> NDArray[np.intp]:
-        """Return the lines (n,) of n pairs, of which the first ones may be from a file."""
-        found = np.full(n, -1, np.intp)
-        known = self.lines.get(argument, ())[:n]
-        found[: len(known)] = known
-        return found
+        stated = getattr(self, argument)
+        if not isinstance(stated, SoftPairs):
+            stated = SoftPairs(stated, np.full(len(stated), np.inf))
+        lines = self.lines.get(argument, np.full(len(stated), -1, np.intp))
+        return stated.pairs, stated.weights, lines
 
     def _places(
         self,

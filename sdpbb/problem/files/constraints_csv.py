@@ -14,11 +14,11 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem.files.constraints import (
     ConstraintFormat,
     Constraints,
+    Rows,
     Statements,
     check_pairs_only,
 )
 from sdpbb.problem.files.records import Records, read_records
-from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.files.separated import CANDIDATES, fields_of, number_in
 from sdpbb.problem.textfile import is_integer, shown
 from sdpbb.runtime.files import FilePath, shown_path
@@ -75,12 +75,8 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
         fields = records.rows[record]
         says = f"{records.where(record)}: {shown(','.join(fields))}"
         kind = _kind(fields, columns, says)
-        first, second = (_row(fields, at) for at in (columns.first, columns.second))
-        pair = rows.pair(first, second)
-        if pair is None and rows.are_names((first, second)):
-            raise rows.pair_error(first, second, says)
-        if pair is None:
-            raise InstanceError(f"{says}; expected two {rows.expected} in it")
+        named = [_row(fields, at) for at in (columns.first, columns.second)]
+        pair = rows.pair(named, says, f"two {rows.expected} in it")
         weight = _weight(fields, columns, kind, says)
         if weight is not None and kind in ("ML", "CL"):
             kind = f"S{kind}"

@@ -28,9 +28,9 @@ from sdpbb.problem.files.constraints import (
     PAIRS,
     ConstraintFormat,
     Constraints,
+    Rows,
     Statements,
 )
-from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.textfile import (
     chunks,
@@ -53,32 +53,24 @@ class ClusterLine:
     keyword : its first field
     form : its other fields, by letters
     meaning : of these letters, for a message; "{rows}" stands for what rows are called
-    stands_for : class of the constraint, made of a limit, of rows and a limit, or of pairs of rows
-        and a limit
-    rows_in_group : 0 if it names no rows, 1 for rows, 2 for pairs of rows
-    least : least limit
+    stands_for : class of the constraint, made of rows or of pairs of rows, and a limit >= 0
+    has_pairs : whether it names pairs of rows
     """
 
     keyword: str
     form: str
     meaning: str
     stands_for: type[BuiltInConstraint]
-    rows_in_group: int = 1
-    least: int = 0
+    has_pairs: bool = False
 
-    def has_form(self, limit: int, rows: Sequence[object]) -> bool:
-        """Return whether a line may have this limit and this number of rows."""
-        is_whole = len(rows) % self.rows_in_group == 0 if self.rows_in_group else not rows
-        return limit >= self.least and is_whole and bool(rows) == bool(self.rows_in_group)
+    def has_form(self, rows: Sequence[object]) -> bool:
+        """Return whether a line may have this number of rows."""
+        return bool(rows) and not (self.has_pairs and len(rows) % 2)
 
     def constraint(self, limit: int, rows: Sequence[int]) -> BuiltInConstraint:
         """Return the constraint of a line that has the form."""
-        arguments: list[object] = [limit]
-        if self.rows_in_group == 1:
-            arguments.insert(0, tuple(rows))
-        elif self.rows_in_group == 2:
-            arguments.insert(0, tuple(zip(rows[::2], rows[1::2], strict=True)))
-        return self.stands_for(*arguments)
+        pairs = tuple(zip(rows[::2], rows[1::2], strict=True)) if self.has_pairs else tuple(rows)
+        return self.stands_for(pairs, limit)  # type: ignore[call-arg]
 
     def rows(self, constraint: Any) -> list[int]:
         """Return the rows that the line of a constraint names."""
@@ -90,15 +82,10 @@ class ClusterLine:
 
 
 CLUSTER_LINES = [
-    ClusterLine("MAXSIZE", "n", "an integer n >= 1", MaximumSize, rows_in_group=0, least=1),
     ClusterLine("OVERLAP", "l i j ...", "an integer l >= 0 and {rows}", MaximumOverlap),
     ClusterLine("DIFFERENCE", "l i j ...", "an integer l >= 0 and {rows}", MinimumDifference),
     ClusterLine(
-        "SOFTCL",
-        "l i j i j ...",
-        "an integer l >= 0 and pairs of {rows}",
-        SoftCannotLinks,
-        rows_in_group=2,
+        "SOFTCL", "l i j i j ...", "an integer l >= 0 and pairs of {rows}", SoftCannotLinks, True
     ),
 ]
 
@@ -131,24 +118,18 @@ def _forms() -> dict[str, tuple[str, str]]:
 
 
 class _Line(NamedTuple):
-    """Line of a file: its number, from 1, and its fields without the comment."""
+    """Line of a file: where it is, its fields without the comment, and what it should be."""
 
-    path: FilePath
-    number: int
+    where: str
     fields: list[str]
-
-    @property
-    def where(self) -> str:
-        return f"{shown_path(self.path)}:{self.number}"
+    expected: str
 
     def __str__(self) -> str:
         return f"{self.where}: {shown(' '.join(self.fields))}"
 
-    def wrong(self, rows: Rows) -> InstanceError:
-        keyword = self.fields[0]
-        form, meaning = _forms()[keyword]
-        meaning = meaning.replace("{rows}", rows.expected_on_lines)
-        return InstanceError(f"{self}; expected {keyword} {form}, {meaning}")
+    @property
+    def wrong(self) -> InstanceError:
+        return InstanceError(f"{self}; expected {self.expected}")
 
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
@@ -187,43 +168,34 @@ def _read_plain(start: int, chunk: list[str], width: int, rows: Rows, stated: St
 
 def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: Statements) -> None:
     """Add the constraints of lines one by one, or raise the error for the first one at fault."""
-    forms, cluster_lines = _forms(), {line.keyword: line for line in CLUSTER_LINES}
+    cluster_lines, name = {line.keyword: line for line in CLUSTER_LINES}, shown_path(path)
+    expected = {
+        keyword: f"{keyword} {form}, {meaning.replace('{rows}', rows.expected_on_lines)}"
+        for keyword, (form, meaning) in _forms().items()
+    }
     for number, text in enumerate(chunk, start):
         fields = _fields(text)
         if not fields:
             continue
         keyword = fields[0].upper()
-        if keyword in forms:
-            fields[0] = keyword
-        line = _Line(path, number, fields)
+        if keyword not in expected:
+            raise _unknown(f"{name}:{number}", fields[0])
+        fields[0] = keyword
+        line = _Line(f"{name}:{number}", fields, expected[keyword])
         if keyword in PAIRS:
-            weight = _weight(line, rows)
-            stated.add(keyword, _pair(line, rows), weight, number)
+            weight = _weight(line)
+            stated.add(keyword, rows.pair(fields[1:3], str(line), line.expected), weight, number)
         elif keyword in VALUE_LINES:
             kind = VALUE_LINES[keyword]
-            _, first = stated.values.get(kind.name, (None, 0))
-            _check_first(line, first)
-            stated.values[kind.name] = kind.read(line, rows), number
-        elif keyword in cluster_lines:
-            if keyword == "MAXSIZE":
-                maxima = (at for each, at in stated.on_clusters if type(each) is MaximumSize)
-                _check_first(line, next(maxima, 0))
+            if kind.name in stated.values:
+                raise InstanceError(
+                    f"{line.where}: a second {keyword}, after "
+                    f"{name}:{stated.values[kind.name][1]}; expected at most one"
+                )
+            stated.values[kind.name] = kind.read(line), number
+        else:
             constraint = _on_clusters(line, cluster_lines[keyword], rows)
             stated.on_clusters.append((constraint, number))
-        else:
-            raise _unknown(line)
-
-
-def _check_first(line: _Line, first: int) -> None:
-    """Raise the InstanceError if an earlier line has the keyword, which is stated once at most.
-
-    first : the number of that line; 0: no line
-    """
-    if first:
-        raise InstanceError(
-            f"{line.where}: a second {line.fields[0]}, after {shown_path(line.path)}:{first}; "
-            "expected at most one"
-        )
 
 
 def _fields(text: str) -> list[str]:
@@ -251,32 +223,17 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
         f"{keyword} {i} {j}" if weight is None else f"{keyword} {i} {j} {weight!r}"
         for keyword, i, j, weight in constraints.each_pair()
     ]
-    on_clusters, max_size = _with_one_maximum(constraints)
+    stated, most = constraints.cluster_constraints, constraints.max_size
+    maxima = [each.limit for each in stated if type(each) is MaximumSize]
     values = {
         "GAMMA": constraints.max_diameter,
         "DELTA": constraints.min_separation,
         **{keyword: getattr(constraints, name) for name, keyword in LIMITS.items()},
-        LIMITS["max_size"]: max_size,
+        LIMITS["max_size"]: min([*maxima, *([] if most is None else [most])], default=None),
     }
     written += [_value_line(*each) for each in values.items() if each[1] is not None]
-    return [*written, *map(_line_on_clusters, on_clusters)]
-
-
-def _with_one_maximum(constraints: Constraints) -> tuple[list[ClusterConstraint], int | None]:
-    """Return constraints on clusters, and max_size, of which one at most is a maximum of sizes.
-
-    It is the least of all.
-    """
-    stated, most = list(constraints.cluster_constraints), constraints.max_size
-    maxima = {at: each.limit for at, each in enumerate(stated) if type(each) is MaximumSize}
-    if len(maxima) + (most is not None) < 2:
-        return stated, most
-    least = min([*maxima.values(), *([] if most is None else [most])])
-    others = [each for each in stated if type(each) is not MaximumSize]
-    if most is not None:
-        return others, least
-    others.insert(min(maxima), MaximumSize(least))
-    return others, None
+    others = (each for each in stated if type(each) is not MaximumSize)
+    return [*written, *map(_line_on_clusters, others)]
 
 
 def _value_line(keyword: str, value: Any) -> str:
@@ -287,7 +244,7 @@ def _value_line(keyword: str, value: Any) -> str:
 
 def _line_on_clusters(constraint: ClusterConstraint) -> str:
     line = line_of(constraint)
-    if line and line.has_form(line.least, rows := line.rows(constraint)):
+    if line and line.has_form(rows := line.rows(constraint)):
         return line.text(constraint, rows)
     *others, last = [line.stands_for.__name__ for line in CLUSTER_LINES]
     raise InstanceError(
@@ -296,51 +253,41 @@ def _line_on_clusters(constraint: ClusterConstraint) -> str:
     )
 
 
-def _unknown(line: _Line) -> InstanceError:
-    if line.fields[0] == UNANSWERED:
+def _unknown(where: str, field: str) -> InstanceError:
+    """Return the error for a first field that is no keyword."""
+    if field == UNANSWERED:
         return InstanceError(
-            f"{line.where}: has no answer yet; replace {UNANSWERED} by ML or CL, or delete the line"
+            f"{where}: has no answer yet; replace {UNANSWERED} by ML or CL, or delete the line"
         )
-    *others, last = [f"{keyword} {form}" for keyword, (form, _) in _forms().items()]
-    keyword, comma, _ = line.fields[0].partition(",")
-    if comma and keyword.upper() in _forms():
+    forms = {keyword: f"{keyword} {form}" for keyword, (form, _) in _forms().items()}
+    keyword, comma, _ = field.upper().partition(",")
+    if comma and keyword in forms:
         return InstanceError(
-            f"{line.where}: commas in {shown(line.fields[0])}; expected blanks between fields, as "
-            f"in {keyword.upper()} {_forms()[keyword.upper()][0]}"
+            f"{where}: commas in {shown(field)}; expected blanks between fields, as in "
+            f"{forms[keyword]}"
         )
+    *others, last = forms.values()
     return InstanceError(
-        f"{line.where}: unknown constraint {shown(line.fields[0])}; "
-        f"expected {', '.join(others)} or {last}"
+        f"{where}: unknown constraint {shown(field)}; expected {', '.join(others)} or {last}"
     )
 
 
-def _pair(line: _Line, rows: Rows) -> tuple[int, int]:
-    pair = rows.pair(line.fields[1], line.fields[2])
-    if pair is None and rows.are_names(line.fields[1:3]):
-        raise rows.pair_error(line.fields[1], line.fields[2], str(line))
-    if pair is None:
-        raise line.wrong(rows)
-    return pair
-
-
 def _on_clusters(line: _Line, kind: ClusterLine, rows: Rows) -> ClusterConstraint:
-    fields = line.fields[1:]
+    _, *fields = line.fields
     numbers = [rows.number_of(field) for field in fields[1:]]
     if not fields or not is_integer(fields[0]) or None in numbers:
-        raise line.wrong(rows)
-    limit = int(fields[0])
-    if not kind.has_form(limit, numbers):
-        raise line.wrong(rows)
+        raise line.wrong
+    if int(fields[0]) < 0 or not kind.has_form(numbers):
+        raise line.wrong
     for name in fields[1:]:
-        if error := rows.row_error(name, str(line)):
-            raise error
+        rows.check(name, str(line))
     members = [number for number in numbers if number is not None]
-    if kind.rows_in_group == 2 and any(map(operator.eq, members[::2], members[1::2])):
+    if kind.has_pairs and any(map(operator.eq, members[::2], members[1::2])):
         raise InstanceError(f"{line} pairs a point with itself; expected i != j")
-    return kind.constraint(limit, members)
+    return kind.constraint(int(fields[0]), members)
 
 
-def _weight(line: _Line, rows: Rows) -> float:
+def _weight(line: _Line) -> float:
     """Return the weight of a line that states a pair; 1 if it has none."""
     fields = line.fields
     if len(fields) == 3:
@@ -349,50 +296,50 @@ def _weight(line: _Line, rows: Rows) -> float:
         weight = float(fields[3])
         if weight >= 0:
             return weight
-    raise line.wrong(rows)
+    raise line.wrong
 
 
-def _sizes(line: _Line, rows: Rows) -> Sizes:
+def _sizes(line: _Line) -> Sizes:
     fields = line.fields[1:]
     parts = [each.rpartition("=") for each in fields]
-    ranges = [_range(size, line, rows) for _, _, size in parts]
+    ranges = [_range(size, line) for _, _, size in parts]
     if fields and not any(equals for _, equals, _ in parts):
         return tuple(map(as_size, sorted(ranges)))
     stated = {name: as_size(ends) for (name, _, _), ends in zip(parts, ranges, strict=True)}
     if not fields or len(stated) < len(fields) or "" in stated:
-        raise line.wrong(rows)
+        raise line.wrong
     return ClassSizes.of(stated)
 
 
-def _range(size: str, line: _Line, rows: Rows) -> Range:
+def _range(size: str, line: _Line) -> Range:
     ends = size.split("-")
     if not 1 <= len(ends) <= 2 or not all(map(is_integer, ends)):
-        raise line.wrong(rows)
+        raise line.wrong
     low, high = int(ends[0]), int(ends[-1])
     if not 1 <= low <= high:
-        raise line.wrong(rows)
+        raise line.wrong
     return low, high
 
 
-def _size(line: _Line, rows: Rows) -> int:
+def _size(line: _Line) -> int:
     if len(line.fields) != 2 or "-" in line.fields[1]:
-        raise line.wrong(rows)
-    return _range(line.fields[1], line, rows)[0]
+        raise line.wrong
+    return _range(line.fields[1], line)[0]
 
 
-def _positive(line: _Line, rows: Rows) -> float:
-    number = _distance(line, rows)
+def _positive(line: _Line) -> float:
+    number = _distance(line)
     if number == 0:
-        raise line.wrong(rows)
+        raise line.wrong
     return number
 
 
-def _distance(line: _Line, rows: Rows) -> float:
+def _distance(line: _Line) -> float:
     if len(line.fields) == 2 and is_number(line.fields[1]):
         distance = float(line.fields[1])
         if math.isfinite(distance) and distance >= 0:
             return distance
-    raise line.wrong(rows)
+    raise line.wrong
 
 
 class ValueLine(NamedTuple):
@@ -406,14 +353,14 @@ class ValueLine(NamedTuple):
     name: str
     form: str
     meaning: str
-    read: Callable[[_Line, Rows], Any]
+    read: Callable[[_Line], Any]
 
 
-# MAXSIZE is a `ClusterLine`: a file that is read has it among the constraints on clusters.
 VALUE_LINES = {
     "GAMMA": ValueLine("max_diameter", "x", "a finite distance x >= 0", _distance),
     "DELTA": ValueLine("min_separation", "x", "a finite distance x >= 0", _distance),
     "MINSIZE": ValueLine("min_size", "n", "an integer n >= 1", _size),
+    "MAXSIZE": ValueLine("max_size", "n", "an integer n >= 1", _size),
     "SIZES": ValueLine(
         "sizes",
         "n n-n ...",

@@ -19,10 +19,10 @@ from sdpbb.problem.files.constraints import (
     PAIRS,
     ConstraintFormat,
     Constraints,
+    Rows,
     Statements,
     check_pairs_only,
 )
-from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import chunks, columns, is_number, open_text, shown, stated_lines
 from sdpbb.runtime.files import FilePath, shown_path
 
@@ -37,6 +37,7 @@ def _begins_cccg(fields: Sequence[str], rows: Rows) -> bool:
 def _read_cccg(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
     """Return the constraints of a file, as `read_constraints` does."""
     stated = Statements()
+    expected = f"i j 1 (must-link) or i j -1 (cannot-link), i and j being {rows.expected}"
     with open_text(path, encoding) as file:
         for start, chunk in chunks(file):
             first, second, links = columns(chunk, 3)
@@ -44,11 +45,10 @@ def _read_cccg(path: FilePath, rows: Rows, encoding: str | None = None) -> Const
             if stated.add_lines(keywords, rows.pairs(first, second), np.ones(len(links)), start):
                 continue
             for number, text in stated_lines(chunk, start):
-                fields = text.split()
-                pair = rows.pair(fields[0], fields[1]) if len(fields) == 3 else None
-                if pair is None or fields[2] not in _LINKS:
-                    raise _wrong_line(f"{shown_path(path)}:{number}", fields, rows)
-                stated.add(_LINKS[fields[2]], pair, 1.0, number)
+                *pair, link = text.split()
+                says = f"{shown_path(path)}:{number}: {shown(' '.join([*pair, link]))}"
+                numbers = rows.pair(pair if link in _LINKS else (), says, expected)
+                stated.add(_LINKS[link], numbers, 1.0, number)
     return stated.constraints()
 
 
@@ -57,15 +57,6 @@ def _cccg_lines(constraints: Constraints, n_points: int | None = None) -> list[s
     check_pairs_only(constraints, "cccg", soft=False)
     link_of = {keyword: link for link, keyword in _LINKS.items()}
     return [f"{i} {j} {link_of[keyword]}" for keyword, i, j, _ in constraints.each_pair()]
-
-
-def _wrong_line(where: str, fields: list[str], rows: Rows) -> InstanceError:
-    says = f"{where}: {shown(' '.join(fields))}"
-    if len(fields) == 3 and fields[2] in _LINKS and rows.are_names(fields[:2]):
-        return rows.pair_error(fields[0], fields[1], says)
-    return InstanceError(
-        f"{says}; expected i j 1 (must-link) or i j -1 (cannot-link), i and j being {rows.expected}"
-    )
 
 
 # For which a matrix is written: 200 MB of text.
@@ -266,16 +257,11 @@ def _pairs(values: list[Any], where: str, rows: Rows) -> NDArray[np.intp]:
     found = _plain_pairs(values, rows)
     if found is not None:
         return found
-    pairs = []
-    for position, value in enumerate(values):
-        names = _names(value, rows)
-        pair = rows.pair(*names) if len(names) == 2 else None
-        if pair is None:
-            says = f"{where}[{position}] is {_shown(value)}"
-            if len(names) == 2 and rows.are_names(names):
-                raise rows.pair_error(names[0], names[1], f"{says}, which")
-            raise InstanceError(f"{says}; expected two {rows.expected}")
-        pairs.append(pair)
+    expected = f"two {rows.expected}"
+    pairs = [
+        rows.pair(_names(value, rows), f"{where}[{at}] is {_shown(value)}", expected, ", which")
+        for at, value in enumerate(values)
+    ]
     return np.array(pairs, np.intp).reshape(-1, 2)
 
 

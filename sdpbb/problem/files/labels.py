@@ -6,23 +6,35 @@ import codecs
 import csv
 import io
 import sys
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import InstanceError
-from sdpbb.problem.files.label_columns import label_column
-from sdpbb.problem.files.long_reading import reading_file
+from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.files.points_numpy import read_array, read_one_array
 from sdpbb.problem.files.records import Records, read_records
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.row_values import note_noise
-from sdpbb.problem.table import TABLES
-from sdpbb.problem.textfile import encoding_beside, file_suffix, is_number, number_or_text, shown
+from sdpbb.problem.table import TABLES, hint_at_similar
+from sdpbb.problem.textfile import (
+    encoding_beside,
+    file_suffix,
+    first_of,
+    is_integer,
+    is_missing_word,
+    is_number,
+    number_or_text,
+    reading_file,
+    shown,
+)
 from sdpbb.runtime.files import FilePath, shown_path, write_atomically
+from sdpbb.runtime.values import counted
+
+ARRAYS = (".npy", ".npz")
 
 
 def read_labels(
@@ -58,16 +70,16 @@ def read_labels(
     BackendUnavailable
         If a package that reads the file is not installed.
     """
+    origin = origin or Origin()
     with reading_file(path):
-        suffix, name = file_suffix(path), shown_path(path)
-        origin = origin or Origin()
-        labels: Sequence[Hashable]
-        if suffix in (".npy", ".npz"):
-            labels = _of_array(path, column)
+        name = shown_path(path)
+        if file_suffix(path) in ARRAYS:
+            fields = list(map(str, _label_array(path, column).tolist()))
+            found = _LabelColumn(fields, lambda position: f"{name}: label {position}")
         else:
             records = read_records(path, encoding_beside(path, encoding), "labels")
-            found = label_column(records, column, n_points, origin)
-            labels = _of_fields(found.fields, found.where)
+            found = _label_column(records, column, n_points, origin)
+        labels: Sequence[int] = _numbers(found)
         if n_points is not None:
             labels = origin.of_points(labels, n_points)
             if len(labels) != n_points:
@@ -100,14 +112,14 @@ def read_classes(
     """
     origin = origin or Origin()
     with reading_file(path):
-        if file_suffix(path) in (".npy", ".npz"):
+        if file_suffix(path) in ARRAYS:
             classes: Sequence[Any] = list(_label_array(path, column).tolist())
         else:
             beside = encoding_beside(path, encoding)
             records = read_records(path, beside, "classes", keeps_blank_lines=True)
             if n_points is not None:
                 records = _without_last_blank_lines(records, origin.n_data_rows(n_points))
-            classes = label_column(records, column, n_points, origin, partial=True).fields
+            classes = _label_column(records, column, n_points, origin, partial=True).fields
     if n_points is None:
         return classes
     classes = origin.of_points(classes, n_points)
@@ -177,6 +189,223 @@ def encoded(text: str, origin: Origin) -> bytes:
     return text.encode(encoding)
 
 
+class _LabelColumn(NamedTuple):
+    """Labels (n,) as text, and the place of each in its file, for messages."""
+
+    fields: list[str]
+    where: Callable[[int], str]
+
+
+def _label_column(
+    records: Records,
+    column: str | None,
+    n_points: int | None,
+    origin: Origin,
+    partial: bool = False,
+) -> _LabelColumn:
+    """Return the labels of a table, as `read_labels` states.
+
+    partial : whether a table with names of rows may lack rows, whose labels are "" then
+
+    Raises
+    ------
+    InstanceError
+        If it is not certain which column holds them, or there is no such column.
+    """
+    width = max(map(len, records.rows), default=0)
+    if width == 0:
+        return _LabelColumn([], records.where)
+    # What the first of two columns calls rows by, where it may lack some.
+    called: Sequence[str] = ()
+    if partial and width == 2 and n_points is not None:
+        called = (*origin.rows(range(n_points)), *origin.dropped_rows)
+    start = int(_is_heading(records, called) or _start(records, width, column, n_points, origin))
+    names = [name or str(j) for j, name in enumerate(records.rows[0], start=1)] if start else None
+    if width == 1:
+        _position(records, names, width, column, ())
+        fields = [row[0] for row in records.rows[start:]]
+        return _LabelColumn(fields, lambda position: records.where(start + position))
+    columns = [records.column(j, start) for j in range(width)]
+    by_name, dropped = _positions(origin.row_names or ()), origin.dropped_rows
+    named = [j for j in range(width) if _name_rows(columns[j], by_name, dropped, partial)]
+    if called and not by_name:
+        by_number = _positions(called[:n_points])
+        if _name_rows(columns[0], by_number, dropped, partial):
+            named, by_name = [0], by_number
+    if by_name and not named:
+        _check_names(records, columns[0], start, by_name, partial)
+    # Where rows have names, their numbers are what pandas and R write without a heading.
+    may_count = [j for j in range(width) if not by_name or (start and not records.rows[0][j])]
+    # Of several, the first: where each point is a cluster, labels may be the numbers of the rows.
+    counting = [j for j in may_count if _number_rows(columns[j], origin)][:1]
+    at = _position(records, names, width, column, [*named, *counting])
+    named = [j for j in named if j != at]
+    order = list(range(len(columns[at])))
+    if named:
+        order = _order(columns[named[0]], by_name)
+    return _LabelColumn(
+        ["" if row < 0 else columns[at][row] for row in order],
+        lambda position: records.where(start + order[position]),
+    )
+
+
+def _is_heading(records: Records, called: Sequence[str]) -> bool:
+    """Return whether only the first record names no row, and has a text of its own beside.
+
+    called : all rows, which the first of two columns may lack some of; () if it does not
+    """
+    first, *others = records.rows
+    if not called or first[0] in called or not {row[0] for row in others} <= set(called):
+        return False
+    return bool(others) and first[-1] not in {row[-1] for row in others}
+
+
+def _start(
+    records: Records, width: int, column: str | None, n_points: int | None, origin: Origin
+) -> int:
+    """Return the first record after the heading, 0 or 1."""
+    first = records.rows[0]
+    n = len(records.rows)
+    if column is not None:
+        has_numbers = any(map(is_number, first))
+        return int(not has_numbers if column.isdecimal() else column in first or not has_numbers)
+    counts = () if n_points is None else (n_points, origin.n_data_rows(n_points))
+    if n in counts and not (width > 1 and n - 1 in counts and not any(map(is_number, first))):
+        return 0
+    if n - 1 in counts:
+        return int(not is_number(first[-1]) or first[0] == "")
+    if n_points is None and width == 1:
+        # One label too many would not be noticed.
+        rest = {row[0] for row in records.rows[1:] if not is_missing_word(row[0])}
+        if not is_number(first[0]) and rest and all(map(is_number, rest)):
+            return 1
+        times = Counter(row[0] for row in records.rows[1:])
+        if first[0] and first[0] not in times and times and min(times.values()) > 1:
+            warn_caller(
+                f"{records.where(0)}: {shown(first[0])} is taken as a heading, as it is the only "
+                "label that occurs once",
+                InstanceNote,
+            )
+            return 1
+        return 0
+    return int(width > 1 and not any(map(is_number, first)))
+
+
+def _positions(names: Sequence[str]) -> dict[str, int]:
+    return {name: row for row, name in enumerate(names)}
+
+
+def _name_rows(
+    fields: Sequence[str], by_name: dict[str, int], dropped: Sequence[str], partial: bool
+) -> bool:
+    """Return whether the fields of a column name rows, each once, and all of them unless partial.
+
+    dropped : names of rows of the data that are left out
+    """
+    named = set(fields)
+    if not by_name or len(named) != len(fields):
+        return False
+    return named <= {*by_name, *dropped} if partial else named >= by_name.keys()
+
+
+def _check_names(
+    records: Records, fields: Sequence[str], start: int, by_name: dict[str, int], partial: bool
+) -> None:
+    """Raise the InstanceError if the first column names rows, but not each of them once.
+
+    Labels in the order of the file would belong to other rows.
+    """
+    found = by_name.keys() & set(fields)
+    are_names = 1 < len(found) == len(fields)  # of some rows, each once
+    n_expected = len(fields) if partial else len(by_name)
+    if not are_names and 2 * len(found) < n_expected:
+        return
+    seen = set[str]()
+    for record, field in enumerate(fields, start=start):
+        if field in seen and field in by_name:
+            raise InstanceError(
+                f"{records.where(record)}: names row {shown(field)} again; expected a label for "
+                "each row"
+            )
+        seen.add(field)
+        if partial and field not in by_name:
+            raise InstanceError(
+                f"{records.where(record)}: no row is called {shown(field)}"
+                f"{hint_at_similar(field, by_name)}"
+            )
+    lacking = [name for name in by_name if name not in found]
+    if lacking:
+        raise InstanceError(
+            f"{shown_path(records.path)}: no label for {len(lacking)} of "
+            f"{counted(len(by_name), 'row')}, {first_of(map(shown, lacking), 3)}; expected one for "
+            "each, as they go by the names of rows"
+        )
+
+
+def _number_rows(fields: Sequence[str], origin: Origin) -> bool:
+    """Return whether the fields of a column are the numbers of the rows in order."""
+    if len(fields) < 2 or not all(map(is_integer, fields)):
+        return False
+    numbers = list(map(int, fields))
+    expected = [list(range(len(numbers)))]
+    if origin.kept_rows is not None:
+        expected.append(origin.kept_rows.tolist())
+    return numbers in expected or [number - 1 for number in numbers] in expected
+
+
+def _position(
+    records: Records,
+    names: list[str] | None,
+    width: int,
+    column: str | None,
+    of_rows: Sequence[int],
+) -> int:
+    name = shown_path(records.path)
+    known = names or [str(j) for j in range(1, width + 1)]
+    shown_names = first_of(map(shown, known), 10)
+    if column is not None:
+        if known.count(column) == 1:
+            return known.index(column)
+        problem = "two columns have this name" if column in known else "there is no such column"
+        raise InstanceError(
+            f"{name}:{records.lines[0]}: column = {shown(column)}: {problem}; expected one of "
+            f"{shown_names}"
+        )
+    others = [j for j in range(width) if j not in of_rows]
+    if width == 1:
+        _check_single(records)
+        return 0
+    if width == 2 and len(others) == 1:
+        return others[0]
+    raise InstanceError(
+        f"{name}:{records.lines[0]}: a table of the columns {shown_names}; expected --column with "
+        "the name of the labels"
+    )
+
+
+def _check_single(records: Records) -> None:
+    """Raise the InstanceError for several numbers on a line: they are no label."""
+    wrong = [
+        field
+        for field in {row[0] for row in records.rows}
+        if " " in field and all(map(is_number, field.split()))
+    ]
+    for record, row in enumerate(records.rows if wrong else ()):
+        if row[0] in wrong:
+            raise InstanceError(
+                f"{records.where(record)}: {shown(row[0])}; expected one label per line"
+            )
+
+
+def _order(names: Sequence[str], by_name: dict[str, int]) -> list[int]:
+    """Return the records of the rows, in the order of these; -1 where a row has none."""
+    order = [-1] * len(by_name)
+    for record, name in enumerate(names):
+        if name in by_name:
+            order[by_name[name]] = record
+    return order
+
+
 def _label(field: str) -> Hashable:
     """Return the label of a field, equal for fields that are the same label.
 
@@ -196,20 +425,18 @@ def _label(field: str) -> Hashable:
     return label
 
 
-def _of_fields(fields: list[str], where: Callable[[int], str]) -> list[int]:
-    """Return a number for each field, the same for the same label; -1 for -1.
-
-    where : the place of a field, by its position
-    """
+def _numbers(found: _LabelColumn) -> list[int]:
+    """Return a number for each field, the same for the same label; -1 for -1."""
     numbers: dict[Hashable, int] = {}
     number_of: dict[str, int] = {}
-    for field in dict.fromkeys(fields):
+    for field in dict.fromkeys(found.fields):
         try:
             label = _label(field)
         except ValueError as error:
-            raise InstanceError(f"{where(fields.index(field))}: {error}") from None
+            where = found.where(found.fields.index(field))
+            raise InstanceError(f"{where}: {error}") from None
         number_of[field] = numbers.setdefault(label, -1 if label == -1 else len(numbers))
-    return [number_of[field] for field in fields]
+    return [number_of[field] for field in found.fields]
 
 
 def _label_array(path: FilePath, column: str | None) -> NDArray[Any]:
@@ -226,20 +453,6 @@ def _label_array(path: FilePath, column: str | None) -> NDArray[Any]:
             "labels (n,), integers or words"
         )
     return array
-
-
-def _of_array(path: FilePath, column: str | None) -> Sequence[Hashable]:
-    array = _label_array(path, column)
-    where = f"{shown_path(path)}: label"
-    if array.dtype.kind == "U":
-        return _of_fields(array.tolist(), lambda position: f"{where} {position}")
-    if array.dtype.kind == "f":
-        whole = np.isfinite(array) & (np.trunc(array) == array)
-        for position in np.flatnonzero(~whole).tolist():
-            raise InstanceError(
-                f"{where} {position} is {array[position]}; expected labels (n,), integers or words"
-            )
-    return list(array.tolist())
 
 
 def _is_text(array: NDArray[Any]) -> bool:

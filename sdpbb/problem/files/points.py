@@ -1,37 +1,93 @@
-"""Files of points; `sdpbb.problem.formats` states the formats."""
+"""Files of points of every kind; `sdpbb.problem.formats` states the formats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Unpack
+import io
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
-from sdpbb.problem.files import (
-    points_excel,
-    points_numpy,
-    points_parquet,
-    points_text,
-)
-from sdpbb.problem.files.columns import notes_on
-from sdpbb.problem.files.long_reading import reading_file
+from sdpbb.problem.files.points_numpy import read_npy, read_npz
+from sdpbb.problem.files.points_text import read_opened, read_text
+from sdpbb.problem.files.records import SHEETS, TABLES_OF_COLUMNS, arrow_table, sheet_text
+from sdpbb.problem.frames import table_of_frame
 from sdpbb.problem.preparation import prepared
-from sdpbb.problem.table import TABLES, PointTable
-from sdpbb.problem.textfile import CHUNK, file_suffix
+from sdpbb.problem.table import TABLES, PointTable, check_columns, index_names
+from sdpbb.problem.textfile import (
+    CHUNK,
+    errors_as_one_line,
+    file_suffix,
+    naming_file,
+    reading_file,
+    shown,
+)
 from sdpbb.runtime.files import FilePath, replacement, shown_path
 from sdpbb.runtime.reading import PointsArguments, Reading
 
 PointReader = Callable[[FilePath, Reading], PointTable]
 """Of a path and the options of reading it: see `read_points`. Missing values may be nan."""
 
+
+def _read_sheet(path: FilePath, reading: Reading) -> PointTable:
+    """Return the points of a workbook, whose sheet is read as CSV: messages name its rows."""
+    text = sheet_text(path, reading.table)
+    as_csv = replace(reading, separator=",", encoding=None, table=None)
+    return read_opened(path, lambda: io.StringIO(text), as_csv)
+
+
+def _read_columns(path: FilePath, reading: Reading) -> PointTable:
+    """Return the points of a Parquet or Feather file.
+
+    The index of a data frame in the file is not a feature. It names the rows unless another
+    column is asked to, it has several columns, or its values merely count or repeat.
+    """
+    table = arrow_table(path)
+    with naming_file(path):
+        check_columns(table.column_names, reading.left_out)
+        left = {column for _, column in reading.left_out}
+        index = [column for column in _index_columns(path, table) if column not in left]
+    names_rows = reading.index_column is None and len(index) == 1 and _are_names(table[index[0]])
+    if index:
+        warn_caller(
+            f"{shown_path(path)}: the index of a data frame ({', '.join(map(shown, index))}) "
+            f"{'names the rows' if names_rows else 'is not a feature'}",
+            InstanceNote,
+        )
+    with naming_file(path):
+        by = index.pop() if names_rows else reading.index_column
+        chosen = replace(reading, index_column=by, drop=(*reading.drop, *index))
+        found = table_of_frame(table, chosen)
+        return replace(found, row_names=found.shown_names)
+
+
+def _are_names(column: Any) -> bool:
+    """Return whether the values of an index tell the rows apart, and do not merely count them."""
+    try:
+        return index_names(column.to_pylist(), "the index") is not None
+    except InstanceError:
+        return False
+
+
+def _index_columns(path: FilePath, table: Any) -> list[str]:
+    """Return the columns that hold the index of the data frame of pandas, if the file has one."""
+    with errors_as_one_line(path, "a file of a data frame", (ValueError,)):
+        metadata = table.schema.pandas_metadata
+    columns = metadata.get("index_columns") if isinstance(metadata, dict) else None
+    named = columns if isinstance(columns, list) else []
+    return [column for column in named if isinstance(column, str) and column in table.column_names]
+
+
 # By the suffix of the file's name, in lower case; other files are text.
 POINT_READERS: dict[str, PointReader] = {
-    ".npy": points_numpy.read_npy,
-    ".npz": points_numpy.read_npz,
-    **dict.fromkeys(points_parquet.SUFFIXES, points_parquet.read),
-    **dict.fromkeys(points_excel.SUFFIXES, points_excel.read),
+    ".npy": read_npy,
+    ".npz": read_npz,
+    **dict.fromkeys(TABLES_OF_COLUMNS, _read_columns),
+    **dict.fromkeys(SHEETS, _read_sheet),
 }
 
 _OF_TEXT = ("separator", "decimal", "encoding")
@@ -71,20 +127,20 @@ def read_table(path: FilePath, reading: Reading) -> PointTable:
     suffix, where = file_suffix(path), f"{shown_path(path)}: "
     _check_options(path, suffix, reading)
     with reading_file(path):
-        found = POINT_READERS.get(suffix, points_text.read)(path, reading)
+        found = POINT_READERS.get(suffix, read_text)(path, reading)
         if reading.weight_column is not None and not found.feature_names:
             raise InstanceError(
                 f"weight_column: the columns of {shown_path(path)} have no names; expected "
                 f"{TABLES} with it"
             )
-        for note in notes_on(found, reading.weight_column):
+        for note in _notes_on(found, reading.weight_column):
             warn_caller(f"{where}{note}", InstanceNote)
         return prepared(found, reading, where)
 
 
 def _check_options(path: FilePath, suffix: str, reading: Reading) -> None:
     """Raise the InstanceError if an option is given that no file of this kind has."""
-    has_tables = suffix == ".npz" or suffix in points_excel.SUFFIXES
+    has_tables = suffix == ".npz" or suffix in SHEETS
     if reading.table is not None and not has_tables:
         raise InstanceError(
             f"table: {shown_path(path)} has one table; expected an Excel or .npz file with it"
@@ -94,6 +150,40 @@ def _check_options(path: FilePath, suffix: str, reading: Reading) -> None:
             raise InstanceError(
                 f"{name}: {shown_path(path)} is not text; expected CSV or another text file with it"
             )
+
+
+LEAST_ROWS = 5
+"""With fewer rows, nothing is odd about numbers that differ."""
+
+# Names of columns that number rows: customer_id, Nr., rowId, Unnamed: 0.
+_NAME = re.compile(
+    r"(.*[ _.\-])?(ids?|idx|index|rows?|row ?names?|nr\.?|no\.?|number|key|#)|unnamed: ?0",
+    re.IGNORECASE,
+)
+_CAMEL_CASE = re.compile(r".*[a-z](ID|Id)")
+
+
+def _notes_on(table: PointTable, weight_column: str | None) -> Iterator[str]:
+    """Yield a line on each feature that looks as if it named the rows.
+
+    It does if it is called so, and holds whole numbers that all differ.
+    """
+    n = len(table.points)
+    for j, name in enumerate(table.feature_names):
+        is_called_so = _NAME.fullmatch(name) or _CAMEL_CASE.fullmatch(name)
+        if n < LEAST_ROWS or name == weight_column or not is_called_so:
+            continue
+        if _tells_rows_apart(table.points[:, j]):
+            yield (
+                f"column {shown(name)} has a different whole number in every row, and is used as "
+                f"a feature; to name the rows by it, use --index-column {shown(name)}; to ignore "
+                f"it, --drop {shown(name)}"
+            )
+
+
+def _tells_rows_apart(column: NDArray[np.float64]) -> bool:
+    known = column[np.isfinite(column)]
+    return bool((known == np.trunc(known)).all()) and len(np.unique(known)) == len(column)
 
 
 def write_points(path: FilePath, points: NDArray[np.float64], k: int | None = None) -> None:

@@ -14,10 +14,15 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import as_points
-from sdpbb.problem.files.long_reading import check_memory
 from sdpbb.problem.geometry import dense
 from sdpbb.problem.table import PointTable, without_columns
-from sdpbb.problem.textfile import errors_as_one_line, first_of, naming_file, shown
+from sdpbb.problem.textfile import (
+    check_memory,
+    errors_as_one_line,
+    first_of,
+    naming_file,
+    shown,
+)
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.reading import Reading
 

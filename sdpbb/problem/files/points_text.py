@@ -27,8 +27,7 @@ from sdpbb.problem.files.columns import (
 )
 from sdpbb.problem.files.separated import decimal_of, is_comma_number, number_hint, number_in
 from sdpbb.problem.integers import inexact_integer, inexact_integer_message, may_be_inexact
-from sdpbb.problem.missing import REMEDY
-from sdpbb.problem.table import PointTable, check_columns
+from sdpbb.problem.table import REMEDY, PointTable, check_columns
 from sdpbb.problem.textfile import is_missing_word, open_text, shown
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.reading import Reading
@@ -38,7 +37,7 @@ Opened = Callable[[], AbstractContextManager[TextIO]]
 """The text of a file, opened."""
 
 
-def read(path: FilePath, reading: Reading) -> PointTable:
+def read_text(path: FilePath, reading: Reading) -> PointTable:
     """Return the points of a file, as `sdpbb.problem.files.points.read_points` does."""
     return read_opened(path, lambda: open_text(path, reading.encoding), reading)
 
@@ -60,8 +59,8 @@ def read_opened(path: FilePath, opened: Opened, reading: Reading) -> PointTable:
     return PointTable(
         points,
         layout.k,
-        layout.feature_names,
         None if layout.index is None else names_of_rows(layout, texts[layout.index]),
+        feature_names=layout.feature_names,
         index_name=layout.index_name,
         known_classes=None if layout.classes is None else texts[layout.classes],
         categories={layout.name_of(column): texts[column] for column in layout.categories},
@@ -86,7 +85,7 @@ def _plain(layout: FileLayout, line: str, fields: Sequence[str]) -> list[float] 
         return None
     if layout.blank and any(fields[column].strip() for column in layout.blank):
         return None
-    if layout.features is not None:
+    if len(layout.features) < layout.width:
         fields = [fields[column] for column in layout.features]
     if layout.decimal == ",":
         if any("." in field for field in fields):
@@ -177,8 +176,7 @@ class _RowReader:
     def _row(self, file: TextIO, number: int, fields: Sequence[str]) -> list[float]:
         """Return the features of a row, nan where a value is missing."""
         layout, where, row = self.layout, f"{self.name}:{number}", list[float]()
-        if layout.features is not None:
-            layout.check_width(where, fields)
+        layout.check_width(where, fields)
         for column, field in layout.chosen(fields):
             value = number_in(field, layout.decimal)
             if value is not None and math.isfinite(value):
@@ -188,7 +186,6 @@ class _RowReader:
                 row.append(math.nan)
             else:
                 raise self._no_number(file, where, column, field)
-        layout.check_width(where, fields)
         return row
 
     def _has_decimal_commas(self, file: TextIO) -> bool:
@@ -211,7 +208,7 @@ class _RowReader:
                             f"{shown(fields[column])}, and has no name in line {layout.line}; "
                             "expected one"
                         )
-                    features = sorted([*(layout.features or ()), *layout.blank])
+                    features = sorted([*layout.features, *layout.blank])
                     self.layout = replace(layout, blank=(), features=features)
                     return
 

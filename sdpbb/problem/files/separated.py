@@ -18,6 +18,7 @@ from sdpbb.problem.textfile import (
     is_missing_word,
     is_number,
     stated_lines,
+    without_comment,
 )
 from sdpbb.runtime.files import FilePath, shown_path
 
@@ -147,6 +148,42 @@ def _explains_the_others(separator: str, lines: Sequence[str]) -> bool:
     return True
 
 
+def rows_of(
+    path: FilePath, file: TextIO, separator: str | None, skip: int
+) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield the rows of a file: the number of the line, the line without a comment, and its fields.
+
+    separator : of the fields of CSV; None for text, in which comments are left out
+    skip : the number of lines before the first row
+
+    Raises
+    ------
+    InstanceError
+        For a quote that is not closed.
+    """
+    file.seek(0)
+    lines = enumerate(file, start=1)
+    if separator is None:
+        for number, line in lines:
+            content = without_comment(line)
+            if number > skip and content.strip():
+                yield number, content, content.split()
+        return
+    rest = (line for _, line in lines)
+    for number, line in lines:
+        if number <= skip or not line.strip():
+            continue
+        if '"' not in line:
+            yield number, line, line.rstrip("\n").split(separator)
+            continue
+        fields = _fields_of_record(line, separator, rest)
+        if fields is None:
+            raise InstanceError(
+                f"{shown_path(path)}:{number}: a quote is not closed; expected another one"
+            )
+        yield number, line, fields
+
+
 def fields_of(line: str, separator: str) -> list[str]:
     """Return the fields of a line of CSV."""
     if '"' in line:
@@ -157,7 +194,7 @@ def fields_of(line: str, separator: str) -> list[str]:
     return line.rstrip("\n").split(separator)
 
 
-def fields_of_record(line: str, separator: str, following: Iterator[str]) -> list[str] | None:
+def _fields_of_record(line: str, separator: str, following: Iterator[str]) -> list[str] | None:
     """Return the fields of a record of CSV that begins with a line, and may go on in quotes.
 
     following : the lines after it, from which the rest of the record is taken; line ends

@@ -1,9 +1,13 @@
 """Packing: blocks put into k clusters of allowed sizes and weights, cannot-linked ones apart."""
 
-from sdpbb.problem.packing.exact import Packing, packed_exactly, packed_in_units
-from sdpbb.problem.packing.greedy import packed_greedily, size_bounds
 from sdpbb.problem.packing.in_units import UndecidedPacking
-from sdpbb.problem.packing.rows import assignment_rows, clique_cover, size_rows
+from sdpbb.problem.packing.packings import (
+    Packing,
+    packed_exactly,
+    packed_greedily,
+    packed_in_units,
+)
+from sdpbb.problem.packing.rows import assignment_rows, clique_cover, size_bounds, size_rows
 
 __all__ = [
     "Packing",

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.graph import NeighbourSets
-from sdpbb.problem.packing.greedy import size_bounds
 from sdpbb.problem.quantities import Quantity
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.backends.programme import BinaryProgramme
@@ -32,6 +32,15 @@ class SizeRows:
     values: NDArray[np.float64]
     least: NDArray[np.float64]
     most: NDArray[np.float64]
+
+
+def size_bounds(limits: SizeLimits) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the least and the most points (k,) of each cluster.
+
+    Where sizes are listed, cluster c has the c-th of them.
+    """
+    least, most = np.array(limits.bounds(), np.intp).T
+    return least, most
 
 
 def size_rows(

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.colouring.exact import Colourability
-from sdpbb.problem.colouring.graph import sparse_graph
-from sdpbb.problem.colouring.greedy import greedy_clique
+from sdpbb.problem.colouring.graph import greedy_clique, sparse_graph
 from sdpbb.problem.graph import connected_components, distinct_edges
+from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
-from sdpbb.problem.stated import instance_of
 from sdpbb.problem.statements import Catalogue, Statement
 from sdpbb.questions.checks.implications import ForcedPair, forced_pair, forced_pairs, redundant
 from sdpbb.questions.checks.report import ConstraintReport, Groups

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from sdpbb.errors import CertificateError, InstanceError
 from sdpbb.problem import Instance, Partition, SoftViolations
 from sdpbb.problem.frames import column_of, columns_of, is_frame
+from sdpbb.problem.instance import stated_instance
+from sdpbb.problem.partition import violations
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.row_values import in_row_order, note_noise
 from sdpbb.problem.sources import arguments_of
-from sdpbb.problem.stated import stated_instance
-from sdpbb.problem.violations import violations
 from sdpbb.questions.gaps.report import GapReport
 from sdpbb.run.certificates.writer import CertificateOrder
 from sdpbb.run.parameters import SolverParameters

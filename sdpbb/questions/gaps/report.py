@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from sdpbb.problem import Partition, SoftViolations
-from sdpbb.problem.violations import Violation
+from sdpbb.problem.partition import Violation
 from sdpbb.runtime.document import Document, Facts, Part, Text, Tone, Verdict
 from sdpbb.runtime.results import Reported, values_of
 from sdpbb.runtime.values import (

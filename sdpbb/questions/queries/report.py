@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.files.constraints_lines import UNANSWERED
+from sdpbb.problem.partition import objection
 from sdpbb.problem.textfile import name_in_file
-from sdpbb.problem.violations import objection
 from sdpbb.questions.queries.strategy import QueryKind
 from sdpbb.runtime.document import Document, Facts, Part, Table, Text
 from sdpbb.runtime.results import Reported, Shown, Tabular, keys_of, values_of

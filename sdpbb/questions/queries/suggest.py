@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from sdpbb.errors import ParameterError
+from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
-from sdpbb.problem.stated import instance_of
 from sdpbb.questions.queries.memberships import MEMBERSHIPS, Memberships, possible
 from sdpbb.questions.queries.report import Query, QueryReport
 from sdpbb.questions.queries.standing import Standing, standing_of

@@ -12,9 +12,9 @@ from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.size_rules import measures
 from sdpbb.problem.colouring.exact import Colourability, colour_exactly
-from sdpbb.problem.colouring.greedy import greedy_clique
+from sdpbb.problem.colouring.graph import greedy_clique
 from sdpbb.problem.graph import NeighbourSets
-from sdpbb.problem.propagation import shared_cliques
+from sdpbb.problem.infeasibility import shared_cliques
 
 Step = tuple[list[Any], dict[str, NDArray[Any]]]
 """Step of a log: a list that begins with a word, and its arrays."""

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.problem.colouring.exact import Colourability, find_clique
-from sdpbb.problem.colouring.graph import induced, k_core, sparse_graph
-from sdpbb.problem.colouring.greedy import greedy_colouring
+from sdpbb.problem.colouring.graph import greedy_colouring, induced, k_core, sparse_graph
 from sdpbb.problem.graph import NeighbourSets, connected_components, distinct_edges
+from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
-from sdpbb.problem.stated import instance_of
 from sdpbb.problem.statements import Catalogue, Conflict
 from sdpbb.run.explanation.oracle import Deadline, Oracle, minimal_subset, quotient
 from sdpbb.run.explanation.walks import (

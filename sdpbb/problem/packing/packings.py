@@ -1,4 +1,4 @@
-"""Packings and proofs of their absence: by a binary programme, and in whole units."""
+"""Packings: greedy ones, and by a binary programme or in whole units also proofs of absence."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ from sdpbb.problem.packing.rows import (
     assignment_rows,
     clique_cover,
     quantity_rows,
+    size_bounds,
     size_rows,
     with_fixed,
     with_soft_pairs,
 )
+from sdpbb.problem.quantities import Quantity
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.backends.milp import solve_binary_programme
@@ -207,3 +209,81 @@ def _some_clique(contraction: Contraction) -> list[int]:
     # One of more than k blocks is for the programme to refuse.
     fitting = [clique for clique in cover if len(clique) <= contraction.k]
     return max(fitting, key=len, default=[int(contraction.counts.argmax())])
+
+
+def packed_greedily(
+    contraction: Contraction, labels: NDArray[np.intp] | None
+) -> NDArray[np.intp] | None:
+    """Return labels (m,) within the limits, or None where greedy choices find none.
+
+    By each limited quantity, points or weight, in turn.
+
+    labels : a colouring (m,) of the blocks; None where there are no cannot-links
+    """
+    for quantity in contraction.packed_quantities:
+        found = _packed_by(quantity, contraction, labels)
+        if found is not None:
+            return found
+    return None
+
+
+def _packed_by(
+    quantity: Quantity, contraction: Contraction, labels: NDArray[np.intp] | None
+) -> NDArray[np.intp] | None:
+    """Return labels (m,) within the limits, or None where a greedy choice finds none.
+
+    Blocks that are cannot-linked keep together as labels (m,), a colouring, have them; the others
+    go where most room remains, the largest first.
+    """
+    limits, counts, k = quantity.limits, quantity.linear, contraction.k
+    least, most = size_bounds(limits)
+    sizes = np.zeros(k, np.intp)
+    found = np.full(contraction.n_blocks, -1, np.intp)
+    linked = np.unique(contraction.cannot_link)
+    if len(linked):
+        assert labels is not None
+        of_colours = np.bincount(labels[linked], counts[linked], k).astype(np.intp)
+        # The largest colour goes where most room is.
+        cluster_of = np.empty(k, np.intp)
+        cluster_of[np.argsort(-of_colours, kind="stable")] = np.argsort(-most, kind="stable")
+        found[linked] = cluster_of[labels[linked]]
+        sizes[cluster_of] = of_colours
+    free = np.flatnonzero(found < 0)
+    free = free[np.argsort(-counts[free], kind="stable")]
+    for position, block in enumerate(free.tolist()):
+        if counts[block] == 1:  # the rest is of single points
+            _fill(free[position:], found, sizes, least, most)
+            break
+        cluster = int(np.argmax(most - sizes))
+        found[block] = cluster
+        sizes[cluster] += counts[block]
+    return found if (found >= 0).all() and contraction.keeps_sizes(found) else None
+
+
+def _fill(
+    points: NDArray[np.intp],
+    found: NDArray[np.intp],
+    sizes: NDArray[np.intp],
+    least: NDArray[np.intp],
+    most: NDArray[np.intp],
+) -> None:
+    """Put single points where sizes (k,) lack some to the least, then evenly up to the most."""
+    lacking = np.maximum(least - sizes, 0)
+    room = np.maximum(most - sizes - lacking, 0)
+    clusters, filled = np.arange(len(sizes)), _dealt(len(points), lacking)
+    places = np.concatenate(
+        [
+            np.repeat(clusters, filled),
+            np.repeat(clusters, _dealt(len(points) - int(filled.sum()), room)),
+        ]
+    )
+    found[points[: len(places)]] = places
+
+
+def _dealt(n: int, room: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return how many of n points each cluster takes, (k,): the first take all they have room for.
+
+    room : (k,) units of weight, maybe far more than points
+    """
+    ends = np.minimum(np.cumsum(np.minimum(room, n)), n)
+    return np.asarray(np.diff(ends, prepend=0))

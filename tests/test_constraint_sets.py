@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdpbb import constraint_sets
 from sdpbb.constraint_sets import (
+    Drawing,
     LinkedPairs,
     by_kinds,
     by_number,
     by_percentage,
     number_by_percentage,
-    procedures,
     with_confidence,
     with_noise,
 )
-from sdpbb.constraint_sets.drawing import Drawing
 
 DRAWS = 2000
 # Of 8 points with alternating labels, by seed 5.
@@ -81,7 +81,7 @@ def test_by_percentage(n, percentage):
     assert_true(labels, drawn)
 
 
-@pytest.mark.parametrize("listed", [procedures._LISTED, 0], ids=["listed", "drawn"])
+@pytest.mark.parametrize("listed", [constraint_sets._LISTED, 0], ids=["listed", "drawn"])
 @pytest.mark.parametrize(
     ("draw", "expected"),
     [
@@ -92,7 +92,7 @@ def test_by_percentage(n, percentage):
     ],
 )
 def test_every_pair_is_drawn_equally_often(monkeypatch, listed, draw, expected):
-    monkeypatch.setattr(procedures, "_LISTED", listed)
+    monkeypatch.setattr(constraint_sets, "_LISTED", listed)
     rng = generator(2)
     count = np.zeros((6, 6))
     for _ in range(DRAWS):
