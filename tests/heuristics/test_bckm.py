@@ -18,7 +18,7 @@ from heuristics.result import HeuristicStatus, Stop
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, contract
 from sdpbb.problem.packing import assignment_rows, clique_cover, size_rows
-from sdpbb.runtime.backends.linear import LinearModel
+from sdpbb.runtime.backends.highs import LinearModel
 from sdpbb.runtime.backends.programme import MilpStatus
 from tests.enumeration import feasible_clusterings, random_instance, sums_of_squares
 from tests.examples import examples
