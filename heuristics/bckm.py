@@ -20,7 +20,7 @@ from heuristics.result import Stop
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.problem.packing import assignment_rows, size_bounds, size_rows
-from sdpbb.runtime.backends.linear import LinearModel
+from sdpbb.runtime.backends.highs import LinearModel
 from sdpbb.runtime.backends.milp import load
 from sdpbb.runtime.backends.programme import MilpStatus
 from sdpbb.runtime.declaration import parameter

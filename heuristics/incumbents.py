@@ -28,9 +28,7 @@ EACH_PAIR = 2
 
 @dataclass(frozen=True)
 class IncumbentSearch:
-    """Heuristic of the exact solver: `MultiStart`, as hard as its schedule says.
-
-    It is a `sdpbb.search.primal.PrimalHeuristic`.
+    """Heuristic of the exact solver: `MultiStart`, as hard as its schedule says; picklable.
 
     knows_good : whether the clustering known before is a good one, so that the search before the
         bound is one descent from it
@@ -46,14 +44,20 @@ class IncumbentSearch:
         time_left: TimeLeft,
         is_root: bool = False,
     ) -> PreparedSearch:
+        """Return the heuristic for one contraction.
+
+        Parameters
+        ----------
+        known : (m,) labels that keep the cannot-links
+        time_left : time left for all searches together, inf for no limit, 0 when it is up
+        is_root : whether the contraction is that of a search's root, which may be searched longer
+        """
         return PreparedSearch(self, contraction, known, time_left, is_root)
 
 
 @dataclass(eq=False)
 class PreparedSearch:
     """`IncumbentSearch` prepared for one contraction: its descents share tables.
-
-    It is a `sdpbb.search.primal.PreparedHeuristic`.
 
     known : labels (m,), the best so far
     descent : with the parameters of the first search
@@ -73,6 +77,15 @@ class PreparedSearch:
         stop: Callable[[], bool],
         found: Callable[[NDArray[np.intp], str], None],
     ) -> None:
+        """Search for better clusterings.
+
+        Parameters
+        ----------
+        affinity : (m, m) Z of a relaxation's solution to begin from, or None before there is any
+        stop : true once the search is to end
+        found : called with labels (m,) and their origin, such as "k-means++", for every clustering
+            that is cheaper than those before it
+        """
         schedule, contraction = self.of.schedule, self.contraction
         parameters = schedule.before if affinity is None else schedule.during
 

@@ -56,7 +56,7 @@ def busy(tmp_path_factory):
         search=SearchParameters(),
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", 0.0)
+        patch.setattr("sdpbb.search.loop.SHORTEST_SLICE", 0.0)
         patch.setattr("sdpbb.run.checkpoint.INTERVAL", 0.0)
         patch.setattr("sdpbb.run.checkpoint.SHARE", 1.0)
         patch.setattr("sdpbb.run.checkpoint.write_checkpoint", write)
@@ -150,7 +150,7 @@ def test_a_search_is_restored(busy):
 def test_every_clustering_is_in_a_node(workers, monkeypatch, tmp_path):
     """Also in those that workers are at: none is closed yet, so none may be missing."""
     monkeypatch.setattr(CHOICE, go_over_at_once)
-    monkeypatch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", 0.0)
+    monkeypatch.setattr("sdpbb.search.loop.SHORTEST_SLICE", 0.0)
     monkeypatch.setattr("sdpbb.run.checkpoint.INTERVAL", 0.0)
     monkeypatch.setattr("sdpbb.run.checkpoint.SHARE", 1.0)
     states = []
@@ -271,7 +271,7 @@ def test_other_errors_are_not_hidden(save, clock):
 @pytest.mark.long
 def test_a_folder_that_vanishes_does_not_end_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr("sdpbb.run.checkpoint.INTERVAL", 0.0)
-    monkeypatch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", 0.0)
+    monkeypatch.setattr("sdpbb.search.loop.SHORTEST_SLICE", 0.0)
     folder, events = tmp_path / "folder", []
     folder.mkdir()
 

@@ -68,7 +68,7 @@ def precious(tmp_path):
 def test_a_cluster_that_is_not_there_is_a_backend_that_fails(run, data, monkeypatch):
     """Told before the work begins."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr("sdpbb.runtime.executors.clusters.CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("sdpbb.runtime.executors.given.CONNECT_SECONDS", 0.2)
     monkeypatch.setattr("sdpbb.run.run.contract", None)
     status, out, err = run("solve", data, "--dask", "tcp://127.0.0.1:9")
     assert (status, out) == (ExitCode.BACKEND_FAILURE, "")

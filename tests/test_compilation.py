@@ -12,7 +12,7 @@ from sdpbb.bounds.sdp.admm import dual_sweeps
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Instance
 from sdpbb.run import kernels
-from sdpbb.runtime.executors.serial import SerialExecutor
+from sdpbb.runtime.executors.executor import SerialExecutor
 from sdpbb.runtime.jit import clock_stopped_by_compiler
 from sdpbb.runtime.time_left import RUN_CLOCK, Clock
 
@@ -22,6 +22,14 @@ def folder(monkeypatch, tmp_path):
     """A folder for marks that no process has been in."""
     monkeypatch.setattr(kernels, "_folder", lambda: tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The parts whose kernels have been called."""
+    made = []
+    monkeypatch.setattr(kernels, "exercise_part", made.append)
+    return made
 
 
 def no_process(n):
@@ -36,7 +44,8 @@ def test_without_a_compiler_nothing_is_compiled(monkeypatch, folder):
     # With NUMBA_DISABLE_JIT=1 kernels are plain functions.
     plain = getattr(dual_sweeps, "py_func", dual_sweeps)
     monkeypatch.setattr(kernels, "dual_sweeps", plain)
-    kernels.compile_part("part", lambda: pytest.fail("called"))
+    monkeypatch.setattr(kernels, "exercise_part", None)
+    kernels.compile_part("part")
 
 
 def test_a_compilation_is_told_of_once():
@@ -47,36 +56,30 @@ def test_a_compilation_is_told_of_once():
     assert told == ["compiling"]
 
 
-def test_what_is_cached_is_called_by_the_first_process_only(folder):
-    calls = []
-    for _ in range(2):
-        kernels.compile_part("part", lambda: calls.append("part"))
-    kernels.compile_part("other", lambda: calls.append("other"))
+def test_what_is_cached_is_called_by_the_first_process_only(folder, calls):
+    for part in ("part", "part", "other"):
+        kernels.compile_part(part)
     assert calls == ["part", "other"]
 
 
-def test_a_mark_ends_with_any_of_the_sources(folder, monkeypatch):
+def test_a_mark_ends_with_any_of_the_sources(folder, calls, monkeypatch):
     source = folder / "kernel.py"
     monkeypatch.setattr(kernels, "KERNELS", (str(folder),))
-    calls = []
     for content in ("one", "another one"):
         source.write_text(content)
         for _ in range(2):
-            kernels.compile_part("part", lambda: calls.append("part"))
+            kernels.compile_part("part")
     assert len(calls) == 2
 
 
-def test_a_folder_that_cannot_be_written_to_holds_no_marks(folder, monkeypatch):
+def test_a_folder_that_cannot_be_written_to_holds_no_marks(folder, calls, monkeypatch):
     monkeypatch.setattr(kernels, "_folder", lambda: folder / "missing")
-    calls = []
     for _ in range(2):
-        kernels.compile_part("part", lambda: calls.append("part"))
+        kernels.compile_part("part")
     assert len(calls) == 2
 
 
-def test_all_parts_of_a_method_are_compiled(folder, monkeypatch):
-    calls = []
-    monkeypatch.setattr(kernels, "exercise_part", calls.append)
+def test_all_parts_of_a_method_are_compiled(folder, calls, monkeypatch):
     monkeypatch.setattr(kernels, "LocalProcesses", no_process)
     kernels.compile_first("hybrid")
     assert calls == ["sdp", "heuristics"]
@@ -96,8 +99,8 @@ def test_another_process_compiles_what_every_run_begins_with(folder, monkeypatch
     here, there = [], []
     monkeypatch.setattr(kernels, "exercise_part", here.append)
     monkeypatch.setattr(kernels, "LocalProcesses", lambda n: SerialExecutor())
-    compiled = kernels._compile
-    monkeypatch.setattr(kernels, "_compile", lambda part: (there.append(part), compiled(part)))
+    compiled = kernels.compile_part
+    monkeypatch.setattr(kernels, "compile_part", lambda part: (there.append(part), compiled(part)))
     kernels.compile_first("colgen")
     assert there[:2] == ["heuristics", "colgen"]
     assert sorted(here) == ["colgen", "heuristics"]
@@ -112,7 +115,7 @@ KERNEL = """
 from typing import NamedTuple
 import numpy as np
 from sdpbb.errors import BackendFailure
-from sdpbb.runtime.executors.serial import SerialExecutor
+from sdpbb.runtime.executors.executor import SerialExecutor
 from sdpbb.runtime.jit import njit
 
 class {name}(NamedTuple):

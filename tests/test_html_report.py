@@ -18,13 +18,12 @@ from sdpbb.plots.style import RED
 from sdpbb.problem import Instance, MaximumDiameter, MaximumOverlap, MaximumSize, Origin, Partition
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.origin import Scaling
-from sdpbb.run.decomposition.parameters import DecompositionParameters
-from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.markup import Markup, element, markup
 from sdpbb.runtime.values import percent_up, rounded_down, shortened
 from sdpbb.search.result import Result
-from sdpbb.search.traces.trace import Trace
+from sdpbb.search.trace import Trace
 from tests.examples import examples
 from tests.pages import Page, checked, n_drawings
 from tests.test_result import FEASIBLE, OPTIMAL, UNKNOWN

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from sdpbb.problem import InfeasibilityKind, Instance
-from sdpbb.run.decomposition.parameters import DecompositionParameters
-from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.events import MemoryShort, SubsetsChosen
 from sdpbb.search.result import SolutionStatus

@@ -223,9 +223,9 @@ def test_a_step_of_this_process_that_took_long_is_its_last_but_one(monkeypatch):
     monkeypatch.setattr("sdpbb.search.workforce.LONGEST_STEP", -10.0)
     pools = []
 
-    def pool(executor):
+    def pool(executor, **options):
         pools.append(executor)
-        return Scheduler(executor)
+        return Scheduler(executor, **options)
 
     monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
     result = solve(SMALL, HASTY)
@@ -240,9 +240,9 @@ def test_a_long_task_that_looks_at_the_limits_is_no_long_step(monkeypatch):
     monkeypatch.undo()
     pools = []
 
-    def pool(executor):
+    def pool(executor, **options):
         pools.append(executor)
-        return Scheduler(executor)
+        return Scheduler(executor, **options)
 
     def slow(node, upper, context, budget):
         for _ in range(30):
@@ -251,7 +251,7 @@ def test_a_long_task_that_looks_at_the_limits_is_no_long_step(monkeypatch):
         return evaluate(node, upper, context, budget)
 
     monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
-    monkeypatch.setattr("sdpbb.search.evaluations.evaluate", slow)
+    monkeypatch.setattr("sdpbb.search.loop.evaluate", slow)
     assert solve(SMALL, replace(HASTY, node_limit=2)).statistics.n_nodes == 2
     assert len(pools) == 1
 
@@ -285,7 +285,7 @@ def test_without_a_bound_an_interrupt_is_told_as_one(monkeypatch):
         interrupt.set()
         return evaluate(*arguments)
 
-    monkeypatch.setattr("sdpbb.search.evaluations.evaluate", press)
+    monkeypatch.setattr("sdpbb.search.loop.evaluate", press)
     result = solve(SMALL, HASTY, interrupt=interrupt)
     assert_stopped(result, SMALL, Termination.INTERRUPTED)
 
@@ -316,13 +316,13 @@ def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
 def test_no_more_workers_begin_than_fit_the_memory(monkeypatch):
     pools = []
 
-    def pool(executor):
+    def pool(executor, **options):
         pools.append(executor)
-        return Scheduler(executor)
+        return Scheduler(executor, **options)
 
     monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
     monkeypatch.setattr(
-        "sdpbb.run.prover.memory_plan",
+        "sdpbb.run.run.memory_plan",
         lambda parameters, *_, is_resumed, is_local: MemoryPlan(
             replace(parameters, workers=2), 1.0, 1.0
         ),

@@ -7,14 +7,14 @@ import sys
 import pytest
 
 import sdpbb
-from sdpbb.run.logs import log
+from sdpbb.run.report import log
 from sdpbb.search.events import (
     CheckpointFailed,
     Compiling,
     Finished,
     MemoryShort,
+    NodeLost,
     SubsetsChosen,
-    WorkerLost,
 )
 from sdpbb.search.result import Result
 from tests.test_result import OPTIMAL
@@ -43,7 +43,7 @@ def test_a_resumed_run_is_logged(caplog, tmp_path):
     ("event", "level", "text"),
     [
         (Compiling(), logging.INFO, "Compiling kernels"),
-        (WorkerLost(3), logging.WARNING, "node 3: two workers crashed"),
+        (NodeLost(3), logging.WARNING, "node 3: two workers crashed"),
         (CheckpointFailed("c", "full", False, None), logging.WARNING, "checkpoint c not written"),
         (MemoryShort(9, 100.0, 10.0, None, 1), logging.WARNING, "memory: a node of 9 blocks"),
     ],
@@ -69,9 +69,9 @@ def test_other_events_are_not_logged(caplog):
 
 def test_warnings_are_not_written_unless_asked_for():
     script = (
-        "from sdpbb.run.logs import log\n"
-        "from sdpbb.search.events import WorkerLost\n"
-        "log(WorkerLost(3))"
+        "from sdpbb.run.report import log\n"
+        "from sdpbb.search.events import NodeLost\n"
+        "log(NodeLost(3))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert done.stdout == done.stderr == b""

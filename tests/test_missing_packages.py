@@ -47,7 +47,7 @@ def no_computing(monkeypatch):
         raise AssertionError("something is computed")
 
     for name in (
-        "sdpbb.run.run._prepared",
+        "sdpbb.run.run._Run",
         "sdpbb.questions.batch.run_batch",
         "heuristics.method.first_clustering",
     ):

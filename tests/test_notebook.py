@@ -6,7 +6,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import sdpbb
-from sdpbb.run.notebook import (
+from sdpbb.run.report import (
     FIRST,
     LAST,
     NotebookStream,

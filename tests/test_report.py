@@ -18,12 +18,13 @@ from sdpbb.search.events import (
     CheckpointFailed,
     Compiling,
     Finished,
+    NodeLost,
     Progress,
     Resumed,
     Started,
     SubsetLost,
     SubsetsChosen,
-    WorkerLost,
+    WorkerCrashed,
 )
 from sdpbb.search.result import Result, SolutionStatus, Statistics, Termination
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
@@ -110,7 +111,10 @@ def test_soft_constraints_that_subsets_drop_are_told_once():
 
 
 def test_trouble_is_one_line_each():
-    assert log(WorkerLost(7)) == [
+    assert log(WorkerCrashed("was ended by SIGKILL")) == [
+        "a worker crashed (was ended by SIGKILL); what it evaluated is evaluated again"
+    ]
+    assert log(NodeLost(7)) == [
         "node 7: two workers crashed; node abandoned, its bound stays valid"
     ]
     assert log(SubsetLost(150)) == [

@@ -76,8 +76,8 @@ def test_interrupt_during_the_root(monkeypatch):
         return progress
 
     monkeypatch.setattr(AdmmRun, "advance", advance_and_interrupt)
-    monkeypatch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", math.inf)
-    monkeypatch.setattr("sdpbb.search.evaluations.LONGEST_SLICE", math.inf)
+    monkeypatch.setattr("sdpbb.search.loop.SHORTEST_SLICE", math.inf)
+    monkeypatch.setattr("sdpbb.search.loop.LONGEST_SLICE", math.inf)
     monkeypatch.setattr("sdpbb.bounds.sdp.admm_run.ROOT", Patience(iterations=10**4, progress=0.5))
     parameters = SolverParameters(
         bounding="sdp",
@@ -96,7 +96,7 @@ def test_interrupt_inside_a_heuristic(hard, monkeypatch):
     interrupt.set()
     long = MultiStartParameters(n_starts=10**6)
     search = partial(IncumbentSearch, HeuristicSchedule(before=long))
-    monkeypatch.setattr("sdpbb.run.prover.IncumbentSearch", search)
+    monkeypatch.setattr("sdpbb.run.run.IncumbentSearch", search)
     result = solve(hard, interrupt=interrupt)
     assert result.termination is Termination.INTERRUPTED
     calls = iter([False] * 100)  # in the middle of a descent

@@ -27,7 +27,7 @@ from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import solve
 from sdpbb.runtime.executors.scheduler import Scheduler
-from sdpbb.search.events import WorkerLost
+from sdpbb.search.events import NodeLost, WorkerCrashed
 from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.result import SolutionStatus, Termination
 from tests.enumeration import optimum, random_instance
@@ -64,8 +64,8 @@ def pools(monkeypatch):
     """The pools that runs have made."""
     made = []
 
-    def pool(executor):
-        made.append(Scheduler(executor))
+    def pool(executor, **options):
+        made.append(Scheduler(executor, **options))
         return made[-1]
 
     monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
@@ -221,8 +221,12 @@ def test_a_node_that_ends_its_workers_is_given_up(at_once, pools, monkeypatch, c
     assert result.statistics.root_lower_bound <= result.lower_bound < SMALL_OPTIMUM
     assert result.objective >= SMALL_OPTIMUM * (1 - 1e-8)
     assert result.statistics.n_nodes > 3  # the others were evaluated
-    (lost,) = (event for event in events if isinstance(event, WorkerLost))
-    assert f"node {lost.node}: two workers crashed" in capsys.readouterr().out
+    (lost,) = (event for event in events if isinstance(event, NodeLost))
+    (died,) = (event for event in events if isinstance(event, WorkerCrashed))
+    assert events.index(died) < events.index(lost)
+    told = capsys.readouterr().out
+    assert f"a worker crashed ({died.reason})" in told
+    assert f"node {lost.node}: two workers crashed" in told
 
 
 @pytest.mark.alone

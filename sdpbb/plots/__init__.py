@@ -5,7 +5,7 @@ Each function draws on `ax`, or on new axes of a figure of their own, and return
 not used.
 
 >>> from sdpbb.plots import plot_bounds
->>> from sdpbb.search.traces.trace import ProgressPoint, Trace
+>>> from sdpbb.search.trace import ProgressPoint, Trace
 >>> trace = Trace()
 >>> trace.points = [ProgressPoint(0.5, 70.0, 90.0, 0, 1), ProgressPoint(1.0, 80.0, 81.0, 1, 2)]
 >>> plot_bounds(trace).get_xlabel()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import ParameterError
 from sdpbb.plots.style import BLUE, RED, add_legend, axes_or_new, finish
-from sdpbb.search.traces.trace import Trace
+from sdpbb.search.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,7 +24,7 @@ from sdpbb.plots.style import (
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.values import rounded_down
 from sdpbb.search.events import NodeEnd
-from sdpbb.search.traces.trace import Trace
+from sdpbb.search.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -30,12 +30,10 @@ from sdpbb.errors import (
 from sdpbb.run.checks import check_executor
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.executors import worker
-from sdpbb.runtime.executors.clusters import workers_beyond
-from sdpbb.runtime.executors.executor import TaskExecutor
-from sdpbb.runtime.executors.given import GivenExecutor
+from sdpbb.runtime.executors.executor import SerialExecutor, TaskExecutor
+from sdpbb.runtime.executors.given import GivenExecutor, workers_beyond
 from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.executors.scheduler import Scheduler, Task
-from sdpbb.runtime.executors.serial import SerialExecutor
 from sdpbb.runtime.interruption import interruptible
 from sdpbb.search.events import Compiling, Observer, ignore
 

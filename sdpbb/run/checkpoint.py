@@ -12,7 +12,7 @@ from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.errors import ArchiveError
 from sdpbb.problem import Infeasibility, Instance
 from sdpbb.run.certificates.recorder import Proof
-from sdpbb.run.decomposition.bounds import SubsetBounds
+from sdpbb.run.decomposition.subsets import SubsetBounds
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.files import FilePath, remove_leftovers, shown_path

@@ -23,14 +23,13 @@ from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
 from sdpbb.problem.sources import InstanceArguments
 from sdpbb.run.kernels import WarmUp
-from sdpbb.runtime.executors.executor import TaskExecutor
+from sdpbb.runtime.executors.executor import SerialExecutor, TaskExecutor
 from sdpbb.runtime.executors.memory import free_mebibytes
 from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.executors.scheduler import Scheduler, Task, source_of
-from sdpbb.runtime.executors.serial import SerialExecutor
 from sdpbb.runtime.jit import clock_stopped_by_compiler
 from sdpbb.runtime.time_left import RUN_CLOCK, TimeLeft
-from sdpbb.search.evaluations import GRACE, LOOK
+from sdpbb.search.loop import GRACE, LOOK
 
 # The relaxation is solved until its bound is so close to a clustering's cost that the starts it
 # gives hardly change any more.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -50,11 +50,11 @@ def compile_first(bounding: str) -> None:
     with ExitStack() as block, suppress(BackendFailure):
         if not is_compiled(here) and not is_compiled(HEURISTICS):
             executor = block.enter_context(LocalProcesses(1))
-            compiled = executor.submit(partial(_compile, HEURISTICS))
-            _compile(here)
+            compiled = executor.submit(partial(compile_part, HEURISTICS))
+            compile_part(here)
             wait([compiled])  # however it ends
-    _compile(here)  # what the other process could not
-    _compile(HEURISTICS)
+    compile_part(here)  # what the other process could not
+    compile_part(HEURISTICS)
 
 
 def compile_method(bounding: str, limits: bool = False) -> None:
@@ -64,7 +64,7 @@ def compile_method(bounding: str, limits: bool = False) -> None:
     """
     compile_first(bounding)
     for part in parts_of(bounding, limits):
-        _compile(part)
+        compile_part(part)
 
 
 @dataclass(frozen=True)
@@ -103,23 +103,15 @@ def compile_all() -> Iterator[str]:
     """Compile the kernels of all parts that are not cached; yield each part when it is done."""
     for part in all_parts():
         if not is_compiled(part):
-            _compile(part)
+            compile_part(part)
             yield part
 
 
-def _compile(part: str) -> None:
-    compile_part(part, partial(exercise_part, part))
-
-
-def compile_part(part: str, exercise: Callable[[], object]) -> None:
-    """Compile the kernels of a part of the engine, unless that has been done on this machine.
-
-    part : a name for the kernels
-    exercise : calls all of them, with the types that runs call them with
-    """
+def compile_part(part: str) -> None:
+    """Compile the kernels of a part of the engine, unless that has been done on this machine."""
     if is_compiled(part):
         return
-    exercise()
+    exercise_part(part)
     with suppress(OSError):  # else the next process calls them again
         _mark(part).touch()
 

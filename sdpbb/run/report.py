@@ -1,12 +1,20 @@
-"""Reports of a run: progress table and summary."""
+"""Reports of a run: progress table and summary, in a notebook too, and log.
+
+Runs are logged by Python's logging, under the name "sdpbb"; it is heard where the user asks for it.
+
+>>> import logging
+>>> logging.basicConfig(level=logging.INFO)  # doctest: +SKIP
+"""
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
-from typing import Protocol
+from typing import Any, Protocol
 
 from sdpbb.runtime.files import shown_path
+from sdpbb.runtime.markup import element
 from sdpbb.runtime.rendering import plain_text
 from sdpbb.runtime.values import counted, percent_up, rounded_down
 from sdpbb.runtime.version import installed_version
@@ -17,17 +25,27 @@ from sdpbb.search.events import (
     Event,
     Finished,
     MemoryShort,
+    NodeLost,
+    Observer,
     Progress,
     Resumed,
     Started,
     SubsetLost,
     SubsetsChosen,
-    WorkerLost,
+    WorkerCrashed,
+    ignore,
 )
 from sdpbb.search.result import Result
 
+LOGGER = logging.getLogger("sdpbb")
+# Without a handler Python writes warnings to standard error.
+LOGGER.addHandler(logging.NullHandler())
+_WARNINGS = (MemoryShort, WorkerCrashed, NodeLost, SubsetLost, CheckpointFailed)
+
 # Seconds between two lines that tell of no new clustering.
 INTERVAL = 0.5
+# Lines that a notebook shows from the beginning, with the heading of the table, and from the end.
+FIRST, LAST = 7, 24
 
 # Where a new clustering came from: the letter in the first column.
 SOURCES = {"start": "L", "k-means++": "K", "sdp": "S", "bounding": "B"}
@@ -123,7 +141,9 @@ def notice(event: Event) -> str:
             return COMPILING
         case MemoryShort():
             return memory_shortage(event)
-        case WorkerLost(node):
+        case WorkerCrashed(reason):
+            return f"a worker crashed ({reason}); what it evaluated is evaluated again"
+        case NodeLost(node):
             return f"node {node}: two workers crashed; node abandoned, its bound stays valid"
         case SubsetLost(n_blocks):
             return (
@@ -246,3 +266,77 @@ def _lower(bound: float) -> str:
 
 def _upper(cost: float) -> str:
     return f"{cost:.8g}" if math.isfinite(cost) else "-"
+
+
+def log(event: Event) -> None:
+    """Observe a run: warnings, its beginning and its end (INFO), new clusterings (DEBUG)."""
+    match event:
+        case Started():
+            LOGGER.info("%s", instance_line(event))
+        case Progress(source=source) if source:
+            LOGGER.debug(
+                "clustering of %s: %.10g, lower bound %.10g, gap %s, after %.1f s",
+                *(source, event.upper, event.lower, percent_up(event.gap), event.seconds),
+            )
+        case Finished(result):
+            for note in result.notes:
+                LOGGER.warning("%s", note)
+            LOGGER.info("%s", result)
+        case _:
+            if text := notice(event):
+                level = logging.WARNING if isinstance(event, _WARNINGS) else logging.INFO
+                LOGGER.log(level, "%s", text)
+
+
+def in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook. IPython is not imported for it."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and getattr(shell, "kernel", None) is not None
+
+
+class NotebookStream:
+    """Text of one output of a notebook, of which the beginning and the end are shown."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._output: Any = None
+
+    def write(self, text: str) -> int:
+        self._text += text
+        return len(text)
+
+    def flush(self) -> None:
+        from IPython.display import HTML, display
+
+        # Contents are text, and its style is inherited: it is read on light and dark pages alike.
+        shown = HTML(element("pre", self._shown(), style="line-height:1.2").html)
+        if self._output is None:
+            self._output = display(shown, display_id=True)
+        else:
+            self._output.update(shown)
+
+    def _shown(self) -> str:
+        lines = self._text.splitlines()
+        if len(lines) > FIRST + LAST:
+            lines = [*lines[:FIRST], "  ...", *lines[-LAST:]]
+        return "\n".join(lines)
+
+
+def progress_table() -> ProgressTable:
+    """Return the observer that shows the progress table: in the notebook, or as printed lines."""
+    return ProgressTable(NotebookStream() if in_notebook() else None)
+
+
+def announcement() -> Observer:
+    """Return the observer of a run without a table: in a notebook it tells of compilation."""
+    if not in_notebook():
+        return ignore
+    stream = NotebookStream()
+
+    def announce(event: Event) -> None:
+        if isinstance(event, Compiling):
+            stream.write(f"{COMPILING}\n")
+            stream.flush()
+
+    return announce

@@ -1,8 +1,9 @@
 """One run of the solver: a first clustering, a search whose bound is raised, and the result.
 
 A run prepares its workers and limits; contracts the instance; begins a search tree with a first
-clustering, and raises its bound (`prover`) until it is closed or a limit is reached; and concludes.
-Its state (`RunState`) is what a checkpoint holds: a resumed run works on the one that it has read.
+clustering; raises its bound, by subsets where that pays (`sdpbb.run.decomposition`) and then by
+branch and bound, until it is closed or a limit is reached; and concludes. Its state (`RunState`) is
+what a checkpoint holds: a resumed run works on the one that it has read.
 """
 
 from __future__ import annotations
@@ -10,39 +11,51 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from heuristics.first_clustering import first_clustering
+from heuristics.incumbents import IncumbentSearch
+from sdpbb.bounds.method import BoundingMethod
+from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Infeasibility, Partition, contract
+from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules
 from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.run import conclusion
 from sdpbb.run.certificates.recorder import ProofRecorder
 from sdpbb.run.checkpoint import CheckpointWriter, RunState
+from sdpbb.run.checks import checked_clustering
 from sdpbb.run.kernels import WarmUp, compile_first
+from sdpbb.run.memory_plan import MemoryPlan, memory_plan
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.prover import Prover
 from sdpbb.run.report import memory_shortage
 from sdpbb.runtime.backends.milp import using_integer_solver
-from sdpbb.runtime.executors.clusters import workers_beyond
+from sdpbb.runtime.cores import LARGE
 from sdpbb.runtime.executors.executor import TaskExecutor
-from sdpbb.runtime.executors.given import GivenExecutor
+from sdpbb.runtime.executors.given import GivenExecutor, workers_beyond
 from sdpbb.runtime.executors.memory import resident_mebibytes
 from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.files import FilePath
 from sdpbb.runtime.jit import clock_stopped_by_compiler
 from sdpbb.runtime.time_left import RUN_CLOCK
+from sdpbb.search.evaluate import EvaluationContext
 from sdpbb.search.events import (
     Compiling,
     Finished,
+    MemoryShort,
     Observer,
     Resumed,
     Started,
+    WorkerCrashed,
 )
 from sdpbb.search.limits import Limits, Sampled
+from sdpbb.search.loop import Evaluations, branch_and_bound
 from sdpbb.search.node import Node
+from sdpbb.search.reporting import Reporter, Watches
 from sdpbb.search.result import Result, Termination
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Search, Tree
@@ -53,6 +66,9 @@ if TYPE_CHECKING:
 
 # Seconds between two measurements of the memory.
 MEMORY_SECONDS = 0.25
+# Maximum slices of exact pricing for enumeration in a subset. Open subsets are bounded again as
+# parts of larger ones.
+PRICING_SLICES = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,15 +116,18 @@ def run(request: Request) -> Result:
         ):
             with RUN_CLOCK.stopped():
                 compile_first(parameters.bounding)
-            prover = _prepared(request, _workforce(parameters, warm_up, given))
-            result = _solved(request, prover)
+            under_way = _Run(request, _workforce(parameters, warm_up, given, observer))
+            result = under_way.solve()
         observer(Finished(result))
-        _write_certificate(request, prover, result)
+        under_way.write_certificate(result)
     return result
 
 
 def _workforce(
-    parameters: SolverParameters, warm_up: WarmUp, given: GivenExecutor | None
+    parameters: SolverParameters,
+    warm_up: WarmUp,
+    given: GivenExecutor | None,
+    observer: Observer,
 ) -> Workforce:
     """Return the workers that parameters ask for."""
 
@@ -119,126 +138,268 @@ def _workforce(
             warm_up()  # all workers load what is cached
         return LocalProcesses(n_workers, warm_up)
 
-    return Workforce(make_executor, parameters.workers, is_given=given is not None)
-
-
-def _prepared(request: Request, workforce: Workforce) -> Prover:
-    """Return what works on the state, within the limits, which count the seconds of before."""
-    state = request.state
-    limits = Limits(
-        time_limit=state.parameters.time_limit,
-        node_limit=state.parameters.node_limit,
-        memory_limit=state.parameters.memory_limit,
-        memory=Sampled(resident_mebibytes, MEMORY_SECONDS),
-        interrupt=request.interrupt,
-        started=RUN_CLOCK() - state.seconds,
-    )
-    recorder = ProofRecorder(state.proof)
-    if state.parameters.certify:
-        state.proof = recorder.proof
-    return Prover(
-        state=state,
-        joined=join_equal_points(state.instance),
-        observer=request.observer,
-        limits=limits,
-        workforce=workforce,
-        recorder=recorder,
-        writer=CheckpointWriter(
-            request.checkpoint, state, lambda: limits.seconds, request.observer
-        ),
-        is_resumed=state.search is not None,
+    return Workforce(
+        make_executor,
+        parameters.workers,
+        is_given=given is not None,
+        on_death=lambda reason: observer(WorkerCrashed(reason)),
     )
 
 
-def _solved(request: Request, prover: Prover) -> Result:
-    """Contract, begin a search with a first clustering, raise its bound as far as it goes."""
-    state, limits, before = prover.state, prover.limits, prover.state.seconds
-    instance, joined = state.instance, prover.joined
-    contraction = contract(joined)
-    n_blocks, n_pairs = 0, 0
-    if isinstance(contraction, Contraction):
-        n_blocks, n_pairs = contraction.n_blocks, len(contraction.cannot_link)
-    n_equal = len(joined.must_link) - len(instance.must_link)
-    prover.observer(Started.of(instance, n_blocks, n_pairs, n_equal, request.resumed))
-    if isinstance(contraction, Infeasibility):
-        state.infeasibility, state.search = contraction, None
-    elif state.search is None and state.infeasibility is None:
-        _begin_search(state, contraction, request.start, limits)
-    if state.infeasibility is not None:
-        prover.recorder.record_infeasible()
-    reached = None
-    if state.search is None:
-        prover.writer.write()
-    else:
-        assert isinstance(contraction, Contraction)
-        try:
-            with prover.workforce:
-                reached = prover.raise_bound(contraction)
-        except BackendFailure:
-            # A task or an executor failed. The tree is consistent, so it is saved.
-            prover.writer.write()
-            raise
-    if state.search is None and state.infeasibility is None:
-        reached = limits.urgent() or Termination.TIME_LIMIT
-    notes = (*_deviations(prover), *_time_used_before(before, state.parameters, reached))
-    return conclusion.of_run(state, reached, limits.seconds, n_blocks, notes)
+class _Run:
+    """Run under way: its state, which is changed, and what works on it.
 
-
-def _begin_search(
-    state: RunState, contraction: Contraction, start: Partition | None, limits: Limits
-) -> None:
-    """Begin the search of a run from a first clustering, or a colouring without one.
-
-    The colouring satisfies the constraints on pairs. Set the proof if there is none, and nothing if
-    the time is over first.
+    The parameters of the state are those that the memory allows once the bound of the root as a
+    whole begins.
     """
-    if start is not None:
-        labels, source = start.labels, "start"
-    else:
-        found = first_clustering(contraction, limits.time_left)
-        if isinstance(found, Infeasibility):
-            state.infeasibility = found
-        if found is None or isinstance(found, Infeasibility):
+
+    def __init__(self, request: Request, workforce: Workforce) -> None:
+        state, self._observer = request.state, request.observer
+        self._request, self._state, self._workforce = request, state, workforce
+        self._joined = join_equal_points(state.instance)
+        self._seconds_before = state.seconds
+        self._limits = limits = Limits(
+            time_limit=state.parameters.time_limit,
+            node_limit=state.parameters.node_limit,
+            memory_limit=state.parameters.memory_limit,
+            memory=Sampled(resident_mebibytes, MEMORY_SECONDS),
+            interrupt=request.interrupt,
+            started=RUN_CLOCK() - state.seconds,
+        )
+        self._recorder = ProofRecorder(state.proof)
+        if state.parameters.certify:
+            state.proof = self._recorder.proof
+        self._writer = CheckpointWriter(
+            request.checkpoint, state, lambda: limits.seconds, self._observer
+        )
+        self._is_resumed = state.search is not None
+        self._shortage: MemoryShort | None = None  # what the memory did not allow
+
+    def solve(self) -> Result:
+        """Contract, begin a search with a first clustering, raise its bound as far as it goes."""
+        state, instance, joined = self._state, self._state.instance, self._joined
+        contraction = contract(joined)
+        n_blocks, n_pairs = 0, 0
+        if isinstance(contraction, Contraction):
+            n_blocks, n_pairs = contraction.n_blocks, len(contraction.cannot_link)
+        n_equal = len(joined.must_link) - len(instance.must_link)
+        started = Started.of(instance, n_blocks, n_pairs, n_equal, self._request.resumed)
+        self._observer(started)
+        if isinstance(contraction, Infeasibility):
+            state.infeasibility, state.search = contraction, None
+        elif state.search is None and state.infeasibility is None:
+            self._begin_search(contraction)
+        if state.infeasibility is not None:
+            self._recorder.record_infeasible()
+        reached = None
+        if state.search is None:
+            self._writer.write()
+        else:
+            assert isinstance(contraction, Contraction)
+            try:
+                with self._workforce:
+                    reached = self._raise_bound(contraction)
+            except BackendFailure:
+                # A task or an executor failed. The tree is consistent, so it is saved.
+                self._writer.write()
+                raise
+        if state.search is None and state.infeasibility is None:
+            reached = self._limits.urgent() or Termination.TIME_LIMIT
+        notes = (*self._deviations(), *self._time_used_before(reached))
+        return conclusion.of_run(state, reached, self._limits.seconds, n_blocks, notes)
+
+    def _begin_search(self, contraction: Contraction) -> None:
+        """Begin the search from a first clustering, or a colouring without one.
+
+        The colouring satisfies the constraints on pairs. Set the proof if there is none, and
+        nothing if the time is over first.
+        """
+        state, start = self._state, self._request.start
+        if start is not None:
+            labels, source = start.labels, "start"
+        else:
+            found = first_clustering(contraction, self._limits.time_left)
+            if isinstance(found, Infeasibility):
+                state.infeasibility = found
+            if found is None or isinstance(found, Infeasibility):
+                return
+            labels, source = contraction.lift(found), "colouring"
+        root = Node(block_of=contraction.block_of, known_labels=labels)
+        tree = Tree(root, Tolerances(state.parameters.gap))
+        # It is the first incumbent if it satisfies the constraints on clusters, too.
+        if contraction.keeps(labels[contraction.representatives]):
+            tree.offer(labels, Partition(labels).cost(state.instance), source)
+        state.search = Search(tree)
+
+    def _raise_bound(self, contraction: Contraction) -> Termination | None:
+        """Raise the bound by subsets where that pays, then by branch and bound.
+
+        Return the limit that was reached, or None.
+        """
+        parameters, tree = self._state.parameters, self._search.tree
+        self._reporter = Reporter(self._observer, self._limits, self._read)
+        asked = bounding_method(parameters.bounding, parameters.sdp)
+        plan = memory_plan(
+            parameters,
+            asked,
+            contraction,
+            is_resumed=self._is_resumed,
+            is_local=not self._workforce.is_given,
+        )
+        if self._begins_with_subsets(contraction, asked, plan):
+            reached = self._bound_subsets(contraction, asked, plan)
+            if reached is not None or not tree.n_open:
+                return reached
+        return self._search_tree(contraction.n_blocks, plan)
+
+    @property
+    def _search(self) -> Search:
+        assert self._state.search is not None
+        return self._state.search
+
+    def _read(self, labels: Any) -> tuple[NDArray[np.intp], float]:
+        """Return labels (n,) that the observer hands in, and their cost.
+
+        Raises
+        ------
+        ParameterError
+            If they are no clustering of the instance, or violate a constraint.
+        """
+        instance = self._state.instance
+        partition = checked_clustering(labels, instance, "observer")
+        return partition.labels, partition.cost(instance)
+
+    def _begins_with_subsets(
+        self, contraction: Contraction, asked: BoundingMethod[Any], plan: MemoryPlan
+    ) -> bool:
+        """Return whether the root's first bound is the sum of the bounds of subsets.
+
+        It is if the parameters say so, and by itself if the hybrid bound of all blocks takes long
+        or does not fit the memory.
+
+        asked : the bounding method of the parameters
+        """
+        parameters, tree = self._state.parameters, self._search.tree
+        if tree.has_begun or not tree.n_open:
+            return False
+        if parameters.bounding != "hybrid":
+            return parameters.bounding == "decomposition"
+        if plan.is_without_bound:
+            return True
+        is_large = parameters.decomposition.is_large(contraction.n_blocks, contraction.has_limits)
+        return is_large and not asked.is_quick(contraction)
+
+    def _bound_subsets(
+        self, contraction: Contraction, asked: BoundingMethod[Any], plan: MemoryPlan
+    ) -> Termination | None:
+        """Raise the bound of the root by subsets; return the limit that was reached.
+
+        None if the search has ended, or the root is to be bounded as a whole.
+        """
+        from sdpbb.run.decomposition.root import Root  # seldom needed
+        from sdpbb.run.decomposition.run import Decomposition
+
+        parameters = self._state.parameters
+        # The scatter inside blocks, all that is asked for of the root, is worth no large matrix.
+        fits = contraction.n_blocks <= parameters.decomposition.largest
+        root = Root(
+            self._search,
+            contraction,
+            self._context(asked, plan.is_without_bound, fits),
+            self._limits,
+            self._recorder.record,
+            self._reporter,
+            Watches(self._reporter, self._writer),
+        )
+        decomposition = Decomposition(
+            root=root,
+            run=self._state,
+            bounding=bounding_method(parameters.bounding, parameters.sdp, PRICING_SLICES),
+            workforce=self._workforce,
+            free_mebibytes=plan.available,
+        )
+        root.begin()
+        decomposition.prepare()
+        # A resumed run may have been cut short in this before.
+        root.look_for_clusterings()
+        if self._state.subsets is None:
+            root.raise_by_places(plan.available)
+        return root.end(decomposition.bound())
+
+    def _search_tree(self, n_blocks: int, plan: MemoryPlan) -> Termination | None:
+        """Bound the root as a whole, and branch; return the limit that was reached, or None."""
+        is_short = plan.parameters != self._state.parameters or plan.is_without_bound
+        if is_short and self._search.tree.n_open:
+            self._shortage = plan.event(n_blocks)
+            self._observer(self._shortage)
+            self._state.parameters = plan.parameters
+            self._workforce.allow_workers(plan.parameters.workers)
+        parameters = self._state.parameters
+        bounding = bounding_method(parameters.bounding, parameters.sdp)
+        # Without a bound, no step takes long.
+        long_steps = not plan.is_without_bound and n_blocks > bounding.most_blocks_here
+        self._workforce.begin_tree(long_steps, root_uses_cores=n_blocks >= LARGE)
+        context = self._context(bounding, plan.is_without_bound, not plan.is_without_bound)
+        evaluations = Evaluations(
+            self._search, context, self._limits, self._workforce, self._reporter
+        )
+        recorders = [self._recorder] if parameters.certify else []
+        watches = Watches(*recorders, self._reporter, self._writer)
+        return branch_and_bound(evaluations, watches)
+
+    def _context(
+        self, bounding: BoundingMethod[Any], is_without_bound: bool, fits: bool
+    ) -> EvaluationContext:
+        """Return what the evaluations of nodes share.
+
+        fits : whether the memory holds the matrices of a bound that a certificate can show
+        """
+        parameters, instance = self._state.parameters, self._state.instance
+        if parameters.certify:
+            from sdpbb.bounds.certified import CertifiedBounding  # of certified runs
+
+            rules, soft = checker_rules(instance), checked_soft_pairs(instance)
+            bounding = CertifiedBounding(
+                bounding, instance.points, rules, fits, instance.weights, soft
+            )
+        return EvaluationContext(
+            instance=self._joined,
+            bounding=bounding,
+            heuristic=IncumbentSearch(),
+            parameters=parameters.search,
+            tolerances=self._search.tree.tolerances,
+            seed=parameters.seed,
+            is_without_bound=is_without_bound,
+            keeps_evidence=parameters.certify,
+        )
+
+    def _deviations(self) -> tuple[str, ...]:
+        """Return notes on deviations from the request."""
+        state, shortage = self._state, self._shortage
+        notes: tuple[str, ...] = ()
+        if state.subsets is not None and state.search and state.search.statistics.n_subsets:
+            from sdpbb.run.decomposition.restriction import left_out  # seldom needed
+
+            notes = left_out(state.instance, state.subsets)
+        return notes if shortage is None else (*notes, memory_shortage(shortage))
+
+    def _time_used_before(self, reached: Termination | None) -> tuple[str, ...]:
+        """Return the note on a resumed run that its time limit has ended."""
+        before, limit = self._seconds_before, self._state.parameters.time_limit
+        if not before or reached is not Termination.TIME_LIMIT:
+            return ()
+        return (
+            f"{before:.1f} s of {limit:g} s were used before: --time-limit counts the whole run; "
+            "--more-time S adds some (more_time=S in Python)",
+        )
+
+    def write_certificate(self, result: Result) -> None:
+        """Write the certificate of the result, if it is asked for."""
+        order, state = self._request.order, self._state
+        if order is None or not order.applies_to(result):
             return
-        labels, source = contraction.lift(found), "colouring"
-    root = Node(block_of=contraction.block_of, known_labels=labels)
-    tree = Tree(root, Tolerances(state.parameters.gap))
-    # It is the first incumbent if it satisfies the constraints on clusters, too.
-    if contraction.keeps(labels[contraction.representatives]):
-        tree.offer(labels, Partition(labels).cost(state.instance), source)
-    state.search = Search(tree)
+        from sdpbb.run.certificates.writer import write_certificate
 
-
-def _deviations(prover: Prover) -> tuple[str, ...]:
-    """Return notes on deviations from the request."""
-    state, shortage = prover.state, prover.shortage
-    notes: tuple[str, ...] = ()
-    if state.subsets is not None and state.search and state.search.statistics.n_subsets:
-        from sdpbb.run.decomposition.left_out import left_out  # seldom needed
-
-        notes = left_out(state.instance, state.subsets)
-    return notes if shortage is None else (*notes, memory_shortage(shortage))
-
-
-def _time_used_before(
-    seconds: float, parameters: SolverParameters, reached: Termination | None
-) -> tuple[str, ...]:
-    """Return the note on a resumed run that its time limit has ended."""
-    if not seconds or reached is not Termination.TIME_LIMIT:
-        return ()
-    return (
-        f"{seconds:.1f} s of {parameters.time_limit:g} s were used before: --time-limit counts the "
-        "whole run; --more-time S adds some (more_time=S in Python)",
-    )
-
-
-def _write_certificate(request: Request, prover: Prover, result: Result) -> None:
-    """Write the certificate of the result, if it is asked for."""
-    order, state = request.order, prover.state
-    if order is None or not order.applies_to(result):
-        return
-    from sdpbb.run.certificates.writer import write_certificate
-
-    proofs = None if state.subsets is None else state.subsets.best_proofs()
-    gap, proof = state.parameters.gap, prover.recorder.proof
-    prover.observer(write_certificate(order, state.instance, gap, result, proof, proofs))
+        proofs = None if state.subsets is None else state.subsets.best_proofs()
+        gap, proof = state.parameters.gap, self._recorder.proof
+        self._observer(write_certificate(order, state.instance, gap, result, proof, proofs))

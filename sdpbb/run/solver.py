@@ -20,9 +20,8 @@ from sdpbb.run.checks import (
     checked_clustering,
     reserved_checkpoint,
 )
-from sdpbb.run.logs import log
-from sdpbb.run.notebook import announcement, progress_table
 from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.report import announcement, log, progress_table
 from sdpbb.run.run import Request, run
 from sdpbb.run.solve_arguments import SolveArguments, stated_run
 from sdpbb.runtime.declaration import wrong
@@ -164,20 +163,17 @@ def solve_and_certify(
             parameters = parameters.for_certificates()
             check_certifiable(instance, None if order is None else order.path, checkpoint)
         first = None if start is None else checked_clustering(start, instance, "start")
-        return interruptible(
-            interrupt,
-            lambda stop: run(
-                Request(
-                    RunState(instance, parameters),
-                    all_of(log, observer),
-                    stop,
-                    checkpoint,
-                    order,
-                    start=first,
-                    executor=executor,
-                )
-            ),
-        )
+        state = RunState(instance, parameters)
+        files = {"checkpoint": checkpoint, "order": order}
+        return _run(state, observer, interrupt, **files, start=first, executor=executor)
+
+
+def _run(
+    state: RunState, observer: Observer, interrupt: threading.Event | None, **more: Any
+) -> Result:
+    """Run (more: of a `Request`) until it ends, or the interrupt or the first Ctrl-C ends it."""
+    observer = all_of(log, observer)
+    return interruptible(interrupt, lambda stop: run(Request(state, observer, stop, **more)))
 
 
 class Changes(TypedDict, total=False):
@@ -252,20 +248,9 @@ def resume(
             n_open=0 if saved.search is None else saved.search.tree.n_open,
             seconds=saved.seconds,
         )
-        return interruptible(
-            interrupt,
-            lambda stop: run(
-                Request(
-                    replace(saved, parameters=parameters),
-                    all_of(log, watcher),
-                    stop,
-                    written_to,
-                    order,
-                    resumed=resumed,
-                    executor=executor,
-                )
-            ),
-        )
+        state = replace(saved, parameters=parameters)
+        files = {"checkpoint": written_to, "order": order}
+        return _run(state, watcher, interrupt, **files, resumed=resumed, executor=executor)
 
 
 def _order(certificate: FilePath) -> CertificateOrder:

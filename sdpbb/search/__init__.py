@@ -1,5 +1,4 @@
 """Branch and bound: tree, evaluation of nodes, scheduling.
 
-It depends on interfaces of bounds and heuristics only: on no bounding method, no heuristic and no
-files.
+It depends on the interface of bounding methods, and on none of them.
 """

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.incumbents import IncumbentSearch
 from sdpbb.bounds.bound import BoundProgress, BoundRun, ProvenBound
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition
@@ -27,7 +28,6 @@ from sdpbb.search.contractions import (
 from sdpbb.search.limits import ENDLESS, Budget
 from sdpbb.search.node import EvaluationState, Fixings, Node, NodeResult, NodeStatus
 from sdpbb.search.parameters import SearchParameters
-from sdpbb.search.primal import PrimalHeuristic
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import with_fixings
 
@@ -45,7 +45,7 @@ class EvaluationContext:
 
     instance: Instance
     bounding: BoundingMethod[Any]
-    heuristic: PrimalHeuristic
+    heuristic: IncumbentSearch
     parameters: SearchParameters
     tolerances: Tolerances
     seed: int

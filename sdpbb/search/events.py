@@ -210,7 +210,17 @@ class Branched:
 
 
 @dataclass(frozen=True)
-class WorkerLost:
+class WorkerCrashed:
+    """A worker died, for the first time of its node or subset, which another one begins again.
+
+    reason : how it ended, such as "was ended by SIGKILL"
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class NodeLost:
     """The worker that evaluated a node died, twice; the node keeps the bound it has."""
 
     node: int
@@ -269,7 +279,8 @@ Event = (
     | SubsetsChosen
     | SubsetsBounded
     | NodeEvent
-    | WorkerLost
+    | WorkerCrashed
+    | NodeLost
     | SubsetLost
     | CheckpointFailed
     | Finished

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.search.events import Event, NewIncumbent, Observer, Progress, WorkerLost
+from sdpbb.search.events import Event, NewIncumbent, NodeLost, Observer, Progress
 from sdpbb.search.limits import Limits
 from sdpbb.search.node import NodeResult
 from sdpbb.search.tree import Search
@@ -77,7 +77,7 @@ class Reporter(Watch):
     """Watch that tells an observer of a search.
 
     It sends `Progress` after each result, and now and then where there is none, before it a
-    `NewIncumbent` if there is a new one; `NodeLeft`, `Branched` and `WorkerLost`. A clustering that
+    `NewIncumbent` if there is a new one; `NodeLeft`, `Branched` and `NodeLost`. A clustering that
     the observer returns for a `Progress` is offered to the tree.
     """
 
@@ -130,7 +130,7 @@ class Reporter(Watch):
         self._report(search)
 
     def lost(self, search: Search, number: int) -> None:
-        self._observer(WorkerLost(number))
+        self._observer(NodeLost(number))
 
     def round_ended(self, search: Search) -> None:
         for event in search.tree.take_news():

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sdpbb.runtime.executors.executor import TaskExecutor
+from sdpbb.runtime.executors.executor import SerialExecutor, TaskExecutor
 from sdpbb.runtime.executors.scheduler import Scheduler, Task, TaskSource
-from sdpbb.runtime.executors.serial import SerialExecutor
 
 # Most runs end before another process has begun, which takes a second. All processes but one start
 # after ALONE seconds, on idle cores. The last competes with this process: it starts after
@@ -38,6 +37,7 @@ class Workforce:
         make_executor: Callable[[int], TaskExecutor],
         n_workers: int,
         is_given: bool = False,
+        on_death: Callable[[str], object] = lambda reason: None,
     ) -> None:
         """
         Parameters
@@ -45,11 +45,13 @@ class Workforce:
         make_executor : makes an executor with so many workers; a given one has its own number
         n_workers : of this machine, where each may use a core
         is_given : whether the executor is somebody else's
+        on_death : called with how a worker has ended whose task is done again
         """
         self.here = self.scheduler = Scheduler(SerialExecutor())
         self.n_cores = n_workers
         self.is_given = is_given
         self._make_executor = make_executor
+        self._on_death = on_death
         self._n_workers = n_workers
         self._workers: Scheduler | None = None
         self._n_started = 0
@@ -65,7 +67,8 @@ class Workforce:
     def workers(self) -> Scheduler:
         """Scheduler of the workers, made when it is first used."""
         if self._workers is None:
-            self._workers = Scheduler(self._make_executor(self._n_workers))
+            executor = self._make_executor(self._n_workers)
+            self._workers = Scheduler(executor, on_death=lambda key, reason: self._on_death(reason))
         return self._workers
 
     @property

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from sdpbb.errors import ParameterError
-from sdpbb.runtime.backends.linear import LinearModel
+from sdpbb.runtime.backends.highs import LinearModel
 from sdpbb.runtime.backends.programme import BinaryProgramme, MilpStatus
 from tests.examples import examples
 
@@ -92,7 +92,7 @@ def test_beside_other_users_of_the_threads_of_highs():
     script = """
 import highspy, numpy as np
 from scipy.sparse import csr_array
-from sdpbb.runtime.backends.linear import LinearModel
+from sdpbb.runtime.backends.highs import LinearModel
 from sdpbb.runtime.backends.programme import BinaryProgramme
 other = highspy.Highs()
 other.setOptionValue("output_flag", False)

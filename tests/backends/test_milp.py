@@ -18,10 +18,10 @@ from tests.examples import examples
 from tests.graphs import random_graph
 
 
-def programme(c, rows, lower, upper, **options) -> BinaryProgramme:
+def programme(c, rows, lower, upper) -> BinaryProgramme:
     matrix = csr_array(np.array(rows, dtype=float).reshape(-1, len(c)))
     sides = (np.array(side, dtype=float) for side in (lower, upper))
-    return BinaryProgramme(np.array(c, dtype=float), matrix, *sides, **options)
+    return BinaryProgramme(np.array(c, dtype=float), matrix, *sides)
 
 
 def random_programme(seed: int) -> BinaryProgramme:
@@ -70,8 +70,8 @@ def test_a_model_is_kept_for_other_objectives():
 
 
 def test_warm_start_and_time_limit_are_taken():
-    knapsack = programme([-3, -4, -5], [[2, 3, 4]], [-np.inf], [5], time_limit=60.0)
-    assert solve_binary_programme(knapsack).objective == -7
+    knapsack = programme([-3, -4, -5], [[2, 3, 4]], [-np.inf], [5])
+    assert solve_binary_programme(knapsack, time_limit=60.0).objective == -7
     warm_start = np.array([1.0, 0, 0])
     assert load(knapsack).minimise(knapsack.objective, warm_start, 60.0).objective == -7
 
@@ -130,7 +130,6 @@ def test_a_programme_without_rows():
         ({"c": [np.inf, 1]}, "finite"),
         ({"lower": [0, 0]}, "one side for each"),
         ({"upper": [np.nan]}, "not a number"),
-        ({"time_limit": 0.0}, "time_limit"),
     ],
 )
 def test_invalid_programmes(change, message):

@@ -6,8 +6,8 @@ import numpy as np
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.certified import FixingProof
-from sdpbb.run.certificates.document import values
 from sdpbb.run.certificates.recorder import ProofRecorder
+from sdpbb.run.certificates.writer import values
 
 BLOCKS = np.arange(4)
 

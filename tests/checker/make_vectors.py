@@ -25,7 +25,7 @@ from sdpbb.bounds.sdp.cuts.capacities import CapacityCliqueCuts
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checker.command import main as check
-from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.parameters import DecompositionParameters
 from tests.checker.building import built
 from tests.checker.parts import Parts
 from tests.checker.vector_changes import CHANGES

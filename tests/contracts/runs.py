@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem.checker_rules import foreign_constraints
-from sdpbb.run.decomposition.parameters import DecompositionParameters
+from sdpbb.run.parameters import DecompositionParameters
 from tests.constants import (
     ALL_COLUMNS,
     EASY,

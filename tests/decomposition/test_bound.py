@@ -8,12 +8,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
-from sdpbb.run.decomposition.bounds import SubsetBounds, restricted_costs
 from sdpbb.run.decomposition.dealing import subset_tree
-from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.decomposition.restriction import Restriction
-from sdpbb.run.decomposition.subsets import SubsetTree, subsets_at
-from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.decomposition.subsets import SubsetBounds, SubsetTree, restricted_costs, subsets_at
+from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.result import SolutionStatus
 from tests.any_instance import any_instance

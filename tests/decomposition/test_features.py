@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.run.decomposition.bounds import restricted_costs
 from sdpbb.run.decomposition.dealing import features, subset_tree
-from sdpbb.run.decomposition.subsets import SubsetTree
+from sdpbb.run.decomposition.subsets import SubsetTree, restricted_costs
 
 
 def contracted(points: np.ndarray, k: int, must_link=()) -> Contraction:

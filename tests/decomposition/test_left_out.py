@@ -7,11 +7,9 @@ import pytest
 
 from sdpbb.plots.pages import html_report
 from sdpbb.problem import Instance
-from sdpbb.run.decomposition.bounds import SubsetBounds
-from sdpbb.run.decomposition.left_out import left_out
-from sdpbb.run.decomposition.parameters import DecompositionParameters
-from sdpbb.run.decomposition.subsets import SubsetTree
-from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.decomposition.restriction import left_out
+from sdpbb.run.decomposition.subsets import SubsetBounds, SubsetTree
+from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.report import summary
 from sdpbb.run.solver import solve
 

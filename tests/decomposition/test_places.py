@@ -9,8 +9,7 @@ import pytest
 
 from sdpbb.bounds.lagrangian.reach import Reach
 from sdpbb.problem import Instance
-from sdpbb.run.decomposition.parameters import DecompositionParameters
-from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.events import Progress, SubsetsChosen
 from sdpbb.search.result import SolutionStatus, Termination
@@ -20,7 +19,7 @@ PARAMETERS = SolverParameters(
     gap=2e-3,
     decomposition=DecompositionParameters(least_blocks=100, smallest=30),
 )
-MIN_BLOCKS = "run.decomposition.places.MIN_BLOCKS"
+MIN_BLOCKS = "run.decomposition.root.MIN_BLOCKS"
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -14,8 +14,7 @@ from sdpbb.bounds.staged.methods import HybridBounding
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Instance
 from sdpbb.run.checkpoint import read_checkpoint
-from sdpbb.run.decomposition.parameters import DecompositionParameters
-from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import resume, solve
 from sdpbb.search.events import MemoryShort, Progress, SubsetLost, SubsetsBounded, SubsetsChosen

@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from sdpbb.run.decomposition.bounds import SubsetBounds
 from sdpbb.run.decomposition.schedule import next_level, predicted_seconds
-from sdpbb.run.decomposition.subsets import SubsetTree
+from sdpbb.run.decomposition.subsets import SubsetBounds, SubsetTree
 
 DEPTH = 6
 

@@ -19,12 +19,10 @@ from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
 from sdpbb.questions.batch import Job, run_batch
-from sdpbb.run.decomposition.parameters import DecompositionParameters
-from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
-from sdpbb.runtime.executors import clusters, given
-from sdpbb.runtime.executors.clusters import dask_executor
-from sdpbb.runtime.executors.given import GivenExecutor
+from sdpbb.runtime.executors import given
+from sdpbb.runtime.executors.given import GivenExecutor, dask_executor
 from sdpbb.runtime.executors.scheduler import Scheduler
 from sdpbb.search.result import SolutionStatus
 from tests.executors import tasks
@@ -103,7 +101,7 @@ def pool(cluster):
 def joined(cluster, warm_up=None, patience_seconds=BUSY):
     name = f"the Dask cluster at {cluster.address}"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clusters, "CONNECT_SECONDS", BUSY)
+        patch.setattr(given, "CONNECT_SECONDS", BUSY)
         with dask_executor(cluster.address) as executor:
             taken = GivenExecutor(executor, warm_up, name=name, patience_seconds=patience_seconds)
             with TaskPool(taken) as pool:
@@ -133,8 +131,8 @@ def test_workers_use_one_blas_thread(cluster):
 def test_a_cluster_solves_a_tree(cluster, monkeypatch):
     made = []
 
-    def pool(executor):
-        made.append(Scheduler(executor))
+    def pool(executor, **options):
+        made.append(Scheduler(executor, **options))
         return made[-1]
 
     monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
@@ -320,7 +318,7 @@ def test_an_address_where_nobody_answers(monkeypatch):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
-        monkeypatch.setattr(clusters, "CONNECT_SECONDS", 0.5)
+        monkeypatch.setattr(given, "CONNECT_SECONDS", 0.5)
         with pytest.raises(BackendFailure) as raised, dask_executor(address):
             pass
     assert str(raised.value).startswith(f"the Dask scheduler at {address} cannot be reached (")
@@ -359,7 +357,7 @@ def test_without_the_package(monkeypatch):
 def test_a_cluster_that_has_or_keeps_no_worker(monkeypatch):
     monkeypatch.setattr(given, "COUNT_SECONDS", 0.1)
     with started(0) as cluster:
-        monkeypatch.setattr(clusters, "CONNECT_SECONDS", 2.0)
+        monkeypatch.setattr(given, "CONNECT_SECONDS", 2.0)
         message = r"cluster at tcp://.* has no workers"
         with pytest.raises(BackendFailure, match=message), dask_executor(cluster.address):
             pass
@@ -392,7 +390,7 @@ def without_nanny(address):
 COORDINATOR = """
 import os, signal, sys
 from sdpbb.errors import BackendFailure
-from sdpbb.runtime.executors.clusters import dask_executor
+from sdpbb.runtime.executors.given import dask_executor
 from sdpbb.runtime.executors.given import GivenExecutor
 from sdpbb.search.result import SolutionStatus
 from sdpbb.run.solver import solve

@@ -14,7 +14,7 @@ from sdpbb.questions.checks import check, suspicions
 from sdpbb.questions.checks.check import check_constraints
 from sdpbb.questions.checks.implications import redundant
 from sdpbb.run.explanation.explain import Diagnosis
-from sdpbb.run.explanation.oracle import Deadline
+from sdpbb.runtime.time_left import no_limit
 from tests.any_instance import ForbiddenSets
 from tests.enumeration import feasible_clusterings
 from tests.examples import examples
@@ -118,8 +118,8 @@ def test_a_cannot_link_that_a_diameter_implies_is_redundant():
 
 def test_without_time_nothing_more_is_left_out():
     instance = Instance(points(5), 2, None, [(0, 1), (1, 2), (2, 3), (0, 3)])
-    assert redundant(instance, Deadline(0.0)) == ([], False)
-    assert redundant(instance, Deadline(60.0)) == ([3], True)
+    assert redundant(instance, lambda: 0.0) == ([], False)
+    assert redundant(instance, no_limit) == ([3], True)
 
 
 def test_what_is_not_found_out_is_not_claimed(monkeypatch):

@@ -19,8 +19,9 @@ from sdpbb.problem.statements import Catalogue
 from sdpbb.run import conclusion
 from sdpbb.run.explanation import explain, oracle
 from sdpbb.run.explanation.explain import Diagnosis, diagnose, explain_infeasibility
-from sdpbb.run.explanation.oracle import Deadline, Oracle, minimal_subset
+from sdpbb.run.explanation.oracle import Oracle, minimal_subset
 from sdpbb.runtime.backends.programme import MilpSolution, MilpStatus
+from sdpbb.runtime.time_left import no_limit
 from tests.examples import examples
 from tests.explanation.cases import can_hold, contradictory, only
 from tests.graphs import cycle, mycielski
@@ -255,14 +256,14 @@ def test_what_comes_to_cannot_links_is_confirmed_as_they_are(monkeypatch, final_
 def test_what_propagation_refutes_is_exact():
     far = AllOf([MaximumDiameter(0.5)])
     instance = Instance(np.arange(3.0)[:, None], 2, cluster_constraints=[far])
-    judge = Oracle(Catalogue(instance), Deadline(60.0))
+    judge = Oracle(Catalogue(instance), no_limit)
     judge.relied_on_solver = True
     assert judge.confirm([0])
 
 
 def test_what_says_more_than_cannot_links_is_not_confirmed():
     instance = Instance(points(5), 2, cluster_constraints=[MaximumSize(3)])
-    judge = Oracle(Catalogue(instance), Deadline(60.0))
+    judge = Oracle(Catalogue(instance), no_limit)
     judge.relied_on_solver = True
     assert not judge.confirm([0])
 
@@ -272,7 +273,7 @@ def test_a_wrong_verdict_of_the_solver_is_found_out(monkeypatch):
 
     wrong = MilpSolution(MilpStatus.INFEASIBLE, None, np.inf, np.inf)
     monkeypatch.setattr(decide, "greedy_colouring", lambda graph, k: None)
-    monkeypatch.setattr(decide, "solve_binary_programme", lambda programme, stop: wrong)
+    monkeypatch.setattr(decide, "solve_binary_programme", lambda programme, **_: wrong)
     wheel = [(0, 1), (1, 2), (2, 3), (3, 0), (4, 0), (4, 1), (4, 2), (4, 3)]
     with pytest.raises(BackendFailure, match="a clustering satisfies them"):
         explain_infeasibility(Instance(points(5), 3, None, wheel))
@@ -290,7 +291,7 @@ def test_minimise_keeps_what_it_cannot_decide():
             return Colourability.UNKNOWN
         return Colourability.NO if {3, 7} <= set(items) else Colourability.YES
 
-    found = minimal_subset(list(range(10)), verdict, Deadline(60.0))
+    found = minimal_subset(list(range(10)), verdict, no_limit)
     assert found == ([3, 5, 7], False)
 
 

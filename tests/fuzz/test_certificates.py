@@ -18,8 +18,7 @@ from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.problem import Instance
 from sdpbb.problem.checker_rules import CheckedConstraints
-from sdpbb.run.decomposition.parameters import DecompositionParameters
-from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.verification import verdict_on, verify_certificate
 from tests.any_instance import drawn_instance
 from tests.checker.building import built

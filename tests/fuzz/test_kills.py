@@ -49,7 +49,7 @@ import signal
 import sdpbb.questions.study_folder as study_folder
 import sdpbb.run.checkpoint
 import sdpbb.runtime.files
-import sdpbb.search.evaluations
+import sdpbb.search.loop
 import sdpbb.search.workforce
 from sdpbb.__main__ import main
 from tests.trees import go_over_at_once
@@ -106,7 +106,7 @@ os.replace = stepping(os.replace)
 
 
 sdpbb.run.checkpoint.INTERVAL, sdpbb.run.checkpoint.SHARE = 0.0, 1.0
-sdpbb.search.evaluations.SHORTEST_SLICE = 0.05
+sdpbb.search.loop.SHORTEST_SLICE = 0.05
 sdpbb.search.workforce.Workforce.choose_scheduler = go_over_at_once
 main()
 """

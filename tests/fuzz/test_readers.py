@@ -22,7 +22,7 @@ from sdpbb.questions.batch.manifest import read_manifest
 from sdpbb.questions.batch.outcome import Row
 from sdpbb.questions.study_folder import open_folder
 from sdpbb.run.checkpoint import read_checkpoint
-from sdpbb.search.traces.file import read_trace
+from sdpbb.search.trace import read_trace
 from tests.fuzz import valid_files as files
 from tests.fuzz.mutations import mutate, reseal
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from sdpbb.bounds.lagrangian.places.run import PlaceRun
 from sdpbb.bounds.lagrangian.reach import FOR_PLACES
 from sdpbb.problem import Instance
-from sdpbb.run.decomposition.parameters import DecompositionParameters
-from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.result import Result
 from tests.constants import FEW_PLACES, NO_PLACES_FIRST, constants

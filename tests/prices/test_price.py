@@ -18,8 +18,7 @@ from sdpbb.questions.prices import prices as price_module
 from sdpbb.questions.prices.prices import constraint_prices, probe, stated_constraints, without
 from sdpbb.questions.prices.report import Price, PriceProof, PriceReport
 from sdpbb.questions.study import Outcome, Study
-from sdpbb.run.decomposition.parameters import DecompositionParameters
-from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.search.result import Result, SolutionStatus, Termination
 from tests.enumeration import optimum, random_instance
 from tests.examples import examples

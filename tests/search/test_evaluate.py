@@ -25,19 +25,18 @@ from tests.enumeration import feasible_clusterings, sums_of_squares
 from tests.heuristics.test_assignment import UNSOLVED
 
 
+def context_of(instance, bounding, heuristic=None) -> EvaluationContext:
+    heuristic = IncumbentSearch() if heuristic is None else heuristic
+    tolerances = Tolerances(1e-9)
+    return EvaluationContext(instance, bounding, heuristic, SearchParameters(), tolerances, 0)
+
+
 @pytest.fixture(scope="module")
 def context() -> EvaluationContext:
     instance = Instance(
         np.random.default_rng(3).normal(size=(9, 2)), 3, cannot_link=[(0, 1), (1, 2)]
     )
-    return EvaluationContext(
-        instance=instance,
-        bounding=SdpBounding(SdpParameters(max_iterations=20)),
-        heuristic=IncumbentSearch(),
-        parameters=SearchParameters(),
-        tolerances=Tolerances(1e-9),
-        seed=0,
-    )
+    return context_of(instance, SdpBounding(SdpParameters(max_iterations=20)))
 
 
 def truth(context: EvaluationContext, node: Node) -> float:
@@ -115,14 +114,7 @@ def test_integer_programmes_of_heuristics_keep_to_the_time_that_is_left(monkeypa
     apart = pairs[labels[pairs[:, 0]] != labels[pairs[:, 1]]]
     instance = Instance(rng.normal(size=(150, 2)), 8, cannot_link=apart)
     long = MultiStartParameters(assignment_time_limit=1e9)
-    context = EvaluationContext(
-        instance=instance,
-        bounding=SdpBounding(),
-        heuristic=IncumbentSearch(HeuristicSchedule(before=long)),
-        parameters=SearchParameters(),
-        tolerances=Tolerances(1e-9),
-        seed=0,
-    )
+    context = context_of(instance, SdpBounding(), IncumbentSearch(HeuristicSchedule(before=long)))
     budget = Budget(until_end=1e4, cancelled=lambda: len(seconds) == 2)
     outcome = evaluate(Node(), np.inf, context, budget)
     assert outcome.status is NodeStatus.UNFINISHED
@@ -151,14 +143,7 @@ def in_slices(node, context):
 def test_evaluate_does_not_change_its_node(bounding):
     """Not even the state that its bounding continues from."""
     instance = Instance(np.random.default_rng(5).normal(size=(30, 2)), 4, [(0, 1)], [(1, 2)])
-    context = EvaluationContext(
-        instance=instance,
-        bounding=bounding(),
-        heuristic=IncumbentSearch(),
-        parameters=SearchParameters(),
-        tolerances=Tolerances(1e-9),
-        seed=0,
-    )
+    context = context_of(instance, bounding())
     node, n_slices = Node(), 0
     while True:
         packed = pickle.dumps(node)
@@ -177,14 +162,7 @@ def test_evaluate_does_not_change_its_node(bounding):
 def test_where_an_evaluation_is_left_has_no_influence(monkeypatch):
     monkeypatch.setattr("sdpbb.bounds.sdp.admm_run.ROOT", Patience(120, 0.5))
     instance = Instance(np.random.default_rng(5).normal(size=(70, 8)), 6, [(0, 1)], [(1, 2)])
-    context = EvaluationContext(
-        instance=instance,
-        bounding=SdpBounding(),
-        heuristic=IncumbentSearch(),
-        parameters=SearchParameters(),
-        tolerances=Tolerances(1e-9),
-        seed=0,
-    )
+    context = context_of(instance, SdpBounding())
     one = whole(Node(), context)
     other, n_slices = in_slices(Node(), context)
     assert n_slices > 5

@@ -24,21 +24,20 @@ from sdpbb.problem import (
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.report import ProgressTable, summary
 from sdpbb.run.solver import resume, solve
-from sdpbb.search.evaluate import EvaluationContext, evaluate
+from sdpbb.search.evaluate import evaluate
 from sdpbb.search.events import Progress
 from sdpbb.search.loop import branch_and_bound
 from sdpbb.search.node import Fixings, Node, NodeStatus
-from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.result import SolutionStatus, Termination
-from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
 from tests.any_instance import any_instance
 from tests.enumeration import clusterings, optimum, sums_of_squares
 from tests.examples import examples
+from tests.search.test_evaluate import context_of
 from tests.trees import CHOICE, go_over_at_once
 
 LITTLE = MultiStartParameters(n_starts=1, n_relocations=1)
-SCHEDULE = HeuristicSchedule(before=LITTLE, during=LITTLE)
+LITTLE_SEARCH = IncumbentSearch(HeuristicSchedule(before=LITTLE, during=LITTLE))
 COLGEN = SolverParameters(bounding="colgen", gap=1e-9)
 
 
@@ -109,7 +108,7 @@ class SeeingRun(BlindRun):
 
 
 def use(monkeypatch, bounding):
-    for room in ("memory_plan", "prover"):
+    for room in ("memory_plan", "run"):
         monkeypatch.setattr(f"sdpbb.run.{room}.bounding_method", lambda name, *arguments: bounding)
 
 
@@ -170,7 +169,7 @@ def test_an_exhausted_tree_is_a_proof(monkeypatch, bounding):
         limits.append(branch_and_bound(*arguments))
         return limits[-1]
 
-    monkeypatch.setattr("sdpbb.run.prover.branch_and_bound", search)
+    monkeypatch.setattr("sdpbb.run.run.branch_and_bound", search)
     events = []
     result = solve(IMPOSSIBLE, COLGEN, events.append)
     assert limits == [None]
@@ -233,13 +232,6 @@ def test_where_a_clustering_comes_from_bounding(monkeypatch):
     assert sources[0] == "bounding"
 
 
-def context_of(instance: Instance, bounding) -> EvaluationContext:
-    tolerances = Tolerances(1e-9)
-    return EvaluationContext(
-        instance, bounding, IncumbentSearch(SCHEDULE), SearchParameters(), tolerances, 0
-    )
-
-
 def test_bounding_is_not_believed_about_clusterings():
     """Too few clusters, too many (which would cost nothing), and two that are not allowed."""
 
@@ -253,13 +245,13 @@ def test_bounding_is_not_believed_about_clusterings():
 
     for labels in ([0, 0, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 5, 6], [1, 0, 0, 0, 0, 0, 0]):
         Wrong.labels = np.array(labels)
-        outcome = evaluate(Node(), math.inf, context_of(IMPOSSIBLE, WrongBounding()))
+        outcome = evaluate(Node(), math.inf, context_of(IMPOSSIBLE, WrongBounding(), LITTLE_SEARCH))
         assert outcome.status is NodeStatus.BRANCH
         assert (outcome.labels, outcome.cost) == (None, math.inf)
 
 
 def test_an_infinite_bound_is_that_of_a_node_without_clusterings():
-    context = context_of(IMPOSSIBLE, Seeing(0.5))
+    context = context_of(IMPOSSIBLE, Seeing(0.5), LITTLE_SEARCH)
     assert evaluate(Node(), math.inf, context).status is NodeStatus.INFEASIBLE
     assert evaluate(Node(), 5.0, context).status is NodeStatus.INFEASIBLE
     tree = Tree(Node(fixings=Fixings(below=7.0)), context.tolerances)
@@ -271,7 +263,7 @@ def test_an_infinite_bound_is_that_of_a_node_without_clusterings():
 
 def test_labels_known_are_offered_only_if_they_keep_the_constraints(monkeypatch):
     monkeypatch.setattr("sdpbb.search.evaluate._Evaluation._run_heuristic", lambda self, run: None)
-    context = context_of(POSSIBLE, Blind())
+    context = context_of(POSSIBLE, Blind(), LITTLE_SEARCH)
     for known, is_offered in (([0, 1, 0, 1, 0, 1, 2], False), ([0, 0, 0, 1, 1, 1, 2], True)):
         node = Node(known_labels=np.array(known))
         assert contract(POSSIBLE).keeps(node.known_labels) == is_offered
@@ -285,7 +277,7 @@ def test_blocks_with_equal_means_are_not_all_the_same():
     instance = Instance(
         np.zeros((6, 1)), 2, cluster_constraints=[MaximumSize(4), SoftCannotLinks([(0, 5)], 0)]
     )
-    context = context_of(instance, Blind())
+    context = context_of(instance, Blind(), LITTLE_SEARCH)
     best = evaluate(Node(), math.inf, context)
     assert best.status in (NodeStatus.BRANCH, NodeStatus.CLOSED)
     with pytest.MonkeyPatch.context() as patch:

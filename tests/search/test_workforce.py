@@ -1,6 +1,6 @@
 """Workers of a run: no more of them, and no earlier, than they are called for."""
 
-from sdpbb.runtime.executors.serial import SerialExecutor
+from sdpbb.runtime.executors.executor import SerialExecutor
 from sdpbb.search.workforce import Workforce
 
 

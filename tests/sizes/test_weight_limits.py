@@ -21,8 +21,8 @@ from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.formats import read_constraints, write_constraints
 from sdpbb.problem.packing import packed_exactly, packed_greedily
 from sdpbb.problem.packing.packings import _dealt
-from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.decomposition.restriction import Restriction
+from sdpbb.run.parameters import DecompositionParameters
 from sdpbb.search.result import SolutionStatus
 from tests.enumeration import (
     clusterings,

@@ -95,7 +95,7 @@ def gap(
 
     trace = None
     if outputs.html is not None:
-        from sdpbb.search.traces.trace import Trace
+        from sdpbb.search.trace import Trace
 
         trace = Trace()
     failure: CertificateError | None = None

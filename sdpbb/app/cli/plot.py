@@ -63,7 +63,7 @@ def bounds(trace: TraceFile, /, *, out: Out, title: Title = None) -> None:
     """Draw the best cost and the proven lower bound of a run over time."""
     with _picture(out, title, trace) as draw:
         from sdpbb.plots import plot_bounds
-        from sdpbb.search.traces.file import read_trace
+        from sdpbb.search.trace import read_trace
 
         draw(plot_bounds(read_trace(trace)))
 
@@ -73,7 +73,7 @@ def tree(trace: TraceFile, /, *, out: Out, title: Title = None) -> None:
     """Draw the branch-and-bound tree of a run, nodes coloured by their end."""
     with _picture(out, title, trace) as draw:
         from sdpbb.plots import plot_tree
-        from sdpbb.search.traces.file import read_trace
+        from sdpbb.search.trace import read_trace
 
         draw(plot_tree(read_trace(trace)))
 

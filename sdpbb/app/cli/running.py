@@ -99,7 +99,7 @@ def report(
 
     trace = None
     if outputs.trace is not None or outputs.html is not None:
-        from sdpbb.search.traces.trace import Trace
+        from sdpbb.search.trace import Trace
 
         trace = Trace()
     failures: list[SystemExit] = []

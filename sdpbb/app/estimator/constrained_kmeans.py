@@ -44,8 +44,8 @@ from sdpbb.problem.frames import (
     is_frame,
 )
 from sdpbb.problem.table import check_columns
-from sdpbb.run.notebook import progress_table
 from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.report import progress_table
 from sdpbb.run.solver import solve
 from sdpbb.runtime.interruption import Interrupted
 from sdpbb.runtime.reading import ClassesMay

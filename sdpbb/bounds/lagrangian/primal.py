@@ -90,9 +90,8 @@ def cheapest_choice(
         matrix=csr_array(rows),
         lower=np.concatenate([np.ones(m), [-math.inf if covers else float(k)]]),
         upper=np.concatenate([np.full(m, math.inf if covers else 1.0), [float(k)]]),
-        time_limit=seconds,
     )
-    x = solve_binary_programme(programme, integer_solver("highs")).x
+    x = solve_binary_programme(programme, integer_solver("highs"), time_limit=seconds).x
     return None if x is None else np.flatnonzero(x > 0.5)
 
 

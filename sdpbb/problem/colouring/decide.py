@@ -146,8 +146,8 @@ def _ask_solver(
     if seconds <= 0.0 or m + graph.nnz // 2 * k > ROWS_PER_SECOND * seconds:
         return UNKNOWN
     programme = colouring_programme(graph, k, clique)
-    programme = replace(programme, time_limit=None if seconds == math.inf else seconds)
-    solution = solve_binary_programme(programme, stop=limits.stop)
+    limit = None if seconds == math.inf else seconds
+    solution = solve_binary_programme(programme, stop=limits.stop, time_limit=limit)
     if solution.status is MilpStatus.INFEASIBLE:
         return Colouring(Colourability.NO, vertices=np.arange(m), is_exact=False)
     if solution.x is None:

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -104,19 +103,19 @@ def packed_exactly(
         with suppress(UndecidedPacking, OutOfTime):
             found = packed_in_units(contraction, time_left)
             return Packing(found, found is None)
+
+    def seconds_left() -> float | None:
+        return None if time_limit is None else max(0.01, ended - time.perf_counter())
+
     for slack in (MARGIN, -MARGIN) if many else (0.0,):
         is_proof = slack >= 0.0
-        seconds = None if time_limit is None else max(0.01, ended - time.perf_counter())
-        programme = _programme(contraction, costs, slack, seconds)
+        programme = _programme(contraction, costs, slack)
         if costs is not None:
             programme = programme if soft is None else with_soft_pairs(programme, k, soft)
-            labels = _packed_by_relaxation(contraction, programme, stop)
+            labels = _packed_by_relaxation(contraction, programme, stop, seconds_left())
             if labels is not None:
                 return Packing(labels, is_cheapest=is_proof)
-            if seconds is not None:
-                left = max(0.01, ended - time.perf_counter())
-                programme = replace(programme, time_limit=left)
-        solution = solve_binary_programme(programme, solver, stop)
+        solution = solve_binary_programme(programme, solver, stop, seconds_left())
         if solution.x is None:
             return Packing(beyond, is_proof and solution.status is MilpStatus.INFEASIBLE)
         labels = _labels(contraction, solution.x)
@@ -157,16 +156,19 @@ def packed_in_units(
 
 
 def _packed_by_relaxation(
-    contraction: Contraction, programme: BinaryProgramme, stop: Callable[[], bool] | None
+    contraction: Contraction,
+    programme: BinaryProgramme,
+    stop: Callable[[], bool] | None,
+    time_limit: float | None,
 ) -> NDArray[np.intp] | None:
     """Return the labels (m,) of an optimum of the linear relaxation that is one of the programme.
 
     None where its vertex is fractional, or time is over.
     """
-    from sdpbb.runtime.backends.linear import LinearModel  # HiGHS, which most runs do without
+    from sdpbb.runtime.backends.highs import LinearModel  # HiGHS, which most runs do without
 
     objective = programme.objective / unit(programme.objective)
-    solution = LinearModel(programme).minimise(objective, programme.time_limit, stop)
+    solution = LinearModel(programme).minimise(objective, time_limit, stop)
     if solution.x is None:
         return None
     x = np.round(solution.x)
@@ -177,7 +179,7 @@ def _packed_by_relaxation(
 
 
 def _programme(
-    contraction: Contraction, costs: NDArray[np.float64] | None, slack: float, seconds: float | None
+    contraction: Contraction, costs: NDArray[np.float64] | None, slack: float
 ) -> BinaryProgramme:
     """Return the programme of packings.
 
@@ -198,7 +200,6 @@ def _programme(
         rows.matrix,
         rows.lower,
         rows.upper,
-        time_limit=seconds,
         row_tolerance=MARGIN / 10.0 if slack else ROW_TOLERANCE,
     )
 

@@ -18,9 +18,9 @@ from sdpbb.problem.statements import Catalogue, Statement
 from sdpbb.questions.checks.implications import ForcedPair, forced_pair, forced_pairs, redundant
 from sdpbb.questions.checks.report import ConstraintReport, Groups
 from sdpbb.questions.checks.suspicions import suspicions
-from sdpbb.run.explanation.explain import diagnose
-from sdpbb.run.explanation.oracle import Deadline
+from sdpbb.run.explanation.explain import checked_seconds, diagnose
 from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
 from sdpbb.search.result import SolutionStatus
 
 # Forced pairs whose reasons are looked for, and the seconds for each.
@@ -71,7 +71,7 @@ def check_constraints(
         from sdpbb.run.checks import check_certifiable
 
         check_certifiable(instance, certificate)
-    deadline = Deadline(time_limit)
+    time_left = at_most(no_limit, checked_seconds(time_limit))
     diagnosis = diagnose(instance, time_limit)
     known = {Colourability.YES: True, Colourability.NO: False, Colourability.UNKNOWN: None}[
         diagnosis.verdict
@@ -83,8 +83,8 @@ def check_constraints(
     is_complete = True
     if isinstance(contraction, Contraction):
         groups = _groups(instance, contraction)
-        forced = _forced(instance, contraction, deadline)
-        numbers, is_complete = redundant(instance, deadline)
+        forced = _forced(instance, contraction, time_left)
+        numbers, is_complete = redundant(instance, time_left)
         catalogue = Catalogue(instance)
         left_out = tuple(catalogue.statement(number) for number in numbers)
     report = ConstraintReport(
@@ -106,12 +106,12 @@ def check_constraints(
 
 
 def _forced(
-    instance: Instance, contraction: Contraction, deadline: Deadline
+    instance: Instance, contraction: Contraction, time_left: TimeLeft
 ) -> tuple[ForcedPair, ...]:
     found = []
     for position, pair in enumerate(forced_pairs(instance, contraction)):
-        if position < EXPLAINED and not deadline.is_over:
-            found.append(forced_pair(instance, pair, min(EXPLANATION, max(deadline.left, 0.1))))
+        if position < EXPLAINED and time_left() > 0.0:
+            found.append(forced_pair(instance, pair, min(EXPLANATION, max(time_left(), 0.1))))
         else:
             found.append(ForcedPair(pair, tuple(instance.origin.rows(pair))))
     return tuple(found)

@@ -11,7 +11,7 @@ from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.graph import connected_components, spanning_forest
 from sdpbb.problem.statements import Catalogue, Statement
 from sdpbb.run.explanation.explain import diagnose
-from sdpbb.run.explanation.oracle import Deadline
+from sdpbb.runtime.time_left import TimeLeft
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def forced_pair(instance: Instance, pair: tuple[int, int], seconds: float) -> Fo
     return ForcedPair(pair, names, reasons)
 
 
-def redundant(instance: Instance, deadline: Deadline) -> tuple[list[int], bool]:
+def redundant(instance: Instance, time_left: TimeLeft) -> tuple[list[int], bool]:
     """Return must-links and cannot-links that can be left out together, as the others imply them.
 
     They are those stated one by one; those stated last are left out.
@@ -82,7 +82,7 @@ def redundant(instance: Instance, deadline: Deadline) -> tuple[list[int], bool]:
     if isinstance(contraction, Infeasibility) or not forced_pairs(instance, contraction):
         return sorted(left_out), True
     for number in reversed(stated):
-        if deadline.is_over:
+        if time_left() <= 0.0:
             return sorted(left_out), False
         if number not in left_out and is_implied(catalogue, number, left_out):
             left_out.add(number)

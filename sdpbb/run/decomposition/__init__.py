@@ -10,11 +10,10 @@ sum of squares, each cluster around its own mean in S, is no more than what the 
 that of the whole. Constraints across subsets are dropped. Where S has k blocks or more, a cluster
 can always be split, at no cost, so that "k or fewer" and "exactly k" have the same optimum.
 
-- `subsets`: tree of subsets, each the union of its two halves; `dealing` makes it
+- `subsets`: tree of subsets, each the union of its halves, and what is proven; `dealing` makes it
 - `restriction`: the instance of a subset
-- `bounding`: bound of one subset, in slices of time
-- `bounds`: what is proven of each, and in sum
+- `root`: the root that is raised, and the bound by prices and places that comes before
+- `bounding`: the subsets of a level as tasks of the scheduler, each a search of one node
 - `schedule`: the subsets to bound next, and whether they fit
-- `level`: the subsets of a level as tasks of the scheduler
-- `run`: level by level; `places`: the bound by prices and places that comes before
+- `run`: level by level
 """

@@ -1,4 +1,4 @@
-"""Instance of a subset: its points, with the constraints among them."""
+"""Instance of a subset: its points, with the constraints among them; constraints left out."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.checker.kernel.weight_units import TOLERANCE, WeightUnits
-from sdpbb.problem import Contraction, Instance, SoftPairs
+from sdpbb.problem import Contraction, Instance, SoftPairs, contract
 from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.equal_points import equal_points, join_equal_points
 from sdpbb.problem.graph import connected_components
 from sdpbb.problem.quantities import WEIGHT
 from sdpbb.run.certificates.recorder import SubsetProof
+from sdpbb.run.decomposition.subsets import SubsetBounds
+from sdpbb.runtime.values import counted
 
 # Part of the greatest weight from which a subset has the limit: as far as rounding may matter.
 NEARLY = 1.0 - 1e-6
@@ -199,3 +201,39 @@ class _SoftAdjacency:
         """Return those among some points, by their places there."""
         pairs, positions = self._pairs.find(rows)
         return SoftPairs(pairs, self._weights[positions])
+
+
+def left_out(instance: Instance, bounds: SubsetBounds) -> tuple[str, ...]:
+    """Return a line for each kind of constraints of which the bounds of subsets know nothing.
+
+    instance : as it was dealt out to the subsets
+    bounds : whose best sum is the bound
+    """
+    contraction = contract(instance)
+    assert isinstance(contraction, Contraction)  # it has been dealt out
+    restriction, best = Restriction(instance, contraction), bounds.best_partition()
+    subset_of = np.empty(contraction.n_blocks, np.intp)
+    parts = []
+    for subset in best:
+        blocks = bounds.tree.blocks(subset)
+        subset_of[blocks] = subset
+        if len(blocks) >= instance.k:
+            parts.append(restriction.instance(blocks, restriction.rows(blocks)))
+    told = []
+    has_least = (instance.min_size or 1) > 1 or instance.min_weight is not None
+    if has_least or instance.sizes is not None:
+        told.append("bounds of subsets ignore minimum sizes, minimum weights and listed sizes")
+    # Certificates state greatest weights in the units of the whole.
+    is_certified = bounds.proofs is not None and instance.max_weight is not None
+    if is_certified and any(part.max_weight is not None for part in parts):
+        told.append("certified bounds of subsets ignore maximum weights")
+    n_across = restriction.n_dropped(subset_of)
+    if n_across and len(instance.cannot_link):
+        told.append(f"bounds of subsets ignore {counted(n_across, 'cannot-link')} between subsets")
+    if n_soft := _n_soft(instance) - sum(map(_n_soft, parts)):
+        told.append(f"bounds of subsets ignore {counted(n_soft, 'soft constraint')}")
+    return tuple(told)
+
+
+def _n_soft(instance: Instance) -> int:
+    return len(instance.soft_must_link) + len(instance.soft_cannot_link)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +13,10 @@ from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instanc
 from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.run.certificates.recorder import SubsetProof
 from sdpbb.run.checkpoint import RunState
-from sdpbb.run.decomposition.bounding import Accuracy, SubsetProgress, SubsetTask, subset_task
-from sdpbb.run.decomposition.bounds import SubsetBounds, restricted_costs
+from sdpbb.run.decomposition.bounding import Accuracy, LevelBounding, SubsetSearch, SubsetTask
 from sdpbb.run.decomposition.dealing import subset_tree
-from sdpbb.run.decomposition.level import LevelBounding
-from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.decomposition.restriction import Restriction
+from sdpbb.run.decomposition.root import Root
 from sdpbb.run.decomposition.schedule import (
     UNLIMITED,
     SubsetMemory,
@@ -27,28 +24,20 @@ from sdpbb.run.decomposition.schedule import (
     next_level,
     smallest_depth,
 )
-from sdpbb.run.decomposition.subsets import SubsetTree
-from sdpbb.runtime.executors.scheduler import source_of
-from sdpbb.search.evaluations import GRACE, LOOK
-from sdpbb.search.events import SubsetLost, SubsetsBounded, SubsetsChosen
+from sdpbb.run.decomposition.subsets import SubsetBounds, restricted_costs
+from sdpbb.run.parameters import DecompositionParameters
+from sdpbb.search.events import SubsetsChosen
 from sdpbb.search.result import Termination
-from sdpbb.search.root import Root
 from sdpbb.search.workforce import Workforce
 
 # Of the blocks of the smallest subsets, the part that cannot-links may keep together.
 LINKED = 0.25
-# Seconds between two sums of the bounds.
-BETWEEN_SUMS = 0.25
-
-
 # Accuracy of the bound of a subset, as a share of the loss of the decomposition itself: larger
 # subsets, which lose less, come next.
 ACCURACY = 0.5
 # The relative gap of a subset is at most this, and at least this share of the gap of the run.
 LARGEST_GAP = 5e-2
 LEAST_GAP = 0.25
-# A subset is left once it takes this many times as long as others of its size; its bound counts.
-SECONDS_FACTOR = 4.0
 
 
 @dataclass(eq=False)
@@ -143,69 +132,23 @@ class Decomposition:
 
     def _bound_level(self, state: SubsetBounds) -> Termination | None:
         """Bound the subsets of the present level; return the limit that was reached."""
-        root, costs = self.root, self._costs(state)
-        accuracy, labels = self._accuracy(state, costs), root.search.tree.labels
+        costs, labels = self._costs(state), self.root.search.tree.labels
+        accuracy = self._accuracy(state, costs)
 
-        def make(subset: int) -> tuple[SubsetTask, SubsetProgress] | None:
-            return self._subset_task(state.tree, subset, labels, accuracy)
+        def make(subset: int) -> tuple[SubsetTask, SubsetSearch] | None:
+            return self._subset_task(state.tree.blocks(subset), labels, accuracy)
 
         is_long = state.tree.n_blocks(state.level).max() > self.bounding.most_blocks_here
         self.workforce.choose_for_subsets(bool(is_long))
-        level = LevelBounding(
+        return LevelBounding(
+            self.root,
             state,
+            self._event(state),
             in_order(state, costs),
             make,
             self.workforce,
-            root.limits,
-            root.search,
-            SECONDS_FACTOR,
             self._at_once(state),
-            root.is_cancelled,
-        )
-        chosen = self._event(state)
-        root.reporter.tell(chosen)
-        limit = self._wait_for(level, state, chosen.n_subsets)
-        if level.is_infeasible:
-            root.refute()
-            return limit
-        if root.is_open:
-            root.raise_to(state.total())
-        root.reporter.subsets = None
-        n_bounded = chosen.n_subsets - len(state.todo(state.level))
-        root.reporter.tell(SubsetsBounded(chosen, root.limits.seconds, n_bounded, state.total()))
-        return limit
-
-    def _wait_for(
-        self, level: LevelBounding, state: SubsetBounds, n_chosen: int
-    ) -> Termination | None:
-        """Wait until the subsets of a level are bounded; return the limit that was reached."""
-        root, limits = self.root, self.root.limits
-        summed_at, urgent_since = limits.seconds, math.inf
-        while root.is_open and not level.is_infeasible:
-            limit = limits.reached(0)
-            if limit is not None:
-                urgent_since = min(urgent_since, limits.seconds)
-            is_late = limits.seconds >= urgent_since + GRACE
-            if limit is Termination.MEMORY_LIMIT or is_late:
-                return limit
-            try:
-                next_task = level.next_task if limit is None else source_of()
-                tasks = self.workforce.round(next_task, LOOK)
-            except MemoryError:  # nobody knows whose it was
-                return Termination.MEMORY_LIMIT
-            if tasks is None:
-                return limit
-            for task in tasks:
-                if level.take(task):
-                    root.reporter.tell(SubsetLost(len(state.tree.blocks(task.key))))
-            if not tasks:  # all workers are busy
-                level.prepare(self.workforce.n_at_once)
-            root.reporter.subsets = n_chosen - len(state.todo(state.level)), n_chosen
-            if limits.seconds >= summed_at + BETWEEN_SUMS and not level.is_infeasible:
-                summed_at = limits.seconds
-                root.raise_to(state.total())
-            root.watch.round_ended(root.search)
-        return None
+        ).run()
 
     def _at_once(self, state: SubsetBounds) -> int:
         """Return how many subsets of the present level may be bounded at the same time."""
@@ -241,17 +184,12 @@ class Decomposition:
         )
 
     def _subset_task(
-        self,
-        tree: SubsetTree,
-        subset: int,
-        labels: NDArray[np.intp] | None,
-        accuracy: Accuracy,
-    ) -> tuple[SubsetTask, SubsetProgress] | None:
-        """Return a subset to bound, and its progress; None if it has fewer than k blocks.
+        self, blocks: NDArray[np.intp], labels: NDArray[np.intp] | None, accuracy: Accuracy
+    ) -> tuple[SubsetTask, SubsetSearch] | None:
+        """Return a subset to bound, and its search; None if it has fewer than k blocks.
 
         labels : (n,) of the best clustering, if there is one
         """
-        blocks = tree.blocks(subset)
         if len(blocks) < self.run.instance.k:
             return None
         rows = self._restriction.rows(blocks)
@@ -259,17 +197,7 @@ class Decomposition:
         if _has_too_few_blocks(instance):
             return None
         own = None if labels is None else labels[rows]
-        context = self.root.context
-        return subset_task(
-            subset,
-            instance,
-            own,
-            self.bounding,
-            accuracy,
-            context.seed,
-            proof,
-            context.parameters.milp_solver,
-        )
+        return SubsetTask.of(instance, own, self.bounding, accuracy, self.root.context, proof)
 
     def _subset_instance(
         self, blocks: NDArray[np.intp], rows: NDArray[np.intp]

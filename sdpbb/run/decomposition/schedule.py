@@ -13,7 +13,7 @@ from sdpbb.bounds.bound import matrices_mebibytes
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Infeasibility, Instance, contract
-from sdpbb.run.decomposition.bounds import SubsetBounds
+from sdpbb.run.decomposition.subsets import SubsetBounds
 
 # Seconds of a subset grow like this power of its number of blocks, where that is not seen yet.
 POWER = 2.25

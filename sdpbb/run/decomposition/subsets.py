@@ -1,12 +1,14 @@
-"""Binary tree of subsets of the blocks, each of which is the union of its two halves."""
+"""Subsets of the blocks: their tree, what is proven of each, and the level that is bounded now."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.run.certificates.recorder import SubsetProof
 from sdpbb.runtime.archive.stored import stored
 
 
@@ -56,3 +58,127 @@ def level_of(subset: int) -> int:
 def subsets_at(level: int) -> range:
     """Return the subsets of a level."""
     return range(1 << level, 2 << level)
+
+
+@stored
+@dataclass(eq=False)
+class SubsetBounds:
+    """Proven bounds of subsets. The bound of the whole is the best sum that a partition has.
+
+    tree : of the subsets, by whose numbers the arrays go; those have 2**(depth + 1) entries
+    level : of the subsets that are bounded now
+    proven : bound of each subset by itself, 0 before it has one
+    seconds : that each subset has taken
+    is_done : whether the subset is done with
+    proofs : of subsets by their numbers, as text, those that the best sum needs; None if the run is
+        not certified
+    """
+
+    tree: SubsetTree
+    level: int
+    proven: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    seconds: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    is_done: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
+    proofs: dict[str, SubsetProof] | None = None
+
+    def __post_init__(self) -> None:
+        if not len(self.proven):
+            n = 2 << self.tree.depth
+            self.proven, self.seconds = np.zeros(n), np.zeros(n)
+            self.is_done = np.zeros(n, dtype=bool)
+
+    def of_each(self) -> NDArray[np.float64]:
+        """Return the bound of each subset: its own, or the sum of its halves'; about."""
+        bounds = self.proven.copy()
+        for level in reversed(range(self.tree.depth)):
+            at = slice(1 << level, 2 << level)
+            halves = bounds[2 << level : 4 << level]
+            bounds[at] = np.maximum(bounds[at], halves[::2] + halves[1::2])
+        return bounds
+
+    def total(self) -> float:
+        """Return the bound of the whole, rounded down."""
+        terms = self.proven[self.best_partition()].tolist()
+        # The sum is rounded once, to the nearest.
+        return max(math.nextafter(math.fsum(terms), -math.inf), 0.0)
+
+    def best_partition(self) -> list[int]:
+        """Return the subsets whose own bounds have the best sum."""
+        of_each, found, subsets = self.of_each(), [], [1]
+        while subsets:
+            subset = subsets.pop()
+            if self.proven[subset] >= of_each[subset]:
+                found.append(subset)
+            else:
+                subsets += [2 * subset, 2 * subset + 1]
+        return found
+
+    def raise_to(self, subset: int, bound: float, proof: SubsetProof | None = None) -> None:
+        """Take a bound of a subset if it is better, and the proof of it in a certified run."""
+        if bound <= self.proven[subset]:
+            return
+        self.proven[subset] = bound
+        if self.proofs is None:
+            return
+        assert proof is not None
+        if bound < self.of_each()[subset]:
+            return  # that of its halves is better
+        self.proofs[str(subset)] = proof
+        below = [2 * subset, 2 * subset + 1]
+        while below and below[0] < len(self.proven):
+            for half in below:
+                self.proofs.pop(str(half), None)
+            below = [half for other in below for half in (2 * other, 2 * other + 1)]
+
+    def best_proofs(self) -> list[SubsetProof] | None:
+        """Return the proofs of the best sum, or of a subset that has no clustering.
+
+        None if the run is not certified.
+        """
+        if self.proofs is None:
+            return None
+        empty = np.flatnonzero(np.isinf(self.proven)).tolist()
+        subsets = empty[:1] or [s for s in self.best_partition() if self.proven[s] > 0.0]
+        return [self.proofs[str(subset)] for subset in subsets]
+
+    def todo(self, level: int) -> list[int]:
+        """Return the subsets of a level that are not done with."""
+        return [subset for subset in subsets_at(level) if not self.is_done[subset]]
+
+    def mean_seconds(self, level: int) -> float:
+        """Return the mean time that the subsets of a level have taken which are done; else NaN."""
+        at = slice(1 << level, 2 << level)
+        done = self.seconds[at][self.is_done[at]]
+        return float(done.mean()) if len(done) else math.nan
+
+
+def restricted_costs(
+    weights: NDArray[np.float64],
+    means: NDArray[np.float64],
+    scatter: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    tree: SubsetTree,
+) -> NDArray[np.float64]:
+    """Return the costs of the restrictions of a clustering to the subsets of a tree, about.
+
+    weights, means, scatter : of the blocks, as a `Contraction` has them
+    labels : (m,) of the blocks
+    """
+    n_leaves = len(tree.bounds) - 1
+    leaf = tree.subset_of(tree.depth) - n_leaves
+    k = int(labels.max()) + 1
+    at = leaf * k + labels
+    shape = (n_leaves, k)
+    weight = np.bincount(at, weights, n_leaves * k).reshape(shape)
+    columns = [np.bincount(at, weights * column, n_leaves * k) for column in means.T]
+    sums = np.array(columns).T.reshape(n_leaves, k, means.shape[1])
+    squares = np.bincount(leaf, scatter + weights * (means**2).sum(axis=1), n_leaves)
+    costs = np.full(2 * n_leaves, np.nan)
+    while True:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            centred = np.where(weight > 0, (sums**2).sum(axis=2) / weight, 0.0)
+        costs[len(squares) : 2 * len(squares)] = squares - centred.sum(axis=1)
+        if len(squares) == 1:
+            return costs
+        weight, sums = weight[::2] + weight[1::2], sums[::2] + sums[1::2]
+        squares = squares[::2] + squares[1::2]

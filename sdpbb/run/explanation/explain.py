@@ -19,7 +19,7 @@ from sdpbb.problem.graph import NeighbourSets, connected_components, distinct_ed
 from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
 from sdpbb.problem.statements import Catalogue, Conflict
-from sdpbb.run.explanation.oracle import Deadline, Oracle, minimal_subset, quotient
+from sdpbb.run.explanation.oracle import Oracle, minimal_subset, quotient
 from sdpbb.run.explanation.walks import (
     cannot_link_in_block,
     cannot_links_between,
@@ -27,6 +27,7 @@ from sdpbb.run.explanation.walks import (
     odd_cycle,
     too_many_must_links,
 )
+from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
 from sdpbb.runtime.values import counted
 
 # Candidates looked at in the search for k + 1 blocks that mutually cannot link: a tenth of a
@@ -92,22 +93,23 @@ def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
 
     See `explain_infeasibility`.
     """
-    deadline = Deadline(_checked(time_limit))
+    time_left = at_most(no_limit, checked_seconds(time_limit))
     catalogue = Catalogue(instance)
-    oracle = Oracle(catalogue, deadline)
-    verdict, candidate = _candidate(catalogue, oracle, deadline)
+    oracle = Oracle(catalogue, time_left)
+    verdict, candidate = _candidate(catalogue, oracle, time_left)
     if candidate is None:
         return Diagnosis(verdict)
     kept, is_minimal = candidate, True
     if not _are_must_links(catalogue, candidate):  # of which all are needed
-        kept, is_minimal = minimal_subset(candidate, oracle.verdict, deadline)
+        kept, is_minimal = minimal_subset(candidate, oracle.verdict, time_left)
     is_exact = oracle.confirm(kept)
     kind, heading = _kind_and_heading(catalogue, kept)
     members = tuple(catalogue.statement(number) for number in kept)
     return Diagnosis(Colourability.NO, Conflict(kind, heading, members, is_minimal, is_exact))
 
 
-def _checked(time_limit: object) -> float:
+def checked_seconds(time_limit: object) -> float:
+    """Return a time limit in seconds; ParameterError if it is no number above 0."""
     is_number = isinstance(time_limit, numbers.Real) and not isinstance(time_limit, bool)
     if not is_number or math.isnan(time_limit) or not time_limit > 0:  # type: ignore[arg-type,operator]
         raise ParameterError(f"time_limit = {time_limit!r}: expected seconds > 0")
@@ -121,12 +123,12 @@ def _are_must_links(catalogue: Catalogue, candidate: list[int]) -> bool:
 Candidate = tuple[Colourability, list[int] | None]
 
 
-def _candidate(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candidate:
+def _candidate(catalogue: Catalogue, oracle: Oracle, time_left: TimeLeft) -> Candidate:
     """Return the verdict on all constraints; if it is NO, those that a proof rests on."""
-    found = _walk(catalogue, deadline)
+    found = _walk(catalogue, time_left)
     if found is not None:
         return Colourability.NO, found
-    verdict, found = _groups(catalogue, oracle, deadline)
+    verdict, found = _groups(catalogue, oracle, time_left)
     if found is not None or not catalogue.on_clusters:
         return verdict, found
     every = list(range(len(catalogue)))
@@ -134,18 +136,18 @@ def _candidate(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Cand
     return verdict, every if verdict is Colourability.NO else None
 
 
-def _walk(catalogue: Catalogue, deadline: Deadline) -> list[int] | None:
+def _walk(catalogue: Catalogue, time_left: TimeLeft) -> list[int] | None:
     """Return the constraints of a proof that is found by walking from point to point."""
     if catalogue.instance.k == 1 and len(catalogue.cannot_link):
         return [len(catalogue.must_link)]
     if catalogue.instance.k == 2:
-        found = odd_cycle(catalogue, deadline)
+        found = odd_cycle(catalogue, time_left)
     else:
-        found = cannot_link_in_block(catalogue, deadline)
+        found = cannot_link_in_block(catalogue, time_left)
     return found or too_many_must_links(catalogue)
 
 
-def _groups(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candidate:
+def _groups(catalogue: Catalogue, oracle: Oracle, time_left: TimeLeft) -> Candidate:
     """Return the verdict on the pairs, of which no walk is a proof.
 
     If it is NO, those between and within some blocks that are too many for k clusters.
@@ -160,7 +162,7 @@ def _groups(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candida
     if chosen is None:
         is_large = len(edges) * k > MANY_ROWS
         if is_large and (
-            greedy_colouring(inner, k) is not None or _is_mended(catalogue.instance, deadline)
+            greedy_colouring(inner, k) is not None or _is_mended(catalogue.instance, time_left)
         ):
             return Colourability.YES, None
         found = oracle.colour(inner)
@@ -171,19 +173,19 @@ def _groups(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candida
             chosen, _ = minimal_subset(
                 found.vertices.tolist(),
                 lambda some: oracle.colour(induced(inner, some)).answer,
-                deadline,
+                time_left,
             )
     return Colourability.NO, _between(catalogue, block_of, vertices[chosen].tolist())
 
 
-def _is_mended(instance: Instance, deadline: Deadline) -> bool:
+def _is_mended(instance: Instance, time_left: TimeLeft) -> bool:
     """Return whether a clustering by k-means can be mended so that it keeps the pairs."""
     from heuristics.first_clustering import mended_clustering  # seldom needed, and compiled
 
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility):
         return False
-    return mended_clustering(contraction, lambda: deadline.left) is not None
+    return mended_clustering(contraction, time_left) is not None
 
 
 def _between(catalogue: Catalogue, block_of: NDArray[np.intp], blocks: list[int]) -> list[int]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +18,7 @@ from sdpbb.problem.feasibility import find_feasible, use_every_colour
 from sdpbb.problem.graph import connected_components, distinct_edges
 from sdpbb.problem.packing import UndecidedPacking, packed_in_units
 from sdpbb.problem.statements import Catalogue
+from sdpbb.runtime.time_left import TimeLeft
 
 # Vertices coloured, anew ones included, until branching is given up: half a second.
 NODES = 20_000
@@ -27,22 +26,6 @@ NODES = 20_000
 NODES_ON_CLUSTERS = 5_000
 # For the set that is reported in the end.
 FINAL_NODES = 200_000
-
-
-@dataclass(frozen=True)
-class Deadline:
-    """Deadline: a number of seconds from the moment that it is made."""
-
-    seconds: float
-    started: float = field(default_factory=time.monotonic)
-
-    @property
-    def left(self) -> float:
-        return self.seconds - (time.monotonic() - self.started)
-
-    @property
-    def is_over(self) -> bool:
-        return self.left <= 0.0
 
 
 def quotient(
@@ -76,9 +59,9 @@ class Oracle:
         floating point. All other answers are exact
     """
 
-    def __init__(self, catalogue: Catalogue, deadline: Deadline) -> None:
+    def __init__(self, catalogue: Catalogue, time_left: TimeLeft) -> None:
         self._catalogue = catalogue
-        self._deadline = deadline
+        self._time_left = time_left
         self.relied_on_solver = False
 
     def verdict(self, numbers: Sequence[int]) -> Colourability:
@@ -102,7 +85,7 @@ class Oracle:
 
     def _within_sizes(self, contraction: Contraction) -> Colourability:
         """Return whether clusters of blocks can have the sizes that limits allow."""
-        found = find_feasible(contraction, max(0.01, self._deadline.left))
+        found = find_feasible(contraction, max(0.01, self._time_left()))
         if isinstance(found, Infeasibility):
             self.relied_on_solver = True
             return Colourability.NO
@@ -115,7 +98,7 @@ class Oracle:
         It is decided by branching, where that ends soon; else an integer programming solver is
         asked.
         """
-        limits = ColouringLimits(NODES, lambda: self._deadline.left)
+        limits = ColouringLimits(NODES, self._time_left)
         found = decide(graph, self._catalogue.instance.k, limits)
         self.relied_on_solver |= not found.is_exact
         return found
@@ -171,7 +154,7 @@ class Oracle:
 
 
 def minimal_subset(
-    items: Sequence[int], verdict: Callable[[list[int]], Colourability], deadline: Deadline
+    items: Sequence[int], verdict: Callable[[list[int]], Colourability], time_left: TimeLeft
 ) -> tuple[list[int], bool]:
     """Return a minimal subset of items for which the verdict is NO, and whether that is proven.
 
@@ -182,7 +165,7 @@ def minimal_subset(
     while True:
         position, proven = 0, True
         while position < len(kept):
-            if deadline.is_over:
+            if time_left() <= 0.0:
                 return kept, False
             rest = kept[:position] + kept[position + size :]
             found = verdict(rest)

@@ -16,13 +16,13 @@ from sdpbb.problem.graph import (
     spanning_forest,
 )
 from sdpbb.problem.statements import Catalogue
-from sdpbb.run.explanation.oracle import Deadline
+from sdpbb.runtime.time_left import TimeLeft
 
 # The share of the time that is left for what follows when the search for shorter walks ends.
 WALKING = 0.5
 
 
-def cannot_link_in_block(catalogue: Catalogue, deadline: Deadline) -> list[int] | None:
+def cannot_link_in_block(catalogue: Catalogue, time_left: TimeLeft) -> list[int] | None:
     """Return a cannot-link, and a shortest path of must-links between its two points.
 
     None if there is none. When the time is over, one that may be longer.
@@ -36,11 +36,11 @@ def cannot_link_in_block(catalogue: Catalogue, deadline: Deadline) -> list[int] 
     graph = NeighbourSets(n, distinct_edges(must_link))
     ends = [(i, j) for i, j in distinct_edges(inside).tolist()]
     least = 1 if _states_both(must_link, inside) else 2
-    path = _shortest(graph, ends, least, deadline)
+    path = _shortest(graph, ends, least, time_left)
     return [*_must_links(catalogue, path), catalogue.cannot_link_number(path[0], path[-1])]
 
 
-def odd_cycle(catalogue: Catalogue, deadline: Deadline) -> list[int] | None:
+def odd_cycle(catalogue: Catalogue, time_left: TimeLeft) -> list[int] | None:
     """Return a shortest cycle with an odd number of cannot-links, which two clusters cannot keep.
 
     It is of must-links and cannot-links. None if there is none. When the time is over, one that may
@@ -61,7 +61,7 @@ def odd_cycle(catalogue: Catalogue, deadline: Deadline) -> list[int] | None:
         return None
     graph = NeighbourSets(2 * n, distinct_edges(cover))
     least = 2 if _states_both(must_link, cannot_link) else 3
-    walk = _shortest(graph, [(i, i + n) for i in odd.tolist()], least, deadline)
+    walk = _shortest(graph, [(i, i + n) for i in odd.tolist()], least, time_left)
     steps = []
     for a, b in pairwise(walk):
         number_of = catalogue.must_link_number if a // n == b // n else catalogue.cannot_link_number
@@ -140,17 +140,18 @@ def _must_links(catalogue: Catalogue, path: list[int]) -> list[int]:
 
 
 def _shortest(
-    graph: NeighbourSets, ends: list[tuple[int, int]], least: int, deadline: Deadline
+    graph: NeighbourSets, ends: list[tuple[int, int]], least: int, time_left: TimeLeft
 ) -> list[int]:
     """Return the shortest walk from the first to the second of any of these, of which all have one.
 
     least : no walk has fewer steps
     """
+    at_least = WALKING * time_left()
     best = _walk(graph, *ends[0], len(graph))
     assert best is not None
     for start, goal in ends[1:]:
         steps = len(best) - 1
-        if steps <= least or deadline.left < WALKING * deadline.seconds:
+        if steps <= least or time_left() < at_least:
             break
         best = _walk(graph, start, goal, steps - 1) or best
     return best

@@ -8,9 +8,8 @@ A slot is null, true, false, a number, a string, or [i] for item i. An item is a
 with a word:
 
     "tuple", slot ...                "array", position
-    "list", slot ...                 "transposed", position of its transpose: of Fortran order
-    "dict", key, slot ...            "scalar", position of an array of no dimensions
-    "object", position of its type, slot ... of its parts
+    "list", slot ...                 "scalar", position of an array of no dimensions
+    "dict", key, slot ...            "object", position of its type, slot ... of its parts
 
 and refers only to items before it, so that reading needs no recursion and nothing holds itself.
 """
@@ -79,13 +78,10 @@ class Encoder:
                     raise _unsupported(key, "a str as the key of a dict")
                 item += (key, self._noted(entry, f"in the entry {key!r} of a dict"))
             return item
-        if kind is np.ndarray and value.dtype.str in DTYPES:
-            is_transposed = value.flags.f_contiguous and not value.flags.c_contiguous
-            self.arrays.append(value.T if is_transposed else value)
-            return ["transposed" if is_transposed else "array", len(self.arrays) - 1]
-        if isinstance(value, np.generic) and value.dtype.str in DTYPES:
+        is_scalar = isinstance(value, np.generic)
+        if (kind is np.ndarray or is_scalar) and value.dtype.str in DTYPES:
             self.arrays.append(np.asarray(value))
-            return ["scalar", len(self.arrays) - 1]
+            return ["scalar" if is_scalar else "array", len(self.arrays) - 1]
         if TYPES.get(full_name(kind)) is kind:
             return self._object(value)
         raise _unsupported(value, "plain values, arrays of numbers and registered types")
@@ -134,7 +130,6 @@ class Decoder:
             "dict": self._dict,
             "object": self._object,
             "array": lambda position: self._arrays[_index(position)],
-            "transposed": lambda position: self._arrays[_index(position)].T,
             "scalar": lambda position: self._arrays[_index(position)][()],
         }
 

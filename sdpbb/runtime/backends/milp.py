@@ -128,8 +128,11 @@ def solve_binary_programme(
     programme: BinaryProgramme,
     solver: IntegerSolver = "auto",
     stop: Callable[[], bool] | None = None,
+    time_limit: float | None = None,
 ) -> MilpSolution:
     """Minimise a binary programme with the solver of the given name.
+
+    time_limit : seconds, > 0, or None
 
     It is given up once `stop`, which is asked on the way, is true.
 
@@ -141,4 +144,4 @@ def solve_binary_programme(
         If the solver ends without a verdict for another reason than time.
     """
     model = load(programme, solver)
-    return model.minimise(programme.objective, None, programme.time_limit, stop)
+    return model.minimise(programme.objective, None, time_limit, stop)

@@ -28,22 +28,19 @@ class BinaryProgramme:
     objective : (p,) c, finite
     matrix : (q, p) A, sparse rows, finite
     lower, upper : (q,) sides of the rows; -inf and inf for a side that is absent
-    time_limit : seconds, or None for as long as it takes
     row_tolerance : by how much a solution may miss the sides of a row of coefficients 1, and that
         times the sum of its coefficients
 
     Raises
     ------
     ParameterError
-        If shapes disagree, there is no variable, a number is not finite or a time limit is not
-        positive.
+        If shapes disagree, there is no variable, or a number is not finite.
     """
 
     objective: NDArray[np.float64]
     matrix: csr_array
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
-    time_limit: float | None = None
     row_tolerance: float = ROW_TOLERANCE
 
     def __post_init__(self) -> None:
@@ -58,8 +55,6 @@ class BinaryProgramme:
             raise ParameterError("objective, matrix: every coefficient must be finite")
         if np.isnan(self.lower).any() or np.isnan(self.upper).any():
             raise ParameterError("lower, upper: a side is not a number")
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise ParameterError(f"time_limit = {self.time_limit}: expected a positive number")
 
     @property
     def n_variables(self) -> int:

@@ -1,4 +1,4 @@
-"""Interface of executors, which do tasks elsewhere and outlive their workers."""
+"""Interface of executors, which do tasks and outlive their workers; this process as one."""
 
 from __future__ import annotations
 
@@ -91,3 +91,23 @@ class TaskExecutor:
 
     def kill(self) -> None:
         """End at once, also running tasks as far as that is possible; can be repeated."""
+
+
+class SerialExecutor(TaskExecutor):
+    """Executor in this process: no pickling, no processes, the same order every time."""
+
+    @property
+    def n_workers(self) -> int:
+        return 1
+
+    def submit(self, function: Callable[[], Any], seconds: float = math.inf) -> Future[Any]:
+        """Run the function now; its exceptions go into the future, interrupts to the caller."""
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        try:
+            value = function()
+        except Exception as error:
+            future.set_exception(error)
+        else:
+            future.set_result(value)
+        return future

@@ -95,8 +95,8 @@ class Scheduler:
         executor: TaskExecutor,
         *,
         suspects_last: bool = False,
-        on_start: Callable[[int, int], None] = lambda key, attempt: None,
-        on_death: Callable[[int, str], None] = lambda key, reason: None,
+        on_start: Callable[[int, int], object] = lambda key, attempt: None,
+        on_death: Callable[[int, str], object] = lambda key, reason: None,
     ) -> None:
         """
         Parameters

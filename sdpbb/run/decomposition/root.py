@@ -1,4 +1,4 @@
-"""Root of a search while subsets or places raise its bound."""
+"""Root of a search while places, and then subsets, raise its bound."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.lagrangian.reach import has_places, place_mebibytes
 from sdpbb.problem import Contraction
+from sdpbb.runtime.time_left import at_most
 from sdpbb.search.evaluate import BEFORE_SHARE, NO_CLUSTERING, EvaluationContext, evaluate
 from sdpbb.search.limits import Budget, Limits
 from sdpbb.search.node import Node, NodeResult, NodeStatus
@@ -20,6 +22,9 @@ from sdpbb.search.tree import Search
 # Of the time that is left to a run, the part that heuristics may take before the first bound; up to
 # so many seconds, it is what they have in any run.
 FIRST_SHARE, FIRST_SECONDS = 0.1, 5.0
+# Minimum blocks for a bound by prices and places: the other bounds prove smaller instances in
+# seconds. And the share of the remaining time for it.
+MIN_BLOCKS, PLACES_SHARE = 1000, 0.5
 
 
 @dataclass(eq=False)
@@ -83,6 +88,34 @@ class Root:
         if self.context.keeps_evidence:
             self.record(0, result)
         self._apply(result)
+
+    def raise_by_places(self, free_mebibytes: float) -> None:
+        """Raise the bound by prices and places, if it has few dimensions and many blocks.
+
+        free_mebibytes : memory that there is for it; with less than it takes, nothing is done
+        """
+        contraction, tree = self.contraction, self.search.tree
+        # The bound comes without the evidence of a node, which certified runs keep.
+        if tree.labels is None or not self.is_open or self.context.keeps_evidence:
+            return
+        if contraction.n_blocks < MIN_BLOCKS or not has_places(contraction):
+            return
+        if place_mebibytes(contraction.n_blocks) > free_mebibytes:
+            return
+        # Few runs come here, and the compiler is slow to import.
+        from sdpbb.bounds.lagrangian.places.run import PlaceRun
+
+        labels = tree.labels[contraction.representatives].astype(np.intp)
+        time_left = at_most(self._time_left, PLACES_SHARE * self.seconds_left)
+        run = PlaceRun.begin(contraction, labels)
+        while run is not None and self.is_open:
+            progress = run.advance(tree.tolerances.cutoff(tree.upper), time_left)
+            self.raise_to(progress.bound.value)
+            if progress.stalled or progress.is_cut:
+                return
+
+    def _time_left(self) -> float:
+        return 0.0 if self.is_cancelled() else self.seconds_left
 
     def is_cancelled(self) -> bool:
         """Report progress now and then; return whether a task in this process is to end."""

@@ -19,19 +19,18 @@ from sdpbb.search.events import (
     Finished,
     NodeEnd,
     NodeLeft,
+    NodeLost,
     Progress,
     Started,
     SubsetLost,
     SubsetsBounded,
     SubsetsChosen,
-    WorkerLost,
     all_of,
 )
 from sdpbb.search.node import Fixings, Node
 from sdpbb.search.result import Result, SolutionStatus, Termination
 from sdpbb.search.tolerances import Tolerances
-from sdpbb.search.traces.file import read_trace
-from sdpbb.search.traces.trace import MOST_POINTS, Trace, TracedLevel, TracedNode
+from sdpbb.search.trace import MOST_POINTS, Trace, TracedLevel, TracedNode, read_trace
 from sdpbb.search.tree import Tree, with_fixings
 from tests.contracts.test_solve import EXAMPLES
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
@@ -224,7 +223,7 @@ def test_rows_have_the_names_of_their_user():
 
 
 def test_other_events_leave_no_trace():
-    assert traced(Compiling(), WorkerLost(3), SubsetLost(150)).to_dict() == Trace().to_dict()
+    assert traced(Compiling(), NodeLost(3), SubsetLost(150)).to_dict() == Trace().to_dict()
 
 
 LEVEL = SubsetsBounded(SubsetsChosen(0.5, 8, 31, 2), 1.5, 7, 64.0)
@@ -307,60 +306,35 @@ def changed(**changes) -> str:
     return json.dumps(values)
 
 
-WRONG = {
-    "empty": ("", ""),
-    "no JSON": ("ML 1 2\n", ""),
-    "a list": ("[]", ""),
-    "nested too deep": ("[" * 100_000, ""),
-    "a result": (json.dumps(Result(**OPTIMAL).to_dict()), ""),
-    "another kind": (changed(kind="x"), ""),
-    "no name": (changed(name=None), "a value in 'name' that cannot be there"),
-    "no points": (changed(points=None), "no table 'points'"),
-    "a column less": (changed(points={}), "no table 'points'"),
-    "a text for a number": (
-        changed(points__seconds=["1"]),
-        "a value in 'points.seconds' that cannot be there",
+BAD_VALUES = [
+    ("name", None),
+    ("points.seconds", ["1"]),
+    ("points.lower", [True]),
+    ("points.lower", [INF]),
+    ("points.n_open", [-1]),
+    ("levels.n_subsets", [None]),
+    ("nodes.end", ["branched", "open", "x"]),
+    ("nodes.rows", [None, ["3", "5"], ["3", "5", "6"]]),
+]
+WRONG = [
+    *(("", ""), ("ML 1 2\n", ""), ("[]", ""), ("[" * 100_000, "")),
+    (json.dumps(Result(**OPTIMAL).to_dict()), ""),
+    (changed(kind="x"), ""),
+    (changed(points__lower=[10**400]), ""),
+    (changed(points=None), "no table 'points'"),
+    (changed(points={}), "no table 'points'"),
+    (changed(points__seconds=[1.0, 2.0]), "columns of 'points' differ in length"),
+    (changed(nodes__parent=[None, 2, 0]), "a node before its parent"),
+    (changed(nodes__together=[None, True, None]), "a node with half of a decision"),
+    *(
+        (changed(**{place.replace(".", "__"): value}), f"a value in {place!r} that cannot be there")
+        for place, value in BAD_VALUES
     ),
-    "a truth for a number": (
-        changed(points__lower=[True]),
-        "a value in 'points.lower' that cannot be there",
-    ),
-    "infinity": (changed(points__lower=[INF]), "a value in 'points.lower' that cannot be there"),
-    "an enormous number": (changed(points__lower=[10**400]), ""),
-    "a negative count": (
-        changed(points__n_open=[-1]),
-        "a value in 'points.n_open' that cannot be there",
-    ),
-    "a longer column": (
-        changed(points__seconds=[1.0, 2.0]),
-        "columns of 'points' differ in length",
-    ),
-    "a level without subsets": (
-        changed(levels__n_subsets=[None]),
-        "a value in 'levels.n_subsets' that cannot be there",
-    ),
-    "a strange end": (
-        changed(nodes__end=["branched", "open", "x"]),
-        "a value in 'nodes.end' that cannot be there",
-    ),
-    "three rows": (
-        changed(nodes__rows=[None, ["3", "5"], ["3", "5", "6"]]),
-        "a value in 'nodes.rows' that cannot be there",
-    ),
-    "a node before its parent": (
-        changed(nodes__parent=[None, 2, 0]),
-        "a node before its parent",
-    ),
-    "half of a decision": (
-        changed(nodes__together=[None, True, None]),
-        "a node with half of a decision",
-    ),
-}
+]
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_file_is_told_in_one_line(name, tmp_path):
-    text, reason = WRONG[name]
+@pytest.mark.parametrize(("text", "reason"), WRONG, ids=lambda part: part[:40])
+def test_a_wrong_file_is_told_in_one_line(text, reason, tmp_path):
     path = tmp_path / "trace.json"
     path.write_text(text)
     in_brackets = f" ({reason})" if reason else ""
