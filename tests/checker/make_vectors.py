@@ -28,8 +28,7 @@ from sdpbb.checker.command import main as check
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from tests.checker.building import built
 from tests.checker.parts import Parts
-from tests.checker.vector_changes import CHANGES
-from tests.checker.vector_files import FILES
+from tests.checker.vector_changes import CHANGES, FILES
 
 WEAK = SdpParameters(max_iterations=60)
 SDP = sdpbb.SolverParameters(bounding="sdp", sdp=WEAK, gap=1e-6)
@@ -219,10 +218,10 @@ def rejects(data: bytes, number: int, used: dict[str, int]) -> Iterator[tuple[st
         if says is not None:
             used[name] = used.get(name, 0) + 1
             yield name, parts.data, says
-    for name, of in FILES.items():
+    for name, (of, says) in FILES.items():
         if used.get(name, 0) < 1:
             used[name] = 1
-            yield name, *of(data)
+            yield name, of(data), says
 
 
 def make(folder: Path) -> None:

@@ -41,6 +41,7 @@ from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.archive.file import read_archive, write_archive
 from sdpbb.search.result import SolutionStatus
+from tests.any_instance import ForbiddenSets
 from tests.bounds.lagrangian.brute_force import drawn_node, optimum
 from tests.constants import (
     ALL_COLUMNS,
@@ -52,7 +53,6 @@ from tests.constants import (
     NODES_PER_SLICE,
     constants,
 )
-from tests.constrained import ForbiddenSets
 from tests.examples import examples
 
 SEEDS = st.integers(0, 10**6)
