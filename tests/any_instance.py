@@ -49,6 +49,7 @@ PARTS = (
     "own constraints",
     "weights",
     "sizes",
+    "class sizes",
     "weight limits",
     "soft pairs",
 )
@@ -274,28 +275,42 @@ def _classes(random: Random, instance: Instance) -> dict[str, Any]:
 
 def _sizes(random: Random, instance: Instance) -> dict[str, Any]:
     n, k = instance.n_points, instance.k
-    kind = random.choice(["least", "most", "both", "listed", "ranges", "of classes"])
-    if kind in ("listed", "ranges", "of classes"):
-        cuts = sorted(random.sample(range(1, n), k - 1))
-        ends = [*cuts, n]
-        sizes = [b - a for a, b in zip([0, *cuts], ends, strict=True)]
-        if kind == "listed":
-            return {"sizes": sizes}
-        width = [0, 0, 1, 2]
-        ranges = [
-            (max(1, size - random.choice(width)), size + random.choice(width)) for size in sizes
-        ]
-        if kind == "ranges" or instance.origin.known_classes is not None:
-            return {"sizes": ranges}
-        classes = np.full(n, -1)
-        classes[random.sample(range(n), k)] = range(k)
-        return {"sizes": dict(enumerate(ranges)), "known_classes": classes}
+    kind = random.choice(["least", "most", "both", "listed", "ranges"])
+    if kind == "listed":
+        return {"sizes": _listed_sizes(random, n, k)}
+    if kind == "ranges":
+        return {"sizes": _ranges_of_sizes(random, n, k)}
     limits = {}
     if kind != "most":
         limits["min_size"] = random.randint(1, n // k + (random.random() < 0.1))
     if kind != "least":
         limits["max_size"] = random.randint(-(-n // k), n)
     return limits
+
+
+def _listed_sizes(random: Random, n: int, k: int) -> list[int]:
+    cuts = sorted(random.sample(range(1, n), k - 1))
+    return [b - a for a, b in zip([0, *cuts], [*cuts, n], strict=True)]
+
+
+def _ranges_of_sizes(random: Random, n: int, k: int) -> list[tuple[int, int]]:
+    width = [0, 0, 1, 2]
+    return [
+        (max(1, size - random.choice(width)), size + random.choice(width))
+        for size in _listed_sizes(random, n, k)
+    ]
+
+
+def _class_sizes(random: Random, instance: Instance) -> dict[str, Any]:
+    """Ranges of sizes of classes, if neither classes nor sizes are stated."""
+    n, k = instance.n_points, instance.k
+    stated = instance.origin.known_classes, instance.sizes, instance.min_size, instance.max_size
+    if stated != (None,) * 4:
+        return {}
+    classes = np.full(n, -1)
+    classes[random.sample(range(n), k)] = range(k)
+    sizes = dict(enumerate(_ranges_of_sizes(random, n, k)))
+    return {"sizes": sizes, "known_classes": classes}
 
 
 def _weight_limits(random: Random, instance: Instance) -> dict[str, Any]:
@@ -337,6 +352,7 @@ _CHANGES: dict[str, Callable[[Random, Instance], dict[str, Any]]] = {
     "constraints": _constraints,
     "own constraints": _own_constraints,
     "sizes": _sizes,
+    "class sizes": _class_sizes,
     "weight limits": _weight_limits,
     "soft pairs": _soft_pairs,
 }

@@ -1,11 +1,12 @@
 """The truth about small instances: every clustering, one by one."""
 
 import math
+import operator
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations, permutations
+from random import Random
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from sdpbb.problem import (
 )
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.class_sizes import ClassSizes, listed
+from tests.any_instance import drawn_instance
 
 
 @cache
@@ -38,6 +40,7 @@ class Truth:
 
     labels : (number, n), with exactly k clusters
     costs : (number,) the sums of squares plus the penalties of soft pairs, exact up to rounding
+    exact_costs : the same numbers in rational arithmetic
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -49,7 +52,8 @@ class Truth:
         clusters = (different[:, None] >> np.arange(instance.n_points)) & 1 > 0
         allowed = np.array([is_allowed(instance, x) for x in clusters], bool)
         values = np.where(allowed, 0.0, np.nan)
-        values[allowed] = cluster_costs(instance, clusters[allowed])
+        exact = cluster_costs(instance, clusters[allowed])
+        values[allowed] = [float(cost) for cost in exact]
         costs = values[which.reshape(sets.shape)].sum(axis=1)
         keep = ~np.isnan(costs)
         if instance.sizes is not None:
@@ -64,6 +68,12 @@ class Truth:
             first = [classes.numbers.tolist().index(c) for c in range(len(classes.names))]
             keep &= np.array([len(set(row[first])) == len(first) for row in labels], bool)
         self.labels, self.costs = labels[keep], costs[keep]
+        number = (allowed.cumsum() - 1)[which.reshape(sets.shape)[keep]]
+        self._clusters = [[exact[c] for c in row] for row in number]
+
+    @cached_property
+    def exact_costs(self) -> list[Fraction]:
+        return [sum(clusters, Fraction()) for clusters in self._clusters]
 
     @property
     def is_feasible(self) -> bool:
@@ -134,26 +144,43 @@ def holds(constraint: ClusterConstraint, instance: Instance, members: set[int]) 
             return constraint.allows(instance, np.array(sorted(members), np.intp))
 
 
-def cluster_costs(instance: Instance, clusters: np.ndarray) -> np.ndarray:
-    """What sets of points (t, n), booleans, add to the cost: sums of squares, in integers until
-    they are rounded at the end, and penalties; half of that of a pair that is cut."""
-    points, unit = whole_numbers(instance.points.ravel())
-    rows = np.array(points, object).reshape(instance.points.shape)
-    weights, weight_unit = ([1] * instance.n_points, 1)
-    if instance.weights is not None:
-        weights, weight_unit = whole_numbers(instance.weights)
-    costs = np.empty(len(clusters))
-    for c, inside in enumerate(clusters):
-        members = np.flatnonzero(inside).tolist()
-        weight = sum(weights[i] for i in members)
-        squares = sum(weights[i] * x * x for i in members for x in rows[i])
-        sums = sum(sum(weights[i] * rows[i, a] for i in members) ** 2 for a in range(rows.shape[1]))
-        costs[c] = Fraction(weight * squares - sums, weight * unit**2 * weight_unit)
+def cluster_costs(instance: Instance, clusters: np.ndarray) -> list[Fraction]:
+    """What sets of points (t, n), booleans, add to the cost: sums of squares and penalties; half of
+    the penalty of a pair that is cut."""
+    squares = ExactSquares(instance.points, instance.weights)
+    costs = [squares.of_cluster(np.flatnonzero(inside)) for inside in clusters]
     for (i, j), price in zip(*_parts(instance.soft_must_link), strict=True):
-        costs += np.where(clusters[:, i] != clusters[:, j], 0.5 * price, 0.0)
+        for c in np.flatnonzero(clusters[:, i] != clusters[:, j]):
+            costs[c] += Fraction(price) / 2
     for (i, j), price in zip(*_parts(instance.soft_cannot_link), strict=True):
-        costs += np.where(clusters[:, i] & clusters[:, j], price, 0.0)
+        for c in np.flatnonzero(clusters[:, i] & clusters[:, j]):
+            costs[c] += Fraction(price)
     return costs
+
+
+class ExactSquares:
+    """Sums of squares of clusters of points (n, d) with weights (n,), in integers."""
+
+    def __init__(self, points: np.ndarray, weights: np.ndarray | None = None) -> None:
+        numbers, self.unit = whole_numbers(points.ravel())
+        self.rows = np.array(numbers, object).reshape(points.shape).tolist()
+        self.weights, self.weight_unit = [1] * len(points), 1
+        if weights is not None:
+            self.weights, self.weight_unit = whole_numbers(weights)
+
+    def of_cluster(self, members: np.ndarray) -> Fraction:
+        """The weighted squares of points around their weighted mean."""
+        w = [self.weights[i] for i in members]
+        rows = [self.rows[i] for i in members]
+        squares = sum(own * x * x for own, row in zip(w, rows, strict=True) for x in row)
+        columns = zip(*rows, strict=True)
+        sums = sum(sum(map(operator.mul, w, column)) ** 2 for column in columns)
+        return Fraction(sum(w) * squares - sums, sum(w) * self.unit**2 * self.weight_unit)
+
+    def of(self, labels: np.ndarray) -> Fraction:
+        """Of all clusters of labels (n,)."""
+        clusters = (self.of_cluster(np.flatnonzero(labels == c)) for c in np.unique(labels))
+        return sum(clusters, Fraction())
 
 
 def _parts(soft: SoftPairs) -> tuple[list[list[int]], list[float]]:
@@ -206,28 +233,6 @@ def clustering_matrix(labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def random_instance(rng: np.random.Generator, n_max: int = 9, n_min: int = 1) -> Instance:
-    """An instance of any shape: few or many constraints, ties and duplicates, any k."""
-    n = int(rng.integers(n_min, n_max + 1))
-    d = int(rng.integers(1, 4))
-    points = rng.normal(size=(n, d))
-    if rng.random() < 0.25:
-        points = np.round(points)
-    if n > 1 and rng.random() < 0.15:
-        points[rng.integers(n)] = points[rng.integers(n)]
-    pairs = np.array([(i, j) for i in range(n) for j in range(i)]).reshape(-1, 2)
-    n_ml, n_cl = rng.integers(0, max(n // 2, 1)), rng.integers(0, n + 1)
-    draw = rng.permutation(len(pairs))
-    must_link = pairs[draw[:n_ml]]
-    cannot_link = pairs[draw[n_ml : n_ml + n_cl]]
-    return Instance(points, int(rng.integers(1, n + 1)), must_link, cannot_link)
-
-
-def weighted(instance: Instance, rng: np.random.Generator) -> Instance:
-    """The instance with weights: near 1, of many scales or whole numbers, in any unit."""
-    n = instance.n_points
-    weights = (
-        rng.uniform(0.1, 3.0, n),
-        10.0 ** rng.uniform(-3.0, 3.0, n),
-        rng.integers(1, 6, n).astype(float),
-    )[rng.integers(3)]
-    return replace(instance, weights=weights * 10.0 ** rng.uniform(-12.0, 12.0))
+    """Points with pairs, any k: the plain instances of `tests.any_instance`."""
+    random = Random(int(rng.integers(2**32)))
+    return drawn_instance(random, "equal points", always=["pairs"], n=(n_min, n_max), k=(1, n_max))

@@ -5,6 +5,8 @@ import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 LINES = PICTURE.split("<!-- the tests read these lines -->")[1].split("\n\n")[1].splitlines()
@@ -88,3 +90,16 @@ def test_the_search_knows_interfaces_only():
 def test_no_files_import_each_other():
     graph = {module: IMPORTED[module] for module in FILES.keys() - OUTSIDE}
     TopologicalSorter(graph).prepare()  # CycleError, which names the files of a circle
+
+
+@pytest.mark.parametrize("library", ["loky", "cyclopts", "cvxpy", "clarabel", "scs"])
+def test_no_private_attribute_of_a_library_is_used(library):
+    """Of those whose private parts have been changed under this package before."""
+    private = re.compile(rf"(?:\b|_){library}\b\S*\._\w")
+    found = [
+        f"{module}:{number}"
+        for module, path in FILES.items()
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1)
+        if private.search(line)
+    ]
+    assert not found

@@ -47,30 +47,6 @@ def test_solve_writes_what_it_proved(run, tmp_path):
     assert "\nK " in printed
 
 
-def test_infeasible(run, tmp_path):
-    data, constraints, out = tmp_path / "d.txt", tmp_path / "c.txt", tmp_path / "o.json"
-    write_points(data, np.arange(8.0)[:, None], 3)
-    square = [(i, j) for i in range(4) for j in range(i)]
-    constraints.write_text("".join(f"CL {i} {j}\n" for i, j in square))
-    options = ("--constraints", constraints, "--json", out)
-    status, printed, _ = run("solve", data, *options)
-    assert status == ExitCode.INFEASIBLE
-    assert "infeasible" in printed
-    result = json.loads(out.read_text())
-    assert (result["status"], result["objective"], result["labels"]) == ("infeasible", None, None)
-
-
-def test_a_time_limit_inside_the_root(run, tmp_path):
-    data, out = tmp_path / "d.txt", tmp_path / "o.json"
-    write_points(data, np.random.default_rng(0).normal(size=(400, 4)), 12)
-    code, *_ = run("solve", data, "--time-limit", "1", "--json", out, "--quiet")
-    result = json.loads(out.read_text())
-    assert code == ExitCode.LIMIT
-    assert (result["status"], result["termination"]) == ("feasible", "time_limit")
-    assert 0 <= result["lower_bound"] < result["objective"]
-    assert result["gap"] > 1e-4
-
-
 def test_sigterm_writes_the_result_the_checkpoint_and_the_certificate(tmp_path):
     data, out, state, proof = (tmp_path / name for name in ("d.txt", "o.json", "run", "proof"))
     write_points(data, np.random.default_rng(0).normal(size=(120, 4)), 12)

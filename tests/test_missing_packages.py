@@ -9,6 +9,7 @@ from sdpbb.app.cli import ExitCode
 from sdpbb.errors import BackendUnavailable
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
+from sdpbb.runtime.extras import install_command, requirements
 
 MANIFEST = '[[instance]]\ndata = "points.txt"\n'
 CASES = {
@@ -79,3 +80,15 @@ def test_python_is_told_the_extra(monkeypatch):
     with pytest.raises(BackendUnavailable) as raised:
         html_report(instance, None)
     assert raised.value.extra == "plot"
+
+
+def test_commands_name_packages_that_an_index_has():
+    assert install_command("plot") == "pip install 'matplotlib>=3.8'"
+    assert "sdpbb" not in install_command("test")
+
+
+def test_requirements_of_the_package_itself_are_those_without_an_extra():
+    needed = requirements()
+    assert any(text.startswith("numpy") for text in needed)
+    assert not any(text.startswith(("matplotlib", "pytest")) for text in needed)
+    assert requirements("none") == ()

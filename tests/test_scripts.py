@@ -16,8 +16,8 @@ from scripts.bench.data import DOCS, SHARED_DATA
 from scripts.bench.yardsticks.paper_pricing import paper_pricing
 from sdpbb.problem import contract
 from sdpbb.problem.contraction import Contraction
-from tests.constrained import allowed_sets
-from tests.enumeration import random_instance
+from tests.any_instance import any_instance
+from tests.bounds.lagrangian.brute_force import all_columns
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 COMMANDS = [path for path in sorted(SCRIPTS.glob("*.py")) if "argparse" in path.read_text()]
@@ -123,22 +123,17 @@ def test_new_rows_take_the_place_of_old_ones(tmp_path):
         rows.put(file, ["name", "other"], ["name"], [{"name": "c"}])
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_the_published_pricing_finds_the_least_reduced_cost_of_all_clusters(seed):
+@given(any_instance("equal points", "pairs"), st.integers(0, 2**32 - 1))
+def test_the_published_pricing_finds_the_least_reduced_cost_of_all_clusters(instance, seed):
     """`paper_pricing`, which ours is measured against, is a fair opponent."""
     rng = np.random.default_rng(seed)
-    instance = random_instance(rng, 8)
     contraction = contract(instance)
     if not isinstance(contraction, Contraction):
         return
     level = max(contraction.total, 1.0) / contraction.n_blocks
     prices = level * rng.random(contraction.n_blocks) * 10 ** rng.uniform(-1.5, 1)
-    values = []
-    for cluster in allowed_sets(instance, contraction):
-        sizes, means = contraction.weights[cluster], contraction.means[cluster]
-        spread = ((means - sizes @ means / sizes.sum()) ** 2).sum(axis=1)
-        cost = contraction.scatter[cluster].sum() + sizes @ spread
-        values.append(cost - prices[cluster].sum())
+    columns = all_columns(contraction)
+    values = columns.costs - columns.members @ prices
     found = paper_pricing(contraction, prices)
     assert found.finished
     scale = 1e-11 * (contraction.total + prices.sum() + 1.0)

@@ -107,33 +107,6 @@ def test_interrupt_inside_a_heuristic(hard, monkeypatch):
     assert found.cost == contraction.cost(found.labels)
 
 
-def outliers(distance: float) -> Instance:
-    points = np.random.default_rng(1).normal(size=(30, 2))
-    return Instance(np.vstack([points, [distance, 0.0]]), 5)
-
-
-@pytest.mark.parametrize("distance", [1e2, 1e3])
-@pytest.mark.long
-def test_an_outlier_costs_no_digits_that_matter(distance):
-    rest = solve(Instance(outliers(distance).points[:-1], 4), SolverParameters(gap=1e-6))
-    result = solve(outliers(distance), SolverParameters(time_limit=60))
-    assert result.status is SolutionStatus.OPTIMAL
-    assert result.objective == pytest.approx(rest.objective, rel=1e-4)
-
-
-@pytest.mark.parametrize("distance", [1e7, 1e9])
-@pytest.mark.long
-def test_what_double_precision_cannot_tell_is_not_called_optimal(distance):
-    result = solve(outliers(distance), SolverParameters(time_limit=3))
-    truth = solve(Instance(outliers(distance).points[:-1], 4), SolverParameters(gap=1e-6))
-    assert result.lower_bound <= truth.objective
-    if result.status is SolutionStatus.OPTIMAL:
-        assert result.gap <= 1e-4
-        assert result.objective <= truth.objective * (1 + 2e-4)
-    else:
-        assert result.termination is Termination.TIME_LIMIT
-
-
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("gap", [1e-4, 0.0])
 def test_what_is_rounding_is_no_gap(seed, gap):

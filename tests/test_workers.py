@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-import tomllib
 from collections import Counter
 from dataclasses import replace
 from functools import partial
@@ -19,7 +18,6 @@ import numpy as np
 import psutil
 import pytest
 
-from sdpbb import read_instance
 from sdpbb.app.cli import ExitCode
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.run.checkpoint import RunState, write_checkpoint
@@ -48,7 +46,6 @@ from tests.trees import (
 from tests.warm import workers_below
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
-OPTIMA = tomllib.loads((INSTANCES / "optima.toml").read_text())["optimum"]
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are killed by signals")
 
@@ -118,19 +115,6 @@ def test_workers_agree_with_enumeration(seed, at_once, pools):
     assert len(pools) == 2
     assert result.status is SolutionStatus.OPTIMAL
     assert result.objective == pytest.approx(optimum(instance), rel=1e-8)
-
-
-@pytest.mark.parametrize("case", OPTIMA, ids=lambda c: f"{c['constraints'] or c['data']}-{c['k']}")
-@pytest.mark.filterwarnings("ignore::sdpbb.errors.InstanceNote")  # of a column that dominates
-@pytest.mark.long
-def test_bundled_optima_by_other_ways(variant, case):
-    constraints = INSTANCES / case["constraints"] if case["constraints"] else None
-    instance = read_instance(INSTANCES / case["data"], case["k"], constraints)
-    parameters = variant(fixing=True, stars=False)
-    result = solve(instance, replace(parameters, sdp=replace(parameters.sdp, max_iterations=100)))
-    assert result.status is SolutionStatus.OPTIMAL
-    assert result.objective == pytest.approx(case["value"], rel=1e-4)
-    assert result.lower_bound <= case["value"]
 
 
 def busy_workers(process=None):

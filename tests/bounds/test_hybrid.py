@@ -18,7 +18,7 @@ from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.result import SolutionStatus
-from tests.bounds.lagrangian.brute_force import drawn_node
+from tests.bounds.lagrangian.brute_force import PAIRS, drawn_node
 from tests.bounds.lagrangian.brute_force import optimum as optimum_of_blocks
 from tests.bounds.lagrangian.test_bounds import HASTY, SEEDS, WAYS
 from tests.constants import (
@@ -40,7 +40,7 @@ MAX_FAR_STEPS, FAR_GAP = "bounds.staged.methods.MAX_FAR_STEPS", "bounds.staged.r
 @given(SEEDS)
 @examples(10, derandomize=True)
 def test_until_it_stalls_it_is_the_semidefinite_bound(seed):
-    _, contraction = drawn_node(seed, kinds=())
+    _, contraction = drawn_node(seed, *PAIRS)
     best = optimum_of_blocks(contraction)
     if not math.isfinite(best) or contraction.n_blocks <= contraction.k:
         return

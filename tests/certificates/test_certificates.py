@@ -6,11 +6,10 @@ import pytest
 import sdpbb
 from sdpbb.bounds.sdp.cuts import pentagons
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.checker.kernel.certificate import Certificate
-from sdpbb.checker.verify import verify
 from sdpbb.errors import ParameterError
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.search.events import CertificateWritten, Finished
+from tests.checker.make_vectors import TRIANGLE_FREE, WHEEL
 from tests.checker.parts import Parts
 
 # So little of the method that most instances branch.
@@ -23,12 +22,6 @@ def few_cuts(monkeypatch):
     monkeypatch.setattr("sdpbb.bounds.sdp.cuts.stars.PER_BLOCK", 0)
 
 
-def verdict_of(path, instance):
-    certificate = Certificate.read(path.read_bytes())
-    pairs = instance.must_link, instance.cannot_link
-    return verify(certificate, instance.points, instance.k, *pairs)
-
-
 def branching_instance() -> sdpbb.Instance:
     """One that weak bounds branch on."""
     rng = np.random.default_rng(3)
@@ -39,7 +32,7 @@ def test_processes_leave_a_proof(tmp_path):
     instance = branching_instance()
     parameters = SolverParameters(bounding="sdp", sdp=WEAK, gap=1e-6, workers=2)
     result = sdpbb.solve(instance, parameters, certificate=tmp_path / "proof")
-    verdict = verdict_of(tmp_path / "proof", instance)
+    verdict = sdpbb.verify_certificate(tmp_path / "proof", instance)
     assert verdict.status == "optimal"
     assert verdict.lower_bound <= result.objective
 
@@ -55,7 +48,7 @@ def test_pairs_are_fixed_with_reasons(tmp_path):
     fixings = Parts.of(tmp_path / "proof").named_steps("fix")
     assert any("excluded" in step.arrays for step in fixings)
     assert any("far" in step.arrays for step in fixings)
-    verdict = verdict_of(tmp_path / "proof", instance)
+    verdict = sdpbb.verify_certificate(tmp_path / "proof", instance)
     assert verdict.status == "optimal"
     assert verdict.n_fixings > 10
 
@@ -68,14 +61,7 @@ def test_forced_merges_carry_their_cliques(tmp_path):
     instance = sdpbb.Instance(points, 3, [], triangle + both)
     sdpbb.solve(instance, SolverParameters(gap=1e-6), certificate=tmp_path / "proof")
     assert Parts.of(tmp_path / "proof").steps[0].name == "merge"
-    assert verdict_of(tmp_path / "proof", instance).status == "optimal"
-
-
-WHEEL = [(i, (i + 1) % 5) for i in range(5)] + [(i, 5) for i in range(5)]
-# Without triangles, and not to be coloured with three colours (Grötzsch).
-TRIANGLE_FREE = [(i, (i + 1) % 5) for i in range(5)]
-TRIANGLE_FREE += [(i, 5 + (i + step) % 5) for i in range(5) for step in (1, 4)]
-TRIANGLE_FREE += [(5 + i, 10) for i in range(5)]
+    assert sdpbb.verify_certificate(tmp_path / "proof", instance).status == "optimal"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +83,7 @@ def test_infeasible_instances_leave_the_reason(tmp_path, k, must_link, cannot_li
     steps = Parts.of(tmp_path / "proof").steps
     assert next(step.words[1] for step in steps if step.name == "infeasible") == kind
     assert ("split" in {step.name for step in steps}) == (cannot_link is TRIANGLE_FREE)
-    verdict = verdict_of(tmp_path / "proof", instance)
+    verdict = sdpbb.verify_certificate(tmp_path / "proof", instance)
     assert verdict.status == "infeasible"
     assert verdict.lower_bound is None
 
@@ -118,7 +104,7 @@ def test_clusters_that_were_enumerated_are_a_proof(tmp_path, bounding):
     result = sdpbb.solve(instance, SolverParameters(bounding=bounding), certificate=path)
     assert result.statistics.n_nodes == 1
     assert words_of_bounds(path) == ["clusters"]
-    assert verdict_of(path, instance).status == "optimal"
+    assert sdpbb.verify_certificate(path, instance).status == "optimal"
 
 
 def test_where_the_checker_gives_up_the_run_branches(tmp_path, monkeypatch):
@@ -127,7 +113,7 @@ def test_where_the_checker_gives_up_the_run_branches(tmp_path, monkeypatch):
     result = sdpbb.solve(grid_instance(), certificate=path)
     assert result.status.value == "optimal"
     assert result.statistics.n_nodes > 1
-    assert verdict_of(path, grid_instance()).status == "optimal"
+    assert sdpbb.verify_certificate(path, grid_instance()).status == "optimal"
 
 
 def test_pentagons_are_a_proof(tmp_path, monkeypatch):
@@ -144,7 +130,7 @@ def test_pentagons_are_a_proof(tmp_path, monkeypatch):
         sdpbb.solve(instance, parameters, certificate=path)
         groups = [step.evidence[2] for step in Parts.of(path).evidences("dual")]
         count += sum(group[0] == "pentagons" for each in groups for group in each)
-        assert verdict_of(path, instance).status == "optimal"
+        assert sdpbb.verify_certificate(path, instance).status == "optimal"
     assert count > 0
 
 

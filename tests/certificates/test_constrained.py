@@ -11,8 +11,10 @@ from sdpbb.checker import command
 from sdpbb.checker.kernel import digests
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.certificate import Certificate
+from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import broken_by, over_blocks
+from sdpbb.checker.kernel.soft import CheckedSoftPairs, PricedPairs
 from sdpbb.checker.reading import read_constraints
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, contract
@@ -26,7 +28,7 @@ from tests.enumeration import is_allowed, optimum
 from tests.examples import examples
 
 # As certificates can state them.
-CONSTRAINED = any_instance("equal points", "pairs", always=["constraints"], n=(4, 7))
+CONSTRAINED = any_instance("equal points", "pairs", "soft pairs", always=["constraints"], n=(4, 7))
 
 
 def certified(instance, path, **parameters):
@@ -43,7 +45,6 @@ def small_instance(*constraints, **more) -> sdpbb.Instance:
 
 
 OTHERS = [
-    (),
     (sdpbb.MaximumSize(4),),
     (sdpbb.MaximumSize(3), sdpbb.MaximumSize(4)),
     (sdpbb.MaximumOverlap(range(9), 2),),
@@ -54,25 +55,7 @@ OTHERS = [
 ]
 
 
-def test_a_certificate_is_about_one_set_of_constraints(tmp_path):
-    instance = small_instance(sdpbb.MaximumSize(3))
-    certified(instance, tmp_path / "proof")
-    assert sdpbb.verify_certificate(tmp_path / "proof", instance).status == "optimal"
-    for constraints in OTHERS:
-        other = replace(instance, cluster_constraints=constraints)
-        with pytest.raises(sdpbb.CertificateError, match="about other constraints on clusters"):
-            sdpbb.verify_certificate(tmp_path / "proof", other)
-    # What says the same in another way is the same.
-    for same in (
-        (sdpbb.MaximumSize(3), sdpbb.MaximumSize(3)),
-        (sdpbb.AllOf([sdpbb.MaximumSize(3)]),),
-        (sdpbb.MaximumOverlap(range(9), 3),),
-    ):
-        other = replace(instance, cluster_constraints=same)
-        assert sdpbb.verify_certificate(tmp_path / "proof", other).status == "optimal"
-
-
-@pytest.mark.parametrize("constraints", OTHERS[1:])
+@pytest.mark.parametrize("constraints", OTHERS)
 def test_a_proof_for_other_constraints_is_none(tmp_path, constraints):
     """With the digest of the constraints exchanged, what fails is the proof: where it does not, the
     claim is true of these, too."""
@@ -158,23 +141,32 @@ def test_rules_say_what_the_constraints_do(instance):
     assert np.array_equal(kept, expected)
 
 
-def test_the_program_that_stands_alone_reads_the_same_constraints(tmp_path):
-    points = np.random.default_rng(0).normal(size=(9, 2))
-    np.save(tmp_path / "points.npy", points)
-    lines = ["ML 0 1", "CL 2 3", "GAMMA 3.5", "DELTA 0.1", "MAXSIZE 4", "OVERLAP 2 3 4 5 4"]
-    lines += ["DIFFERENCE 3 7 8", "SOFTCL 1 4 5 6 5 5 4", f"OVERLAP {10**12} 3", "# nothing"]
-    (tmp_path / "constraints").write_text("\n".join(lines))
-    instance = sdpbb.read_instance(tmp_path / "points.npy", 3, tmp_path / "constraints")
+RULES = ["GAMMA 3.5", "DELTA 0.1", "MAXSIZE 4", "OVERLAP 2 3 4 5 4", "DIFFERENCE 3 7 8"]
+RULES += ["SOFTCL 1 4 5 6 5 5 4", f"OVERLAP {10**12} 3", "# nothing"]
+SOFT = ["SML 0 2", "SML 1 0 2  # twice", "SCL 3 2 0.5", "SCL 0 1 0", "SCL 1 2 inf"]
+
+
+@pytest.mark.parametrize("lines", [["ML 0 1", "CL 2 3", *RULES], ["ML 0 1", *SOFT]])
+def test_the_program_that_stands_alone_reads_the_same_constraints(tmp_path, lines):
+    points, path = tmp_path / "points.npy", tmp_path / "constraints"
+    np.save(points, np.random.default_rng(0).normal(size=(9, 2)))
+    path.write_text("\n".join(lines))
+    instance = sdpbb.read_instance(points, 3, path)
     engine = CheckedConstraints.of(instance)
-    alone = read_constraints(str(tmp_path / "constraints"), points)
-    assert digests.of_pairs(alone.must_link) == digests.of_pairs(engine.must_link)
-    assert digests.of_pairs(alone.cannot_link) == digests.of_pairs(engine.cannot_link)
+    alone = read_constraints(str(path), instance.points)
+    for kind in ("must_link", "cannot_link"):
+        one, other = getattr(alone, kind), getattr(engine, kind)
+        assert digests.of_pairs(one) == digests.of_pairs(other)
+        one, other = getattr(alone.soft, kind), getattr(engine.soft, kind)
+        assert digests.of_soft_pairs(one) == digests.of_soft_pairs(other)
     assert digests.of_rules(alone.rules) == digests.of_rules(engine.rules)
     certified(instance, tmp_path / "proof")
-    arguments = [str(tmp_path / "proof"), str(tmp_path / "points.npy"), "--constraints"]
-    assert command.main([*arguments, str(tmp_path / "constraints")]) == command.VERIFIED
-    (tmp_path / "fewer").write_text("\n".join(lines[:4]))
-    assert command.main([*arguments, str(tmp_path / "fewer")]) == command.REJECTED
+    arguments = [str(tmp_path / "proof"), str(points), "--constraints", str(path)]
+    assert command.main(arguments) == command.VERIFIED
+    path.write_text("\n".join(lines[:3]))
+    assert command.main(arguments) == command.REJECTED
+    path.write_text("SML 0 2 -1\n")
+    assert command.main(arguments) == command.UNREADABLE
 
 
 def test_what_is_code_of_the_users_own_is_refused_by_name(tmp_path):
@@ -192,3 +184,27 @@ def test_what_is_code_of_the_users_own_is_refused_by_name(tmp_path):
         with pytest.raises(sdpbb.CertificateError, match=rf"proof: {name} is a constraint of y"):
             sdpbb.verify_certificate(tmp_path / "proof", instance)
     assert not (tmp_path / "proof").exists()
+
+
+def test_equal_points_that_soft_pairs_name_are_not_joined():
+    blocks = Blocks.of(4, 2, np.empty((0, 2), np.int64), np.empty((0, 2), np.int64))
+    points, pair = np.zeros((4, 1)), np.array([[0, 1]])
+    assert blocks.with_equal_linked(points, pair, []).m == 3
+    for named in ([1], [2, 3]):  # of the pair; of the blocks that may take its place
+        with pytest.raises(Rejected, match="equal"):
+            blocks.with_equal_linked(points, pair, named)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "weights"),
+    [([[0, 4]], [1.0]), ([[0, 0]], [1.0]), ([[0, 1]], [-1.0]), ([[0, 1]], [np.inf])],
+)
+def test_what_are_no_soft_pairs(pairs, weights):
+    with pytest.raises(ValueError, match="soft: expected"):
+        PricedPairs.of(pairs, weights, 4, "soft")
+
+
+def test_weights_that_cannot_be_added_up():
+    heavy = CheckedSoftPairs(PricedPairs.of([[0, 1]], [1e300], 4, "soft"))
+    with pytest.raises(Rejected, match="above 1e"):
+        Geometry.of(np.arange(4.0)[:, None], None, heavy)

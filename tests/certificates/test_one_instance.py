@@ -24,6 +24,21 @@ STATED = {
         {"cluster_constraints": [sdpbb.MaximumDiameter(3.5)]},
         [({"cluster_constraints": None}, "cannot-links")],
     ),
+    "a maximum size": (
+        {"cluster_constraints": [sdpbb.MaximumSize(6)]},
+        [
+            ({"cluster_constraints": x}, RULES)
+            for x in (
+                [],
+                [sdpbb.MaximumSize(7)],
+                [sdpbb.MaximumSize(6), sdpbb.MaximumSize(7)],
+                [sdpbb.MaximumOverlap(range(14), 5)],
+                [sdpbb.AnyOf([sdpbb.MaximumSize(6)])],
+                [sdpbb.AnyOf([sdpbb.MaximumSize(6), sdpbb.MaximumDiameter(1.0)])],
+                [sdpbb.SoftCannotLinks([(0, 1), (1, 2)], 1)],
+            )
+        ],
+    ),
     "sizes": (
         {"min_size": 4},
         [({"min_size": x}, RULES) for x in (None, 3)]
@@ -60,12 +75,29 @@ def test_a_certificate_is_about_one_instance(name, tmp_path):
             sdpbb.verify_certificate(path, replace(instance, **more))
 
 
-def test_the_order_of_soft_pairs_and_pairs_of_weight_0_say_nothing(tmp_path):
-    instance = Instance(POINTS, 3, soft_must_link=SOFT_ML)
+SAME_SOFT = [(1, 0, 2.0), (2, 0, 0.25), (1, 2, 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("stated", "others"),
+    [
+        ({"soft_must_link": SOFT_ML}, [{"soft_must_link": SAME_SOFT}]),
+        (
+            {"cluster_constraints": [sdpbb.MaximumSize(6)]},
+            [
+                {"cluster_constraints": [sdpbb.MaximumSize(6)] * 2},
+                {"cluster_constraints": [sdpbb.AllOf([sdpbb.MaximumSize(6)])]},
+                {"cluster_constraints": [sdpbb.MaximumOverlap(range(14), 6)]},
+            ],
+        ),
+    ],
+)
+def test_what_says_the_same_in_another_way_is_the_same(stated, others, tmp_path):
+    instance = Instance(POINTS, 3, **stated)
     sdpbb.solve(instance, certificate=tmp_path / "proof")
-    same = [(1, 0, 2.0), (2, 0, 0.25), (1, 2, 0.0)]
-    other = replace(instance, soft_must_link=same)
-    assert sdpbb.verify_certificate(tmp_path / "proof", other).status == "optimal"
+    for other in others:
+        verdict = sdpbb.verify_certificate(tmp_path / "proof", replace(instance, **other))
+        assert verdict.status == "optimal"
 
 
 def test_a_claim_about_another_instance_is_rejected(tmp_path):

@@ -12,7 +12,7 @@ from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.digests import of_rules
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.subsets import Subsets
-from sdpbb.errors import CertificateError, ParameterError
+from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.checker_rules import CheckedConstraints, checked_soft_pairs
 from sdpbb.run.checkpoint import read_checkpoint
@@ -20,6 +20,7 @@ from sdpbb.run.decomposition.restriction import Restriction
 from sdpbb.run.solver import resume, solve
 from sdpbb.run.verification import verdict_on, verify_certificate
 from tests.any_instance import drawn_instance
+from tests.checker.make_vectors import WHEEL
 from tests.checker.parts import Parts
 from tests.constants import NO_PLACES, constants
 from tests.decomposition.test_bound import PARAMETERS as TINY
@@ -27,7 +28,6 @@ from tests.decomposition.test_run import CLOUDS, MANY, PARAMETERS, clouds, left_
 
 # Of CLOUDS, so that four subsets prove it, and their proofs are in its certificate.
 BY_SUBSETS = replace(PARAMETERS, gap=5e-3)
-WHEEL = [*((i, (i + 1) % 5) for i in range(5)), *((5, i) for i in range(5))]
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +46,6 @@ def test_the_certificate_of_a_run_that_begins_with_subsets(certified):
     assert f"checked      {verdict.n_subsets} subsets, " in str(verdict)
     several = verify_certificate(path, CLOUDS, workers=3)
     assert replace(several, seconds=verdict.seconds) == verdict
-
-
-def test_it_is_of_one_instance_only(certified):
-    _, path = certified
-    with pytest.raises(CertificateError, match="is about other points"):
-        verify_certificate(path, clouds(240, seed=1))
-    other = replace(CLOUDS, cannot_link=[(0, 1)])
-    with pytest.raises(CertificateError, match="is about other cannot-links"):
-        verify_certificate(path, other)
 
 
 def test_evidence_of_one_subset_proves_nothing_of_another(certified):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from sdpbb.checker.clusters import Enumerated
 from sdpbb.checker.kernel import digests
 from sdpbb.checker.kernel.archive import FORMAT
+from sdpbb.checker.kernel.arithmetic import sum_down
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.cuts import Cuts
@@ -23,6 +25,8 @@ from sdpbb.checker.kernel.verdict import CertificateVerdict
 from sdpbb.checker.prices import Lagrangian
 from sdpbb.checker.verify import verify
 from sdpbb.problem import Instance
+from sdpbb.problem.graph import connected_components
+from tests.any_instance import drawn_instance
 from tests.checker.parts import Parts, Step
 from tests.enumeration import feasible_clusterings, sums_of_squares
 
@@ -39,17 +43,9 @@ class Built:
         return self.parts.data
 
     def verified(self, data: bytes | None = None) -> CertificateVerdict:
-        return verified(self.data if data is None else data, self.instance)
-
-
-def verified(data: bytes, instance: Instance) -> CertificateVerdict:
-    return verify(
-        Certificate.read(data),
-        instance.points,
-        instance.k,
-        instance.must_link,
-        instance.cannot_link,
-    )
+        instance = self.instance
+        read = Certificate.read(self.data if data is None else data)
+        return verify(read, instance.points, instance.k, instance.must_link, instance.cannot_link)
 
 
 @dataclass
@@ -135,12 +131,53 @@ class Builder:
         return min(value, self.node(blocks.separated(np.array([[i, j]]))))
 
 
-def built(instance: Instance, fixing: bool = False, tolerance: float = 1e-9) -> Built:
-    """A certificate of an instance of at most 8 points or so."""
-    best = cheapest(instance)
-    builder = Builder(instance, np.inf if best is None else best[1], fixing and best is not None)
-    value = builder.root()
-    return certificate_of(instance, best, builder.steps, value, "optimal", tolerance)
+def built(
+    instance: Instance,
+    fixing: bool = False,
+    subsets: list[np.ndarray] | None = None,
+    tolerance: float = 1e-9,
+) -> Built:
+    """A certificate of an instance of at most 8 points or so.
+
+    subsets : rows of disjoint subsets, each of which is split to the end; None for a single tree
+    """
+    best, steps = cheapest(instance), list[Step]()
+    if subsets is None:
+        below = np.inf if best is None else best[1]
+        value = Builder(instance, below, fixing and 0.0 < below < np.inf, steps).root()
+        return certificate_of(instance, best, steps, value, "optimal", tolerance)
+    values = []
+    for rows in subsets:
+        builder = Builder(part(instance, rows), steps=steps)
+        builder.add("subset", rows=rows.astype(np.int32))
+        values.append(max(0.0, builder.root()))
+    value = np.inf if np.inf in values else sum_down(values)
+    return certificate_of(instance, best, steps, value, "feasible", tolerance)
+
+
+def part(instance: Instance, rows: np.ndarray) -> Instance:
+    """The points of rows, and the links among them."""
+
+    def inside(pairs: np.ndarray) -> np.ndarray:
+        return np.searchsorted(rows, pairs[np.isin(pairs, rows).all(axis=1)])
+
+    links = inside(instance.must_link), inside(instance.cannot_link)
+    return Instance(instance.points[rows], instance.k, *links)
+
+
+def random_subsets(rng: np.random.Generator, instance: Instance) -> list[np.ndarray]:
+    """Disjoint ones of k blocks or more."""
+    of = rng.integers(0, 3, instance.n_points)
+    subsets = [np.flatnonzero(of == number) for number in range(2)]  # points of 2 are in none
+    return [
+        rows
+        for rows in subsets
+        if len(rows) >= instance.k and n_blocks(part(instance, rows)) >= instance.k
+    ]
+
+
+def n_blocks(instance: Instance) -> int:
+    return int(connected_components(instance.n_points, instance.must_link).max()) + 1
 
 
 def cheapest(instance: Instance) -> tuple[np.ndarray, float] | None:
@@ -220,8 +257,7 @@ def undecided(blocks: Blocks) -> list[tuple[int, int]]:
     return [tuple(first[p].tolist()) for p in np.argwhere(np.triu(~blocks.adjacency, 1))]
 
 
-def random_instance(rng: np.random.Generator, n: int = 6, k: int = 3, pairs: int = 3) -> Instance:
-    points = rng.normal(size=(n, 2)).round(3)
-    chosen = [tuple(rng.choice(n, 2, replace=False).tolist()) for _ in range(pairs)]
-    at = rng.integers(0, pairs + 1)
-    return Instance(points, k, must_link=chosen[:at], cannot_link=chosen[at:])
+def plain_instance(seed: int, k: int, n: int = 6) -> Instance:
+    """Points and pairs, which may contradict each other."""
+    parts = {"always": ["pairs"], "n": (n, n), "k": (k, k)}
+    return drawn_instance(Random(seed), "equal points", **parts)

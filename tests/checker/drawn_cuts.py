@@ -1,15 +1,12 @@
-"""Nodes of small instances, and cuts of every form on their blocks."""
+"""Cuts of every form on the blocks of small instances."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from random import Random
 
 import numpy as np
 
 from sdpbb.bounds.sdp.cuts.sizes import difference_down
-from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.arithmetic import down, up
 from sdpbb.checker.kernel.cuts import Cuts
 from sdpbb.checker.kernel.cuts.capacities import SetCliques, Sets, set_measure
@@ -17,46 +14,6 @@ from sdpbb.checker.kernel.cuts.inequalities import Group, NodeFacts
 from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons, SoftTerms
 from sdpbb.checker.kernel.cuts.measures import ListedCliques, MeasureRows, Traces
 from sdpbb.checker.kernel.cuts.templates import Cliques, Templates, Vectors
-from sdpbb.problem import Contraction, Instance
-from sdpbb.problem.checker_rules import checked_soft_pairs
-from sdpbb.problem.contraction import contract
-from tests.any_instance import drawn_instance
-from tests.enumeration import clustering_matrix, feasible_clusterings
-
-
-@dataclass(frozen=True, eq=False)
-class EnumeratedNode:
-    """NodeFacts with the matrices Z of all its clusterings, and what each pays for soft pairs."""
-
-    node: NodeFacts
-    matrices: list[np.ndarray]
-    paid: list[float]
-
-
-def enumerated_nodes(number: int, n_max: int = 6) -> list[EnumeratedNode]:
-    """Nodes with limits of every kind, weights, hard and soft pairs, that have a clustering."""
-    parts, limits = ("equal points", "pairs", "weights", "soft pairs"), ("sizes", "weight limits")
-    drawn = (
-        drawn_instance(Random(s), *parts, always=limits[s % 3 : s % 3 + 1], n=(3, n_max), k=(1, 4))
-        for s in range(number)
-    )
-    return [node for node in map(node_of, drawn) if node is not None]
-
-
-def node_of(instance: Instance) -> EnumeratedNode | None:
-    contraction, labels = contract(instance), feasible_clusterings(instance)
-    if not isinstance(contraction, Contraction) or not len(labels):
-        return None
-    node, soft = Relaxation.of(contraction).checked_node, checked_soft_pairs(instance)
-    paid = [0.0] * len(labels)
-    if soft:
-        over = soft.over(contraction.block_of, contraction.n_blocks)
-        node = replace(node, soft=over.prices(contraction.adjacency, 0))
-        constant = over.constant(contraction.adjacency)
-        paid = [sum(soft.violated(row)) - constant for row in labels]
-    of_blocks = labels[:, contraction.representatives]
-    matrices = [clustering_matrix(row, contraction.weights) for row in of_blocks]
-    return EnumeratedNode(node, matrices, paid)
 
 
 def drawn_cuts(rng: np.random.Generator, name: str, node: NodeFacts) -> Cuts:
@@ -109,6 +66,15 @@ def _vectors(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
 def _stars(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
     vector = (-1, *[1] * int(rng.integers(1, 5)))
     return _of(lambda count: Vectors(count, vector))(rng, node, new)
+
+
+def _templates(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
+    """Any entries, which hardly any right-hand side suits."""
+    width = int(rng.integers(1, 5))
+    pairs = [(p, q) for p in range(width) for q in range(p, width)]
+    entries = tuple((p, q, float(rng.integers(-2, 4))) for p, q in pairs)
+    side = float(rng.choice([0.0, -0.5, 0.2]))
+    return _of(lambda count: Templates(count, width, entries, side))(rng, node, new)
 
 
 def _complements(rng: np.random.Generator, node: NodeFacts, new: int) -> Cuts:
@@ -199,6 +165,7 @@ FORMS: dict[str, Callable[[np.random.Generator, NodeFacts, int], Cuts]] = {
     "stars": _stars,
     "vectors": _vectors,
     "cliques": _of(Cliques),
+    "templates": _templates,
     "complements": _complements,
     "most points": _most_points,
     "least points": _least_points,

@@ -14,7 +14,8 @@ import csv
 import io
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,12 @@ from sdpbb.bounds.sdp.cuts.capacities import CapacityCliqueCuts
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checker.command import main as check
+from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.formats import constraints_text
 from sdpbb.run.parameters import DecompositionParameters
 from tests.checker.building import built
 from tests.checker.parts import Parts
-from tests.checker.vector_changes import CHANGES
-from tests.checker.vector_files import FILES
+from tests.checker.vector_changes import CHANGES, FILES
 
 WEAK = SdpParameters(max_iterations=60)
 SDP = sdpbb.SolverParameters(bounding="sdp", sdp=WEAK, gap=1e-6)
@@ -39,6 +41,10 @@ SUBSETS = sdpbb.SolverParameters(
     bounding="decomposition", decomposition=DecompositionParameters(smallest=12), gap=0.2
 )
 COLUMNS = ("file", "instance", "outcome", "says")
+STATED = (
+    *("must_link", "cannot_link", "soft_must_link", "soft_cannot_link", "cluster_constraints"),
+    *("min_size", "max_size", "sizes", "min_weight", "max_weight"),
+)
 # Files of a change, so that all changes have some.
 PER_CHANGE = 4
 
@@ -51,12 +57,11 @@ TRIANGLE_FREE += [(5 + i, 10) for i in range(5)]
 
 @dataclass
 class Vector:
-    """An instance, in the words of its files, and its certificate."""
+    """An instance and its certificate."""
 
     name: str
     instance: sdpbb.Instance
     parameters: sdpbb.SolverParameters | None = HYBRID
-    lines: list[str] = field(default_factory=list)
 
     def certificate(self, folder: Path) -> bytes:
         if self.parameters is None:
@@ -70,10 +75,8 @@ class Vector:
     def write_instance(self, folder: Path) -> None:
         points = "\n".join(" ".join(map(repr, row)) for row in self.instance.points.tolist())
         (folder / f"{self.name}.txt").write_text(points + "\n", encoding="utf-8")
-        links = [("ML", self.instance.must_link), ("CL", self.instance.cannot_link)]
-        lines = [f"{word} {i} {j}" for word, pairs in links for i, j in pairs.tolist()]
-        if lines + self.lines:
-            text = "\n".join(lines + self.lines) + "\n"
+        stated = {name: getattr(self.instance, name) for name in STATED}
+        if text := constraints_text(Constraints(**stated)):
             (folder / f"{self.name}.constraints").write_text(text, encoding="utf-8")
         if self.instance.weights is not None:
             text = "\n".join(map(repr, self.instance.weights.tolist())) + "\n"
@@ -110,98 +113,60 @@ def grouped(n: int, k: int, apart: float = 10.0) -> np.ndarray:
     return scattered(n, 2) / 20.0 + apart * (np.arange(n) % k)[:, None]
 
 
-def of(name: str, points: Any, k: int, *lines: str, by: Any = HYBRID, **more: Any) -> Vector:
-    """A vector whose instance has what the lines state, or arguments that say the same."""
-    return Vector(name, sdpbb.Instance(points, k, **more), by, list(lines))
+def of(name: str, points: Any, k: int, by: Any = HYBRID, **more: Any) -> Vector:
+    return Vector(name, sdpbb.Instance(points, k, **more), by)
 
 
 def vectors() -> list[Vector]:
     pairs = {"must_link": [(0, 1), (2, 3)], "cannot_link": [(0, 2), (4, 5), (5, 6), (4, 6)]}
-    twos = np.repeat(scattered(8, 2), 2, axis=0)
+    few = {"must_link": [(0, 1)], "cannot_link": [(2, 3)]}
+    cliques = [(0, 1), (1, 2), (0, 2), (3, 1), (3, 2), (4, 1), (4, 2)]
+    twos, grid = np.repeat(scattered(8, 2), 2, axis=0), [(i, j) for i in range(7) for j in range(6)]
     weights = 1.0 + np.arange(16) % 3
     soft = {"soft_must_link": [(0, 2, 9.0), (0, 1, 20.0)], "soft_cannot_link": [(2, 3, 70.0)]}
-    lines = ["SML 0 2 9.0", "SML 0 1 20.0", "SCL 2 3 70.0"]
     uneven = np.repeat([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]], [7, 5, 3], axis=0)
     uneven = uneven + scattered(15, 2) / 50.0
-    limit = sdpbb.MaximumSize(6)
+    parts = {"must_link": [(0, 3), (1, 7), (2, 50)], "cannot_link": [(0, 1), (30, 40)]}
+    halves = {"sizes": [5, 5], "must_link": [(i, i + 1) for i in range(0, 10, 2)]}
+    hasty = sdpbb.SolverParameters(
+        bounding="sdp", sdp=SdpParameters(max_iterations=20), node_limit=1
+    )
+    four = [(i, j) for i in range(4) for j in range(i)]
+    sdp = partial(of, by=SDP)
+    colgen = partial(of, by=COLGEN)
+    weighed = partial(sdp, points=scattered(16, 2), k=3, weights=weights)
     return [
-        of("root", scattered(16, 3), 3, by=SDP),
-        of("tree", scattered(22, 5), 4, by=SDP, **pairs),
-        of("two_clusters", scattered(18, 3), 2, by=SDP, cannot_link=[(0, 1), (2, 3)]),
-        of("far", grouped(18, 3, 400.0), 4, by=SDP),
-        of(
-            "merges",
-            scattered(12, 2),
-            3,
-            cannot_link=[(0, 1), (1, 2), (0, 2), (3, 1), (3, 2), (4, 1), (4, 2)],
-        ),
-        of("equal", twos, 3, by=SDP),
-        of("pentagons", scattered(14, 2), 4, by=SDP, cannot_link=[(0, 1), (2, 3)]),
-        of("columns", scattered(20, 2), 6, **pairs, by=COLGEN),
-        of("columns_high", scattered(14, 5), 5, by=COLGEN),
-        of("grid", [(i, j) for i in range(7) for j in range(6)], 5, by=COLGEN),
-        of("most", scattered(20, 2), 4, "MAXSIZE 6", cluster_constraints=[limit]),
-        of("sizes", uneven, 3, "SIZES 5 5 5", by=SDP, sizes=[5, 5, 5]),
-        of("sizes_listed", uneven, 3, "SIZES 4 5 6", by=SDP, sizes=[4, 5, 6]),
-        of("sizes_within", uneven, 3, "MINSIZE 4", "MAXSIZE 6", by=SDP, min_size=4, max_size=6),
-        of("ranges", uneven, 3, "SIZES 3-4 4-6 5-9", by=SDP, sizes=[(3, 4), (4, 6), (5, 9)]),
-        of("sizes_priced", uneven, 3, "SIZES 4 5 6", by=COLGEN, sizes=[4, 5, 6]),
-        of("weights", scattered(16, 2), 3, by=SDP, weights=weights),
-        of(
-            "weights_within",
-            scattered(16, 2),
-            3,
-            "MINWEIGHT 9.0",
-            "MAXWEIGHT 12.0",
-            by=SDP,
-            weights=weights,
-            min_weight=9.0,
-            max_weight=12.0,
-        ),
-        of(
-            "weights_sizes",
-            scattered(16, 2),
-            3,
-            "MINSIZE 5",
-            "MAXSIZE 6",
-            by=SDP,
-            weights=weights,
-            min_size=5,
-            max_size=6,
-        ),
-        of("soft", scattered(12, 2), 3, *lines, by=SDP, **soft),
-        of("soft_priced", scattered(12, 2), 3, *lines, by=COLGEN, **soft),
-        of(
-            "subsets",
-            grouped(64, 3),
-            3,
-            by=SUBSETS,
-            must_link=[(0, 3), (1, 7), (2, 50)],
-            cannot_link=[(0, 1), (30, 40)],
-        ),
+        sdp("root", scattered(16, 3), 3),
+        sdp("tree", scattered(22, 5), 4, **pairs),
+        sdp("two_clusters", scattered(18, 3), 2, cannot_link=[(0, 1), (2, 3)]),
+        sdp("far", grouped(18, 3, 400.0), 4),
+        of("merges", scattered(12, 2), 3, cannot_link=cliques),
+        sdp("equal", twos, 3),
+        sdp("pentagons", scattered(14, 2), 4, cannot_link=[(0, 1), (2, 3)]),
+        colgen("columns", scattered(20, 2), 6, **pairs),
+        colgen("columns_high", scattered(14, 5), 5),
+        colgen("grid", grid, 5),
+        of("most", scattered(20, 2), 4, cluster_constraints=[sdpbb.MaximumSize(6)]),
+        sdp("sizes", uneven, 3, sizes=[5, 5, 5]),
+        sdp("sizes_listed", uneven, 3, sizes=[4, 5, 6]),
+        sdp("sizes_within", uneven, 3, min_size=4, max_size=6),
+        sdp("ranges", uneven, 3, sizes=[(3, 4), (4, 6), (5, 9)]),
+        colgen("sizes_priced", uneven, 3, sizes=[4, 5, 6]),
+        weighed("weights"),
+        weighed("weights_within", min_weight=9.0, max_weight=12.0),
+        weighed("weights_sizes", min_size=5, max_size=6),
+        sdp("soft", scattered(12, 2), 3, **soft),
+        colgen("soft_priced", scattered(12, 2), 3, **soft),
+        of("subsets", grouped(64, 3), 3, by=SUBSETS, **parts),
         of("subsets_free", grouped(48, 2), 2, by=SUBSETS),
         of("conflict", scattered(6, 2), 2, cannot_link=[(0, 1), (1, 2), (0, 2)]),
-        of("clique", scattered(6, 2), 3, cannot_link=[(i, j) for i in range(4) for j in range(i)]),
+        of("clique", scattered(6, 2), 3, cannot_link=four),
         of("wheel", scattered(6, 2), 3, cannot_link=WHEEL),
         of("colouring", scattered(11, 2), 3, cannot_link=TRIANGLE_FREE),
-        of(
-            "packing",
-            scattered(10, 2),
-            2,
-            "SIZES 5 5",
-            sizes=[5, 5],
-            must_link=[(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)],
-        ),
-        of("many_steps", scattered(6, 2), 3, by=None, must_link=[(0, 1)], cannot_link=[(2, 3)]),
+        of("packing", scattered(10, 2), 2, **halves),
+        of("many_steps", scattered(6, 2), 3, by=None, **few),
         of("many_steps_two", scattered(6, 2), 2, by=None, cannot_link=[(2, 3)]),
-        of(
-            "limit",
-            scattered(40, 4),
-            5,
-            by=sdpbb.SolverParameters(
-                bounding="sdp", sdp=SdpParameters(max_iterations=20), node_limit=1
-            ),
-        ),
+        of("limit", scattered(40, 4), 5, by=hasty),
     ]
 
 
@@ -219,10 +184,10 @@ def rejects(data: bytes, number: int, used: dict[str, int]) -> Iterator[tuple[st
         if says is not None:
             used[name] = used.get(name, 0) + 1
             yield name, parts.data, says
-    for name, of in FILES.items():
+    for name, (of, says) in FILES.items():
         if used.get(name, 0) < 1:
             used[name] = 1
-            yield name, *of(data)
+            yield name, of(data), says
 
 
 def make(folder: Path) -> None:

@@ -1,5 +1,6 @@
-"""The program that stands alone, in a process of its own, as a copy of the folder."""
+"""The checker is a program of its own: the standard library, NumPy and itself."""
 
+import ast
 import json
 import shutil
 import subprocess
@@ -19,6 +20,9 @@ from tests.checker.forged import changed_claim
 POINTS = np.array([[0.0, 0.1], [0.0, 1.0], [4.0, 0.0], [4.0, 1.5], [9.0, 9.0], [9.0, 7.0]])
 INSTANCE = Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(2, 3)])
 DATA = built(INSTANCE, fixing=True).data
+VECTORS = Path(__file__).parents[1] / "vectors"
+FOLDER = Path(checker.__file__).parent
+FILES = sorted(FOLDER.rglob("*.py"))
 
 
 @pytest.fixture
@@ -32,40 +36,95 @@ def files(tmp_path) -> tuple[Path, Path, Path]:
     return certificate, points, constraints
 
 
-def test_a_copy_of_the_folder_is_enough(tmp_path, files):
-    """Only NumPy can be imported, and from nowhere near this package."""
-    copy = tmp_path / "elsewhere" / "anything"
-    shutil.copytree(
-        Path(checker.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__")
-    )
-    site = tmp_path / "site"
+BESIDE_KERNEL = ("prices.py", "clusters.py", "partitions.py", "colouring.py", "packing.py")
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """Run Python where only NumPy can be imported, and from nowhere near this package."""
+    site, folder = tmp_path / "site", Path(np.__file__).parent
     site.mkdir()
-    folder = Path(np.__file__).parent
-    (site / "numpy").symlink_to(folder)
-    for libraries in folder.parent.glob("numpy.libs"):
-        (site / "numpy.libs").symlink_to(libraries)
-    certificate, points, constraints = files
+    for found in (folder, *folder.parent.glob("numpy.libs")):
+        (site / found.name).symlink_to(found)
 
     def run(*arguments):
-        return subprocess.run(
-            [sys.executable, "-S", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env={"PYTHONPATH": str(site)},
-            timeout=60,
-        )
+        command = [sys.executable, "-S", *map(str, arguments)]
+        more = {"capture_output": True, "text": True, "cwd": tmp_path, "timeout": 60}
+        return subprocess.run(command, env={"PYTHONPATH": str(site)}, **more)
 
     assert "No module named 'sdpbb'" in run("-c", "import sdpbb").stderr
-    done = run(copy, certificate, points, "--constraints", constraints)
+    return run
+
+
+def copied(folder: Path) -> Path:
+    ignored = shutil.ignore_patterns("__pycache__")
+    return shutil.copytree(FOLDER, folder / "anything", ignore=ignored)
+
+
+def test_a_copy_of_the_folder_is_enough(tmp_path, files, alone):
+    certificate, points, constraints = files
+    copy = copied(tmp_path)
+    done = alone(copy, certificate, points, "--constraints", constraints)
     assert (done.returncode, done.stderr) == (VERIFIED, "")
     assert "Verified: the clustering is optimal" in done.stdout
-    done = run(copy, certificate, points)
+    done = alone(copy, certificate, points)
     assert (done.returncode, done.stdout) == (REJECTED, "")
     assert done.stderr == (
         f"{certificate}: rejected: is about other must-links; expected a file that holds "
         "exactly the same numbers\n"
     )
+
+
+def test_a_proof_by_semidefinite_bounds_needs_the_kernel_alone(tmp_path, alone):
+    copy = copied(tmp_path)
+    for name in BESIDE_KERNEL:
+        (copy / name).unlink()
+    shutil.rmtree(copy / "pricing")
+    done = alone(copy, VECTORS / "accept" / "root.npz", VECTORS / "instances" / "root.txt")
+    assert (done.returncode, done.stderr) == (VERIFIED, "")
+    assert "dual bound" in done.stdout
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_only_numpy_and_the_standard_library_are_imported(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                package = path.parents[node.level - 1]
+                assert package.is_relative_to(FOLDER), "a relative import that leaves the folder"
+                modules = [node.module] if node.module else [alias.name for alias in node.names]
+                for module in modules:
+                    place = package / module.replace(".", "/")
+                    assert place.with_suffix(".py").exists() or place.is_dir(), module
+                continue
+            names = [node.module]
+        for name in names:
+            root = name.split(".")[0]
+            if (path.name, root) == ("exact.py", "flint"):  # inside of it, where it is asked for
+                assert node.col_offset
+                continue
+            assert root == "numpy" or root in sys.stdlib_module_names, name
+
+
+def test_importing_it_loads_nothing_of_the_solver():
+    program = (
+        "import sys, json; import sdpbb.checker.command; "
+        "print(json.dumps(sorted({m for m in sys.modules})))"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    loaded = json.loads(output)
+    of_sdpbb = {name for name in loaded if name.split(".")[0] in ("sdpbb", "heuristics")}
+    # What `import sdpbb` itself takes: the place of a cache, and the version.
+    runtime = {"sdpbb.runtime", "sdpbb.runtime.cache_folder", "sdpbb.runtime.version"}
+    beside = {name for name in of_sdpbb if not name.startswith("sdpbb.checker")}
+    assert beside <= {"sdpbb", *runtime}
+    others = {name.split(".")[0] for name in loaded} & {"scipy", "numba", "cyclopts", "highspy"}
+    assert not others
 
 
 def test_it_is_a_module_too(files):

@@ -1,27 +1,28 @@
 """Contract of all forms of cuts: what the checker accepts holds for every clustering."""
 
 import json
-from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import pytest
 
-from sdpbb.bounds.sdp.cuts.cliques import clique_cuts, complement_cuts
-from sdpbb.bounds.sdp.cuts.stars import star_cuts
 from sdpbb.checker.kernel.archive import Archive
 from sdpbb.checker.kernel.cuts import Cuts, inequalities, templates
 from sdpbb.checker.kernel.cuts.capacities import SetCliques, Sets
 from sdpbb.checker.kernel.cuts.inequalities import Group, NodeFacts
 from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons, SoftTerms
 from sdpbb.checker.kernel.cuts.measures import ListedCliques, MeasureRows, Traces
-from sdpbb.checker.kernel.cuts.templates import Cliques, Templates, Vectors
+from sdpbb.checker.kernel.cuts.templates import Cliques, Templates, Vectors, partitions
 from sdpbb.checker.kernel.log import StepArrays
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.sizes import SizeLimits
-from tests.checker.drawn_cuts import FORMS, EnumeratedNode, drawn_cuts, enumerated_nodes, joined
+from tests.checker.drawn_cuts import FORMS, drawn_cuts, joined
+from tests.checker.nodes import CheckedNode, drawn_nodes
 
 PLAIN = NodeFacts(2, np.ones(5), np.zeros((5, 5), bool))
+# Of five points in two clusters, and a little more.
+CLIQUE = 1 / 4 + 1e-15
+BELL = [1, 1, 2, 5, 15, 52, 203]
 
 
 # Forms of which no clustering attains the cuts that are drawn.
@@ -29,8 +30,8 @@ NEVER_ATTAINED = {"pentagons", "soft cannot-links", "soft must-links"}
 
 
 @cache
-def nodes() -> list[EnumeratedNode]:
-    return enumerated_nodes(300)
+def nodes() -> list[CheckedNode]:
+    return drawn_nodes(300)
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -38,10 +39,10 @@ def test_what_is_accepted_holds_for_all_clusterings(name):
     """Some clustering attains some of the cuts, so that no larger side would be valid."""
     rng, n_accepted, nearest = np.random.default_rng(0), 0, np.inf
     for found in nodes() * 3:
-        cuts = drawn_cuts(rng, name, found.node)
+        cuts = drawn_cuts(rng, name, found.facts)
         t = rng.choice([0.0, 1e-3, 1.0, 1e6], len(cuts))
         try:
-            sums = cuts.sums(t, found.node)
+            sums = cuts.sums(t, found.facts)
         except Rejected:
             continue
         n_accepted += 1
@@ -57,6 +58,18 @@ def test_what_is_accepted_holds_for_all_clusterings(name):
     assert nearest <= 1e-9 or name in NEVER_ATTAINED
 
 
+def test_partitions_are_all_there_are():
+    for t, number in enumerate(BELL):
+        none = np.zeros((t, t), bool)
+        found = {frozenset(map(frozenset, parts)) for parts in partitions(t, t, none)}
+        assert len(found) == number
+    linked = np.zeros((4, 4), bool)
+    linked[0, 3] = linked[3, 0] = True
+    found = list(partitions(4, 2, linked))
+    assert len(found) == len(set(map(str, found))) == 4
+    assert all(len(parts) == 2 and not any({0, 3} <= part for part in parts) for parts in found)
+
+
 @pytest.mark.parametrize("at_once", [1, 2**22])
 def test_errors_of_sums_are_bounded_by_their_terms(monkeypatch, at_once):
     for module in (inequalities, templates):
@@ -64,10 +77,10 @@ def test_errors_of_sums_are_bounded_by_their_terms(monkeypatch, at_once):
     rng, count = np.random.default_rng(1), 0
     for found in nodes() * 2:
         name = list(FORMS)[rng.integers(len(FORMS))]
-        cuts = drawn_cuts(rng, name, found.node)
+        cuts = drawn_cuts(rng, name, found.facts)
         t = rng.exponential(size=len(cuts))
         try:
-            matrix, absolute, roundings, _ = cuts.sums(t, found.node)
+            matrix, absolute, roundings, _ = cuts.sums(t, found.facts)
         except Rejected:
             continue
         count += 1
@@ -75,29 +88,6 @@ def test_errors_of_sums_are_bounded_by_their_terms(monkeypatch, at_once):
         assert ((roundings == 0.0) == (absolute == 0.0)).all()
         assert (np.abs(matrix) <= absolute * (1 + 1e-14)).all()
     assert count > 40
-
-
-def test_sums_agree_with_the_cuts_of_the_solver():
-    rng = np.random.default_rng(0)
-    m, k, n = 9, 2, 14
-    adjacency = ~np.eye(m, dtype=bool)
-    trees = np.array([rng.permutation(m)[:5] for _ in range(20)], np.int32)
-    cliques = np.array([rng.permutation(m)[: k + 1] for _ in range(5)], np.int32)
-    complements = np.array([rng.permutation(m)[:3] for _ in range(5)], np.int32)
-    stars = star_cuts(trees[:, 0], trees[:, 1:], np.full(20, 4, np.int32))
-    theirs = stars + clique_cuts(cliques, n - k + 1) + complement_cuts(complements)
-    entries = ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0))
-    groups = (Vectors(20, (-1, 1, 1, 1, 1)), Cliques(5), Templates(5, 3, entries, 0.0))
-    ours = Cuts(groups, np.concatenate([trees.ravel(), cliques.ravel(), complements.ravel()]))
-    t = rng.exponential(size=30)
-    sums = ours.sums(t, NodeFacts(k, np.r_[np.ones(m - 1), n - m + 1.0], adjacency))
-    for _ in range(5):
-        Z = rng.normal(size=(m, m))
-        Z = Z + Z.T
-        assert (sums.matrix * Z).sum() == pytest.approx(t @ theirs.values(Z))
-    exact = sum(map(Fraction, t[20:25].tolist())) / (n - k + 1)
-    assert sum(map(Fraction, sums.sides)) <= exact
-    assert sum(sums.sides) == pytest.approx(float(t @ theirs.rhs))
 
 
 def summed(group: Group, blocks, node: NodeFacts = PLAIN, parts=(), estimates=()) -> None:
@@ -123,6 +113,8 @@ COMPLEMENT = Templates(1, 3, ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0)), 0.0)
         (COMPLEMENT, [2, 1, 1], "not valid"),
         (Templates(1, 1, ((0, 1, 1.0),), 0.0), [0], "an entry beyond its 1 places"),
         (Templates(1, 1, ((0, 0, 1.0),), 0.5), [0], "not valid"),
+        (Templates(1, 3, ((0, 1, 1.0), (0, 2, 1.0), (1, 2, 1.0)), CLIQUE), [0, 1, 2], "not valid"),
+        (Templates(1, 9, ((0, 8, 1.0),), 0.0), [0] * 9, "a template of 9 places"),
         (Templates(1, 1, ((0, 0, -1.0),), -1.0), [0], "as little as they may"),
         (SoftTerms(1, "must"), [2, 2, 1], "of one block"),
         (MeasureRows(1, "most"), [0], "not limited"),
@@ -195,13 +187,6 @@ def test_what_is_no_pentagon_is_rejected(estimates, why):
         summed(LiftedPentagons((0,)), range(5), fractions)
 
 
-def test_complements_are_for_two_clusters():
-    adjacency = ~np.eye(3, dtype=bool)
-    summed(COMPLEMENT, [2, 0, 1], NodeFacts(2, np.ones(3), adjacency))
-    with pytest.raises(Rejected, match="not valid"):
-        summed(COMPLEMENT, [2, 0, 1], NodeFacts(3, np.ones(3), adjacency))
-
-
 def test_templates_with_many_patterns_are_refused():
     m = 40
     adjacency = np.triu(np.random.default_rng(0).random((m, m)) < 0.5, 1)
@@ -236,10 +221,10 @@ class FileOf(Archive):
 @pytest.mark.parametrize("name", FORMS)
 def test_what_is_read_is_what_was_written(name):
     rng, found = np.random.default_rng(2), nodes()[0]
-    cuts = joined(*(drawn_cuts(rng, name, found.node) for _ in range(3)))
+    cuts = joined(*(drawn_cuts(rng, name, found.facts) for _ in range(3)))
     groups, arrays = cuts.written()
     steps = StepArrays(FileOf(**arrays), 1)
-    read = Cuts.read(json.loads(json.dumps(groups)), steps, found.node.m, found.node.k)
+    read = Cuts.read(json.loads(json.dumps(groups)), steps, found.facts.m, found.facts.k)
     assert read.groups == cuts.groups
     for each in ("blocks", "parts", "estimates"):
         assert np.array_equal(getattr(read, each), getattr(cuts, each))
@@ -251,30 +236,23 @@ def test_what_is_read_is_what_was_written(name):
         (7, "cuts: 7; expected a list"),
         ([7], "a group of cuts: 7; expected a list"),
         ([[]], "expected a group that begins with one of vectors, cliques"),
-        ([["cuts", 1]], "expected a group that begins with one of vectors, cliques"),
         ([["cliques"]], "0 values; expected count"),
         ([["cliques", 1, 2]], "2 values; expected count"),
-        ([["cliques", 0]], "count: 0; expected a whole number in 1.."),
         ([["cliques", True]], "count: True; expected a whole number"),
         ([["cliques", 2**24]], "count: 16777216; expected a whole number in 1..16777215"),
-        ([["vectors", 1, []]], "an integer vector of 0 places"),
         ([["vectors", 1, [1] * 4097]], "an integer vector of 4097 places"),
-        ([["vectors", 1, [0.5]]], "vector: 0.5; expected a whole number"),
         ([["vectors", 1, [1025]]], "vector: 1025; expected a whole number in -1024..1024"),
-        ([["templates", 1, 9, [[0, 0, 1]], 0]], "places: 9; expected a whole number in 1..8"),
-        ([["templates", 1, 2, [], 0]], "without entries"),
         ([["templates", 1, 2, [[0, 1, 1], [1, 0, 1]], 0]], "with one twice"),
         ([["templates", 1, 2, [[0, 1]], 0]], "2 values; expected p, q, coefficient"),
         ([["templates", 1, 2, [[0, 8, 1]], 0]], "a place: 8; expected a whole number"),
         ([["templates", 1, 2, [[0, 1, 1]], None]], "side: None; expected a finite number"),
-        ([["measure rows", 1, "all"]], "end: 'all'; expected most or least"),
         ([["traces", [-1]]], "lengths: -1; expected a whole number"),
         ([["traces", 3]], "lengths: 3; expected a list"),
-        ([["sets", [1], "kilograms"]], "unit: 'kilograms'; expected points or units"),
         ([["soft pairs", 1, ["cannot"]]], "expected cannot or must"),
     ],
 )
 def test_what_is_no_group_is_rejected(groups, why):
+    """Others are among the vectors."""
     with pytest.raises(Rejected) as rejected:
         Cuts.read(groups, StepArrays(FileOf(), 1), 5, 2)
     assert why in str(rejected.value)

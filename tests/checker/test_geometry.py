@@ -1,4 +1,7 @@
+"""Points, blocks and costs in floating-point numbers, against rational arithmetic."""
+
 from fractions import Fraction
+from math import inf, nextafter
 
 import numpy as np
 import pytest
@@ -7,49 +10,42 @@ from hypothesis import strategies as st
 
 from sdpbb.checker.kernel.geometry import Contracted, Geometry
 from sdpbb.checker.kernel.rejection import Rejected
-from tests.checker.exact import Costs, Problem, random_problem
-from tests.enumeration import clusterings
+from tests.checker.nodes import nodes
+from tests.enumeration import ExactSquares, clusterings
 
 seeds = st.integers(0, 10**6)
-scales = st.sampled_from([1e-90, 1e-6, 1.0, 1e6, 1e90])
-offsets = st.sampled_from([0.0, 1.0, 1e3, -1e3, 1e8])  # in units of the scale
+NODES = nodes("equal points", "far groups", "units", "pairs", "weights")
 
 
-def problem_of(seed: int, scale: float, offset: float) -> Problem:
-    return random_problem(np.random.default_rng(seed), scale, offset * scale)
+def exact(values: np.ndarray) -> np.ndarray:
+    return np.array([Fraction(x) for x in values.ravel().tolist()]).reshape(values.shape)
 
 
-def costs_of_blocks(contracted: Contracted, block_of: np.ndarray, labels: np.ndarray) -> Fraction:
-    """The exact cost of the block means, with their sizes, and the scatter."""
-    sizes = np.bincount(block_of)
-    repeated = np.repeat(contracted.means, sizes, axis=0)  # a point of its block's mean for each
-    first = np.unique(block_of, return_index=True)[1]
-    cost = Costs(repeated).of(np.repeat(labels[first], sizes))
-    return cost + sum(map(Fraction, contracted.scatter.tolist()))
+def assert_points_exist(geometry, block_of, component_of=None) -> None:
+    """What `Contracted` says: x^ are the centred points, with every block moved to its mean.
 
-
-def assert_points_exist(
-    geometry: Geometry, block_of: np.ndarray, component_of: np.ndarray | None = None
-) -> None:
-    """What `Contracted` says: x^ are the centred points, with every block moved to its mean."""
+    Blocks weigh hardly less than their points do.
+    """
     contracted = geometry.contracted(block_of, component_of)
     of_points = None if component_of is None else component_of[block_of]
     y, r = map(exact, geometry.centred(of_points))
     origin = exact(geometry.points) - y - r
     for members in map(np.concatenate, members_by_component(block_of, component_of)):
         assert (origin[members] == origin[members[0]]).all()
-    distance = Fraction()
+    w, distance = exact(np.ones(len(y)) if geometry.weights is None else geometry.weights), 0
     for b, mean in enumerate(exact(contracted.means)):
-        block = block_of == b
-        moved = y[block] - y[block].sum(axis=0) / int(block.sum()) + mean
-        distance += ((moved - y[block] - r[block]) ** 2).sum()
-        assert Fraction(contracted.scatter[b]) <= ((moved - mean) ** 2).sum()
+        block, weight = block_of == b, Fraction(contracted.weights[b])
+        own = w[block, None]
+        assert own.sum() * (1 - Fraction(1, 2**50)) <= weight <= own.sum()
+        assert geometry.weights is not None or weight == own.sum()
+        less = own * weight / own.sum()
+        moved = y[block] - (own * y[block]).sum(axis=0) / own.sum() + mean
+        distance += (less * (moved - y[block] - r[block]) ** 2).sum()
+        assert Fraction(contracted.scatter[b]) <= (less * (moved - mean) ** 2).sum()
     assert distance <= Fraction(contracted.error) ** 2
 
 
-def members_by_component(
-    block_of: np.ndarray, component_of: np.ndarray | None
-) -> list[list[np.ndarray]]:
+def members_by_component(block_of, component_of) -> list[list[np.ndarray]]:
     """The points of the blocks of each component."""
     blocks = [np.flatnonzero(block_of == b) for b in range(block_of.max() + 1)]
     if component_of is None:
@@ -57,14 +53,9 @@ def members_by_component(
     return [[blocks[b] for b in np.flatnonzero(component_of == c)] for c in set(component_of)]
 
 
-def exact(values: np.ndarray) -> np.ndarray:
-    return np.array([Fraction(x) for x in values.ravel().tolist()]).reshape(values.shape)
-
-
-@given(seeds, scales, offsets)
-def test_there_are_points_with_these_means_and_at_least_this_scatter(seed, scale, offset):
-    problem = problem_of(seed, scale, offset)
-    assert_points_exist(Geometry.of(problem.points), problem.block_of)
+@given(NODES)
+def test_there_are_points_with_these_means_and_at_least_this_scatter(node):
+    assert_points_exist(node.geometry, node.blocks.block_of, node.blocks.component_of)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3])
@@ -80,8 +71,7 @@ def test_there_are_such_points_for_large_blocks(seed, offset):
 def test_there_are_such_points_where_only_means_are_rounded(seed):
     """Of whole numbers around 0 no difference is rounded."""
     half = np.random.default_rng(seed).integers(-(2**20), 2**20, (4, 2)).astype(float)
-    points = np.stack([half, -half], axis=1).reshape(8, 2)
-    geometry = Geometry.of(points)
+    geometry = Geometry.of(np.stack([half, -half], axis=1).reshape(8, 2))
     assert not geometry.centred()[1].any()
     assert_points_exist(geometry, np.array([0, 1, 0, 1, 0, 1, 2, 2]))
 
@@ -109,58 +99,49 @@ def test_components_whose_points_coincide_are_exact():
     assert not contracted.means.any()
 
 
-@given(seeds, scales, offsets)
-def test_costs_of_means_and_scatter_carry_over_to_the_points(seed, scale, offset):
-    problem = problem_of(seed, scale, offset)
-    contracted = problem.contracted
-    for labels, cost in zip(problem.labels[:20], problem.costs, strict=False):
-        of_blocks = costs_of_blocks(contracted, problem.block_of, labels)
-        floor = float(of_blocks)
+@given(NODES)
+def test_costs_of_means_and_scatter_carry_over_to_the_points(node):
+    contracted = node.contracted
+    inside = sum(map(Fraction, contracted.scatter.tolist()))
+    of_means = ExactSquares(contracted.means, contracted.weights)
+    labels = node.labels_below(inf)
+    for own, cost in list(zip(labels, node.truth.exact_costs, strict=True))[:20]:
+        of_blocks = of_means.of(own) + inside
+        floor, above = float(of_blocks), float(cost)
         while Fraction(floor) > of_blocks:
-            floor = np.nextafter(floor, -np.inf)
+            floor = nextafter(floor, -inf)
         assert Fraction(contracted.for_points(floor)) <= cost
-        above = float(cost)
         while Fraction(above) <= cost:
-            above = np.nextafter(above, np.inf)
+            above = nextafter(above, inf)
         assert of_blocks < Fraction(contracted.cutoff(above))
 
 
-@given(seeds, scales, offsets)
-def test_little_is_lost(seed, scale, offset):
-    problem = problem_of(seed, scale, offset)
-    geometry = Geometry.of(problem.points)
-    contracted = geometry.contracted(problem.block_of)
-    costs = Costs(problem.points)
-    length = float(np.abs(problem.points).max())
-    assert contracted.error <= 1e-15 * len(problem.points) * length + 1e-200
+@given(nodes("equal points", "units", "pairs"))
+def test_little_is_lost(node):
+    points, contracted = node.instance.points, node.geometry.contracted(node.blocks.block_of)
+    squares, length = ExactSquares(points), float(np.abs(points).max())
+    assert contracted.error <= 1e-15 * len(points) * length + 1e-200
     for b in range(contracted.m):
-        inside = costs.of_cluster(tuple(np.flatnonzero(problem.block_of == b).tolist()))
-        assert contracted.weights[b] == (problem.block_of == b).sum()
-        assert contracted.scatter[b] >= float(inside) * (1 - 1e-14) - 1e-14 * length**2
-        assert contracted.weights[b] > 1 or contracted.scatter[b] == 0.0
-    total = costs.of_cluster(tuple(range(len(problem.points))))
-    assert geometry.total() == pytest.approx(float(total), rel=1e-6, abs=1e-28 * length**2)
+        members = np.flatnonzero(node.blocks.block_of == b)
+        inside = float(squares.of_cluster(members))
+        assert contracted.scatter[b] >= inside * (1 - 1e-14) - 1e-14 * length**2
+        assert len(members) > 1 or contracted.scatter[b] == 0.0
+    total = float(squares.of_cluster(np.arange(len(points))))
+    assert node.geometry.total() == pytest.approx(total, rel=1e-6, abs=1e-28 * length**2)
 
 
-@given(seeds, scales, offsets)
-def test_cost_at_most_is_above_the_cost_and_next_to_it(seed, scale, offset):
-    problem = problem_of(seed, scale, offset)
-    geometry = Geometry.of(problem.points)
-    for labels, cost in zip(problem.labels[:20], problem.costs, strict=False):
-        upper = geometry.cost_at_most(labels)
-        assert cost <= Fraction(upper)
-        if cost == 0:
-            assert upper == 0.0
-        elif offset * offset <= 1e6:
-            assert upper <= float(cost) * (1 + 1e-12)
+NORMAL = np.random.default_rng(0).normal(size=(300, 7))
+OUTLIER = np.concatenate([np.full((1, 7), 1e9), NORMAL[:7]])
 
 
-def test_cost_at_most_is_tight_for_many_points():
-    points = np.random.default_rng(0).normal(size=(300, 7)) + 1e3
-    labels = np.arange(300) % 4
-    exact = Costs(points).of(labels)
-    upper = Geometry.of(points).cost_at_most(labels)
-    assert 0 <= Fraction(upper) - exact <= exact * Fraction(1, 10**14)
+@pytest.mark.parametrize(
+    ("points", "labels"), [(NORMAL + 1e3, np.arange(300) % 4), (OUTLIER, np.arange(8) > 0)]
+)
+def test_cost_at_most_is_tight(points, labels):
+    """An outlier does not take the digits of the rest."""
+    labels = labels.astype(np.int64)
+    truth, upper = ExactSquares(points).of(labels), Geometry.of(points).cost_at_most(labels)
+    assert 0 <= Fraction(upper) - truth <= truth * Fraction(1, 10**14)
 
 
 @given(st.floats(0.0, 1e200), st.floats(0.0, 1e100))
@@ -183,37 +164,38 @@ def test_infinite_and_negative_bounds():
     assert contracted.for_points(1e-7) == 0.0
 
 
-def test_an_outlier_does_not_take_the_digits_of_the_rest():
-    points = np.random.default_rng(0).normal(size=(8, 2))
-    points[0] = 1e9
-    geometry = Geometry.of(points)
-    labels = np.array([0] + [1] * 7)
-    assert geometry.cost_at_most(labels) <= float(Costs(points).of(labels)) * (1 + 1e-14)
-
-
 def test_every_partition_of_few_points():
     points = np.random.default_rng(1).normal(size=(5, 2))
-    geometry, costs = Geometry.of(points), Costs(points)
+    geometry, squares = Geometry.of(points), ExactSquares(points)
     for k in range(1, 6):
         for labels in clusterings(5, k):
             contracted = geometry.contracted(labels)
             assert contracted.m == k
             inside = sum(map(Fraction, contracted.scatter.tolist()))
-            assert inside <= costs.of(labels)
+            assert inside <= squares.of(labels)
             # The scatter is of x^, which a block is moved to as a whole.
-            assert float(costs.of(labels) - inside) <= 1e-14 * geometry.total()
+            assert float(squares.of(labels) - inside) <= 1e-14 * geometry.total()
+
+
+POINTS = np.zeros((3, 1))
 
 
 @pytest.mark.parametrize(
-    "points", [np.zeros(3), np.zeros((0, 2)), np.array([[np.nan]]), np.array([[1e120]]), [[1]]]
+    ("points", "weights", "why"),
+    [
+        *((points, None, "point") for points in (np.zeros(3), np.zeros((0, 2)), [[1]])),
+        *((np.array([[x]]), None, "point") for x in (np.nan, 1e120)),
+        *((POINTS, np.array(w), "weight") for w in ([1.0] * 2, [1.0, 0.0, 1.0], [1, 1, 1])),
+        (POINTS, np.array([1.0, np.nan, 1.0]), "weight"),
+        (np.array([[0.0], [5e-324]]), np.full(2, 1e-50), "too large or too small"),
+    ],
 )
-def test_points_that_are_none_are_rejected(points):
-    with pytest.raises(Rejected, match="point"):
-        Geometry.of(points)
+def test_what_are_no_points_or_weights_is_rejected(points, weights, why):
+    with pytest.raises(Rejected, match=why):
+        Geometry.of(points, weights)
 
 
 @pytest.mark.parametrize("labels", [np.zeros(3, int), np.zeros(2), np.zeros((2, 1), int)])
 def test_labels_that_are_none_are_rejected(labels):
-    geometry = Geometry.of(np.zeros((2, 1)))
     with pytest.raises(Rejected, match="labels should be 2 integers"):
-        geometry.cost_at_most(labels)
+        Geometry.of(np.zeros((2, 1))).cost_at_most(labels)

@@ -11,17 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.kernel.geometry import Contracted, Geometry
+from sdpbb.checker.kernel.geometry import Contracted
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import Limit
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits
-from sdpbb.checker.prices import Lagrangian
 from sdpbb.checker.pricing import place_bounds, places, proven_least
 from sdpbb.checker.pricing.place_bounds import PlacedBlocks
 from sdpbb.checker.pricing.places import greatest_value
-from sdpbb.checker.pricing.whole import Whole
-from tests.checker.block_rules import of_blocks, random_rules
-from tests.checker.test_pricing_rules import allowed_values
+from tests.checker.priced import Priced
 from tests.examples import examples
 
 # Relative to the sum of the profits.
@@ -43,83 +40,6 @@ def random_blocks(rng, m, d, n_links):
         linked[i, j] = linked[j, i] = True
     total = profits.sum()
     return sizes, means / math.sqrt(total), profits / total, linked
-
-
-def worth(sizes, means, profits, linked, rules):
-    """The greatest -f(X) of the sets that keep the constraints, exactly."""
-    m = len(sizes)
-    contracted = Contracted(int(sizes.sum()), sizes, means, np.zeros(m), 0.0)
-    values = allowed_values(contracted, linked, profits, rules)
-    return max((-value for value in values.values()), default=None)
-
-
-@pytest.mark.long
-@examples(300)
-@given(st.integers(0, 10**6), st.sampled_from([-1e-3, -1e-9, 0.0, 1e-13, 1e-9, 1e-3]))
-def test_no_cluster_is_above_what_is_proven(seed, off):
-    rng = np.random.default_rng(seed)
-    m, d = int(rng.integers(2, 9)), int(rng.integers(1, 4))
-    sizes, means, profits, linked = random_blocks(rng, m, d, int(rng.integers(0, 2 * m)))
-    rules = random_rules(rng, m) if rng.random() < 0.5 else ()
-    true = worth(sizes, means, profits, linked, rules)
-    if true is None or true <= 0:
-        return
-    placed = PlacedBlocks.of(sizes, profits, means, linked, 0, rules)
-    target = float(true) * (1.0 + off)
-    greatest = greatest_value(placed, target, 20_000)
-    if greatest is None:
-        # Points of one place; values that rounding does not tell apart; limits by which the best
-        # blocks leave no room for one that is worth nothing exactly where their mean is.
-        assert rules or off < 1e-8 or not np.ptp(means, axis=0).any()
-        return
-    if greatest == math.inf:
-        assert off < MARGIN
-        return
-    assert Fraction(greatest) >= true
-    assert greatest <= target + MARGIN
-
-
-@examples(200)
-@given(st.integers(0, 10**6), st.sampled_from([-1e-3, -1e-9, 0.0, 1e-13, 1e-9, 1e-3]))
-def test_no_cluster_of_a_least_size_is_above_what_is_proven(seed, off):
-    """Blocks may be worth less than nothing, and be needed."""
-    rng = np.random.default_rng(seed)
-    m, d = int(rng.integers(2, 9)), int(rng.integers(1, 4))
-    sizes, means, profits, linked = random_blocks(rng, m, d, int(rng.integers(0, m)))
-    profits = np.where(rng.random(m) < 0.3, -0.3 * profits, profits)
-    total = int(sizes.sum())
-    least, most = sorted(rng.integers(1, total + 1, 2).tolist())
-    wide = int(rng.integers(0, 3))
-    listed = ((least, least + wide), (most, most)) if rng.random() < 0.2 else None
-    limits = SizeLimits(total, 2, least, most, listed)
-    rules = (
-        Limit(sizes.astype(np.int64), NO_PAIRS, int(most)),
-        Measure(sizes.astype(np.int64), limits),
-    )
-    contracted = Contracted(total, sizes, means, np.zeros(m), 0.0)
-    values = [
-        -value
-        for number, value in allowed_values(contracted, linked, profits, rules[:1]).items()
-        if is_allowed(limits, sum(int(sizes[i]) for i in range(m) if number >> i & 1))
-    ]
-    whole = Whole.of(None, rules, m)
-    if whole is None or not values or max(values) <= 0:
-        return
-    true = max(values)
-    placed = PlacedBlocks.of(sizes, profits, means, linked, 0, rules, whole)
-    target = float(true) * (1.0 + off)
-    greatest = greatest_value(placed, target, 20_000)
-    if greatest == math.inf:
-        assert off < MARGIN
-    elif greatest is not None:
-        assert Fraction(greatest) >= true
-        assert greatest <= target + MARGIN
-
-
-def is_allowed(limits, size):
-    if limits.listed is not None:
-        return any(low <= size <= high for low, high in limits.listed)
-    return limits.least <= size <= limits.most
 
 
 @pytest.mark.parametrize(("least", "most"), [(30, 500), (45, 60), (50, 50)])
@@ -154,7 +74,8 @@ def test_all_boxes_are_looked_at(m, d, n_links, batch, monkeypatch):
     monkeypatch.setattr(places, "_BATCH", batch)
     rng = np.random.default_rng(m + n_links)
     sizes, means, profits, linked = random_blocks(rng, m, d, n_links)
-    true = float(worth(sizes, means, profits, linked, ()))
+    contracted = Contracted(int(sizes.sum()), sizes, means, np.zeros(m), 0.0)
+    true = -float(min(Priced(contracted, linked, profits).values().values()))
     placed = PlacedBlocks.of(sizes, profits, means, linked, 0)
     assert true <= greatest_value(placed, true + 1e-10, 100_000) <= true + 2e-10
     assert greatest_value(placed, true - 1e-10, 100_000) == math.inf
@@ -230,24 +151,6 @@ def test_points_on_a_grid_with_a_limit(most):
     value = best_place(means, prices, most) / total
     target = value * (1.0 + 1e-9)
     assert value * (1.0 - MARGIN) <= greatest_value(placed, target, 2_000) <= target + MARGIN
-
-
-def test_prices_of_points_and_places_are_evidence():
-    """The bound sum of e y - k v + scatter, of prices y of a point of each block, v the greatest
-    value of a place, is that of prices e y + scatter of blocks, none of which is worth more."""
-    points, _ = clouds(1200, 2, 8, seed=4)
-    number = np.arange(1200)
-    block_of = np.where(number < 600, number % 200, number - 400)  # three of a cloud, or one
-    contracted = Geometry.of(points).contracted(block_of)
-    m, e, cloud = contracted.m, contracted.weights, np.arange(800) % 8
-    centres = np.array([points[number % 8 == c].mean(axis=0) for c in range(8)])
-    near = ((contracted.means[:, None] - (centres - points.mean(axis=0))) ** 2).sum(axis=2)
-    y = near[np.arange(m), cloud] + 0.1
-    v = best_place(contracted.means, y, weights=e) * (1.0 + 1e-6)
-    evidence = Lagrangian(e * y + contracted.scatter, -v)
-    bound = evidence.bound(contracted, of_blocks(8, np.zeros((m, m), bool)))
-    stated = e @ y - 8 * v + contracted.scatter.sum()
-    assert 0.0 < stated * (1.0 - 1e-10) <= bound <= stated * (1.0 + 1e-12)
 
 
 def test_what_is_not_for_places():

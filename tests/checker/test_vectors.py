@@ -2,12 +2,13 @@
 
 import csv
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from sdpbb.checker.command import REJECTED, VERIFIED, main
+from sdpbb.checker.command import REJECTED, UNREADABLE, VERIFIED, main
 from tests.checker.make_vectors import arguments
 from tests.checker.parts import Parts
 
@@ -49,3 +50,30 @@ def test_there_are_vectors_of_all_kinds():
     assert words >= {"scatter", "dual", "prices", "clusters", "conflict", "clique", "packing"}
     assert groups >= {"vectors", "cliques", "templates", "traces", "sets", "pentagons"}
     assert groups >= {"soft pairs", "listed cliques", "measure rows"}
+
+
+def test_exact_mode_says_the_same(capsys):
+    """Proofs by prices are refused by their kind."""
+    pytest.importorskip("flint", reason="python-flint is not installed")
+    counts = {"accept": 0, "reject": 0, "prices": 0}
+    for row in ROWS[::3] + [row for row in ROWS if row["outcome"] == "accept"]:
+        command = arguments(FOLDER, row["instance"], FOLDER / row["file"])
+        status = main([*command, "--exact"])
+        told = json.loads(capsys.readouterr().out)
+        if row["outcome"] == "accept" and status == VERIFIED:
+            assert told["status"] == row["says"]
+            counts["accept"] += 1
+        elif row["outcome"] == "accept":
+            assert "exact mode has not" in told["reason"]
+            counts["prices"] += 1
+        else:
+            assert status != VERIFIED, row
+            counts["reject"] += 1
+    assert min(counts.values()) > 5
+
+
+def test_without_python_flint_exact_mode_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "flint", None)
+    command = arguments(FOLDER, ROWS[0]["instance"], FOLDER / ROWS[0]["file"])
+    assert main([*command, "--exact"]) == UNREADABLE
+    assert "pip install python-flint" in capsys.readouterr().err

@@ -1,3 +1,5 @@
+"""What a verdict says, and the numbers that it is made of."""
+
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -12,10 +14,15 @@ from sdpbb.checker.kernel.cuts import FORMS, Cuts
 from sdpbb.checker.kernel.dual import Semidefinite
 from sdpbb.checker.kernel.evidence import Scatter
 from sdpbb.checker.kernel.proof import REASONS
-from sdpbb.checker.kernel.verdict import CertificateVerdict
+from sdpbb.checker.kernel.verdict import (
+    CertificateVerdict,
+    gap_rounded_up,
+    is_cost,
+    is_optimal,
+)
 from sdpbb.checker.prices import Lagrangian
 from sdpbb.problem import Instance
-from tests.checker.building import built, verified
+from tests.checker.building import built
 
 VERDICT = CertificateVerdict("optimal", 9, 2, 3, 1e-4, 2.0, 1.9999, 5e-5, 3, 2, 2, 1, 0.25)
 
@@ -120,6 +127,38 @@ def test_the_rules_of_a_proof_are_named():
 
 def test_the_rules_that_a_proof_used():
     instance = Instance([[0.0], [1.0], [5.0]], 2)
-    assert verified(built(instance).data, instance).rules == ("splits", "scatter of blocks")
+    assert built(instance).verified().rules == ("splits", "scatter of blocks")
     clash = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)], cannot_link=[(0, 1)])
-    assert verified(built(clash).data, clash).rules == ("conflicts",)
+    assert built(clash).verified().rules == ("conflicts",)
+
+
+def test_what_may_be_called_optimal():
+    assert is_optimal(1.0, 0.9, 0.1)
+    assert not is_optimal(1.0, 0.89, 0.1)
+    assert is_optimal(1.0, 1.0 - 1e-12, 0.0)
+    assert not is_optimal(1.0, 1.0 - 1e-11, 0.0)
+    # However small: only what costs nothing is told from what is worth something.
+    assert not is_optimal(1e-300, 0.0, 0.0)
+    assert is_optimal(0.0, 0.0, 0.0)
+
+
+def test_what_may_stand_for_a_cost():
+    assert is_cost(1.0 + 9e-10, 1.0)
+    assert not is_cost(1.0 + 2e-9, 1.0)
+    assert is_cost(0.0, 0.0)
+    assert not is_cost(0.0, 1e-300)
+    assert not is_cost(1e-300, 0.0)
+
+
+@given(st.floats(1e-300, 1e300), st.floats(0.0, 1.0))
+def test_gaps_are_rounded_up_and_shares(upper, part):
+    lower = upper * part
+    gap = gap_rounded_up(lower, upper)
+    assert 0.0 <= gap <= 1.0
+    exact = 1 - Fraction(lower) / Fraction(upper)
+    assert gap >= exact
+    assert (gap == 0.0) == (upper <= lower)
+
+
+def test_nothing_proven_is_a_gap_of_one():
+    assert gap_rounded_up(0.0, 540.0) == 1.0

@@ -1,25 +1,37 @@
 """Verification of whole certificates: the verdict is the truth, within moderate memory."""
 
+import hashlib
 import io
+import struct
 import tracemalloc
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.kernel import archive
+from sdpbb.checker.kernel import archive, digests
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.proof import ProofCounts, proven_value
 from sdpbb.checker.kernel.rejection import Rejected
+from sdpbb.checker.kernel.rules import broken_by, broken_clusters, over_blocks
 from sdpbb.checker.verify import verify
 from sdpbb.problem import Instance
-from tests.checker.building import Built, built, claimed, random_instance
+from tests.checker.building import (
+    Built,
+    built,
+    claimed,
+    part,
+    plain_instance,
+    random_subsets,
+)
 from tests.checker.parts import Parts, Step
+from tests.checker.priced import random_rules
 from tests.enumeration import optimum
 from tests.examples import examples
 
@@ -31,34 +43,50 @@ def sound() -> Built:
     return built(Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(2, 3), (4, 2)]))
 
 
-@examples(30)
-@given(st.integers(0, 2**32), st.integers(1, 4), st.booleans())
-def test_the_verdict_is_the_truth(seed, k, fixing):
-    instance = random_instance(np.random.default_rng(seed), k=k)
-    certificate = built(instance, fixing)
-    verdict = certificate.verified()
-    truth = optimum(instance)
-    if truth is None:
-        assert (verdict.status, verdict.cost, verdict.lower_bound) == ("infeasible", None, None)
-        return
-    assert verdict.status == "optimal"
-    assert verdict.cost == pytest.approx(truth, rel=1e-12, abs=1e-28)
-    assert verdict.lower_bound <= truth * (1 + 1e-12) + 1e-28
-    assert verdict.gap <= 1e-9
-    n_splits = len(certificate.parts.named_steps("split"))
-    assert (verdict.n_nodes, verdict.n_leaves) == (2 * n_splits + 1, n_splits + 1)
-    assert verdict.n_bounds == len(certificate.parts.named_steps("bound"))
-    fixed = [step.arrays for step in certificate.parts.named_steps("fix")]
+@examples(60)
+@given(st.integers(0, 2**32), st.integers(1, 4), st.sampled_from(["plain", "fixing", "subsets"]))
+def test_a_sound_proof_is_accepted_and_says_the_truth(seed, k, kind):
+    instance, rng = plain_instance(seed, k), np.random.default_rng(seed)
+    subsets = random_subsets(rng, instance) if kind == "subsets" else None
+    certificate, truth = built(instance, kind == "fixing", subsets), optimum(instance)
+    verdict, named = certificate.verified(), certificate.parts.named_steps
+    n_splits, n_trees = len(named("split")), 1 if subsets is None else len(subsets)
+    assert (verdict.n_nodes, verdict.n_leaves) == (2 * n_splits + n_trees, n_splits + n_trees)
+    assert verdict.n_bounds == len(named("bound"))
+    fixed = [step.arrays for step in named("fix")]
     assert verdict.n_fixings == sum(len(each["far"]) + len(each["excluded"]) for each in fixed)
+    assert verdict.n_subsets == (0 if subsets is None else len(subsets))
+    if verdict.status == "infeasible":
+        assert truth is verdict.cost is verdict.lower_bound is None
+        return
+    assert truth is not None or subsets is not None
+    if truth is not None:
+        assert verdict.status == ("optimal" if subsets is None else "feasible")
+        assert verdict.cost == pytest.approx(truth, rel=1e-12, abs=1e-28)
+        assert verdict.lower_bound <= truth * (1 + 1e-12) + 1e-28
+        parts = [np.arange(6)] if subsets is None else subsets
+        expected = sum(optimum(part(instance, rows)) for rows in parts)
+        assert verdict.lower_bound == pytest.approx(expected, rel=1e-9, abs=1e-20)
 
 
-def test_the_verdict_prints_itself(sound):
-    verdict = sound.verified()
-    assert "Verified: the clustering is optimal" in str(verdict)
-    assert "k = 3" in str(verdict)
-    values = verdict.to_dict()
-    assert values["verified"] is True
-    assert values["cost"] == verdict.cost
+def test_every_byte_that_is_damaged_is_rejected_or_says_the_same():
+    """Dates of members, and the like, say nothing."""
+    certificate = built(Instance([[0.0], [1.0], [5.0]], 2))
+    data, rejected = certificate.data, 0
+    expected = replace(certificate.verified(), seconds=0.0)
+    assert expected.status == "optimal"
+    for at in range(len(data)):
+        for flipped in (data[at] ^ 1, data[at] ^ 128):
+            try:
+                verdict = certificate.verified(data[:at] + bytes([flipped]) + data[at + 1 :])
+            except Rejected:
+                rejected += 1
+                continue
+            assert replace(verdict, seconds=0.0) == expected
+    assert rejected > len(data)
+    for end in range(len(data)):
+        with pytest.raises(Rejected):
+            certificate.verified(data[:end])
 
 
 def test_weaker_claims_are_accepted(sound):
@@ -180,12 +208,6 @@ def test_arrays_of_more_than_a_certificate_may_have_are_refused(sound, monkeypat
         sound.verified()
 
 
-def test_order_and_repetition_of_constraints_do_not_matter(sound):
-    certificate = Certificate.read(sound.data)
-    verdict = verify(certificate, POINTS, 3, [(1, 0), (0, 1)], [(2, 4), (3, 2), (2, 3)])
-    assert verdict.status == "optimal"
-
-
 @pytest.mark.parametrize(
     ("points", "must_link", "says"),
     [
@@ -211,69 +233,118 @@ def test_a_bound_above_the_cost_of_the_labels_is_a_contradiction(sound, monkeypa
         sound.verified()
 
 
-def test_a_far_point_by_itself_makes_nothing_optimal():
-    """However far it is: the best clustering costs 0.5, and not 2, as this one does."""
-    outlier = claimed([[0.0], [1.0], [3.0], [1e17]], 3, [0, 1, 1, 2])
-    with pytest.raises(Rejected, match=r"status: optimal to 0\.0001; the cost is 2\.0"):
-        outlier.verified()
-    outlier.parts.claim["status"] = "feasible"
-    verdict = outlier.verified()
-    assert (verdict.status, verdict.gap) == ("feasible", 1.0)
-    assert "gap          100%\n" in str(verdict)
+OUTLIER = [[0.0], [1.0], [3.0], [1e17]]
+EQUAL, NEXT = [[1e17], [1e17], [0.0]], [[1e17], [1e17 + 16], [0.0]]
 
 
-@pytest.mark.parametrize(("far", "step"), [(2.0**51, 1.0), (1e10, 1e-6), (1e17, 16.0)])
-def test_no_size_of_other_coordinates_makes_a_cost_optimal(far, step):
-    """The best clustering costs a quarter of this one, wherever the two points are that it has in
-    a cluster of their own."""
-    points = [[far], [far], [0.0], [step], [2 * step], [3 * step]]
-    wrong = claimed(points, 3, [0, 0, 1, 2, 1, 2])
+def far_pair(far: float, step: float) -> list[list[float]]:
+    return [[far], [far], [0.0], [step], [2 * step], [3 * step]]
+
+
+@pytest.mark.parametrize(
+    ("points", "k", "labels"),
+    [
+        (OUTLIER, 3, [0, 1, 1, 2]),
+        # The best clustering costs a quarter, wherever the pair is that has a cluster of its own.
+        *(
+            (far_pair(far, step), 3, [0, 0, 1, 2, 1, 2])
+            for far, step in [(2.0**51, 1.0), (1e10, 1e-6), (1e17, 16.0)]
+        ),
+        (NEXT, 2, [0, 0, 1]),
+    ],
+)
+def test_no_size_of_other_coordinates_makes_a_cost_optimal(points, k, labels):
+    wrong = claimed(points, k, labels)
     with pytest.raises(Rejected, match=r"status: optimal to 0\.0001; the cost is "):
+        wrong.verified()
+    wrong.parts.claim["status"] = "feasible"
+    verdict = wrong.verified()
+    assert (verdict.status, verdict.gap) == ("feasible", 1.0)
+    wrong.parts.claim["cost"] = 0.0
+    with pytest.raises(Rejected, match=r"cost: states 0\.0, the labels cost "):
         wrong.verified()
 
 
 def test_a_cost_of_0_is_that_of_points_that_coincide():
-    equal = claimed([[1e17], [1e17], [0.0]], 2, [0, 0, 1])
-    verdict = equal.verified()
+    verdict = claimed(EQUAL, 2, [0, 0, 1]).verified()
     assert (verdict.status, verdict.gap, verdict.cost) == ("optimal", 0.0, 0.0)
-    next_to_equal = claimed([[1e17], [1e17 + 16], [0.0]], 2, [0, 0, 1])
-    with pytest.raises(Rejected, match="status: optimal"):
-        next_to_equal.verified()
-    next_to_equal.parts.claim["cost"] = 0.0
-    with pytest.raises(Rejected, match=r"cost: states 0\.0, the labels cost 128"):
-        next_to_equal.verified()
 
 
-def test_modules_that_a_proof_does_not_need_are_not_loaded(tmp_path):
-    """A proof by semidefinite bounds is checked by the kernel alone."""
-    import shutil
-    import subprocess
-    import sys
-    from pathlib import Path
+GROUPS = [[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.5], [0.0, 0.5], [0.0, 1.5], [9.0, 1.0]]
 
-    from sdpbb import checker
 
-    folder = tmp_path / "small"
-    shutil.copytree(Path(checker.__file__).parent, folder)
-    for name in ("prices.py", "clusters.py", "partitions.py", "colouring.py", "packing.py"):
-        (folder / name).unlink()
-    shutil.rmtree(folder / "pricing")
-    instance = Instance(POINTS, 3, cannot_link=[(2, 3), (4, 2)])
-    parts = built(instance, fixing=True).parts
-    parts.steps = [
-        step for step in parts.steps if step.evidence is None or step.evidence[0] == "dual"
-    ]
-    parts.steps = [parts.steps[0], Step(["open"])]
-    parts.unclaimed().claim["lower_bound"] = max(0.0, parts.steps[0].words[1])
-    (tmp_path / "proof").write_bytes(parts.data)
-    np.save(tmp_path / "points.npy", np.array(POINTS))
-    (tmp_path / "pairs").write_text("CL 2 3\nCL 4 2\n")
-    files = [str(tmp_path / name) for name in ("proof", "points.npy", "pairs")]
-    command = [sys.executable, str(folder), *files[:2], "--constraints", files[2]]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "dual bound" in done.stdout
+def test_a_subset_that_has_no_clustering_proves_that_there_is_none():
+    links = [(0, 1), (1, 2), (0, 2)]
+    instance = Instance(np.arange(7.0)[:, None], 2, cannot_link=links)
+    certificate = built(instance, subsets=[np.arange(3), np.arange(3, 6)])
+    assert certificate.verified().status == "infeasible"
+
+
+def test_no_subsets_prove_nothing():
+    verdict = built(Instance(GROUPS, 2), subsets=[], tolerance=0.5).verified()
+    assert (verdict.status, verdict.lower_bound, verdict.n_subsets) == ("feasible", 0.0, 0)
+
+
+def test_threads_come_to_the_same():
+    subsets = [np.array([0, 1, 2]), np.array([3, 4, 5, 6])]
+    certificate = built(Instance(GROUPS, 2), subsets=subsets)
+    points, read = certificate.instance.points, Certificate.read(certificate.data)
+    verdicts = [verify(read, points, 2, (), (), (), n) for n in (1, 3)]
+    assert verdicts[0].lower_bound == verdicts[1].lower_bound > 0.0
+    certificate.parts.named_steps("bound")[-1].words[1] *= 1.5
+    with pytest.raises(Rejected, match="subset 1: line"):
+        verify(Certificate.read(certificate.data), points, 2, (), (), (), 3)
+
+
+def test_a_subset_of_fewer_blocks_than_clusters_is_refused():
+    """Three points that must link are no two clusters: this would prove that there are none."""
+    instance = Instance(GROUPS, 2, must_link=[(0, 1), (1, 2)])
+    certificate = built(instance, subsets=[np.array([0, 1, 2])])
+    certificate.parts.unclaimed().claim["status"] = "infeasible"  # there is a clustering
+    assert certificate.parts.claim["lower_bound"] is None
+    with pytest.raises(Rejected, match="subset 0: 1 blocks; expected k = 2 or more"):
+        certificate.verified()
+
+
+@given(st.integers(0, 2**32))
+def test_rules_that_clusters_break(seed):
+    rng = np.random.default_rng(seed)
+    n, k = 10, 3
+    rules, labels = random_rules(rng, n), rng.permutation(np.r_[:k, rng.integers(0, k, n - k)])
+    sets = labels == np.arange(k)[:, None]
+    expected = broken_by(over_blocks(rules, np.arange(n)), sets)
+    assert (broken_clusters(rules, labels, k) == expected).all()
+
+
+def test_labels_of_many_points_take_no_matrix():
+    """A matrix of a bit for each pair of the 200,000 points would be of 5 GB."""
+    n = 200_000
+    points = np.arange(float(n))[:, None] % 2 * 3.0
+    parts = built(Instance(GROUPS, 2), subsets=[]).parts
+    parts.claim |= {"n": n, "d": 1, "points": digests.of_points(points)}
+    parts.claim |= {"cost": 0.0, "status": "optimal"}
+    parts.labels = (np.arange(n) % 2).astype(np.int32)
+    verdict = verify(Certificate.read(parts.data), points, 2, (), ())
+    assert (verdict.status, verdict.cost, verdict.lower_bound) == ("optimal", 0.0, 0.0)
 
 
 def test_parts_are_those_of_the_file(sound):
     assert Parts.of(sound.data).data == sound.data
+
+
+def test_digests_are_those_of_equal_instances():
+    points = np.array([[0.0, 1.0], [2.0, 3.0]])
+    assert digests.of_points(points) == digests.of_points(np.asfortranarray(points))
+    assert digests.of_points([[-0.0]]) == digests.of_points([[0.0]])
+    assert digests.of_points(points) != digests.of_points(points.T)
+    assert digests.of_points([[0.1]]) != digests.of_points([[np.float32(0.1)]])
+    assert digests.of_pairs([(3, 1), (0, 2), (1, 3)]) == digests.of_pairs([(0, 2), (1, 3)])
+    assert digests.of_pairs([]) == digests.of_pairs(np.empty((0, 2), np.int32))
+    assert digests.of_pairs([(0, 1)]) != digests.of_pairs([(0, 2)])
+
+
+def test_digests_are_of_the_bytes_that_are_stated():
+    points = hashlib.sha256(struct.pack("<4d", 0.0, 1.0, 2.0, 3.0)).hexdigest()
+    assert digests.of_points([[-0.0, 1.0], [2.0, 3.0]]) == points
+    pairs = hashlib.sha256(struct.pack("<4q", 0, 2, 1, 3)).hexdigest()
+    assert digests.of_pairs([(3, 1), (0, 2)]) == pairs

@@ -4,13 +4,12 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.checker.kernel.sizes import Measure
 from sdpbb.checker.packing import is_packable
 from sdpbb.problem import Contraction, Infeasibility, Partition, contract
-from sdpbb.problem.class_sizes import ClassSizes
 from sdpbb.problem.feasibility import find_feasible
 from sdpbb.problem.packing import packed_exactly, packed_greedily
 from tests.any_instance import PARTS, any_instance, drawn_instance
@@ -48,7 +47,6 @@ def test_a_contraction_loses_no_clustering(instance):
 )
 @examples(300)
 def test_packings_are_found_or_proven_not_to_be(instance):
-    assume(not isinstance(instance.sizes, ClassSizes))
     truth, contraction = Truth(instance), contract(instance)
     if isinstance(contraction, Infeasibility):
         return

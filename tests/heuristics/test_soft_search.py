@@ -1,6 +1,7 @@
 """Assignment steps if there are soft pairs."""
 
 from itertools import product
+from random import Random
 
 import numpy as np
 from hypothesis import given
@@ -8,26 +9,31 @@ from hypothesis import strategies as st
 
 from heuristics.assignment import Assignment
 from sdpbb.problem import Contraction, contract
+from tests.any_instance import drawn_instance
 from tests.enumeration import feasible_clusterings
-from tests.soft.instances import random_soft_instance
 
 seeds = st.integers(0, 10**6)
 
 
-def contracted(rng: np.random.Generator):
+def drawn(random: Random, *more: str):
+    return drawn_instance(random, "equal points", "pairs", *more, always=["soft pairs"])
+
+
+def contracted(seed: int):
     """A contraction, and labels of its blocks that keep the cannot-links."""
+    random = Random(seed)
     while True:
-        instance = random_soft_instance(rng, 7)
+        instance = drawn(random, "weights")
         contraction = contract(instance)
         labels = feasible_clusterings(instance)
         if isinstance(contraction, Contraction) and len(labels):
-            return contraction, labels[rng.integers(len(labels))][contraction.representatives]
+            return contraction, random.choice(labels)[contraction.representatives]
 
 
 @given(seeds)
 def test_an_assignment_step_is_the_cheapest(seed):
     rng = np.random.default_rng(seed)
-    contraction, labels = contracted(rng)
+    contraction, labels = contracted(seed)
     m, k = contraction.n_blocks, contraction.k
     centres = rng.normal(size=(k, contraction.means.shape[1]))
 

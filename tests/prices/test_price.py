@@ -20,9 +20,9 @@ from sdpbb.questions.prices.report import Price, PriceProof, PriceReport
 from sdpbb.questions.study import Outcome, Study
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.search.result import Result, SolutionStatus, Termination
-from tests.enumeration import optimum, random_instance
+from tests.any_instance import any_instance
+from tests.enumeration import optimum
 from tests.examples import examples
-from tests.soft.instances import least_cost, random_soft_instance
 
 EXACT = SolverParameters(gap=0.0)
 
@@ -38,10 +38,9 @@ def two_groups(seed: int = 0) -> Instance:
 
 
 @pytest.mark.long
-@given(st.integers(0, 2**32 - 1))
+@given(any_instance("equal points", "pairs", n=(3, 8)))
 @examples(25)
-def test_prices_are_the_differences_of_the_optima(seed):
-    instance = random_instance(np.random.default_rng(seed), 8, 3)
+def test_prices_are_the_differences_of_the_optima(instance):
     best = optimum(instance)
     report = constraint_prices(instance, parameters=EXACT)
     if best is None:
@@ -61,10 +60,9 @@ def test_prices_are_the_differences_of_the_optima(seed):
             assert price.upper == 0.0
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0.01, 0.3, 0.9]))
+@given(any_instance("equal points", "pairs", n=(3, 8)), st.sampled_from([0.01, 0.3, 0.9]))
 @examples(15)
-def test_a_wide_gap_leaves_intervals_that_hold(seed, gap):
-    instance = random_instance(np.random.default_rng(seed), 8, 3)
+def test_a_wide_gap_leaves_intervals_that_hold(instance, gap):
     best = optimum(instance)
     report = constraint_prices(instance, parameters=SolverParameters(gap=gap))
     for price in report.prices:
@@ -299,11 +297,10 @@ def test_constraints_of_another_instance_are_refused():
 
 
 @pytest.mark.long
-@given(st.integers(0, 2**32 - 1))
+@given(any_instance("equal points", "pairs", "weights", always=["soft pairs"]))
 @examples(25)
-def test_prices_with_soft_constraints_are_the_differences_of_the_least_costs(seed):
-    instance = random_soft_instance(np.random.default_rng(seed), 7)
-    best = least_cost(instance)
+def test_prices_with_soft_constraints_are_the_differences_of_the_least_costs(instance):
+    best = optimum(instance)
     if best is None:
         return
     report = constraint_prices(instance, parameters=EXACT)
@@ -315,7 +312,7 @@ def test_prices_with_soft_constraints_are_the_differences_of_the_least_costs(see
     labels, n_violated = report.result.partition.labels, 0
     for price in report.prices:
         statement = price.statement
-        true = best - least_cost(without(instance, statement))
+        true = best - optimum(without(instance, statement))
         assert price.lower - rounding <= true <= price.upper + rounding
         assert price.upper - price.lower <= rounding
         if statement.weight is None:

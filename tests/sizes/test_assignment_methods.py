@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations, permutations, product
+from random import Random
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from heuristics.sizes.assignment import SizedAssignment, SizedPairwiseAssignment
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition, contract
 from sdpbb.problem.packing import size_bounds
-from tests.sizes.instances import sized_instance
+from tests.any_instance import drawn_instance
+
+PARTS = ("equal points", "pairs")
 
 
 def drawn_soft(instance, seed):
@@ -58,7 +61,7 @@ def cheapest(contraction, costs, penalty, order):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_a_step_within_limits_is_optimal_for_its_costs(seed):
-    hard = sized_instance(seed, most_points=6)
+    hard = drawn_instance(Random(seed), *PARTS, always=["sizes"], n=(3, 6), k=(1, 4))
     pairs = {"must_link": hard.must_link, "cannot_link": hard.cannot_link}
     soft = drawn_soft(hard, seed) if seed % 3 else {}
     instance = with_other_pairs(hard, **pairs, **soft).in_pairs_and_sizes()

@@ -1,5 +1,7 @@
 """Heuristics that keep limits on sizes."""
 
+from random import Random
+
 import numpy as np
 import pytest
 
@@ -14,8 +16,8 @@ from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance, Partition, contract
 from sdpbb.problem.feasibility import find_feasible
 from sdpbb.runtime.time_left import no_limit
+from tests.any_instance import drawn_instance
 from tests.enumeration import feasible_clusterings
-from tests.sizes.instances import sized_instance
 
 
 def keeps(instance, labels):
@@ -25,7 +27,7 @@ def keeps(instance, labels):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_best_of_finds_the_optimum_of_tiny_instances(seed):
-    instance = sized_instance(seed)
+    instance = drawn_instance(Random(seed), "pairs", always=["sizes"], n=(3, 9), k=(1, 4))
     costs = [Partition(labels).cost(instance) for labels in feasible_clusterings(instance)]
     result = BestOf(n_runs=2, n_starts=3, n_relocations=10).run(instance, seed)
     if not costs:

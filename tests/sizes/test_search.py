@@ -1,6 +1,7 @@
 """Heuristics where sizes are limited: assignments of least cost, and exchanges."""
 
 from itertools import product
+from random import Random
 
 import numpy as np
 import pytest
@@ -14,9 +15,12 @@ from heuristics.sizes.kernels import sized_labels
 from sdpbb.problem import Infeasibility, Instance, contract
 from sdpbb.problem.feasibility import find_feasible
 from sdpbb.problem.packing import packed_exactly, size_bounds
+from tests.any_instance import drawn_instance
 from tests.enumeration import feasible_clusterings
-from tests.sizes.instances import sized_instance
-from tests.soft.instances import random_mixture, weighted_mixture
+
+
+def drawn(seed, *always, n=(3, 8)):
+    return drawn_instance(Random(seed), "pairs", "weights", always=always, n=n, k=(1, 4))
 
 
 def least_cost(costs, least, most):
@@ -95,7 +99,7 @@ def test_sizes_that_do_not_add_up_are_told():
 
 @pytest.mark.parametrize("seed", range(60))
 def test_assignments_within_limits_are_the_cheapest(seed):
-    contraction = contract(sized_instance(seed, most_points=6))
+    contraction = contract(drawn(seed, "sizes", n=(3, 6)))
     if isinstance(contraction, Infeasibility) or contraction.size_limits is None:
         return
     m, k = contraction.n_blocks, contraction.k
@@ -126,7 +130,7 @@ def searched(contraction, known, parameters=None, found=None):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_search_keeps_all_limits_from_the_first_clustering_on(seed):
-    instance = sized_instance(seed)
+    instance = drawn(seed, "sizes")
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility) or contraction.size_limits is None:
         return
@@ -157,11 +161,11 @@ def test_search_finds_the_optimum_of_equal_clusters_that_cut_natural_ones(seed):
     assert best.cost == pytest.approx(min(costs), rel=1e-9)
 
 
-@pytest.mark.parametrize("draw", [random_mixture, weighted_mixture])
+@pytest.mark.parametrize("limits", ["sizes", "weight limits"])
 @pytest.mark.parametrize("seed", range(40))
-def test_search_with_soft_pairs_finds_the_optimum_from_the_worst_clustering(draw, seed):
+def test_search_with_soft_pairs_finds_the_optimum_from_the_worst_clustering(limits, seed):
     """Heavy pairs that it violates, too, are repaired within the limits."""
-    instance = draw(seed)
+    instance = drawn(seed, limits, "soft pairs")
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility) or not contraction.has_limits:
         return

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from random import Random
 
 import numpy as np
 import pytest
@@ -20,9 +21,9 @@ from sdpbb.search.node import Node
 from sdpbb.search.result import bound_below
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Search, Tree
-from tests.constrained import KINDS, some_pairs
+from tests.any_instance import any_instance, drawn_instance
+from tests.enumeration import optimum
 from tests.examples import examples
-from tests.soft.instances import least_cost, random_soft_pairs
 
 EXACT = sdpbb.SolverParameters(gap=0.0)
 TWO_GROUPS = [[0.0], [0.0], [0.0], [10.0], [10.0], [10.0]]
@@ -36,56 +37,31 @@ class AtMostShare(ClusterConstraint):
         return len(members) <= -(-instance.n_points // instance.k)
 
 
-def any_instance(seed: int) -> Instance:
-    """Up to seven points, and each kind of rule with some probability; any k."""
-    rng = np.random.default_rng([seed, 14])
-    n = int(rng.integers(2, 8))
-    shape = n, int(rng.integers(1, 3))
-    points = rng.normal(size=shape) if rng.random() < 0.5 else rng.integers(0, 4, shape) * 1.0
-    pairs = some_pairs(rng, n, n)
-    split, more = int(rng.choice([0, 0, 1, 2])), int(rng.choice([0, 0, 1, 2]))
+PARTS = (
+    *("pairs", "constraints", "own constraints", "weights"),
+    *("sizes", "weight limits", "soft pairs"),
+)
 
-    def drawn(probability: float) -> bool:
-        return bool(rng.random() < probability)
 
-    rules = {}
-    if drawn(0.3):
-        rules["weights"] = (
-            rng.integers(1, 4, n).astype(float),
-            rng.uniform(0.5, 2.0, n) * 10.0 ** rng.integers(-6, 6),
-        )[rng.integers(2)]
-    total = float(np.sum(rules.get("weights", np.ones(n))))
-    if drawn(0.2):
-        rules["min_size"] = int(rng.integers(1, 4))
-    if drawn(0.2):
-        rules["max_size"] = int(rng.integers(1, n + 1))
-    if drawn(0.2):
-        rules["min_weight"] = total * rng.uniform(0.05, 0.6)
-    if drawn(0.2):
-        rules["max_weight"] = total * rng.uniform(0.2, 1.0)
-    if drawn(0.2):
-        rules["soft_must_link"] = random_soft_pairs(rng, n)
-    if drawn(0.3):
-        rules["soft_cannot_link"] = random_soft_pairs(rng, n)
-    if drawn(0.4):
-        rules["cluster_constraints"] = [KINDS[rng.integers(len(KINDS))](rng, points)]
-    links = pairs[:split], pairs[split : split + more]
-    return Instance(points, int(rng.integers(1, n + 1)), *links, **rules)
+def is_for_any_k(instance: Instance) -> bool:
+    return instance.sizes is None
+
+
+INSTANCES = any_instance(*PARTS).filter(is_for_any_k)
 
 
 def least_costs(instance: Instance) -> dict[int, float | None]:
     ks = range(1, instance.n_points + 1)
-    return {k: least_cost(replace(instance, k=k)) for k in ks}
+    return {k: optimum(replace(instance, k=k)) for k in ks}
 
 
 def not_above(one: float, other: float) -> bool:
     return one <= other * (1.0 + 1e-9) + 1e-300
 
 
-@given(st.integers(0, 2**32 - 1))
+@given(INSTANCES)
 @examples(80)
-def test_more_clusters_cost_no_more_where_the_constraints_are_monotone(seed):
-    instance = any_instance(seed)
+def test_more_clusters_cost_no_more_where_the_constraints_are_monotone(instance):
     costs = least_costs(instance)
     n_components = int(connected_components(instance.n_points, instance.must_link).max()) + 1
     if instance.is_monotone:
@@ -98,8 +74,7 @@ def test_more_clusters_cost_no_more_where_the_constraints_are_monotone(seed):
 def test_draws_are_of_both_kinds():
     """Else the property above says nothing."""
     counts = Counter()
-    for seed in range(80):
-        instance = any_instance(seed)
+    for instance in filter(is_for_any_k, (drawn_instance(Random(s), *PARTS) for s in range(80))):
         costs = [cost for cost in least_costs(instance).values() if cost is not None]
         rises = any(later > before * 1.001 for before, later in pairwise(costs))
         counts[instance.is_monotone, rises] += 1
@@ -149,12 +124,11 @@ def test_listed_sizes_are_for_one_k():
     assert not Instance(TWO_GROUPS, 2, sizes=[3, 3]).is_monotone
 
 
-@given(st.integers(0, 2**32 - 1))
+@given(INSTANCES, st.sampled_from([0.0, 0.5]))
 @examples(20)
-def test_bounds_of_a_sweep_are_bounds(seed):
+def test_bounds_of_a_sweep_are_bounds(instance, gap):
     """With a wide gap, too, where the bounds of other k are often nearer."""
-    instance = any_instance(seed)
-    parameters = sdpbb.SolverParameters(gap=0.5) if seed % 2 else EXACT
+    parameters = sdpbb.SolverParameters(gap=gap)
     report = sdpbb.sweep(instance, range(1, instance.n_points + 1), parameters)
     for k, least in least_costs(instance).items():
         entry = report[k]

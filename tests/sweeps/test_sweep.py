@@ -16,7 +16,8 @@ from sdpbb.questions.sweeps import sweep as sweep_module
 from sdpbb.questions.sweeps.neighbours import clustering_from
 from sdpbb.questions.sweeps.report import SweepReport
 from sdpbb.search.result import SolutionStatus
-from tests.enumeration import optimum, random_instance, weighted
+from tests.any_instance import any_instance
+from tests.enumeration import optimum
 from tests.examples import examples
 
 EXACT = sdpbb.SolverParameters(gap=0.0)
@@ -31,15 +32,10 @@ def groups(n_each: int = 6) -> Instance:
 
 
 @pytest.mark.long
-@given(st.integers(0, 2**32 - 1))
+@given(any_instance("equal points", "units", "pairs", "weights", n=(2, 8)), st.sampled_from([1, 2]))
 @examples(25)
-def test_every_k_is_proven_as_by_enumeration(seed):
-    rng = np.random.default_rng(seed)
-    instance = random_instance(rng, 8)
-    if rng.random() < 0.3:
-        instance = weighted(instance, rng)
-    if rng.random() < 0.3:
-        instance = replace(instance, min_size=int(rng.integers(1, 3)))
+def test_every_k_is_proven_as_by_enumeration(instance, least):
+    instance = replace(instance, min_size=least)
     report = sdpbb.sweep(instance, range(1, instance.n_points + 1), EXACT)
     assert report.is_complete
     for entry in report.entries:
@@ -54,11 +50,10 @@ def test_every_k_is_proven_as_by_enumeration(seed):
         assert len(entry.sizes) == entry.k
 
 
-@given(st.integers(0, 2**32 - 1))
+@given(any_instance("equal points", "pairs", n=(2, 9), k=(1, 9)), st.integers(0, 2**32 - 1))
 @examples(60)
-def test_clusterings_from_neighbours_keep_the_constraints(seed):
+def test_clusterings_from_neighbours_keep_the_constraints(instance, seed):
     rng = np.random.default_rng(seed)
-    instance = random_instance(rng, 9)
     labels = rng.integers(0, rng.integers(1, instance.n_points + 1), instance.n_points)
     other = Partition(labels)
     found = clustering_from(instance, other)

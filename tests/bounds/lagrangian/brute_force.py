@@ -1,25 +1,16 @@
 """Nodes of a few blocks under any rules; pricing and the master programme by all their subsets."""
 
 import math
+from dataclasses import replace
+from random import Random
 
 import numpy as np
 from scipy.optimize import linprog
 
 from sdpbb.bounds.lagrangian.columns import Columns, allowed
 from sdpbb.bounds.lagrangian.sets.pricer import PricingOutcome
-from sdpbb.problem import Contraction, Instance, MaximumSize, contract
-from tests.constrained import (
-    all_of,
-    any_of,
-    constrained_instance,
-    custom,
-    first_contraction,
-    maximum_diameter,
-    maximum_overlap,
-    maximum_size,
-    minimum_difference,
-    soft_cannot_links,
-)
+from sdpbb.problem import Contraction, Instance, contract
+from tests.any_instance import drawn_instance
 from tests.enumeration import clusterings
 
 
@@ -85,63 +76,32 @@ def optimum(contraction: Contraction) -> float:
     return min((contraction.cost(row) for row in rows if contraction.keeps(row)), default=math.inf)
 
 
-def random_contraction(seed: int, m_max: int = 7, factor: float = 1.0) -> Contraction:
-    """The first contraction from this seed on: blocks of one point and more, a few cannot-links,
-    duplicates and ties now and then, any k."""
-    rng = np.random.default_rng(seed)
-    while True:
-        n = int(rng.integers(2, m_max + 3))
-        points = rng.normal(size=(n, int(rng.integers(1, 4))))
-        if rng.random() < 0.3:
-            points = np.round(points)
-        pairs = np.array([(i, j) for i in range(n) for j in range(i)])
-        drawn = rng.permutation(len(pairs))
-        split = int(rng.integers(0, 3))
-        many = int(rng.integers(0, n))
-        contraction = contract(
-            Instance(
-                points * factor,
-                int(rng.integers(1, n + 1)),
-                pairs[drawn[:split]],
-                pairs[drawn[split : split + many]],
-            )
-        )
-        if isinstance(contraction, Contraction) and contraction.n_blocks <= m_max:
-            return contraction
+# What is asked about pairs of blocks alone, and all that is asked about clusters.
+PAIRS = ("equal points", "pairs")
+ANY = (*PAIRS, "constraints", "own constraints", "weights", "sizes", "weight limits", "soft pairs")
 
 
-# Rules that columns can be asked about one by one; clusters that are judged as a whole are others.
-RULES = (
-    (),
-    (),
-    (maximum_size,),
-    (maximum_diameter,),
-    (maximum_overlap,),
-    (minimum_difference,),
-    (soft_cannot_links,),
-    (all_of,),
-    (any_of,),
-    (custom,),
-    (custom, maximum_size),
-    (maximum_size, soft_cannot_links),
-)
+def drawn_node(seed: int, *parts: str, m_max: int = 8) -> tuple[Instance, Contraction]:
+    """An instance in up to six dimensions, which has some of the parts, and its contraction.
 
-
-def drawn_node(seed: int, kinds=None, m_max: int = 8) -> tuple[Instance, Contraction]:
-    """An instance under any mixture of rules, in up to six dimensions, and its contraction.
-
-    kinds : of constraints; None for any, limits on sizes and weights and soft pairs among them
+    parts : those of `any_instance`; none: `ANY` of them
     """
-    rng = np.random.default_rng(seed)
-    if kinds is None:
-        if rng.random() < 0.4:
-            return whole_instance(seed, m_max)
-        kinds = RULES[rng.integers(len(RULES))]
-    instances = (
-        constrained_instance(rng, kinds, n_min=2, n_max=m_max + 2, d_max=6) for _ in range(1000)
-    )
-    # With one cluster all points are one block.
-    return first_contraction((x for x in instances if x.k > 1), m_max)
+    random = Random(seed)
+    while True:
+        # With one cluster all points are one block.
+        instance = drawn_instance(random, *(parts or ANY), n=(2, m_max + 2), k=(2, 8), d=(1, 6))
+        contraction = contract(instance)
+        is_small = isinstance(contraction, Contraction) and contraction.n_blocks <= m_max
+        if is_small and contraction.total > 0.0:  # or all points are equal
+            return instance, contraction
+
+
+def random_contraction(seed: int, factor: float = 1.0) -> Contraction:
+    """Up to seven blocks of points in some unit, with cannot-links alone."""
+    instance, _ = drawn_node(seed, *PAIRS, m_max=7)
+    contraction = contract(replace(instance, points=factor * instance.points))
+    assert isinstance(contraction, Contraction)
+    return contraction
 
 
 def random_prices(contraction: Contraction, seed: int) -> np.ndarray:
@@ -153,51 +113,17 @@ def random_prices(contraction: Contraction, seed: int) -> np.ndarray:
     return np.full(m, unit) if rng.random() < 0.3 else prices  # ties
 
 
-def whole_contraction(seed: int, n_max: int = 9) -> Contraction:
-    """The first one from this seed on, with limits on sizes or weights, soft pairs, or both."""
-    return whole_instance(seed, n_max)[1]
+def whole_contraction(seed: int) -> Contraction:
+    """A contraction with limits on sizes or weights, soft pairs, or both."""
+    return whole_instance(seed)[1]
 
 
-def whole_instance(seed: int, n_max: int = 9) -> tuple[Instance, Contraction]:
+def whole_instance(seed: int) -> tuple[Instance, Contraction]:
     """The same, and the instance that it is of."""
-    rng = np.random.default_rng(seed)
+    random = Random(seed)
     while True:
-        instance = drawn_instance(rng, n_max)
+        always = random.choice(["sizes", "weight limits", "soft pairs"])
+        instance = drawn_instance(random, *ANY, always=[always], n=(3, 9), k=(1, 4), d=(1, 4))
         contraction = contract(instance)
         if isinstance(contraction, Contraction) and not contraction.is_monotone:
             return instance, contraction
-
-
-def drawn_instance(rng: np.random.Generator, n_max: int) -> Instance:
-    n = int(rng.integers(3, n_max + 1))
-    k = int(rng.integers(1, min(n, 4) + 1))
-    points = rng.normal(size=(n, int(rng.integers(1, 5))))
-    if rng.random() < 0.3:
-        points = np.round(points)
-    limits, kind = {}, rng.integers(0, 6)
-    if kind == 1:
-        limits["min_size"] = int(rng.integers(2, max(3, n // k + 1)))
-    if kind == 2:
-        limits["sizes"] = (rng.multinomial(n - k, np.ones(k) / k) + 1).tolist()
-    if kind == 3:
-        limits = {"min_size": 2, "cluster_constraints": [MaximumSize(int(rng.integers(2, n + 1)))]}
-
-    def pairs(most: int) -> list[tuple[int, int]]:
-        count = int(rng.integers(0, most + 1))
-        return [tuple(rng.choice(n, 2, replace=False).tolist()) for _ in range(count)]
-
-    def soft() -> list[tuple[int, int, float]]:
-        scale = rng.choice([0.0, 0.1, 1.0, 10.0])
-        return [(i, j, float(scale * rng.random())) for i, j in pairs(n)]
-
-    weights = rng.uniform(0.2, 3.0, n) if rng.random() < 0.3 or kind > 3 else None
-    if kind > 3:
-        mean = weights.sum() / k
-        limits["min_weight"] = float(mean * rng.uniform(0.3, 1.0))
-    if kind == 5:
-        limits["max_weight"] = float(mean * rng.uniform(1.0, 2.0))
-        limits["min_size"] = int(rng.integers(1, 3))
-    return Instance(
-        points, k, pairs(2), pairs(3), weights=weights, soft_must_link=soft(),
-        soft_cannot_link=soft(), **limits,
-    )  # fmt: skip

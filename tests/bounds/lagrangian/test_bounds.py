@@ -39,9 +39,12 @@ from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.archive.file import read_archive, write_archive
 from sdpbb.search.result import SolutionStatus
+from tests.any_instance import ForbiddenSets
 from tests.bounds.lagrangian.brute_force import optimum
-from tests.constants import STAGES, constants
-from tests.constrained import ForbiddenSets
+from tests.constants import (
+    STAGES,
+    constants,
+)
 from tests.examples import examples
 
 SEEDS = st.integers(0, 10**6)

@@ -18,9 +18,8 @@ from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer, local_minima
 from sdpbb.bounds.lagrangian.sets.problem import PricingProblem, tiling
 from sdpbb.bounds.lagrangian.sets.search import ClusterSearch, SoughtClusters
 from sdpbb.problem import Contraction, Instance, contract
-from tests.bounds.lagrangian.brute_force import all_columns, drawn_node, random_prices
+from tests.bounds.lagrangian.brute_force import PAIRS, all_columns, drawn_node, random_prices
 from tests.constants import NODES_PER_SLICE, constants
-from tests.constrained import scaled
 from tests.examples import examples
 
 SEEDS = st.integers(0, 10**6)
@@ -124,8 +123,8 @@ def test_all_clusters_below_a_threshold_are_met(seed, way, knows_least):
 @examples(60, derandomize=True)
 def test_less_the_margin_it_is_a_bound_in_exact_arithmetic(seed, way, place):
     """In any units and far from the origin; and no more is taken off than rounding is worth."""
-    instance, _ = drawn_node(seed, kinds=())
-    instance = scaled(instance, *place)
+    instance, (factor, offset) = drawn_node(seed, *PAIRS)[0], place
+    instance = replace(instance, points=factor * instance.points + offset)
     contraction = contract(instance)
     if not isinstance(contraction, Contraction) or contraction.n_blocks > 6:
         return

@@ -23,9 +23,8 @@ from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint, far_apart, pair
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from tests.any_instance import any_instance
 from tests.contracts.test_cuts import HARD, separated
-from tests.enumeration import Truth, clustering_matrix
+from tests.enumeration import ExactSquares, Truth, clustering_matrix
 from tests.examples import examples
-from tests.large_roots import exact_cost
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -237,7 +236,7 @@ def test_rounding_in_large_blocks_never_lifts_the_bound_above_the_truth():
         n = len(points)
         instance = Instance(points, 2, must_link=[(i, i + 1) for i in range(n - 4)])
         labels = [np.arange(n) >= n - size for size in (1, 2, 3)]
-        truth = min(exact_cost(points, row) for row in labels)
+        truth = min(map(ExactSquares(points).of, labels))
         run = SdpBounding().start(contract(instance), None)
         for _ in range(5):
             assert Fraction(run.advance(np.inf).bound.value) <= truth

@@ -1,4 +1,5 @@
-"""Roots of 256 blocks and more: a basis that grows, triangles of some arms, work for several cores.
+"""Contract of roots of 256 blocks and more: a basis that grows, triangles of some arms, work for
+several cores.
 
 What is proven is compared with costs in rational arithmetic, what the checker makes of the same
 dual values, other arms, and runs on two cores and with other bounds.
@@ -6,6 +7,9 @@ dual values, other arms, and runs on two cores and with other bounds.
 
 import copy
 from fractions import Fraction
+from functools import partial
+from random import Random
+from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -20,17 +24,86 @@ from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.cuts import stars
 from sdpbb.bounds.sdp.safe_bound import safe_bound
-from sdpbb.problem import Contraction, contract
+from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.runtime.cores import LARGE, using_cores
 from sdpbb.search.result import SolutionStatus
+from tests.any_instance import drawn_points, in_other_units, with_equal_points, with_far_groups
+from tests.contracts.test_numbers import CHANGES
+from tests.enumeration import ExactSquares
 from tests.examples import examples
-from tests.large_roots import LargeRoot, exact_cost, random_large_root
+from tests.fuzz.lines import cheapest_on_line
 
 # An example takes some ten seconds.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(0)]
 SEEDS = st.integers(0, 2**32)
 # A smaller seed is no smaller instance.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
+CHANGED = (*CHANGES, with_equal_points, in_other_units, partial(with_far_groups, far=14))
+
+
+class LargeRoot(NamedTuple):
+    """labels : of a clustering that keeps the constraints
+
+    least : the least cost, if it is known, up to rounding
+    """
+
+    instance: Instance
+    labels: np.ndarray
+    least: float = np.inf
+
+    def cost(self, labels: np.ndarray) -> Fraction:
+        return ExactSquares(self.instance.points).of(labels)
+
+
+def random_large_root(rng: np.random.Generator) -> LargeRoot:
+    """Points of some shape, changed, with pairs that hold for clusters drawn first."""
+    random = Random(int(rng.integers(2**32)))
+    n = random.randint(256, 420)
+    k = random.choice([2, 3, random.randint(4, 12), random.randint(13, 40)])
+    points = drawn_points(random, n, random.choice([1, random.randint(2, 29)]))
+    for change in random.sample(CHANGED, random.choice([0, 1, 1, 2])):
+        points = within_limits(change(random, points))
+    # Slices of the points in some direction.
+    place = np.argsort(np.argsort(points @ rng.normal(size=points.shape[1])))
+    labels = place * k // n
+    kinds = ["none", "few", "many", "heavy", "cliques"]
+    kind = "none" if points.shape[1] == 1 else rng.choice(kinds)
+    note(f"{kind} n={n} d={points.shape[1]} k={k}")
+    if kind == "none":
+        instance = Instance(points, k)
+        least = cheapest_on_line(instance) if points.shape[1] == 1 else np.inf
+        return LargeRoot(instance, labels, least)
+    if kind == "heavy":  # hundreds of points more, in a block or in three
+        own = rng.integers(0, rng.choice([1, 3]), int(rng.integers(100, 400)))
+        points = np.concatenate([points, points[own] + rng.normal() * points[:1]])
+        labels = np.concatenate([labels, labels[own]])
+        together = np.column_stack([own, np.arange(n, len(points))])
+        return LargeRoot(Instance(points, k, together, pairs_apart(rng, labels, 50)), labels)
+    if kind == "cliques":  # of one point of each cluster
+        sets = np.array([rng.choice(np.flatnonzero(labels == c), 3) for c in range(k)]).T
+        a, b = np.triu_indices(k, 1)
+        pairs = np.concatenate([np.column_stack([row[a], row[b]]) for row in sets])
+        return LargeRoot(Instance(points, k, (), rng.permutation(pairs)[:600]), labels)
+    together = rng.integers(0, n, (200, 2))
+    together = together[labels[together[:, 0]] == labels[together[:, 1]]]
+    together = together[together[:, 0] != together[:, 1]][: n - 256 if kind == "few" else 0]
+    apart = pairs_apart(rng, labels, int(rng.integers(0, 100 if kind == "few" else n)))
+    return LargeRoot(Instance(points, k, together, apart), labels)
+
+
+def pairs_apart(rng: np.random.Generator, labels: np.ndarray, count: int) -> np.ndarray:
+    pairs = rng.integers(0, len(labels), (count, 2))
+    return pairs[labels[pairs[:, 0]] != labels[pairs[:, 1]]]
+
+
+def within_limits(points: np.ndarray) -> np.ndarray:
+    """The same by a power of two where it leaves what docs/limits.md says is accepted."""
+    spread, largest = float(np.ptp(points, axis=0).max()), float(np.abs(points).max())
+    if largest > 1e99:
+        return points * 2.0 ** -np.ceil(np.log2(largest / 1e99))
+    if 0.0 < spread < 1e-99:
+        return points * 2.0 ** np.ceil(np.log2(1e-99 / spread))
+    return points
 
 
 def advanced(contraction: Contraction, steps: int, cores: int):
@@ -50,7 +123,7 @@ def cheapest(root: LargeRoot, contraction: Contraction, affinity) -> tuple[Fract
     """The exact cost and the labels of a good clustering."""
     found = MultiStart().run(contraction, np.random.default_rng(0), affinity)
     clusterings = (root.labels, contraction.lift(found.labels))
-    costs = [exact_cost(root.instance.points, labels) for labels in clusterings]
+    costs = [root.cost(labels) for labels in clusterings]
     best = int(costs[1] < costs[0])
     return costs[best], clusterings[best]
 
@@ -60,7 +133,6 @@ def cheapest(root: LargeRoot, contraction: Contraction, affinity) -> tuple[Fract
 def test_bounds_of_large_roots(seed):
     rng = np.random.default_rng(seed)
     root = random_large_root(rng)
-    note(root.name)
     contraction = contract(root.instance)
     if not isinstance(contraction, Contraction) or contraction.n_blocks < LARGE:
         event("too few blocks")
@@ -78,6 +150,7 @@ def test_bounds_of_large_roots(seed):
     with patch.object(stars, "EXACT_ORDER", 10**6):
         _, with_all_arms = advanced(contraction, steps, 1)
     assert Fraction(max(*bounds, *with_all_arms)) <= cost
+    assert bounds[-1] <= root.least * (1.0 + 1e-9)
 
     certified = CertifiedBounding(SdpBounding(), root.instance.points).start(contraction, None)
     of_dual = safe_bound(run.relaxation, dual).value
@@ -97,7 +170,6 @@ def test_bounds_of_large_roots(seed):
 def test_runs_on_large_roots_do_not_contradict_each_other(tmp_path_factory, seed):
     rng = np.random.default_rng(seed)
     root = random_large_root(rng)
-    note(root.name)
     gap, path = float(rng.choice([1e-4, 1e-6])), tmp_path_factory.mktemp("run") / "proof"
     one_node = SolverParameters(bounding="sdp", gap=gap, node_limit=1)
     timed = SolverParameters(
@@ -110,16 +182,17 @@ def test_runs_on_large_roots_do_not_contradict_each_other(tmp_path_factory, seed
     ]
     assert results[0].objective == results[1].objective
     assert results[0].lower_bound == results[1].lower_bound
-    costs = [exact_cost(root.instance.points, root.labels)]
+    costs = [root.cost(root.labels)]
     for result in results:
         event(f"{result.parameters['bounding']}: {result.status.value}")
         assert result.partition.is_feasible(root.instance)
-        cost = exact_cost(root.instance.points, result.partition.labels)
+        cost = root.cost(result.partition.labels)
         assert abs(Fraction(result.objective) - cost) <= Fraction(1e-9) * cost
         costs.append(cost)
     least = min(costs)
     for result, cost in zip(results, costs[1:], strict=True):
         assert Fraction(result.lower_bound) <= least * (1 + Fraction(1e-12))
+        assert result.lower_bound <= root.least * (1.0 + 1e-9)
         if result.status is SolutionStatus.OPTIMAL:
             assert cost - least <= cost * Fraction(gap + 1e-12)
     verdict = verify_certificate(path, root.instance)
