@@ -73,8 +73,7 @@ if TYPE_CHECKING:
     from sdpbb.run.verification import verify_certificate
     from sdpbb.runtime.interruption import Interrupted
     from sdpbb.search.result import Result, SolutionStatus, Termination
-    from sdpbb.search.traces.file import read_trace
-    from sdpbb.search.traces.trace import Trace
+    from sdpbb.search.trace import Trace, read_trace
 
     __version__: str
 
@@ -125,7 +124,7 @@ _HOME = {
     "SweepEntry": "sdpbb.questions.sweeps.report",
     "SweepReport": "sdpbb.questions.sweeps.report",
     "Termination": "sdpbb.search.result",
-    "Trace": "sdpbb.search.traces.trace",
+    "Trace": "sdpbb.search.trace",
     "Violation": "sdpbb.problem.violations",
     "certainty": "sdpbb.questions.certainties.certainty",
     "check_constraints": "sdpbb.questions.checks.check",
@@ -134,7 +133,7 @@ _HOME = {
     "heuristic": "sdpbb.run.heuristic",
     "optimality_gap": "sdpbb.questions.gaps.gap",
     "read_instance": "sdpbb.problem.formats",
-    "read_trace": "sdpbb.search.traces.file",
+    "read_trace": "sdpbb.search.trace",
     "relaxation": "sdpbb.bounds.sdp.model",
     "resume": "sdpbb.run.solver",
     "run_batch": "sdpbb.questions.batch",

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -39,18 +39,7 @@ class Fake(Heuristic):
     found: ClassVar[SearchResult | Infeasibility | Exception]
     runs: ClassVar[list[tuple[Heuristic, Instance, int]]]
 
-    q: int | Literal["auto"] | None = parameter(None, ge=1)
-    weight: float = parameter(1.0)
-    loud: bool = parameter(False)
-    word: str = parameter("some")
     sizes: int | tuple[int, ...] = parameter(1)
-    matrix: np.ndarray | None = parameter(None)
-    table: Any = parameter(None)
-    method: Heuristic | None = parameter(None)
-
-    @property
-    def values(self):
-        return (self.q, self.weight, self.loud, self.word, self.sizes, self.matrix, self.method)
 
     def search(self, instance, rng, clock):
         self.runs.append((self, instance, rng.integers(1000)))
@@ -124,37 +113,6 @@ def test_a_method_at_work_is_told_now_and_then(run, fake, data, monkeypatch):
 def test_empty_clusters_are_told(run, fake, data):
     _, out, _ = run("fake", data, "-k", 3)
     assert "Violated        1 empty cluster\n" in out
-
-
-def test_options_reach_the_method(run, fake, data, tmp_path):
-    (tmp_path / "constraints.txt").write_text("ML 1 2\nCL 0 3\nSCL 0 1 0.5\n")
-    options = ["-k", 3, "--constraints", tmp_path / "constraints.txt", "--time-limit", 5]
-    options += ["-o", "q=auto", "--option", "weight=2", "-o", "loud=true", "-o", "word=a=b"]
-    assert run("fake", data, *options, "-o", "sizes=1,2,3", "--seed", 11)[0] == 0
-    method, instance, draw = fake.runs[-1]
-    assert (instance.k, instance.must_link.tolist()) == (3, [[1, 2]])
-    assert instance.soft_cannot_link.weights.tolist() == [0.5]
-    assert method.values == ("auto", 2.0, True, "a=b", (1, 2, 3), None, None)
-    assert (method.time_limit, draw) == (5.0, np.random.default_rng(11).integers(1000))
-    assert run("fake", data, "-o", "q=4", "-o", "sizes=4", "-o", "weight=1e-3")[0] == 0
-    assert fake.runs[-1][0].values[:5] == (4, 1e-3, False, "some", 4)
-    assert run("fake", data, "-o", "q=None")[0] == 0
-    assert fake.runs[-1][0].values[0] is None
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("weight=heavy", "--option weight=heavy: expected a finite number"),
-        ("loud=1", "--option loud=1: expected true or false"),
-        ("sizes=1,x", "--option sizes=1,x: expected an integer or integers between commas"),
-        ("matrix=3", "--option matrix=3: available in Python only"),
-        ("table=3", "--option table=3: available in Python only"),
-    ],
-)
-def test_a_bad_option_is_a_usage_error_of_one_line(run, fake, data, option, message):
-    assert run("fake", data, "-o", option) == (ExitCode.USAGE, "", f"error: {message}\n")
-    assert fake.runs == []
 
 
 def test_a_parameter_that_does_not_fit_the_data_is_told_as_the_option(run, fake, data):

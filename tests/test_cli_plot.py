@@ -8,7 +8,7 @@ from sdpbb.problem import Partition
 from sdpbb.problem.formats import write_points
 from sdpbb.search.events import NodeEnd, NodeLeft
 from sdpbb.search.result import Result
-from sdpbb.search.traces.trace import Trace
+from sdpbb.search.trace import Trace
 from tests.plots.test_bounds import TRACE
 from tests.test_result import OPTIMAL
 
@@ -67,7 +67,7 @@ def test_a_page_that_fails_costs_no_other_output(run, files, engine, monkeypatch
 
 def test_a_run_without_pictures_is_not_watched(run, files, engine, monkeypatch):
     made = []
-    monkeypatch.setattr("sdpbb.search.traces.trace.Trace", lambda: made.append(1) or Trace())
+    monkeypatch.setattr("sdpbb.search.trace.Trace", lambda: made.append(1) or Trace())
     assert run("solve", "points.txt", "-q")[0] == 0
     assert not made
     assert run("solve", "points.txt", "-q", "--trace", "t.json")[0] == 0

@@ -87,7 +87,7 @@ JSON_KEYS = {
     "heuristic": "method seed status stop sum_of_squares penalised_objective violations "
     "infeasibility n_iterations seconds labels sizes centers",
     "sweep": "sweep left interrupted seconds row_names",
-    "suggest": "ask n_asked_for queries note cost labels memberships seed version",
+    "suggest": "ask n_asked_for queries note cost labels seed version",
     "batch": "instances missing interrupted wall_seconds counts means_of_answers means_of_runs "
     "seconds_shift nodes_shift rows",
 }

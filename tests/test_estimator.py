@@ -1,4 +1,3 @@
-import pickle
 import re
 
 import numpy as np
@@ -7,9 +6,7 @@ import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.cluster import KMeans
-from sklearn.datasets import load_iris
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -75,13 +72,6 @@ def test_attributes():
     assert not hasattr(model, "feature_names_in_")
     assert model.fit_predict(POINTS, **PAIRS).tolist() == [0, 1, 0, 0]
     assert model.predict([[-1.0], [4.0], [1.0]]).tolist() == [1, 0, 1]
-
-
-def test_it_is_at_least_as_good_as_k_means():
-    points = load_iris().data
-    model = ExactConstrainedKMeans(3, gap=1e-6).fit(points)
-    assert model.inertia_ <= KMeans(3, n_init=1, random_state=0).fit(points).inertia_
-    assert (model.predict(points) == model.labels_).all()
 
 
 def test_parameters_reach_the_engine():
@@ -154,11 +144,6 @@ def test_wrong_constraints(arguments, message):
 def test_more_clusters_than_points():
     with pytest.raises(InstanceError, match=r"^n_samples=4 should be >= n_clusters=8$"):
         ExactConstrainedKMeans().fit(POINTS)
-
-
-def test_it_has_to_be_fitted():
-    with pytest.raises(NotFittedError):
-        ExactConstrainedKMeans().predict(POINTS)
 
 
 def test_a_time_limit_warns():
@@ -240,13 +225,6 @@ def test_verbose(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_fitted_estimators_can_be_sent_and_stored():
-    model = ExactConstrainedKMeans(2).fit(POINTS, **PAIRS)
-    again = pickle.loads(pickle.dumps(model))
-    assert again.labels_.tolist() == model.labels_.tolist()
-    assert again.result_.to_dict() == model.result_.to_dict()
-
-
 def test_pipelines():
     points = np.random.default_rng(4).normal(size=(20, 2)) * [1.0, 1000.0]
     pipeline = make_pipeline(StandardScaler(), ExactConstrainedKMeans(3))
@@ -261,13 +239,6 @@ def test_pipelines():
     alone = ExactConstrainedKMeans(3).fit(scaled, must_link=[(0, 1)], cannot_link=[(1, 2)])
     assert (labels == alone.labels_).all()
     assert pipeline.predict(points).shape == (20,)
-
-
-def test_metadata_routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = ExactConstrainedKMeans(2).set_fit_request(must_link=True, cannot_link=True)
-        pipeline = make_pipeline(StandardScaler(), model)
-        assert pipeline.fit(POINTS, **PAIRS)[-1].labels_.tolist() == [0, 1, 0, 0]
 
 
 NAMES = ["ann", "bob", "cyn", "dan"]
@@ -383,14 +354,6 @@ def test_distances_to_centres_and_the_score():
     assert weighted.score(points, sample_weight=weights) == pytest.approx(-weighted.inertia_)
     with pytest.raises(ValueError, match=r"weights\[0\] is 0"):
         model.score(points, sample_weight=np.zeros(30))
-
-
-def test_output_as_a_frame():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(groups(), columns=["x", "y"], index=[f"row{i}" for i in range(30)])
-    found = ExactConstrainedKMeans(3).set_output(transform="pandas").fit_transform(frame)
-    assert list(found.columns) == [f"exactconstrainedkmeans{c}" for c in range(3)]
-    assert found.index.equals(frame.index)
 
 
 def test_known_classes_are_pairs():

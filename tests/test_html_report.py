@@ -21,10 +21,10 @@ from sdpbb.problem.origin import Scaling
 from sdpbb.run.decomposition.parameters import DecompositionParameters
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
-from sdpbb.runtime.markup import Markup, element, markup
+from sdpbb.runtime.rendering import Markup, element, markup
 from sdpbb.runtime.values import percent_up, rounded_down, shortened
 from sdpbb.search.result import Result
-from sdpbb.search.traces.trace import Trace
+from sdpbb.search.trace import Trace
 from tests.examples import examples
 from tests.pages import Page, checked, n_drawings
 from tests.test_result import FEASIBLE, OPTIMAL, UNKNOWN

@@ -84,7 +84,7 @@ except SystemExit:
         "sdpbb.bounds.lagrangian.generation",
         "sdpbb.run.certificates.writer",
         "sdpbb.problem.statements",
-        "sdpbb.search.traces.trace",
+        "sdpbb.search.trace",
     )
     printed(script)  # compiles what is not cached
     loaded = printed(script)

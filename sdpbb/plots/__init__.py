@@ -5,21 +5,19 @@ Each function draws on `ax`, or on new axes of a figure of their own, and return
 not used.
 
 >>> from sdpbb.plots import plot_bounds
->>> from sdpbb.search.traces.trace import ProgressPoint, Trace
+>>> from sdpbb.search.trace import ProgressPoint, Trace
 >>> trace = Trace()
 >>> trace.points = [ProgressPoint(0.5, 70.0, 90.0, 0, 1), ProgressPoint(1.0, 80.0, 81.0, 1, 2)]
 >>> plot_bounds(trace).get_xlabel()
 'Time (s)'
 """
 
-from sdpbb.plots.bounds import plot_bounds
-from sdpbb.plots.certainty import plot_certainty
-from sdpbb.plots.clusters import plot_clusters
+from sdpbb.plots.clusters import plot_certainty, plot_clusters
 from sdpbb.plots.matrix import plot_matrix
 from sdpbb.plots.profile import SolvedRuns, plot_profile
 from sdpbb.plots.style import require_matplotlib, save
 from sdpbb.plots.sweep import plot_sweep
-from sdpbb.plots.tree import plot_tree
+from sdpbb.plots.trace import plot_bounds, plot_tree
 
 __all__ = [
     "SolvedRuns",

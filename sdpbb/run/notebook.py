@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from sdpbb.run.report import COMPILING, ProgressTable
-from sdpbb.runtime.markup import element
+from sdpbb.runtime.rendering import element
 from sdpbb.search.events import Compiling, Event, Observer, ignore
 
 # Lines that are shown from the beginning, with the heading of the table, and from the end.

@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from sdpbb.questions.batch.batch import BatchEnded, BatchStarted, JobEnded
-from sdpbb.questions.batch.display import LiveDisplay, PlainLines, clock, header
+from sdpbb.questions.batch.display import LiveDisplay, PlainLines, clock
 from sdpbb.questions.batch.outcome import BatchResult, short_line, summary
 from sdpbb.questions.study import AtWork, JobPutBack, JobStarted, Stopping
 from sdpbb.run.report import COMPILING
@@ -35,10 +35,6 @@ def test_plain_lines():
         f"\n{summary(RESULT)}"
     )
     assert stream.getvalue().isascii()
-
-
-def test_one_is_no_plural():
-    assert header(BatchStarted(1, 0, 1), "9.9") == "sdpbb 9.9: batch of 1 instance, 1 worker"
 
 
 @pytest.mark.parametrize(

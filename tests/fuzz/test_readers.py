@@ -15,14 +15,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sdpbb.errors import InstanceError, InstanceWarning, SdpbbError
-from sdpbb.plots.results_table import read_solved_runs
+from sdpbb.plots.profile import read_solved_runs
 from sdpbb.problem.formats import CONSTRAINT_FORMATS as FORMATS
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
 from sdpbb.questions.batch.manifest import read_manifest
 from sdpbb.questions.batch.outcome import Row
 from sdpbb.questions.study_folder import open_folder
 from sdpbb.run.checkpoint import read_checkpoint
-from sdpbb.search.traces.file import read_trace
+from sdpbb.search.trace import read_trace
 from tests.fuzz import valid_files as files
 from tests.fuzz.mutations import mutate, reseal
 

@@ -8,7 +8,7 @@ from sdpbb.problem import Instance, MaximumSize
 from sdpbb.questions.gaps.gap import optimality_gap
 from sdpbb.questions.gaps.page import MOST_CLUSTERS, MOST_VIOLATIONS, gap_document
 from sdpbb.runtime.values import percent_up, rounded_down
-from sdpbb.search.traces.trace import Trace
+from sdpbb.search.trace import Trace
 from tests.pages import checked, n_drawings
 from tests.test_documents import BAD
 

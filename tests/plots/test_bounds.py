@@ -5,8 +5,8 @@ import pytest
 
 from sdpbb.errors import ParameterError
 from sdpbb.plots import plot_bounds
-from sdpbb.plots.bounds import LONGER
-from sdpbb.search.traces.trace import ProgressPoint, Trace
+from sdpbb.plots.trace import LONGER
+from sdpbb.search.trace import ProgressPoint, Trace
 
 matplotlib = pytest.importorskip("matplotlib")
 

@@ -27,7 +27,7 @@ def test_pyplot_is_not_touched():
     code = (
         "import sys\n"
         "from sdpbb.plots import plot_bounds, save\n"
-        "from sdpbb.search.traces.trace import ProgressPoint, Trace\n"
+        "from sdpbb.search.trace import ProgressPoint, Trace\n"
         "trace = Trace()\n"
         "trace.points = [ProgressPoint(1.0, 2.0, 3.0, 1, 1)]\n"
         "plot_bounds(trace).figure.canvas.draw()\n"

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from sdpbb.errors import ParameterError
 from sdpbb.plots import plot_tree
-from sdpbb.plots.tree import layered
+from sdpbb.plots.trace import layered
 from sdpbb.run.solver import solve
 from sdpbb.search.events import Branched, NodeEnd, NodeLeft
-from sdpbb.search.traces.trace import Trace
+from sdpbb.search.trace import Trace
 from tests.trees import HASTY, SMALL
 
 matplotlib = pytest.importorskip("matplotlib")

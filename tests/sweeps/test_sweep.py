@@ -1,5 +1,4 @@
 import json
-import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -232,17 +231,6 @@ def test_requests_that_are_refused(ks, named, message):
     with pytest.raises((ParameterError, InstanceError)) as raised:
         sdpbb.sweep(groups(), ks, **named)
     assert str(raised.value).startswith(message)
-
-
-def test_listed_sizes_are_for_one_k():
-    instance = replace(groups(), sizes=(6, 6, 6))
-    with pytest.raises(InstanceError, match="sizes: they are for one number of clusters"):
-        sdpbb.sweep(instance, [2, 3])
-
-
-def test_limits_of_time_are_positive_or_none():
-    report = sdpbb.sweep(groups(), [3], time_limit_each=math.inf)
-    assert report.is_complete
 
 
 def test_rows_of_a_swept_frame_have_names(tmp_path):

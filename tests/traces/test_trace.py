@@ -30,8 +30,7 @@ from sdpbb.search.events import (
 from sdpbb.search.node import Fixings, Node
 from sdpbb.search.result import Result, SolutionStatus, Termination
 from sdpbb.search.tolerances import Tolerances
-from sdpbb.search.traces.file import read_trace
-from sdpbb.search.traces.trace import MOST_POINTS, Trace, TracedLevel, TracedNode
+from sdpbb.search.trace import MOST_POINTS, Trace, TracedLevel, TracedNode, read_trace
 from sdpbb.search.tree import Tree, with_fixings
 from tests.contracts.test_solve import EXAMPLES
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
@@ -265,17 +264,12 @@ def test_all_of_tells_every_observer_in_order():
 
 
 def test_a_trace_is_read_as_it_was_written(run, tmp_path):
-    trace, _ = run
-    trace.write(tmp_path / "trace.json")
-    again = sdpbb.read_trace(tmp_path / "trace.json")
-    assert again.to_dict() == trace.to_dict()
-    assert (again.points, again.nodes) == (trace.points, trace.nodes)
-
-
-def test_levels_are_read_as_they_were_written(tmp_path):
-    trace = traced(LEVEL)
-    trace.write(tmp_path / "trace.json")
-    assert read_trace(tmp_path / "trace.json").levels == trace.levels
+    for trace in (run[0], traced(LEVEL)):
+        trace.write(tmp_path / "trace.json")
+        again = sdpbb.read_trace(tmp_path / "trace.json")
+        assert again.to_dict() == trace.to_dict()
+        assert again.points == trace.points
+        assert (again.levels, again.nodes) == (trace.levels, trace.nodes)
 
 
 def test_a_file_without_levels_has_none(tmp_path):
@@ -308,19 +302,10 @@ def changed(**changes) -> str:
 
 
 WRONG = {
-    "empty": ("", ""),
     "no JSON": ("ML 1 2\n", ""),
-    "a list": ("[]", ""),
     "nested too deep": ("[" * 100_000, ""),
-    "a result": (json.dumps(Result(**OPTIMAL).to_dict()), ""),
-    "another kind": (changed(kind="x"), ""),
     "no name": (changed(name=None), "a value in 'name' that cannot be there"),
     "no points": (changed(points=None), "no table 'points'"),
-    "a column less": (changed(points={}), "no table 'points'"),
-    "a text for a number": (
-        changed(points__seconds=["1"]),
-        "a value in 'points.seconds' that cannot be there",
-    ),
     "a truth for a number": (
         changed(points__lower=[True]),
         "a value in 'points.lower' that cannot be there",
@@ -334,10 +319,6 @@ WRONG = {
     "a longer column": (
         changed(points__seconds=[1.0, 2.0]),
         "columns of 'points' differ in length",
-    ),
-    "a level without subsets": (
-        changed(levels__n_subsets=[None]),
-        "a value in 'levels.n_subsets' that cannot be there",
     ),
     "a strange end": (
         changed(nodes__end=["branched", "open", "x"]),
@@ -374,8 +355,3 @@ def test_a_wrong_file_is_told_in_one_line(name, tmp_path):
 def test_the_unchanged_file_is_right(tmp_path):
     (tmp_path / "trace.json").write_text(changed())
     assert len(read_trace(tmp_path / "trace.json").nodes) == 3
-
-
-def test_a_missing_file_is_told(tmp_path):
-    with pytest.raises(InstanceError, match="there is no such file"):
-        read_trace(tmp_path / "trace.json")

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import OF_EVERY_RUN, engine_options, read_parameters
-from sdpbb.app.cli.exits import ExitCode, interrupted, meanings
+from sdpbb.app.cli.exits import ExitCode, ForgivingStream, interrupted, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.outputs import Outputs
-from sdpbb.app.cli.streams import ForgivingStream
 from sdpbb.questions.batch.batch import BatchParameters
 from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.interruption import finish_on_signal

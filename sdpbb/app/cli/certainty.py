@@ -19,8 +19,7 @@ from sdpbb.app.cli.engine import (
 from sdpbb.app.cli.exits import ExitCode, meanings, study_exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, labels_of
-from sdpbb.app.cli.outputs import TableOutputs
-from sdpbb.app.cli.running import import_engine, running
+from sdpbb.app.cli.outputs import TableOutputs, import_engine, running
 from sdpbb.errors import ParameterError
 
 EXITS = meanings(

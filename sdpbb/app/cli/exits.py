@@ -1,4 +1,4 @@
-"""Exit statuses of the commands, and errors as one line on standard error."""
+"""Exit statuses of the commands, errors as one line, and standard streams that may fail."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Container, Iterator, Mapping
+import threading
+from collections.abc import Callable, Container, Iterator, Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from sdpbb.app.cli.streams import say
 from sdpbb.errors import (
     BackendFailure,
     BackendUnavailable,
@@ -24,6 +24,53 @@ from sdpbb.runtime import interruption
 
 if TYPE_CHECKING:
     from sdpbb.search.result import Result
+
+
+def say(line: str) -> None:
+    """A line on standard error, if anybody hears it."""
+    try:
+        print(line, file=sys.stderr)
+    except OSError:
+        discard(sys.stderr)
+
+
+class ForgivingStream:
+    """Standard stream whose failure does not end the run.
+
+    Its reader may leave (`sdpbb ... | head`), its disk may be full.
+
+    From then on the text is dropped; if it was the reader, and there is an event on_closed, that is
+    set.
+    """
+
+    def __init__(self, name: str, on_closed: threading.Event | None) -> None:
+        self._stream = getattr(sys, name)
+        self._name = name
+        self._on_closed = on_closed
+
+    def write(self, text: str) -> None:
+        self._guarded(lambda: self._stream.write(text))
+
+    def flush(self) -> None:
+        self._guarded(self._stream.flush)
+
+    def _guarded(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except BrokenPipeError:
+            discard(self._stream)
+            if self._on_closed is not None:
+                self._on_closed.set()
+        except OSError as error:
+            discard(self._stream)
+            say(f"the log stops here: {self._name}: {error.strerror}")
+
+
+def discard(stream: TextIO) -> None:
+    """Send what is still buffered, and all that follows, to nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 # In the environment, "1" stands for --debug.

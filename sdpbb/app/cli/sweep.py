@@ -23,8 +23,7 @@ from sdpbb.app.cli.engine import (
 from sdpbb.app.cli.exits import ExitCode, meanings, study_exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import STDOUT, Content, TableOutputs
-from sdpbb.app.cli.running import import_engine, running
+from sdpbb.app.cli.outputs import STDOUT, Content, TableOutputs, import_engine, running
 from sdpbb.errors import ParameterError
 from sdpbb.runtime.files import shown_path
 

@@ -21,7 +21,7 @@ from sdpbb.runtime.results import plain
 from sdpbb.runtime.values import amount, percent_up, rounded_down, seconds_text
 from sdpbb.search.events import NodeEnd
 from sdpbb.search.result import Result, Termination, relative_gap
-from sdpbb.search.traces.trace import Trace
+from sdpbb.search.trace import Trace
 
 # A larger tree is no picture any more.
 MOST_NODES = 3_000

@@ -11,7 +11,7 @@ from sdpbb.problem import Instance, Partition
 from sdpbb.questions.gaps.report import GapReport
 from sdpbb.runtime.document import Document, Part, Section, Table, Text
 from sdpbb.runtime.values import rounded_down, shortened
-from sdpbb.search.traces.trace import Trace
+from sdpbb.search.trace import Trace
 
 # Violated constraints, and clusters of either clustering, that are listed; names of a constraint.
 MOST_VIOLATIONS, MOST_CLUSTERS, MOST_NAMES = 100, 30, 8

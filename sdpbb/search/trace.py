@@ -1,14 +1,19 @@
-"""Trace of a run, for pictures: bounds over time, the levels of subsets, and the tree."""
+"""Trace of a run, for pictures: bounds over time, levels of subsets, the tree; and its file."""
 
 from __future__ import annotations
 
 import itertools
+import json
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any, TypeVar, get_type_hints
 
+from sdpbb.errors import InstanceError
 from sdpbb.problem import Origin
-from sdpbb.runtime.files import FilePath, write_atomically
+from sdpbb.problem.textfile import open_text
+from sdpbb.runtime.files import FilePath, shown_path, write_atomically
+from sdpbb.runtime.results import plain
 from sdpbb.runtime.values import counted, json_text
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import (
@@ -26,6 +31,9 @@ KIND = "sdpbb trace"
 # When there are more points than this, every other one is forgotten, but no new incumbent.
 MOST_POINTS = 20_000
 
+Bound = Annotated[float, "null in a file stands for inf"]
+Row = TypeVar("Row")
+
 
 @dataclass(frozen=True)
 class ProgressPoint:
@@ -35,8 +43,8 @@ class ProgressPoint:
     """
 
     seconds: float
-    lower: float
-    upper: float
+    lower: Bound
+    upper: Bound
     n_nodes: int
     n_open: int
     source: str = ""
@@ -77,7 +85,7 @@ class TracedNode:
     parent: int | None
     together: bool | None
     rows: tuple[str, str] | None
-    lower: float
+    lower: Bound
     end: NodeEnd
 
 
@@ -205,30 +213,17 @@ class Trace:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON, by columns; None stands for inf."""
-        points, nodes = self.points, self.nodes
         return {
             "kind": KIND,
             "version": installed_version(),
             "name": self.name,
             "status": self.status,
-            "points": {
-                "seconds": [point.seconds for point in points],
-                "lower": [_finite(point.lower) for point in points],
-                "upper": [_finite(point.upper) for point in points],
-                "n_nodes": [point.n_nodes for point in points],
-                "n_open": [point.n_open for point in points],
-                "source": [point.source for point in points],
-            },
-            "levels": {
-                field.name: [getattr(level, field.name) for level in self.levels]
-                for field in fields(TracedLevel)
-            },
-            "nodes": {
-                "parent": [node.parent for node in nodes],
-                "together": [node.together for node in nodes],
-                "rows": [None if node.rows is None else list(node.rows) for node in nodes],
-                "lower": [_finite(node.lower) for node in nodes],
-                "end": [node.end.value for node in nodes],
+            **{
+                name: {
+                    field.name: plain([getattr(row, field.name) for row in getattr(self, name)])
+                    for field in fields(kind)
+                }
+                for name, kind in TABLES.items()
             },
         }
 
@@ -244,5 +239,103 @@ class Trace:
         write_atomically(path, self.to_json())
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+TABLES: dict[str, type[Any]] = {
+    "points": ProgressPoint,
+    "levels": TracedLevel,
+    "nodes": TracedNode,
+}
+"""Attributes of a trace that are tables, with the kind of their rows."""
+
+
+def read_trace(path: FilePath) -> Trace:
+    """Read a trace from a file.
+
+    Raises
+    ------
+    InstanceError
+        If there is no such file, or it holds no trace. One line that names the file.
+    """
+    with open_text(path) as file:
+        text = file.read()
+    try:
+        return _trace(json.loads(text))
+    except (ValueError, OverflowError, RecursionError) as error:
+        reason = f" ({error})" if isinstance(error, _Malformed) else ""
+        raise InstanceError(
+            f"{shown_path(path)}: is not a trace{reason}; expected a file that 'sdpbb solve "
+            "--trace' wrote"
+        ) from None
+
+
+class _Malformed(ValueError):
+    """Error in the values of a trace."""
+
+
+def _trace(values: Any) -> Trace:
+    if not isinstance(values, dict) or values.get("kind") != KIND:
+        raise ValueError
+    trace = Trace()
+    trace.name, trace.status = (_read(str, [values.get(n)], n)[0] for n in ("name", "status"))
+    for name, kind in TABLES.items():
+        if name in values or name != "levels":  # which older files lack
+            setattr(trace, name, _rows(values.get(name), name, kind))
+    for position, node in enumerate(trace.nodes):
+        if node.parent is not None and node.parent >= position:
+            raise _Malformed("a node before its parent")
+        if len({node.parent is None, node.rows is None, node.together is None}) > 1:
+            raise _Malformed("a node with half of a decision")
+    return trace
+
+
+def _rows(table: Any, name: str, kind: type[Row]) -> list[Row]:
+    """Return the rows of a table that is stored by columns."""
+    types = get_type_hints(kind, include_extras=True)
+    if not isinstance(table, dict) or not all(isinstance(table.get(key), list) for key in types):
+        raise _Malformed(f"no table {name!r}")
+    columns = [_read(types[key], table[key], f"{name}.{key}") for key in types]
+    if len(set(map(len, columns))) > 1:
+        raise _Malformed(f"columns of {name!r} differ in length")
+    return [kind(*row) for row in zip(*columns, strict=True)]
+
+
+def _read(kind: Any, values: Iterable[Any], name: str) -> list[Any]:
+    """Return the values of a column as its rows have them."""
+    is_right, read = _VALUES[kind]
+    found = list(values)
+    if not all(map(is_right, found)):
+        raise _Malformed(f"a value in {name!r} that cannot be there")
+    return list(map(read, found))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_number(value: Any) -> bool:
+    is_real = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_real and math.isfinite(value)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(map(_is_text, value))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+# By the type of a column: which values it may hold in a file, and what rows have for them.
+_VALUES: dict[Any, tuple[Callable[[Any], bool], Callable[[Any], Any]]] = {
+    str: (_is_text, _same),
+    int: (_is_count, _same),
+    float: (_is_number, _same),
+    Bound: (lambda v: v is None or _is_number(v), lambda v: math.inf if v is None else float(v)),
+    int | None: (lambda v: v is None or _is_count(v), _same),
+    bool | None: (lambda v: v is None or isinstance(v, bool), _same),
+    tuple[str, str] | None: (lambda v: v is None or _is_pair(v), lambda v: v and tuple(v)),
+    NodeEnd: (lambda v: v in [end.value for end in NodeEnd], NodeEnd),
+}

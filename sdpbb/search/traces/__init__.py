@@ -1,1 +1,0 @@
-"""Traces of runs, bounds over time and the tree, and their files."""
