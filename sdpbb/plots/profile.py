@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -143,29 +143,25 @@ def _names(paths: Sequence[FilePath]) -> list[str]:
     ]
 
 
-def _rows(path: FilePath) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the rows with their lines; at least one."""
-    n_rows = 0
-    is_json = Path(path).suffix.lower() == ".jsonl"
+def _rows(path: FilePath) -> list[tuple[int, Mapping[str, Any]]]:
+    """Return the rows with their lines; at least one."""
     with open_text(path) as file:
-        lines = _last_of_names(_of_json(file, path)) if is_json else _of_csv(file)
-        try:
-            for number, row in lines:
-                n_rows += 1
-                yield number, row
-        except csv.Error as error:
-            raise InstanceError(f"{shown_path(path)}: is not CSV ({error})") from None
-    if not n_rows:
+        if Path(path).suffix.lower() == ".jsonl":
+            rows = _of_json(file, path)
+        else:
+            reader = csv.DictReader(file)
+            try:
+                rows = [(reader.line_num, row) for row in reader]
+            except csv.Error as error:
+                raise InstanceError(f"{shown_path(path)}: is not CSV ({error})") from None
+    if not rows:
         raise InstanceError(f"{shown_path(path)}: holds no runs; expected a row for each")
+    return rows
 
 
-def _of_csv(file: Iterator[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    reader = csv.DictReader(file)
-    for row in reader:
-        yield reader.line_num, row
-
-
-def _of_json(file: Iterator[str], path: FilePath) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _of_json(file: Iterable[str], path: FilePath) -> list[tuple[int, Mapping[str, Any]]]:
+    """Return the last row of each name, and the rows without one."""
+    last: dict[str | int, tuple[int, Mapping[str, Any]]] = {}
     for number, line in enumerate(file, start=1):
         try:
             row = json.loads(line)
@@ -175,18 +171,9 @@ def _of_json(file: Iterator[str], path: FilePath) -> Iterator[tuple[int, Mapping
             raise InstanceError(
                 f"{shown_path(path)}:{number}: {shown(line.strip())}; expected a JSON object"
             )
-        yield number, row
-
-
-def _last_of_names(
-    rows: Iterator[tuple[int, Mapping[str, Any]]],
-) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Return the last row of each name, and those without one."""
-    last: dict[str | int, tuple[int, Mapping[str, Any]]] = {}
-    for number, row in rows:
         name = row.get("name")
         last[name if isinstance(name, str) else number] = number, row
-    yield from last.values()
+    return list(last.values())
 
 
 def _field(row: Mapping[str, Any], name: str, path: FilePath, number: int) -> Any:

@@ -154,16 +154,3 @@ def test_the_run_with_less_constraints_begins_from_the_best_clustering(monkeypat
     sdpbb.constraint_prices(Instance(POINTS, 2, must_link=WRONG))
     assert len(starts) == 3
     assert all(len(set(start)) == 2 for start in starts)
-
-
-def test_a_sweep_begins_from_the_nearest_clustering(monkeypatch):
-    starts = {}
-
-    def solve(instance, parameters, stop, observer, start, checkpoint, certificate):
-        starts[instance.k] = start
-        return Outcome(sdpbb.solve(instance, start=start))
-
-    monkeypatch.setattr("sdpbb.questions.sweeps.sweep.solved", solve)
-    sdpbb.sweep(POINTS, [2, 3, 5])
-    assert starts[2] is None
-    assert [len(set(starts[k].tolist())) for k in (3, 5)] == [3, 5]

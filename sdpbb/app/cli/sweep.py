@@ -146,9 +146,8 @@ def sweep(
 ) -> ExitCode:
     """Find and prove the best clustering of the points in DATA for several k.
 
-    Each run starts with the clustering of a neighbouring k. The table has the cost, its proven
-    lower bound, the decrease, the silhouette, and the adjusted Rand index (ARI) to the clustering
-    of the previous k.
+    The table has the cost, its proven lower bound, the decrease, the silhouette, and the adjusted
+    Rand index (ARI) to the clustering of the previous k.
     """
     wanted = numbers_of_clusters(ks)
     parameters = solver_parameters(**engine.stated(), workers=workers)
