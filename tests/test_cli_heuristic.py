@@ -1,8 +1,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -12,13 +10,13 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from heuristics.method import Heuristic, RunClock, SearchResult, Soft
+from heuristics.method import Heuristic, SearchResult, Soft
 from heuristics.registry import METHODS
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop
 from sdpbb.app.cli import ExitCode
 from sdpbb.app.cli.heuristic import EXITS, heuristic_exit_code
 from sdpbb.errors import BackendFailure, BackendUnavailable, InstanceError, ParameterError
-from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Partition
 from sdpbb.problem.formats import read_instance, write_points
 from sdpbb.runtime.declaration import parameter
 
@@ -32,17 +30,15 @@ PROOF = Infeasibility(InfeasibilityKind.ODD_CYCLE, (0, 1, 2))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fake(Heuristic):
-    """Comes to what it is told, and remembers what it was asked."""
+    """Comes to what it is told."""
 
     name = "fake"
     soft = Soft.WEIGHED
     found: ClassVar[SearchResult | Infeasibility | Exception]
-    runs: ClassVar[list[tuple[Heuristic, Instance, int]]]
 
     sizes: int | tuple[int, ...] = parameter(1)
 
     def search(self, instance, rng, clock):
-        self.runs.append((self, instance, rng.integers(1000)))
         if not instance.name:  # the kernels are prepared
             return SearchResult(np.zeros(instance.n_points, np.intp), Stop.CONVERGED, 1)
         if isinstance(self.found, Exception):
@@ -53,7 +49,6 @@ class Fake(Heuristic):
 @pytest.fixture
 def fake(monkeypatch):
     monkeypatch.setitem(METHODS, "fake", Fake)
-    monkeypatch.setattr(Fake, "runs", [], raising=False)
     monkeypatch.setattr(Fake, "found", SearchResult(LABELS, Stop.CONVERGED, 7), raising=False)
     return Fake
 
@@ -165,51 +160,15 @@ def test_ipc_kmeans_from_the_relaxation(run):
     assert "83.2052914492\n" in out  # the optimum: see README.md
 
 
-# What follows needs a process of its own: signals, what has been imported.
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Slow(Heuristic):
-    """Goes on until it is stopped."""
-
-    name = "slow"
-
-    no_limit: bool = parameter(False)
-
-    def search(self, instance: Instance, rng: np.random.Generator, clock: RunClock) -> SearchResult:
-        if self.no_limit:
-            print("running", flush=True)
-        while self.no_limit and not clock.is_over:
-            pass
+def test_ctrl_c_writes_what_was_found(run, fake, data, tmp_path, monkeypatch):
+    def search(self, instance, rng, clock):
+        if instance.name:  # the kernels are prepared
+            os.kill(os.getpid(), signal.SIGINT)
         stop = clock.reason if clock.is_over else Stop.CONVERGED
         return SearchResult(np.arange(instance.n_points) % instance.k, stop, 1)
 
-
-SLOW = """
-from heuristics.registry import METHODS
-METHODS["slow"] = "tests.test_cli_heuristic:Slow"
-from sdpbb.__main__ import main
-main()
-"""
-
-
-def test_ctrl_c_once_writes_what_was_found(data, tmp_path):
+    monkeypatch.setattr(fake, "search", search)
     outputs = ["--json", tmp_path / "out.json", "--labels", tmp_path / "labels.txt"]
-    arguments = ["heuristic", "slow", data, "-o", "no_limit=true", *outputs, "--quiet"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", SLOW, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )
-    try:
-        assert process.stdout.readline() == "running\n"
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == ExitCode.INTERRUPTED
-    assert err == "\ninterrupted: finishing; press Ctrl-C again to exit immediately\n"
+    assert run("fake", data, *outputs, "--quiet")[0] == ExitCode.INTERRUPTED
     assert json.loads((tmp_path / "out.json").read_text())["stop"] == "interrupted"
     assert (tmp_path / "labels.txt").read_text() == "0\n1\n0\n1\n"
