@@ -117,13 +117,6 @@ def test_a_run_is_drawn_whole():
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the root is above
 
 
-def test_one_node_is_a_tree():
-    ax = plot_tree(trace_of(NodeLeft(0, 5.0, NodeEnd.OPEN)))
-    ax.figure.canvas.draw()
-    assert places_drawn(ax) == {"open": 1}
-    assert edges_drawn(ax) == {}
-
-
 def test_strange_names_of_rows_are_shown_as_they_are():
     trace = trace_of(Branched(0, 10.0, (3, 5), 1, 2))
     root, *children = trace.nodes

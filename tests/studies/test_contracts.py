@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
 from sdpbb.questions.batch.batch import JobEnded
@@ -133,14 +133,6 @@ def test_without_time_nothing_is_begun(study, tmp_path, monkeypatch):
     ended = study(tmp_path, None, lambda: None, monkeypatch, time_limit=1e-9)
     assert (ended.n_done, ended.interrupted) == (0, False)
     assert "the time was over" in ended.text
-
-
-@pytest.mark.parametrize("study", [batch, sweep], ids=KINDS[:2])
-def test_a_folder_holds_one_study(study, tmp_path, monkeypatch):
-    study(tmp_path, None, lambda: None, monkeypatch)
-    assert len((tmp_path / "out" / "results.jsonl").read_text().splitlines()) == 3
-    with pytest.raises(InstanceError, match=r"results.jsonl: holds results already; resume with"):
-        study(tmp_path, None, lambda: None, monkeypatch)
 
 
 def test_the_run_with_less_constraints_begins_from_the_best_clustering(monkeypatch):
