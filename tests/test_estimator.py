@@ -250,16 +250,6 @@ def library(request):
     return pytest.importorskip(request.param)
 
 
-def test_rows_of_a_frame_are_numbered(library):
-    frame = library.DataFrame({"x": POINTS[:, 0], "y": np.zeros(4)})
-    model = ExactConstrainedKMeans(2).fit(frame, **PAIRS)
-    assert model.labels_.tolist() == [0, 1, 0, 0]
-    assert model.feature_names_in_.tolist() == ["x", "y"]
-    assert model.predict(frame).shape == (4,)
-    with pytest.raises(InstanceError, match=r"^must_link\[0\] = \(0, 9\): rows are 0 to 3$"):
-        model.fit(frame, must_link=[(0, 9)])
-
-
 def test_a_column_names_the_rows(library):
     frame = library.DataFrame({"id": NAMES, "x": POINTS[:, 0]})
     model = ExactConstrainedKMeans(2, index_column="id").fit(frame, **NAMED)
@@ -285,16 +275,6 @@ def test_the_index_names_the_rows():
     drawn = frame.set_axis([7, 3, 5, 0])
     model = ExactConstrainedKMeans(2).fit(drawn, must_link=[(7, 0)], cannot_link=[(3, 7)])
     assert model.labels_.tolist() == [0, 1, 0, 0]
-
-
-def test_an_index_that_repeats_is_in_the_way_of_constraints_only():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"x": POINTS[:, 0]}, index=[0, 1, 0, 1])
-    model = ExactConstrainedKMeans(2).fit(frame)
-    assert model.labels_.tolist() == [0, 0, 1, 1]
-    assert model.fit(frame, must_link=[]).labels_.tolist() == [0, 0, 1, 1]
-    with pytest.raises(InstanceError, match="the index of the frame: rows 0 and 2 are both called"):
-        model.fit(frame, must_link=[(0, 1)])
 
 
 def test_columns_that_are_no_features_are_named(library):
@@ -354,18 +334,6 @@ def test_distances_to_centres_and_the_score():
     assert weighted.score(points, sample_weight=weights) == pytest.approx(-weighted.inertia_)
     with pytest.raises(ValueError, match=r"weights\[0\] is 0"):
         model.score(points, sample_weight=np.zeros(30))
-
-
-def test_known_classes_are_pairs():
-    points = groups(3)
-    classes = [0, -1, 1, 0, -1, -1, 1, None, np.nan]
-    model = ExactConstrainedKMeans(3).fit(points, known_classes=classes)
-    pairs = {"must_link": [(0, 3), (2, 6)], "cannot_link": [(0, 2)]}
-    again = ExactConstrainedKMeans(3).fit(points, **pairs)
-    assert model.inertia_ == pytest.approx(again.inertia_)
-    assert model.labels_[0] == model.labels_[3] != model.labels_[2] == model.labels_[6]
-    with pytest.raises(ValueError, match=r"known_classes: shape \(2,\); expected \(9,\)"):
-        model.fit(points, known_classes=[0, 1])
 
 
 @pytest.mark.parametrize("unknown", [-1, None, np.nan, ""])

@@ -90,10 +90,6 @@ def test_the_summary_says_it_all():
     assert " ".join(stopped).endswith(figures)
 
 
-def test_every_status_has_its_words():
-    assert set(MEANINGS) == set(RowStatus)
-
-
 @pytest.mark.parametrize(
     ("one", "line"),
     [

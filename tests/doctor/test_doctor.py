@@ -40,11 +40,6 @@ def test_what_is_missing_is_told(monkeypatch):
     assert found["gurobipy"].problem.startswith("no licence")
 
 
-def test_a_compiler_that_is_off_is_told(monkeypatch):
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    assert "unset it" in named(installation_facts())["Compiler"].problem
-
-
 @pytest.mark.long
 def test_the_self_test_passes():
     checks = list(self_test())

@@ -43,10 +43,6 @@ def test_series(library):
         assert label_numbers(series(values), 5).tolist() == NUMBERS
 
 
-def test_a_number_and_its_text_are_two_labels():
-    assert label_numbers([1, "1", 1.0], 3).tolist() == [0, 1, 0]
-
-
 ONE = "expected one integer, number or text per point"
 
 
@@ -68,13 +64,6 @@ ONE = "expected one integer, number or text per point"
 def test_what_labels_are_not(labels, message):
     with pytest.raises(InstanceError, match=f"^{re.escape(message)}$"):
         label_numbers(labels, 5)
-
-
-def test_missing_labels_of_pandas():
-    pandas = pytest.importorskip("pandas")
-    labels = pandas.Series([0, 1, None], dtype="Int64")
-    with pytest.raises(InstanceError, match=r"^labels\[2\] is of type NAType; "):
-        label_numbers(labels, 3)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

@@ -321,14 +321,6 @@ def test_a_violated_soft_constraint_costs_its_weight_and_no_other_costs_more():
     assert str(light).startswith("soft_must_link[0]  SML 5 15 1: costs ")
 
 
-def test_a_wide_gap_leaves_intervals_of_soft_prices_that_hold():
-    instance = two_groups_in_doubt()
-    true = {p.statement: p.lower for p in constraint_prices(instance, parameters=EXACT).prices}
-    for price in constraint_prices(instance, parameters=SolverParameters(gap=0.5)).prices:
-        assert price.lower - 1e-6 <= true[price.statement] <= price.upper + 1e-6
-        assert price.upper <= price.statement.weight
-
-
 def test_soft_constraints_that_hard_ones_decide():
     """Of all clusterings, none keeps the first, and none violates the second."""
     soft = {"soft_cannot_link": [(0, 1, 2.0)], "soft_must_link": [(1, 0, 3.0)]}

@@ -126,14 +126,6 @@ def test_points_between_clusters_are_asked_about_first():
     assert "lies between clusters" in asked[0].reason
 
 
-def test_fewer_than_asked_for_are_told():
-    points, _ = blobs(3)
-    report = sdpbb.suggest_queries(sdpbb.Instance(points, 3), q=100)
-    assert len(report.queries) == 8  # a tree of nine points
-    assert report.note.startswith("8 of 100 queries")
-    assert report.note in str(report)
-
-
 def test_the_seed_alone_decides():
     points, _ = blobs()
     instance = sdpbb.Instance(points, 3, [(0, 1)], [(0, 20)])
@@ -192,13 +184,6 @@ def test_a_clustering_can_be_given():
 def test_equal_points_and_single_features_have_queries():
     report = sdpbb.suggest_queries(sdpbb.Instance(np.zeros((6, 1)), 2), q=9)
     assert len(report.queries) == 5
-
-
-@pytest.mark.parametrize("k", [1, 4])
-def test_where_one_clustering_is_left_nothing_is_asked(k):
-    report = sdpbb.suggest_queries(sdpbb.Instance(np.arange(4.0)[:, None], k), q=3)
-    assert not report.queries
-    assert report.form() == f"# {report.note}\n"
 
 
 def test_infeasible_constraints_are_told_in_one_line():
