@@ -83,8 +83,8 @@ JSON_KEYS = {
     "saving violations soft best",
     "price": "status termination objective lower_bound gap labels is_complete interrupted prices "
     "unpriced problems conflict seconds parameters version",
-    "certainty": "status termination objective lower_bound gap within is_complete interrupted labels "
-    "anchors stable points problems seconds parameters version",
+    "certainty": "status termination objective lower_bound gap within is_complete interrupted "
+    "labels anchors stable points problems seconds parameters version",
     "check": "instance n_points n_features k n_must_link n_cannot_link n_on_clusters min_size "
     "max_size sizes min_weight max_weight is_feasible conflict groups forced redundant is_complete "
     "warnings",

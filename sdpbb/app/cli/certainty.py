@@ -108,7 +108,7 @@ def certainty(
         )
         current.tell(f"\n{report.table(top)}")
         outputs.write(report, quiet, document=partial(report.document, top))
-    return study_exit_code(report, report.result)
+    return study_exit_code(report.interrupted, report.problems, report.is_complete, report.result)
 
 
 def _share(text: str) -> float:

@@ -7,9 +7,9 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from sdpbb.errors import (
     BackendFailure,
@@ -164,19 +164,25 @@ def exit_code(result: Result) -> ExitCode:
             return ExitCode.LIMIT_WITHOUT_CLUSTERING
 
 
-def study_exit_code(report: Any, result: Result | None = None) -> ExitCode:
+def study_exit_code(
+    was_interrupted: bool,
+    problems: Sequence[object],
+    is_complete: bool,
+    result: Result | None = None,
+) -> ExitCode:
     """Return the exit status that tells a shell what came of a study.
 
-    report : with `interrupted`, `problems` and `is_complete`
+    problems : of jobs that failed
+    is_complete : whether every job has its answer
     result : of the instance that its jobs begin with, if they do
     """
-    if report.interrupted:
+    if was_interrupted:
         return interrupted()
     if result is not None and result.objective is None:
         return exit_code(result)
-    if report.problems:
+    if problems:
         return ExitCode.UNANSWERED
-    return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT
+    return ExitCode.OPTIMAL if is_complete else ExitCode.LIMIT
 
 
 @contextlib.contextmanager

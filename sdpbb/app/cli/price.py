@@ -117,7 +117,7 @@ def price(
         current.tell(f"\n{report.table(top)}")
         document = partial(report.document, top)
         outputs.write(report, quiet, document=document, name=instance.name)
-    return study_exit_code(report, report.result)
+    return study_exit_code(report.interrupted, report.problems, report.is_complete, report.result)
 
 
 def _chosen(instance: Instance, only: str) -> list[Statement]:

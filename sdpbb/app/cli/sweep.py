@@ -178,7 +178,7 @@ def sweep(
         outputs.write(report, quiet, name=instance.name)
         if out is not None:
             current.tell(f"Written to {shown_path(os.path.join(out, ''))}")
-    return study_exit_code(report)
+    return study_exit_code(report.interrupted, report.problems, report.is_complete)
 
 
 def numbers_of_clusters(text: str) -> list[int]:
