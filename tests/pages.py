@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 
-from sdpbb.plots.pages.drawings import SCRIPT
+from sdpbb.plots.pages.page import SCRIPT
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 

@@ -1,6 +1,5 @@
 """What is said of all clusterings near the optimum is true of every single one."""
 
-import json
 import threading
 from itertools import pairwise
 
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
-from sdpbb.questions.certainties.report import COLUMNS
 from tests.any_instance import any_instance
 from tests.enumeration import Truth
 from tests.examples import examples
@@ -52,26 +50,6 @@ def test_all_that_is_said_is_true_of_every_clustering(instance, within):
         for cluster in np.flatnonzero(report.stable):
             assert ((row == row[anchors[cluster]]) == own[cluster]).all()
         assert not (joined[anchors] & report.anchors_apart).any()
-
-
-def test_tables_files_and_texts(tmp_path):
-    report = sdpbb.certainty(CLOUDS, 0.05, k=3)
-    assert report.is_complete
-    assert report.certain.any()
-    rows = report.to_rows()
-    assert tuple(rows[0]) == COLUMNS
-    assert [row["state"] for row in rows] == report.states.tolist()
-    assert json.loads(report.to_json())["points"] == rows
-    assert report.to_csv().splitlines()[0] == ",".join(COLUMNS)
-    text = str(report)
-    assert f"{report.certain.sum()} of 36 points keep their cluster" in text
-    assert "within 5 %" in repr(report)
-    pytest.importorskip("matplotlib")
-    from sdpbb.plots import plot_certainty, save
-
-    axes = plot_certainty(report.instance, report.labels, report.states, report.anchors)
-    save(axes, tmp_path / "certainty.svg")
-    assert (tmp_path / "certainty.svg").stat().st_size > 1000
 
 
 def test_a_larger_share_makes_fewer_points_certain():

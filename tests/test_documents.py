@@ -56,6 +56,8 @@ MADE = {
     "gap infeasible": lambda: sdpbb.optimality_gap(CONTRADICTION, [0, 0, 1, 1, 1]),
     "price": lambda: sdpbb.constraint_prices(SOFT),
     "price infeasible": lambda: sdpbb.constraint_prices(CONTRADICTION),
+    "certainty": lambda: sdpbb.certainty(INSTANCE, 0.5),
+    "certainty of nothing": lambda: sdpbb.certainty(CONTRADICTION),
     "check": lambda: check_constraints(INSTANCE, 10.0),
     "check forced": lambda: check_constraints(FORCED, 10.0),
     "check infeasible": lambda: check_constraints(CONTRADICTION, 10.0),
@@ -81,13 +83,15 @@ JSON_KEYS = {
     "saving violations soft best",
     "price": "status termination objective lower_bound gap labels is_complete interrupted prices "
     "unpriced problems conflict seconds parameters version",
+    "certainty": "status termination objective lower_bound gap within is_complete interrupted "
+    "labels anchors stable points problems seconds parameters version",
     "check": "instance n_points n_features k n_must_link n_cannot_link n_on_clusters min_size "
     "max_size sizes min_weight max_weight is_feasible conflict groups forced redundant is_complete "
     "warnings",
     "heuristic": "method seed status stop sum_of_squares penalised_objective violations "
     "infeasibility n_iterations seconds labels sizes centers",
     "sweep": "sweep left interrupted seconds row_names",
-    "suggest": "ask n_asked_for queries note cost labels memberships seed version",
+    "suggest": "ask n_asked_for queries note cost labels seed version",
     "batch": "instances missing interrupted wall_seconds counts means_of_answers means_of_runs "
     "seconds_shift nodes_shift rows",
 }
@@ -109,6 +113,7 @@ INNER_KEYS = {
 COLUMNS = {
     "price": "place kind row_i row_j weight violated price_lower price_upper difference "
     "objective_without lower_bound_without proven proof seconds",
+    "certainty": "row cluster state costs_at_least costs_at_most may_join",
     "sweep": "k status objective lower_bound gap decrease decrease_lower decrease_upper silhouette "
     "agreement sizes n_nodes wall_seconds message",
     "suggest": "row_i row_j cluster_i cluster_j kind score likely_together reason",
@@ -119,6 +124,8 @@ REPRESENTATIONS = {
     "heuristic": "<HeuristicResult: pccc, sum of squares ",
     "check": "<ConstraintReport: feasible, 0 implied by others, 0 warnings>",
     "price": "<PriceReport: 3 constraints priced",
+    "certainty": "<CertaintyReport: ",
+    "certainty of nothing": "<CertaintyReport: ",
     "sweep": "<SweepReport: k = 2, 3, 5; 3 of 3 proven>",
     "entry": "<SweepEntry: k = 3, optimal, cost 0.0",
     "entry failed": "<SweepEntry: k = 2, failed>",
@@ -171,7 +178,7 @@ def test_pages_need_nothing_else_and_can_be_read_without_pictures(kind):
     assert found.texts.count(BAD) >= 2  # the heading and the command
     assert f"Written by sdpbb {BAD}." in found.texts
     assert f"{BAD}: {document.title}" in found.texts
-    assert n_drawings(html) == (kind in ("sweep", "batch"))
+    assert n_drawings(html) == (kind in ("sweep", "batch", "certainty"))
     assert html == page(document, BAD, BAD)
 
 

@@ -1,4 +1,3 @@
-import pickle
 import re
 
 import numpy as np
@@ -7,9 +6,7 @@ import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.cluster import KMeans
-from sklearn.datasets import load_iris
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -75,13 +72,6 @@ def test_attributes():
     assert not hasattr(model, "feature_names_in_")
     assert model.fit_predict(POINTS, **PAIRS).tolist() == [0, 1, 0, 0]
     assert model.predict([[-1.0], [4.0], [1.0]]).tolist() == [1, 0, 1]
-
-
-def test_it_is_at_least_as_good_as_k_means():
-    points = load_iris().data
-    model = ExactConstrainedKMeans(3, gap=1e-6).fit(points)
-    assert model.inertia_ <= KMeans(3, n_init=1, random_state=0).fit(points).inertia_
-    assert (model.predict(points) == model.labels_).all()
 
 
 def test_parameters_reach_the_engine():
@@ -154,11 +144,6 @@ def test_wrong_constraints(arguments, message):
 def test_more_clusters_than_points():
     with pytest.raises(InstanceError, match=r"^n_samples=4 should be >= n_clusters=8$"):
         ExactConstrainedKMeans().fit(POINTS)
-
-
-def test_it_has_to_be_fitted():
-    with pytest.raises(NotFittedError):
-        ExactConstrainedKMeans().predict(POINTS)
 
 
 def test_a_time_limit_warns():
@@ -240,13 +225,6 @@ def test_verbose(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_fitted_estimators_can_be_sent_and_stored():
-    model = ExactConstrainedKMeans(2).fit(POINTS, **PAIRS)
-    again = pickle.loads(pickle.dumps(model))
-    assert again.labels_.tolist() == model.labels_.tolist()
-    assert again.result_.to_dict() == model.result_.to_dict()
-
-
 def test_pipelines():
     points = np.random.default_rng(4).normal(size=(20, 2)) * [1.0, 1000.0]
     pipeline = make_pipeline(StandardScaler(), ExactConstrainedKMeans(3))
@@ -263,13 +241,6 @@ def test_pipelines():
     assert pipeline.predict(points).shape == (20,)
 
 
-def test_metadata_routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = ExactConstrainedKMeans(2).set_fit_request(must_link=True, cannot_link=True)
-        pipeline = make_pipeline(StandardScaler(), model)
-        assert pipeline.fit(POINTS, **PAIRS)[-1].labels_.tolist() == [0, 1, 0, 0]
-
-
 NAMES = ["ann", "bob", "cyn", "dan"]
 NAMED = {"must_link": [("ann", "dan")], "cannot_link": [("bob", "ann")]}
 
@@ -277,16 +248,6 @@ NAMED = {"must_link": [("ann", "dan")], "cannot_link": [("bob", "ann")]}
 @pytest.fixture(params=["pandas", "polars"])
 def library(request):
     return pytest.importorskip(request.param)
-
-
-def test_rows_of_a_frame_are_numbered(library):
-    frame = library.DataFrame({"x": POINTS[:, 0], "y": np.zeros(4)})
-    model = ExactConstrainedKMeans(2).fit(frame, **PAIRS)
-    assert model.labels_.tolist() == [0, 1, 0, 0]
-    assert model.feature_names_in_.tolist() == ["x", "y"]
-    assert model.predict(frame).shape == (4,)
-    with pytest.raises(InstanceError, match=r"^must_link\[0\] = \(0, 9\): rows are 0 to 3$"):
-        model.fit(frame, must_link=[(0, 9)])
 
 
 def test_a_column_names_the_rows(library):
@@ -314,16 +275,6 @@ def test_the_index_names_the_rows():
     drawn = frame.set_axis([7, 3, 5, 0])
     model = ExactConstrainedKMeans(2).fit(drawn, must_link=[(7, 0)], cannot_link=[(3, 7)])
     assert model.labels_.tolist() == [0, 1, 0, 0]
-
-
-def test_an_index_that_repeats_is_in_the_way_of_constraints_only():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"x": POINTS[:, 0]}, index=[0, 1, 0, 1])
-    model = ExactConstrainedKMeans(2).fit(frame)
-    assert model.labels_.tolist() == [0, 0, 1, 1]
-    assert model.fit(frame, must_link=[]).labels_.tolist() == [0, 0, 1, 1]
-    with pytest.raises(InstanceError, match="the index of the frame: rows 0 and 2 are both called"):
-        model.fit(frame, must_link=[(0, 1)])
 
 
 def test_columns_that_are_no_features_are_named(library):
@@ -383,26 +334,6 @@ def test_distances_to_centres_and_the_score():
     assert weighted.score(points, sample_weight=weights) == pytest.approx(-weighted.inertia_)
     with pytest.raises(ValueError, match=r"weights\[0\] is 0"):
         model.score(points, sample_weight=np.zeros(30))
-
-
-def test_output_as_a_frame():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(groups(), columns=["x", "y"], index=[f"row{i}" for i in range(30)])
-    found = ExactConstrainedKMeans(3).set_output(transform="pandas").fit_transform(frame)
-    assert list(found.columns) == [f"exactconstrainedkmeans{c}" for c in range(3)]
-    assert found.index.equals(frame.index)
-
-
-def test_known_classes_are_pairs():
-    points = groups(3)
-    classes = [0, -1, 1, 0, -1, -1, 1, None, np.nan]
-    model = ExactConstrainedKMeans(3).fit(points, known_classes=classes)
-    pairs = {"must_link": [(0, 3), (2, 6)], "cannot_link": [(0, 2)]}
-    again = ExactConstrainedKMeans(3).fit(points, **pairs)
-    assert model.inertia_ == pytest.approx(again.inertia_)
-    assert model.labels_[0] == model.labels_[3] != model.labels_[2] == model.labels_[6]
-    with pytest.raises(ValueError, match=r"known_classes: shape \(2,\); expected \(9,\)"):
-        model.fit(points, known_classes=[0, 1])
 
 
 @pytest.mark.parametrize("unknown", [-1, None, np.nan, ""])

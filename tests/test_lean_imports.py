@@ -21,7 +21,7 @@ def printed(script: str) -> list[str]:
 
 HEAVY = {
     *("numba", "scipy", "sklearn", "cvxpy", "clarabel", "scs", "highspy", "joblib"),
-    *("matplotlib", "rich.live"),
+    "matplotlib",
 }
 
 

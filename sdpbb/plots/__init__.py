@@ -12,14 +12,12 @@ not used.
 'Time (s)'
 """
 
-from sdpbb.plots.bounds import plot_bounds
-from sdpbb.plots.certainty import plot_certainty
-from sdpbb.plots.clusters import plot_clusters
+from sdpbb.plots.clusters import plot_certainty, plot_clusters
 from sdpbb.plots.matrix import plot_matrix
 from sdpbb.plots.profile import SolvedRuns, plot_profile
 from sdpbb.plots.style import require_matplotlib, save
 from sdpbb.plots.sweep import plot_sweep
-from sdpbb.plots.tree import plot_tree
+from sdpbb.plots.trace import plot_bounds, plot_tree
 
 __all__ = [
     "SolvedRuns",

@@ -14,8 +14,7 @@ import sys
 from typing import Any, Protocol
 
 from sdpbb.runtime.files import shown_path
-from sdpbb.runtime.markup import element
-from sdpbb.runtime.rendering import plain_text
+from sdpbb.runtime.rendering import element, plain_text
 from sdpbb.runtime.values import counted, percent_up, rounded_down
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import (
@@ -79,7 +78,7 @@ class ProgressTable:
 
     Plain ASCII, flushed after every line, so that it reads the same in a terminal, through a pipe
     and from a file that is still written to. At most one line per INTERVAL, apart from those of
-    new clusterings.
+    new clusterings. The heading of the table comes with its first row.
 
     stream : where to; None for standard output
     version : of this installation; None to find it out
@@ -94,12 +93,14 @@ class ProgressTable:
         self._summarise = summarise
         self._printed_at = -math.inf
         self._held_back: Progress | None = None
+        self._heading = ""  # until the first row of the table
         self._on_subsets: list[str] = []  # lines on bounds of subsets, which are written once
 
     def __call__(self, event: Event) -> None:
         match event:
             case Started():
                 self._write(_header(event, self._version))
+                self._heading = f"{LEGEND}\n\n{HEADING}"
                 self._on_subsets = [SUM_OF_SUBSETS]
                 if event.sizes:
                     self._on_subsets.append(SIZES_OF_SUBSETS)
@@ -109,12 +110,12 @@ class ProgressTable:
                 self._progress(event)
             case SubsetsChosen():
                 for line in self._on_subsets:
-                    self._write(line)
+                    self._row(line)
                 self._on_subsets = []
-                self._write(subsets_line(event))
+                self._row(subsets_line(event))
             case Finished(result):
                 if self._held_back is not None:
-                    self._write(progress_line(self._held_back))
+                    self._row(progress_line(self._held_back))
                 if self._summarise:
                     self._write("\n" + summary(result))
             case _:
@@ -127,7 +128,13 @@ class ProgressTable:
             return
         self._held_back = None
         self._printed_at = progress.seconds
-        self._write(progress_line(progress))
+        self._row(progress_line(progress))
+
+    def _row(self, text: str) -> None:
+        if self._heading:
+            self._write(self._heading)
+            self._heading = ""
+        self._write(text)
 
     def _write(self, text: str) -> None:
         self._stream.write(text + "\n")
@@ -226,12 +233,13 @@ def instance_line(started: Started) -> str:
 
 
 def _header(started: Started, version: str) -> str:
-    return (
-        f"sdpbb {version}: exact constrained minimum sum-of-squares clustering\n"
-        f"{instance_line(started)}\n"
-        f"{_blocks_line(started)}"
-        f"{_resumption(started.resumed)}{LEGEND}\n\n{HEADING}"
-    )
+    lines = [
+        f"sdpbb {version}: exact constrained minimum sum-of-squares clustering",
+        instance_line(started),
+        _blocks_line(started),
+        _resumption(started.resumed),
+    ]
+    return "\n".join(filter(None, lines))
 
 
 def _blocks_line(started: Started) -> str:
@@ -239,7 +247,7 @@ def _blocks_line(started: Started) -> str:
     if not started.n_blocks:  # the instance is infeasible at once
         return ""
     if started.n_blocks == started.n_points:
-        return f"blocks to cluster: the {started.n_points:,} points, as nothing is merged\n"
+        return f"blocks to cluster: the {started.n_points:,} points, as nothing is merged"
     merged = []
     if started.n_blocks + started.n_equal < started.n_points:
         merged.append("must-linked points")
@@ -247,7 +255,7 @@ def _blocks_line(started: Started) -> str:
         merged.append(counted(started.n_equal, "equal point"))
     return (
         f"after merging {' and '.join(merged)}: {started.n_blocks:,} blocks (points or groups), "
-        f"{counted(started.n_block_cannot_link, 'cannot-link')} between them\n"
+        f"{counted(started.n_block_cannot_link, 'cannot-link')} between them"
     )
 
 
@@ -256,7 +264,7 @@ def _resumption(resumed: Resumed | None) -> str:
         return ""
     return (
         f"resumed from {shown_path(resumed.path)}: {counted(resumed.n_nodes, 'node')} done, "
-        f"{resumed.n_open} open, {resumed.seconds:.1f} s\n"
+        f"{resumed.n_open} open, {resumed.seconds:.1f} s"
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from html import escape
 from itertools import groupby
 
 from sdpbb.runtime.document import (
@@ -21,7 +22,38 @@ from sdpbb.runtime.document import (
     Text,
     Verdict,
 )
-from sdpbb.runtime.markup import Markup, element, markup
+
+
+@dataclass(frozen=True)
+class Markup:
+    """Text of HTML, whose special characters are not to be escaped."""
+
+    html: str
+
+    @classmethod
+    def joined(cls, parts: Iterable[Markup]) -> Markup:
+        return cls("\n".join(part.html for part in parts if part.html))
+
+
+def markup(content: str | Markup) -> Markup:
+    """Return content as it is, if it is markup; other text with its special characters escaped."""
+    if isinstance(content, Markup):
+        return content
+    shown = (char if char.isprintable() or char == "\n" else "\ufffd" for char in content)
+    return Markup(escape("".join(shown)))
+
+
+def element(tag: str, content: str | Markup, **attributes: str) -> Markup:
+    """Return an element as markup.
+
+    An underscore at the end of an attribute's name is left out (`class_`).
+    """
+    given = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        for name, value in attributes.items()
+    )
+    return Markup(f"<{tag}{given}>{markup(content).html}</{tag}>")
+
 
 # Letters of the names of facts in plain text; letters from which on a cell of HTML is wrapped.
 NAME, LONG = 15, 30

@@ -1,13 +1,13 @@
-"""Trace of a run, for pictures: bounds over time, levels of subsets, and the tree; its files."""
+"""Trace of a run, for pictures: bounds over time, levels of subsets, the tree; and its file."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Origin
@@ -28,9 +28,11 @@ from sdpbb.search.events import (
 )
 
 KIND = "sdpbb trace"
-Check = Callable[[Any], bool]
 # When there are more points than this, every other one is forgotten, but no new incumbent.
 MOST_POINTS = 20_000
+
+Bound = Annotated[float, "null in a file stands for inf"]
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class ProgressPoint:
     """
 
     seconds: float
-    lower: float
-    upper: float
+    lower: Bound
+    upper: Bound
     n_nodes: int
     n_open: int
     source: str = ""
@@ -83,7 +85,7 @@ class TracedNode:
     parent: int | None
     together: bool | None
     rows: tuple[str, str] | None
-    lower: float
+    lower: Bound
     end: NodeEnd
 
 
@@ -216,9 +218,13 @@ class Trace:
             "version": installed_version(),
             "name": self.name,
             "status": self.status,
-            "points": _by_columns(self.points, POINT_COLUMNS),
-            "levels": _by_columns(self.levels, LEVEL_COLUMNS),
-            "nodes": _by_columns(self.nodes, NODE_COLUMNS),
+            **{
+                name: {
+                    field.name: plain([getattr(row, field.name) for row in getattr(self, name)])
+                    for field in fields(kind)
+                }
+                for name, kind in TABLES.items()
+            },
         }
 
     def to_json(self) -> str:
@@ -233,8 +239,12 @@ class Trace:
         write_atomically(path, self.to_json())
 
 
-def _by_columns(rows: Sequence[Any], names: Iterable[str]) -> dict[str, list[Any]]:
-    return {name: [plain(getattr(row, name)) for row in rows] for name in names}
+TABLES: dict[str, type[Any]] = {
+    "points": ProgressPoint,
+    "levels": TracedLevel,
+    "nodes": TracedNode,
+}
+"""Attributes of a trace that are tables, with the kind of their rows."""
 
 
 def read_trace(path: FilePath) -> Trace:
@@ -265,41 +275,36 @@ def _trace(values: Any) -> Trace:
     if not isinstance(values, dict) or values.get("kind") != KIND:
         raise ValueError
     trace = Trace()
-    trace.name, trace.status = (_checked(values.get(key), _is_text, key) for key in TEXTS)
-    columns = _columns(values, "points", POINT_COLUMNS)
-    trace.points = [
-        ProgressPoint(seconds, _infinite(lower), _infinite(upper), n_nodes, n_open, source)
-        for seconds, lower, upper, n_nodes, n_open, source in columns
-    ]
-    if "levels" in values:  # not in older files
-        trace.levels = [TracedLevel(*row) for row in _columns(values, "levels", LEVEL_COLUMNS)]
-    for parent, together, rows, lower, end in _columns(values, "nodes", NODE_COLUMNS):
-        if parent is not None and parent >= len(trace.nodes):
+    trace.name, trace.status = (_read(str, [values.get(n)], n)[0] for n in ("name", "status"))
+    for name, kind in TABLES.items():
+        if name in values or name != "levels":  # which older files lack
+            setattr(trace, name, _rows(values.get(name), name, kind))
+    for position, node in enumerate(trace.nodes):
+        if node.parent is not None and node.parent >= position:
             raise _Malformed("a node before its parent")
-        if (parent is None) != (rows is None) or (parent is None) != (together is None):
+        if len({node.parent is None, node.rows is None, node.together is None}) > 1:
             raise _Malformed("a node with half of a decision")
-        pair = None if rows is None else (rows[0], rows[1])
-        trace.nodes.append(TracedNode(parent, together, pair, _infinite(lower), NodeEnd(end)))
     return trace
 
 
-def _columns(values: dict[str, Any], key: str, checks: dict[str, Check]) -> list[tuple[Any, ...]]:
+def _rows(table: Any, name: str, kind: type[Row]) -> list[Row]:
     """Return the rows of a table that is stored by columns."""
-    table = values.get(key)
-    if not isinstance(table, dict) or not all(isinstance(table.get(name), list) for name in checks):
-        raise _Malformed(f"no table {key!r}")
-    for name, check in checks.items():
-        for value in table[name]:
-            _checked(value, check, f"{key}.{name}")
-    if len({len(table[name]) for name in checks}) > 1:
-        raise _Malformed(f"columns of {key!r} differ in length")
-    return list(zip(*(table[name] for name in checks), strict=True))
+    types = get_type_hints(kind, include_extras=True)
+    if not isinstance(table, dict) or not all(isinstance(table.get(key), list) for key in types):
+        raise _Malformed(f"no table {name!r}")
+    columns = [_read(types[key], table[key], f"{name}.{key}") for key in types]
+    if len(set(map(len, columns))) > 1:
+        raise _Malformed(f"columns of {name!r} differ in length")
+    return [kind(*row) for row in zip(*columns, strict=True)]
 
 
-def _checked(value: Any, check: Check, name: str) -> Any:
-    if not check(value):
+def _read(kind: Any, values: Iterable[Any], name: str) -> list[Any]:
+    """Return the values of a column as its rows have them."""
+    is_right, read = _VALUES[kind]
+    found = list(values)
+    if not all(map(is_right, found)):
         raise _Malformed(f"a value in {name!r} that cannot be there")
-    return value
+    return list(map(read, found))
 
 
 def _is_text(value: Any) -> bool:
@@ -315,40 +320,22 @@ def _is_number(value: Any) -> bool:
     return is_real and math.isfinite(value)
 
 
-def _is_rows(value: Any) -> bool:
+def _is_pair(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(map(_is_text, value))
 
 
-def _or_none(check: Check) -> Check:
-    return lambda value: value is None or check(value)
+def _same(value: Any) -> Any:
+    return value
 
 
-TEXTS = ("name", "status")
-POINT_COLUMNS: dict[str, Check] = {
-    "seconds": _is_number,
-    "lower": _or_none(_is_number),
-    "upper": _or_none(_is_number),
-    "n_nodes": _is_count,
-    "n_open": _is_count,
-    "source": _is_text,
+# By the type of a column: which values it may hold in a file, and what rows have for them.
+_VALUES: dict[Any, tuple[Callable[[Any], bool], Callable[[Any], Any]]] = {
+    str: (_is_text, _same),
+    int: (_is_count, _same),
+    float: (_is_number, _same),
+    Bound: (lambda v: v is None or _is_number(v), lambda v: math.inf if v is None else float(v)),
+    int | None: (lambda v: v is None or _is_count(v), _same),
+    bool | None: (lambda v: v is None or isinstance(v, bool), _same),
+    tuple[str, str] | None: (lambda v: v is None or _is_pair(v), lambda v: v and tuple(v)),
+    NodeEnd: (lambda v: v in [end.value for end in NodeEnd], NodeEnd),
 }
-LEVEL_COLUMNS: dict[str, Check] = {
-    "n_subsets": _is_count,
-    "n_bounded": _is_count,
-    "n_blocks": _is_count,
-    "n_dropped": _is_count,
-    "began": _is_number,
-    "ended": _is_number,
-    "lower": _is_number,
-}
-NODE_COLUMNS: dict[str, Check] = {
-    "parent": _or_none(_is_count),
-    "together": lambda value: value is None or isinstance(value, bool),
-    "rows": _or_none(_is_rows),
-    "lower": _or_none(_is_number),
-    "end": lambda value: value in [end.value for end in NodeEnd],
-}
-
-
-def _infinite(value: float | None) -> float:
-    return math.inf if value is None else float(value)

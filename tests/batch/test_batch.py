@@ -153,21 +153,6 @@ def test_names_are_different(tmp_path):
         run_batch([job, replace(job, k=1)], tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"workers": 0}, "workers = 0: expected an integer >= 1"),
-        ({"workers": True}, "workers = True: expected an integer >= 1"),
-        ({"grace": -1}, "grace = -1: expected seconds >= 0"),
-        ({"grace": float("nan")}, "grace = nan: expected seconds >= 0"),
-    ],
-)
-def test_parameters_outside_of_their_domain_are_refused(values, message):
-    with pytest.raises(ParameterError) as caught:
-        BatchParameters(**values)
-    assert str(caught.value) == message
-
-
 def test_a_manifest_is_taken_as_it_is(tmp_path):
     (tmp_path / "fine.txt").touch()
     (tmp_path / "m.toml").write_text('[[instance]]\ndata = "fine.txt"')

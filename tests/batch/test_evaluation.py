@@ -60,15 +60,6 @@ def test_an_optimum(run):
     assert steps == ["read"]
 
 
-def test_what_contradicts_itself_is_named(run, files):
-    (files / "odd.txt").write_text("CL 0 1\nCL 1 2\nCL 0 2\n")
-    value, _ = run(constraints="odd.txt")
-    assert (value["status"], value["labels"]) == ("infeasible", None)
-    for line in (1, 2, 3):
-        assert f"odd.txt:{line} " in value["message"]
-    assert "\n" not in value["message"]
-
-
 def test_limits_are_those_of_the_job(run, monkeypatch):
     value, _ = run(time_limit=1e-9)
     assert value["termination"] == "time_limit"
@@ -76,14 +67,6 @@ def test_limits_are_those_of_the_job(run, monkeypatch):
     worker.interrupt.set()
     value, _ = run()
     assert value["termination"] == "interrupted"
-
-
-def test_what_cannot_be_read_is_bad_input(run, files):
-    (files / "pairs.txt").write_text("CL 0 1\nCL 0 9\n")
-    value, steps = run()
-    assert value["status"] == "bad_input"
-    assert value["message"].startswith(f"{files / 'pairs.txt'}:2: 'CL 0 9' names row 9")
-    assert steps == []
 
 
 def test_what_cannot_be_solved_as_asked_is_bad_input(run, files):

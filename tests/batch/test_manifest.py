@@ -261,33 +261,6 @@ def test_toml_beyond_what_is_parsed(folder, text):
         read(folder, text)
 
 
-HUGE = f"0x{'f' * 5000}"
-CUT = f"0x{'f' * 55}..."
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        (f"k = {HUGE}", f"k = {CUT}: expected an integer of at most 2147483647"),
-        (f"seed = {HUGE}", f"seed = {CUT}: expected an integer below 2^128"),
-        (f"node_limit = {HUGE}", f"node_limit = {CUT}: expected an integer below 2^63"),
-        ("k = -9223372036854775809", "k = -9223372036854775809: expected an integer >= 1"),
-        ("k = -9223372036854775808", "k = -9223372036854775808: expected an integer >= 1"),
-        (f"name = {HUGE}", f"name = {CUT}: expected a text that is not empty"),
-        (f"one_based = {HUGE}", f"one_based = {CUT}: expected True or False"),
-        (f"drop = [{HUGE}]", "drop = list with thousands of digits: expected a list of names"),
-        (f"gap = {HUGE}", f"gap = {CUT}: expected a number in [0, 1)"),
-        (f"time_limit = {HUGE}", f"time_limit = {CUT}: expected seconds > 0"),
-    ],
-    ids=lambda text: text[:30],
-)
-def test_integers_of_thousands_of_digits_are_told(folder, line, expected):
-    text = f"[[instance]]\ndata = 'iris.txt'\n{line}\n"
-    assert message(folder, text).startswith(f": [[instance]] 1: {expected}")
-    text = f"[defaults]\n{line}\n[[instance]]\ndata = 'iris.txt'\n"
-    assert expected in message(folder, text)
-
-
 @pytest.mark.parametrize(("text", "expected"), BAD_TOML)
 def test_what_is_wrong_with_toml(folder, text, expected):
     assert message(folder, text).startswith(expected)

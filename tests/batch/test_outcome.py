@@ -1,4 +1,3 @@
-import json
 import math
 
 import pytest
@@ -74,14 +73,6 @@ def test_only_answers_for_all_are_a_success(rows, n_jobs, succeeded):
     assert BatchResult(rows, n_jobs, 1.0).succeeded is succeeded
 
 
-def test_a_result_is_plain_values():
-    values = json.loads(json.dumps(ALL.to_dict(), allow_nan=False))
-    assert values["counts"] == {"optimal": 1, "infeasible": 1, "feasible": 1, "crashed": 1}
-    assert values["means_of_answers"]["instances"] == 2
-    assert [one["name"] for one in values["rows"]] == ["a", "b", "c", "d"]
-    assert (values["instances"], values["missing"]) == (5, 1)
-
-
 def test_the_summary_says_it_all():
     lines = summary(ALL).splitlines()
     words = [line.split() for line in lines]
@@ -97,19 +88,6 @@ def test_the_summary_says_it_all():
     assert stopped[0] == "c"
     figures = "feasible, time limit 1 0.666666666666 33.3334% 15.00 s"  # the bound is rounded down
     assert " ".join(stopped).endswith(figures)
-
-
-def test_a_summary_of_answers_only_lists_nothing():
-    text = summary(BatchResult((row(),), 1, 1.0))
-    assert "Every instance is proven" in text
-    assert "Stopped" not in text
-    assert "Failed" not in text
-    assert "these and" not in text
-    assert "geometric" not in summary(BatchResult((failed(),), 1, 1.0))
-
-
-def test_every_status_has_its_words():
-    assert set(MEANINGS) == set(RowStatus)
 
 
 @pytest.mark.parametrize(

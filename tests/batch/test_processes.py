@@ -103,41 +103,6 @@ posix = pytest.mark.skipif(os.name != "posix", reason="processes are ended by si
 
 
 @posix
-def test_a_killed_coordinator_loses_what_was_running(folder, long_batch, run):
-    out = folder / "out"
-    with started(long_batch, "--out", out, "--workers", 2) as process:
-        wait_until(lambda: n_lines(out) == 5)
-        workers = psutil.Process(process.pid).children(recursive=True)
-        process.kill()
-    wait_until(lambda: not any(map(is_alive, workers)), 20.0)
-    assert workers
-    with open(out / "results.jsonl", "ab") as file:
-        file.write(b'{"name": "long", "stat')  # as a process leaves it that is killed meanwhile
-    code, text, error = run(
-        long_batch, "--out", out, "--workers", 1, "--resume", "--time-limit", 0.5
-    )
-    assert (code, error) == (ExitCode.LIMIT, "")
-    assert "5 of them done before" in text
-    assert len(rows(out)) == n_lines(out) == 6
-    assert rows(out)["long"]["status"] == "feasible"
-
-
-@posix
-def test_a_killed_worker_costs_an_attempt(folder, long_batch):
-    out = folder / "out"
-    arguments = (long_batch, "--out", out, "--workers", 1, "--time-limit", 2)
-    with started(*arguments) as process:
-        worker_of_second_job(process, out).kill()
-        text, error = process.communicate(timeout=120)
-        assert process.returncode == ExitCode.LIMIT
-    assert error == b""
-    assert b"SIGKILL" in text
-    found = rows(out)
-    assert found["long"]["attempts"] == 2
-    assert [one["attempts"] for one in found.values()].count(1) == 5
-
-
-@posix
 def test_ctrl_c_writes_what_was_found(folder, long_batch, run):
     out = folder / "out"
     with started(long_batch, "--out", out, "--workers", 1) as process:
@@ -153,27 +118,3 @@ def test_ctrl_c_writes_what_was_found(folder, long_batch, run):
     assert code == ExitCode.LIMIT
     assert "1 of them done before" in text
     assert rows(out)["long"]["termination"] == "time_limit"
-
-
-@posix
-def test_a_second_ctrl_c_leaves_at_once(folder, long_batch):
-    out = folder / "out"
-    with started(long_batch, "--out", out, "--workers", 1) as process:
-        worker = worker_of_second_job(process, out)
-        worker.suspend()  # so that it does not come back
-        process.send_signal(signal.SIGINT)
-        while b"press Ctrl-C again" not in process.stderr.readline():
-            assert process.poll() is None
-        time.sleep(0.5)
-        assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == -signal.SIGINT
-        worker.resume()
-    wait_until(lambda: not is_alive(worker), 60.0)
-
-
-def is_alive(process):
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

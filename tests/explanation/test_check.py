@@ -10,9 +10,8 @@ import sdpbb
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, MaximumDiameter
 from sdpbb.problem.colouring.exact import Colourability
-from sdpbb.questions.checks import check, suspicions
-from sdpbb.questions.checks.check import check_constraints
-from sdpbb.questions.checks.implications import redundant
+from sdpbb.questions.checks import check
+from sdpbb.questions.checks.check import check_constraints, redundant
 from sdpbb.run.explanation.explain import Diagnosis
 from sdpbb.runtime.time_left import no_limit
 from tests.any_instance import ForbiddenSets
@@ -162,7 +161,7 @@ def test_what_deserves_a_second_look():
     instance = Instance(
         table, 3, [(0, 1)], [(0, 2), (0, 1)], soft_must_link=[(0, 3, 0.5)], name="some"
     )
-    assert list(suspicions.suspicions(instance)) == [
+    assert list(check.suspicions(instance)) == [
         "1 pair stated both as a must-link and a cannot-link",
         "1 soft constraint not checked",
         "cannot_link[0]  CL 0 2: these points are equal",
@@ -173,9 +172,9 @@ def test_what_deserves_a_second_look():
 
 
 def test_many_repetitions_are_counted():
-    n = suspicions.LISTED + 5
-    found = list(suspicions.suspicions(Instance(points(4), 2, [(0, 1)] * (n + 1))))
-    assert len(found) == suspicions.LISTED + 1
+    n = check.LISTED + 5
+    found = list(check.suspicions(Instance(points(4), 2, [(0, 1)] * (n + 1))))
+    assert len(found) == check.LISTED + 1
     assert found[-1] == "5 more in must_link repeat earlier ones"
 
 

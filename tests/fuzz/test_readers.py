@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sdpbb.errors import InstanceError, InstanceWarning, SdpbbError
-from sdpbb.plots.results_table import read_solved_runs
+from sdpbb.plots.profile import read_solved_runs
 from sdpbb.problem.formats import CONSTRAINT_FORMATS as FORMATS
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
 from sdpbb.questions.batch.manifest import read_manifest

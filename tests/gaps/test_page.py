@@ -10,7 +10,6 @@ from sdpbb.questions.gaps.page import MOST_CLUSTERS, MOST_VIOLATIONS, gap_docume
 from sdpbb.runtime.values import percent_up, rounded_down
 from sdpbb.search.trace import Trace
 from tests.pages import checked, n_drawings
-from tests.test_documents import BAD
 
 pytest.importorskip("matplotlib")
 
@@ -83,13 +82,6 @@ def test_constraints_that_cannot_hold_together():
     assert "What is proven" not in text
 
 
-def test_soft_constraints_and_names_that_are_markup():
-    instance = Instance(POINTS, 2, soft_cannot_link=[(2, 3, 0.25)], name=BAD)
-    _, text, _ = paged(instance, [0, 1, 1, 1])
-    assert "Soft violated 0 of 0 soft must-links, 1 of 1 soft cannot-link, weight 0.25" in text
-    assert "alert(1)" in text  # as text: `checked` knows of no other script
-
-
 def test_long_lists_are_cut_and_say_so():
     n = 40
     pairs = [(i, j) for i in range(n) for j in range(i)][: MOST_VIOLATIONS + 5]
@@ -98,8 +90,3 @@ def test_long_lists_are_cut_and_say_so():
     assert "5 more are left out. The file of --json has all." in text
     _, text, _ = paged(Instance(points, n - 2), [*range(n - 2), 0, 1])
     assert f"Clusters from {MOST_CLUSTERS} on are left out." in text
-
-
-def test_coinciding_points_cost_nothing():
-    _, text, _ = paged(Instance(np.zeros((3, 1)), 1), [0, 0, 0])
-    assert "The labels 0 " in text

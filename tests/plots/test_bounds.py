@@ -5,7 +5,7 @@ import pytest
 
 from sdpbb.errors import ParameterError
 from sdpbb.plots import plot_bounds
-from sdpbb.plots.bounds import LONGER
+from sdpbb.plots.trace import LONGER
 from sdpbb.search.trace import ProgressPoint, Trace
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -29,17 +29,15 @@ def curves(ax) -> dict[str, tuple[list[float], list[float]]]:
 
 
 def test_the_curves_are_the_bounds():
-    drawn = curves(plot_bounds(TRACE))
+    """As steps that hold until the next."""
+    ax = plot_bounds(TRACE)
+    drawn = curves(ax)
+    assert [line.get_drawstyle() for line in ax.get_lines()[:2]] == ["steps-post"] * 2
     seconds = [0.5, 1.0, 2.0, 3.0, 3.0 * LONGER]
     assert drawn["Proven lower bound"] == (seconds, [70.0, 75.0, 78.0, 80.0, 80.0])
     x, y = drawn["Best clustering found"]
     assert x == seconds
     np.testing.assert_equal(y, [math.nan, 90.0, 82.0, 82.0, 82.0])
-
-
-def test_the_curves_are_steps_that_hold_until_the_next():
-    steps = [line.get_drawstyle() for line in plot_bounds(TRACE).get_lines()[:2]]
-    assert steps == ["steps-post", "steps-post"]
 
 
 def test_a_dot_marks_each_new_incumbent():
@@ -54,7 +52,9 @@ def test_the_gap_is_shaded_between_them():
     assert (path.vertices[:, 0].min(), path.vertices[:, 0].max()) == (1.0, 3.0 * LONGER)
 
 
-@pytest.mark.parametrize("points", [[(2.0, 3.0, 4.0)], [(2.0, 3.0, 4.0), (2.0, 3.5, 4.0)]])
+@pytest.mark.parametrize(
+    "points", [[(2.0, 3.0, 4.0)], [(2.0, 3.0, 4.0), (2.0, 3.5, 4.0)], [(0.0, 3.0, 4.0)]]
+)
 def test_a_run_that_ended_with_its_first_bounds_can_be_seen(points):
     ax = plot_bounds(trace_of(*points))
     for name in ("Best clustering found", "Proven lower bound"):
@@ -62,12 +62,7 @@ def test_a_run_that_ended_with_its_first_bounds_can_be_seen(points):
         assert x[-1] - x[0] > 0.04 * ax.get_xlim()[1]
         assert y[-1] == y[-2]
     (dots,) = [line for line in ax.get_lines() if line.get_marker() == "o"]
-    assert 0.0 < dots.get_xdata()[0] < 0.97 * ax.get_xlim()[1]
-
-
-def test_bounds_at_no_time_can_be_seen():
-    ax = plot_bounds(trace_of((0.0, 3.0, 4.0)))
-    assert ax.get_xlim()[1] > 0.0
+    assert points[0][0] <= dots.get_xdata()[0] < 0.97 * ax.get_xlim()[1]
 
 
 def test_axes_have_names_and_units():

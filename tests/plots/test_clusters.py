@@ -47,12 +47,6 @@ def test_violated_constraints_are_red_and_the_others_are_not():
         assert is_dashed == ("cannot-link" in name)
 
 
-def test_without_labels_there_are_points_and_constraints():
-    drawn = collections(plot_clusters(INSTANCE))
-    assert set(drawn) == {"points", "must-link (2)", "cannot-link (2)"}
-    assert len(drawn["points"].get_offsets()) == 5
-
-
 def test_conflicting_constraints_are_red_without_labels():
     drawn = collections(plot_clusters(INSTANCE, conflicting=[(0, 1), (0, 4)]))
     assert set(drawn) == {

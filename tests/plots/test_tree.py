@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sdpbb.errors import ParameterError
 from sdpbb.plots import plot_tree
-from sdpbb.plots.tree import layered
+from sdpbb.plots.trace import layered
 from sdpbb.run.solver import solve
 from sdpbb.search.events import Branched, NodeEnd, NodeLeft
 from sdpbb.search.trace import Trace
@@ -115,13 +115,6 @@ def test_a_run_is_drawn_whole():
     assert sum(edges_drawn(ax).values()) == len(trace.nodes) - 1
     assert not ax.texts  # it is too large for them
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the root is above
-
-
-def test_one_node_is_a_tree():
-    ax = plot_tree(trace_of(NodeLeft(0, 5.0, NodeEnd.OPEN)))
-    ax.figure.canvas.draw()
-    assert places_drawn(ax) == {"open": 1}
-    assert edges_drawn(ax) == {}
 
 
 def test_strange_names_of_rows_are_shown_as_they_are():

@@ -1,7 +1,3 @@
-import csv
-import io
-import json
-import re
 import threading
 from dataclasses import replace
 
@@ -16,7 +12,7 @@ from sdpbb.problem import Instance, MaximumSize, Partition
 from sdpbb.problem.formats import read_instance
 from sdpbb.questions.prices import prices as price_module
 from sdpbb.questions.prices.prices import constraint_prices, probe, stated_constraints, without
-from sdpbb.questions.prices.report import Price, PriceProof, PriceReport
+from sdpbb.questions.prices.report import Price, PriceProof
 from sdpbb.questions.study import Outcome, Study
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.search.result import Result, SolutionStatus, Termination
@@ -118,16 +114,6 @@ def test_a_constraint_that_a_distance_implies_costs_nothing(tmp_path):
     assert proofs == {"CL 0 1": PriceProof.SOLVED, "CL 0 4": PriceProof.IMPLIED}
     redundant = sdpbb.check_constraints(instance).redundant
     assert [statement.text for statement in redundant] == ["CL 0 4"]
-
-
-def test_processes_come_to_the_same(monkeypatch):
-    monkeypatch.setattr("sdpbb.questions.study.ALONE", 0.0)
-    instance = two_groups()
-    alone = constraint_prices(instance, parameters=EXACT)
-    together = constraint_prices(instance, parameters=replace(EXACT, workers=2))
-    for one, other in zip(alone.prices, together.prices, strict=True):
-        assert one.statement == other.statement
-        assert other.lower == pytest.approx(one.lower, abs=1e-9)
 
 
 def test_chosen_constraints_alone_are_priced():
@@ -238,23 +224,6 @@ def test_a_time_limit_for_each_leaves_valid_intervals():
     assert "(not solved to the end)" in str(report)
 
 
-def test_rows_and_texts():
-    report = constraint_prices(two_groups())
-    values = json.loads(report.to_json())
-    assert values["prices"] == report.to_rows()
-    assert values["is_complete"]
-    assert values["conflict"] is None
-    rows = list(csv.DictReader(io.StringIO(report.to_csv())))
-    assert tuple(rows[0]) == PriceReport.columns
-    assert [row["row_i"] for row in rows] == [p.statement.names[0] for p in report.prices]
-    text = str(report)
-    assert re.search(r"^Priced          8 constraints$", text, re.MULTILINE)
-    assert "Cost nothing    3, as the other constraints imply it" in text
-    assert "Cost nothing    3, as no clustering that violates it is better" in text
-    assert text.count("ML") + text.count("CL") == 2  # those that cost something
-    assert report.table(1).endswith("... and 1 more")
-
-
 def test_what_is_printed_holds():
     [statement] = stated_constraints(Instance(np.eye(3), 2, [(0, 1)]))
     price = Price(statement, 1.23456789, 1.23456781e6, 1.3, 2.0, 1.0, True, PriceProof.SOLVED, 0.1)
@@ -277,15 +246,6 @@ def test_a_probe_without_time_says_nothing_wrong():
 
 def optimum_of(instance: Instance) -> float:
     return sdpbb.solve(instance, EXACT).objective
-
-
-def test_an_infeasible_instance_has_no_prices():
-    report = constraint_prices(Instance(np.eye(3), 2, [(0, 1)], [(0, 1)]))
-    assert isinstance(report, PriceReport)
-    assert report.result.status is SolutionStatus.INFEASIBLE
-    assert report.prices == ()
-    assert "so constraints have no price" in str(report)
-    assert report.to_dict()["conflict"]["members"][0]["text"] == "ML 0 1"
 
 
 def test_constraints_of_another_instance_are_refused():
@@ -355,14 +315,6 @@ def test_a_violated_soft_constraint_costs_its_weight_and_no_other_costs_more():
     assert (row["kind"], row["weight"], row["proof"]) == ("soft_must_link", 1.0, "violated")
     assert "SML 5 15 1 (violated)" in str(report)
     assert str(light).startswith("soft_must_link[0]  SML 5 15 1: costs ")
-
-
-def test_a_wide_gap_leaves_intervals_of_soft_prices_that_hold():
-    instance = two_groups_in_doubt()
-    true = {p.statement: p.lower for p in constraint_prices(instance, parameters=EXACT).prices}
-    for price in constraint_prices(instance, parameters=SolverParameters(gap=0.5)).prices:
-        assert price.lower - 1e-6 <= true[price.statement] <= price.upper + 1e-6
-        assert price.upper <= price.statement.weight
 
 
 def test_soft_constraints_that_hard_ones_decide():

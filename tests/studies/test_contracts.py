@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
 from sdpbb.questions.batch.batch import JobEnded
@@ -135,14 +135,6 @@ def test_without_time_nothing_is_begun(study, tmp_path, monkeypatch):
     assert "the time was over" in ended.text
 
 
-@pytest.mark.parametrize("study", [batch, sweep], ids=KINDS[:2])
-def test_a_folder_holds_one_study(study, tmp_path, monkeypatch):
-    study(tmp_path, None, lambda: None, monkeypatch)
-    assert len((tmp_path / "out" / "results.jsonl").read_text().splitlines()) == 3
-    with pytest.raises(InstanceError, match=r"results.jsonl: holds results already; resume with"):
-        study(tmp_path, None, lambda: None, monkeypatch)
-
-
 def test_the_run_with_less_constraints_begins_from_the_best_clustering(monkeypatch):
     starts = []
 
@@ -154,16 +146,3 @@ def test_the_run_with_less_constraints_begins_from_the_best_clustering(monkeypat
     sdpbb.constraint_prices(Instance(POINTS, 2, must_link=WRONG))
     assert len(starts) == 3
     assert all(len(set(start)) == 2 for start in starts)
-
-
-def test_a_sweep_begins_from_the_nearest_clustering(monkeypatch):
-    starts = {}
-
-    def solve(instance, parameters, stop, observer, start, checkpoint, certificate):
-        starts[instance.k] = start
-        return Outcome(sdpbb.solve(instance, start=start))
-
-    monkeypatch.setattr("sdpbb.questions.sweeps.sweep.solved", solve)
-    sdpbb.sweep(POINTS, [2, 3, 5])
-    assert starts[2] is None
-    assert [len(set(starts[k].tolist())) for k in (3, 5)] == [3, 5]

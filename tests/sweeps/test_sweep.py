@@ -1,5 +1,4 @@
 import json
-import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -10,10 +9,9 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.errors import ArchiveError, InstanceError, ParameterError
-from sdpbb.problem import Instance, Partition
+from sdpbb.problem import Instance
 from sdpbb.questions.study import Outcome
 from sdpbb.questions.sweeps import sweep as sweep_module
-from sdpbb.questions.sweeps.neighbours import clustering_from
 from sdpbb.questions.sweeps.report import SweepReport
 from sdpbb.search.result import SolutionStatus
 from tests.any_instance import any_instance
@@ -48,40 +46,6 @@ def test_every_k_is_proven_as_by_enumeration(instance, least):
         assert entry.lower_bound <= true * (1.0 + 1e-9) + 1e-300
         assert sum(entry.sizes) == instance.n_points
         assert len(entry.sizes) == entry.k
-
-
-@given(any_instance("equal points", "pairs", n=(2, 9), k=(1, 9)), st.integers(0, 2**32 - 1))
-@examples(60)
-def test_clusterings_from_neighbours_keep_the_constraints(instance, seed):
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, rng.integers(1, instance.n_points + 1), instance.n_points)
-    other = Partition(labels)
-    found = clustering_from(instance, other)
-    if found is not None:
-        assert Partition(found).is_feasible(instance)
-    alike = replace(instance, k=other.n_clusters)
-    if other.is_feasible(alike) and other.n_clusters < instance.k and found is not None:
-        before, after = other.cost(instance), Partition(found).cost(instance)
-        assert after <= before * (1.0 + 1e-12)
-
-
-def test_a_cluster_that_is_split_saves_most():
-    instance = groups()
-    two = Partition(np.repeat([0, 0, 1], 6))
-    # The cannot-link is broken by the clustering into two, and kept by the one into three.
-    assert Partition(clustering_from(instance, two)) == Partition(np.repeat([0, 1, 2], 6))
-
-
-def test_clusters_that_are_merged_are_the_nearest():
-    instance = replace(groups(), k=3)
-    four = Partition(np.repeat([0, 1, 2, 3], [6, 6, 4, 2]))
-    assert Partition(clustering_from(instance, four)) == Partition(np.repeat([0, 1, 2], 6))
-
-
-def test_none_where_all_clusters_are_apart():
-    points = np.arange(3.0)[:, None]
-    instance = Instance(points, 2, cannot_link=[(0, 1), (1, 2), (0, 2)])
-    assert clustering_from(instance, Partition(np.arange(3))) is None
 
 
 def test_bounds_of_more_clusters_are_bounds_of_fewer(monkeypatch):
@@ -227,17 +191,6 @@ def test_requests_that_are_refused(ks, named, message):
     with pytest.raises((ParameterError, InstanceError)) as raised:
         sdpbb.sweep(groups(), ks, **named)
     assert str(raised.value).startswith(message)
-
-
-def test_listed_sizes_are_for_one_k():
-    instance = replace(groups(), sizes=(6, 6, 6))
-    with pytest.raises(InstanceError, match="sizes: they are for one number of clusters"):
-        sdpbb.sweep(instance, [2, 3])
-
-
-def test_limits_of_time_are_positive_or_none():
-    report = sdpbb.sweep(groups(), [3], time_limit_each=math.inf)
-    assert report.is_complete
 
 
 def test_rows_of_a_swept_frame_have_names(tmp_path):

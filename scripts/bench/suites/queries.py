@@ -50,7 +50,6 @@ STYLES: dict[str, dict[str, Any]] = {
     "explore-consolidate": {"color": "#56b4e9", "marker": "^"},
     "min-max": {"color": "#009e73", "marker": "v"},
     "NPU": {"color": "#e69f00", "marker": "s"},
-    "sdpbb, by cost": {"color": "#cc79a7", "marker": "d"},
     "sdpbb, one at a time": {"color": "#0072b2", "marker": "o", "linestyle": ":"},
     "sdpbb": {"color": "#0072b2", "marker": "o", "linewidth": 2.0},
 }
@@ -128,7 +127,7 @@ def _published(strategy: Strategy) -> Asking:
     return asking
 
 
-def _suggested(q: int, memberships: str) -> Asking:
+def _suggested(q: int) -> Asking:
     """Return this package's strategy, in batches of q; the first pair of a draw is any pair."""
 
     def asking(known: Answers, rng: np.random.Generator) -> Questions:
@@ -138,7 +137,6 @@ def _suggested(q: int, memberships: str) -> Asking:
             report = suggest_queries(
                 known.instance(),
                 q,
-                memberships=memberships,
                 clustering=known.clustering(),
                 seed=int(rng.integers(2**31)),
             )
@@ -153,10 +151,8 @@ def _suggested(q: int, memberships: str) -> Asking:
 Asking = Callable[[Answers, np.random.Generator], Questions]
 STRATEGIES: dict[str, Asking] = {
     **{name: _published(one) for name, one in PUBLISHED.items()},
-    "sdpbb": _suggested(5, "covariance"),
-    "sdpbb, one at a time": _suggested(1, "covariance"),
-    "sdpbb, by cost": _suggested(5, "cost"),
-    "sdpbb, by relaxation": _suggested(10, "relaxation"),
+    "sdpbb": _suggested(5),
+    "sdpbb, one at a time": _suggested(1),
 }
 
 

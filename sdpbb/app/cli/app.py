@@ -22,13 +22,14 @@ from cyclopts import (
     UnusedCliTokensError,
 )
 
-from sdpbb.app.cli.exits import DEBUG, ExitCode, epilog, fail, meanings
+from sdpbb.app.cli.exits import DEBUG, ExitCode, discard, epilog, fail, meanings
 from sdpbb.app.cli.help import Layout
 from sdpbb.app.cli.options import OPTIONS
-from sdpbb.app.cli.streams import discard
 from sdpbb.errors import ParameterError
 from sdpbb.runtime.version import installed_version
 
+MODULES = {"resume": "solve"}
+"""Modules of commands that are not in a module of their own name."""
 COMMANDS = (
     "solve",
     "resume",
@@ -46,7 +47,7 @@ COMMANDS = (
     "plot",
     "doctor",
 )
-"""Commands in the order of the help text, each in a module of its name."""
+"""Commands in the order of the help text, each in a module of its name, or in one of `MODULES`."""
 
 EXITS = meanings(
     {
@@ -81,7 +82,7 @@ def application(loaded: Container[str] = COMMANDS, summaries: bool = True) -> Ap
     )
     for position, name in enumerate(COMMANDS):
         if name in loaded:
-            app.command(getattr(import_module(f"sdpbb.app.cli.{name}"), name))
+            app.command(getattr(import_module(f"sdpbb.app.cli.{MODULES.get(name, name)}"), name))
         else:
             app.command(App(name, help=_summary(name) if summaries else ""))
         app[name].sort_key = position
@@ -135,7 +136,8 @@ def _call(arguments: list[str]) -> Any:
 
 def _summary(command: str) -> str:
     """Return the first paragraph of a command's docstring, or its file's, read from the source."""
-    source = ast.parse(Path(__file__).with_name(f"{command}.py").read_bytes())
+    module = MODULES.get(command, command)
+    source = ast.parse(Path(__file__).with_name(f"{module}.py").read_bytes())
     functions = [node for node in source.body if isinstance(node, ast.FunctionDef)]
     own = [function for function in functions if function.name == command]
     paragraph = (ast.get_docstring(next(iter(own), source)) or "").partition("\n\n")[0]

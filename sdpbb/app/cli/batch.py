@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import OF_EVERY_RUN, engine_options, read_parameters
-from sdpbb.app.cli.exits import ExitCode, interrupted, meanings
+from sdpbb.app.cli.exits import ExitCode, ForgivingStream, meanings, study_exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.outputs import Outputs
-from sdpbb.app.cli.streams import ForgivingStream
 from sdpbb.questions.batch.batch import BatchParameters
 from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.interruption import finish_on_signal
@@ -22,7 +18,6 @@ from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.version import installed_version
 
 if TYPE_CHECKING:
-    from sdpbb.questions.batch import BatchResult
     from sdpbb.questions.batch.batch import BatchObserver
 
 # An instance that is proven infeasible has its answer.
@@ -104,7 +99,7 @@ def batch(
     precedence over MANIFEST.
     """
     from sdpbb.questions.batch import read_manifest, run_batch
-    from sdpbb.questions.batch.batch import FILES
+    from sdpbb.questions.batch.batch import FILES, BatchLog
 
     parameters = BatchParameters(**{"workers": options.usable_cores(), **own.stated()})
     results = [os.path.join(out, name) for name in FILES]
@@ -112,34 +107,10 @@ def batch(
     base = None if parameters_file is None else read_parameters(parameters_file)[0]
     jobs = read_manifest(manifest, engine.stated(), base)
     interrupt = threading.Event()
-    with finish_on_signal(interrupt), _observer(outputs, quiet) as observer:
+    # A reader who leaves does not end the batch: its results are in files.
+    log = ForgivingStream("stderr" if outputs.use_stdout else "stdout", None)
+    observer: BatchObserver = (lambda _: None) if quiet else BatchLog(log, installed_version())
+    with finish_on_signal(interrupt):
         result = run_batch(jobs, out, parameters, observer, interrupt)
         outputs.write(result, quiet)
-    return batch_exit_code(result)
-
-
-@contextmanager
-def _observer(outputs: BatchOutputs, quiet: bool) -> Iterator[BatchObserver]:
-    from sdpbb.questions.batch.display import LiveDisplay, PlainLines
-
-    stream = sys.stderr if outputs.use_stdout else sys.stdout
-    if quiet:
-        yield lambda event: None
-    elif stream.isatty() and os.environ.get("TERM") != "dumb":
-        from rich.console import Console
-
-        with LiveDisplay(Console(file=stream), installed_version()) as display:
-            yield display
-    else:
-        # A reader who leaves does not end the batch: its results are in files.
-        name = "stderr" if outputs.use_stdout else "stdout"
-        yield PlainLines(ForgivingStream(name, None), installed_version())
-
-
-def batch_exit_code(result: BatchResult) -> ExitCode:
-    """Return the exit status that tells a shell what came of a batch."""
-    if result.interrupted:
-        return interrupted()
-    if result.failed:
-        return ExitCode.UNANSWERED
-    return ExitCode.LIMIT if result.stopped else ExitCode.OPTIMAL
+    return study_exit_code(result.interrupted, result.failed, result.succeeded)

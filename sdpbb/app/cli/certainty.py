@@ -19,8 +19,7 @@ from sdpbb.app.cli.engine import (
 from sdpbb.app.cli.exits import ExitCode, meanings, study_exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, labels_of
-from sdpbb.app.cli.outputs import TableOutputs
-from sdpbb.app.cli.running import import_engine, running
+from sdpbb.app.cli.outputs import TableOutputs, import_engine, running
 from sdpbb.errors import ParameterError
 
 EXITS = meanings(
@@ -109,7 +108,7 @@ def certainty(
         )
         current.tell(f"\n{report.table(top)}")
         outputs.write(report, quiet, document=partial(report.document, top))
-    return study_exit_code(report, report.result)
+    return study_exit_code(report.interrupted, report.problems, report.is_complete, report.result)
 
 
 def _share(text: str) -> float:

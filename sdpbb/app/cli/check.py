@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings
+from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, say
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import CertifiedOutputs
-from sdpbb.app.cli.streams import say
 from sdpbb.errors import CertificateError
 from sdpbb.runtime.files import shown_path
 

@@ -1,4 +1,4 @@
-"""Exit statuses of the commands, and errors as one line on standard error."""
+"""Exit statuses of the commands, errors as one line, and standard streams that may fail."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Container, Iterator, Mapping
+import threading
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from sdpbb.app.cli.streams import say
 from sdpbb.errors import (
     BackendFailure,
     BackendUnavailable,
@@ -24,6 +24,53 @@ from sdpbb.runtime import interruption
 
 if TYPE_CHECKING:
     from sdpbb.search.result import Result
+
+
+def say(line: str) -> None:
+    """A line on standard error, if anybody hears it."""
+    try:
+        print(line, file=sys.stderr)
+    except OSError:
+        discard(sys.stderr)
+
+
+class ForgivingStream:
+    """Standard stream whose failure does not end the run.
+
+    Its reader may leave (`sdpbb ... | head`), its disk may be full.
+
+    From then on the text is dropped; if it was the reader, and there is an event on_closed, that is
+    set.
+    """
+
+    def __init__(self, name: str, on_closed: threading.Event | None) -> None:
+        self._stream = getattr(sys, name)
+        self._name = name
+        self._on_closed = on_closed
+
+    def write(self, text: str) -> None:
+        self._guarded(lambda: self._stream.write(text))
+
+    def flush(self) -> None:
+        self._guarded(self._stream.flush)
+
+    def _guarded(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except BrokenPipeError:
+            discard(self._stream)
+            if self._on_closed is not None:
+                self._on_closed.set()
+        except OSError as error:
+            discard(self._stream)
+            say(f"the log stops here: {self._name}: {error.strerror}")
+
+
+def discard(stream: TextIO) -> None:
+    """Send what is still buffered, and all that follows, to nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 # In the environment, "1" stands for --debug.
@@ -117,19 +164,25 @@ def exit_code(result: Result) -> ExitCode:
             return ExitCode.LIMIT_WITHOUT_CLUSTERING
 
 
-def study_exit_code(report: Any, result: Result | None = None) -> ExitCode:
+def study_exit_code(
+    was_interrupted: bool,
+    problems: Sequence[object],
+    is_complete: bool,
+    result: Result | None = None,
+) -> ExitCode:
     """Return the exit status that tells a shell what came of a study.
 
-    report : with `interrupted`, `problems` and `is_complete`
+    problems : of jobs that failed
+    is_complete : whether every job has its answer
     result : of the instance that its jobs begin with, if they do
     """
-    if report.interrupted:
+    if was_interrupted:
         return interrupted()
     if result is not None and result.objective is None:
         return exit_code(result)
-    if report.problems:
+    if problems:
         return ExitCode.UNANSWERED
-    return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT
+    return ExitCode.OPTIMAL if is_complete else ExitCode.LIMIT
 
 
 @contextlib.contextmanager

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import EngineOptions, solver_parameters
-from sdpbb.app.cli.exits import ExitCode, exit_code, meanings
+from sdpbb.app.cli.exits import ExitCode, exit_code, meanings, say
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import CertifiedOutputs
-from sdpbb.app.cli.running import import_engine, running
-from sdpbb.app.cli.streams import say
+from sdpbb.app.cli.outputs import CertifiedOutputs, import_engine, running
 from sdpbb.errors import CertificateError
 from sdpbb.runtime.files import shown_path
 

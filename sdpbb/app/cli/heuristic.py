@@ -15,8 +15,7 @@ from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, interrupted, meanings, of_option
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, constraint_counts, labels_of
-from sdpbb.app.cli.outputs import Outputs
-from sdpbb.app.cli.running import import_engine, running
+from sdpbb.app.cli.outputs import Outputs, import_engine, running
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
 from sdpbb.runtime.document import Document, Facts

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import of_option
-from sdpbb.app.cli.streams import say
+from sdpbb.app.cli.exits import of_option, say
 from sdpbb.errors import InstanceError, InstanceNote, InstanceWarning, ParameterError
 from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.reading import Reading

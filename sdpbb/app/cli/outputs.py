@@ -1,4 +1,4 @@
-"""Output files of a command, and its log."""
+"""Output files of a command, its log, and the signals that end it early."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import shlex
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import ExitCode, fail
-from sdpbb.app.cli.streams import ForgivingStream, discard, say
+from sdpbb.app.cli.exits import ExitCode, ForgivingStream, discard, fail, say
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.runtime.files import new_file_problem, output_problem, shown_path, write_atomically
+from sdpbb.runtime.interruption import finish_on_signal
+from sdpbb.runtime.lean_imports import lean_imports
 from sdpbb.runtime.values import json_text
+from sdpbb.runtime.version import installed_version
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
     from sdpbb.problem import Origin
     from sdpbb.runtime.document import Document
+    from sdpbb.search.events import Event, Observer
 
 # What stands for standard output where a file to write is asked for.
 STDOUT = "-"
@@ -236,3 +240,52 @@ def _write(path: str, content: str | bytes) -> None:
     except OSError:
         discard(sys.stdout)
         raise
+
+
+@dataclasses.dataclass(frozen=True)
+class Running:
+    """A run in progress.
+
+    interrupt : set by Ctrl-C and SIGTERM, and when nobody waits for the result any more
+    """
+
+    interrupt: threading.Event
+    log: ForgivingStream
+    quiet: bool
+
+    def tell(self, text: str) -> None:
+        """Write text to the log, unless the run is quiet."""
+        if not self.quiet:
+            self.log.write(f"{text}\n")
+            self.log.flush()
+
+    def progress(self, summarise: bool = False) -> Observer:
+        """Return the observer that writes the progress table, unless the run is quiet."""
+        from sdpbb.run.report import ProgressTable
+
+        if self.quiet:
+            return _say_errors
+        return ProgressTable(cast(TextIO, self.log), installed_version(), summarise=summarise)
+
+
+def import_engine() -> None:
+    """Import the engine, without what its libraries import on the side."""
+    with lean_imports():
+        from sdpbb.run import solver  # noqa: F401
+
+
+@contextmanager
+def running(outputs: Outputs, quiet: bool) -> Iterator[Running]:
+    """Within the block, Ctrl-C and SIGTERM end the run early instead of the process."""
+    interrupt = threading.Event()
+    with finish_on_signal(interrupt):
+        yield Running(interrupt, outputs.log(interrupt), quiet)
+
+
+def _say_errors(event: Event) -> None:
+    """Observe a quiet run: only errors are written."""
+    from sdpbb.run.report import checkpoint_failure
+    from sdpbb.search.events import CheckpointFailed
+
+    if isinstance(event, CheckpointFailed):
+        say(checkpoint_failure(event))

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, epilog, fail, meanings
+from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, epilog, fail, meanings, say
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, labels_of
-from sdpbb.app.cli.streams import say
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.runtime.files import output_problem, shown_path
 
@@ -175,7 +174,7 @@ def profile(
     """Draw how many instances of a batch were solved within which time."""
     with _picture(out, title) as draw:
         from sdpbb.plots import plot_profile
-        from sdpbb.plots.results_table import read_solved_runs
+        from sdpbb.plots.profile import read_solved_runs
 
         draw(plot_profile(read_solved_runs([_table(path) for path in results], by)))
 

@@ -19,8 +19,7 @@ from sdpbb.app.cli.engine import (
 from sdpbb.app.cli.exits import ExitCode, meanings, study_exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import TableOutputs
-from sdpbb.app.cli.running import import_engine, running
+from sdpbb.app.cli.outputs import TableOutputs, import_engine, running
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.runtime.files import shown_path
 
@@ -118,7 +117,7 @@ def price(
         current.tell(f"\n{report.table(top)}")
         document = partial(report.document, top)
         outputs.write(report, quiet, document=document, name=instance.name)
-    return study_exit_code(report, report.result)
+    return study_exit_code(report.interrupted, report.problems, report.is_complete, report.result)
 
 
 def _chosen(instance: Instance, only: str) -> list[Statement]:

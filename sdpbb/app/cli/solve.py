@@ -1,15 +1,44 @@
-"""The command `sdpbb solve`."""
+"""The commands `sdpbb solve` and `sdpbb resume`: a run of the engine, and its files."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
 from sdpbb.app.cli import options
-from sdpbb.app.cli.engine import EngineOptions, solver_parameters
-from sdpbb.app.cli.exits import EXIT_CODES, ExitCode
+from sdpbb.app.cli.engine import EngineOptions, engine_options, solver_parameters
+from sdpbb.app.cli.exits import EXIT_CODES, ExitCode, exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.running import RunOutputs, import_engine, report
+from sdpbb.app.cli.outputs import CertifiedOutputs, import_engine, running
+
+if TYPE_CHECKING:
+    from sdpbb.problem import Instance
+    from sdpbb.runtime.document import Document
+    from sdpbb.search.events import Event, Observer
+    from sdpbb.search.result import Result
 
 EXITS = EXIT_CODES
+LABELS_HINT = (
+    "Labels          not written: "
+    "--labels OUT.csv writes the cluster of each point, --json OUT the result"
+)
+
+
+@options.grouped
+class RunOutputs(CertifiedOutputs):
+    """Output files of a run of the engine: result, certificate, page and trace."""
+
+    trace: Annotated[
+        str | None,
+        options.option(
+            metavar="OUT",
+            help="Bounds over time and the tree as JSON, for 'sdpbb plot'.",
+            group=options.OUTPUT,
+        ),
+    ] = None
 
 
 @command(EXITS)
@@ -36,7 +65,7 @@ def solve(
     import_engine()
     from sdpbb.run import solver
 
-    return report(
+    return _report(
         lambda observer, interrupt: solver.solve(
             instance,
             parameters,
@@ -49,3 +78,115 @@ def solve(
         quiet,
         instance,
     )
+
+
+@engine_options(
+    "time_limit",
+    "node_limit",
+    "memory_limit",
+    "workers",
+    "dask",
+    "mpi",
+    with_defaults=False,
+)
+class ResumedOptions(options.StatedOptions):
+    """Parameters of a run that may differ when it is resumed."""
+
+
+@command(EXITS)
+def resume(
+    file: Annotated[
+        str,
+        options.argument("FILE", help="File that 'sdpbb solve --checkpoint' wrote."),
+    ],
+    /,
+    *,
+    engine: ResumedOptions = ResumedOptions(),
+    more_time: Annotated[
+        float | None,
+        options.option(
+            metavar="S",
+            help="Run for S seconds from now on, instead of --time-limit, which counts the whole "
+            "run.",
+        ),
+    ] = None,
+    checkpoint: options.Checkpoint = None,
+    outputs: RunOutputs = RunOutputs(),
+    quiet: options.Quiet = False,
+) -> ExitCode:
+    """Resume a run from its checkpoint FILE, and keep saving to it.
+
+    Options that are not given stay as they were. A run that stopped at a limit needs a higher one
+    to continue. A finished run prints its result again.
+    """
+    from sdpbb.runtime.archive.file import check_header
+
+    check_header(file)  # the quick part of the reading
+    outputs.check([], checkpoint, resumed=file)
+
+    import_engine()
+    from sdpbb.run import solver
+    from sdpbb.run.checkpoint import read_checkpoint
+
+    instance = None if outputs.html is None else read_checkpoint(file).instance
+    return _report(
+        lambda observer, interrupt: solver.resume(
+            file,
+            observer,
+            interrupt,
+            checkpoint,
+            outputs.certificate,
+            more_time=more_time,
+            **engine.stated(),
+        ),
+        outputs,
+        quiet,
+        instance,
+    )
+
+
+def _report(
+    run: Callable[[Observer, threading.Event], Result],
+    outputs: RunOutputs,
+    quiet: bool,
+    instance: Instance | None = None,
+) -> ExitCode:
+    """Run, report and write the result; return the exit status.
+
+    instance : the one that is solved, for a page on it
+    """
+    from sdpbb.search.events import Finished, all_of
+
+    trace = None
+    if outputs.trace is not None or outputs.html is not None:
+        from sdpbb.search.trace import Trace
+
+        trace = Trace()
+    failures: list[SystemExit] = []
+
+    def page(result: Result) -> Document:
+        from sdpbb.plots.pages.run import run_document
+
+        return result.document() if instance is None else run_document(instance, result, trace)
+
+    def write(event: Event) -> None:
+        """Write what there is before the certificate, which may take a while or fail."""
+        if isinstance(event, Finished):
+            result = event.result
+            labels = None if result.partition is None else result.partition.labels
+            others = [] if trace is None else [(outputs.trace, trace.to_json)]
+            try:
+                outputs.write(result, quiet, labels, result.origin, others, partial(page, result))
+            except SystemExit as failure:
+                failures.append(failure)
+
+    with running(outputs, quiet) as current:
+        observers: list[Observer] = [current.progress(summarise=True), write]
+        if trace is not None:
+            observers.insert(1, trace)
+        result = run(all_of(*observers), current.interrupt)
+        if result.partition is not None and outputs.json is None and outputs.labels is None:
+            current.tell(LABELS_HINT)
+    if failures:
+        raise failures[0]
+    return exit_code(result)

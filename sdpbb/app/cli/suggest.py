@@ -9,8 +9,7 @@ from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, fail, meanings
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, labels_of
-from sdpbb.app.cli.outputs import TableOutputs
-from sdpbb.app.cli.running import import_engine
+from sdpbb.app.cli.outputs import TableOutputs, import_engine
 
 EXITS = meanings(
     {
@@ -52,13 +51,6 @@ def suggest(
             help="What to ask: whether two rows belong together, or of which class a row is."
         ),
     ] = "pairs",
-    memberships: Annotated[
-        Literal["covariance", "cost", "relaxation"],
-        options.option(
-            help="How to estimate where a point may belong: by distances scaled to cluster "
-            "shapes, by the cost of moving it, or by the relaxation."
-        ),
-    ] = "covariance",
     clustering: Annotated[
         str | None,
         options.option(
@@ -71,7 +63,7 @@ def suggest(
     seed: options.Seed = 0,
     time_limit: Annotated[
         float | None,
-        options.option(metavar="S", help="Time limit of the search, and of the relaxation."),
+        options.option(metavar="S", help="Time limit of the search."),
     ] = None,
     outputs: SuggestOutputs = SuggestOutputs(),
     quiet: Annotated[bool, options.flag("--quiet", help="Print errors and warnings only.")] = False,
@@ -93,7 +85,6 @@ def suggest(
             instance,
             q,
             ask=ask,
-            memberships=memberships,
             clustering=labels,
             seed=seed,
             time_limit=math.inf if time_limit is None else time_limit,

@@ -23,8 +23,7 @@ from sdpbb.app.cli.engine import (
 from sdpbb.app.cli.exits import ExitCode, meanings, study_exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
-from sdpbb.app.cli.outputs import STDOUT, Content, TableOutputs
-from sdpbb.app.cli.running import import_engine, running
+from sdpbb.app.cli.outputs import STDOUT, Content, TableOutputs, import_engine, running
 from sdpbb.errors import ParameterError
 from sdpbb.runtime.files import shown_path
 
@@ -147,9 +146,8 @@ def sweep(
 ) -> ExitCode:
     """Find and prove the best clustering of the points in DATA for several k.
 
-    Each run starts with the clustering of a neighbouring k. The table has the cost, its proven
-    lower bound, the decrease, the silhouette, and the adjusted Rand index (ARI) to the clustering
-    of the previous k.
+    The table has the cost, its proven lower bound, the decrease, the silhouette, and the adjusted
+    Rand index (ARI) to the clustering of the previous k.
     """
     wanted = numbers_of_clusters(ks)
     parameters = solver_parameters(**engine.stated(), workers=workers)
@@ -180,7 +178,7 @@ def sweep(
         outputs.write(report, quiet, name=instance.name)
         if out is not None:
             current.tell(f"Written to {shown_path(os.path.join(out, ''))}")
-    return study_exit_code(report)
+    return study_exit_code(report.interrupted, report.problems, report.is_complete)
 
 
 def numbers_of_clusters(text: str) -> list[int]:

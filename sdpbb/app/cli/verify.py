@@ -8,11 +8,10 @@ from io import BufferedReader
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import ExitCode, meanings
+from sdpbb.app.cli.exits import ExitCode, meanings, say
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, labels_of
 from sdpbb.app.cli.outputs import JsonOutput
-from sdpbb.app.cli.streams import say
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.runtime.files import shown_path
 

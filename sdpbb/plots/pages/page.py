@@ -1,14 +1,34 @@
-"""A document as one page of HTML, which needs no other file."""
+"""A document as one page of HTML, which needs no other file; its pictures are SVG within it."""
 
 from __future__ import annotations
 
-from sdpbb.plots.pages.drawings import SCRIPT, drawn
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
 from sdpbb.plots.pages.style import CSS
-from sdpbb.plots.style import require_matplotlib
-from sdpbb.runtime.document import Document, Facts, Part, Section, Text
-from sdpbb.runtime.markup import Markup, element, markup
-from sdpbb.runtime.rendering import fragment
+from sdpbb.plots.style import (
+    BLUE,
+    GREEN,
+    INDIGO,
+    INK,
+    PALE,
+    PAPER,
+    RED,
+    RULE,
+    SKY,
+    WINE,
+    rendered,
+    require_matplotlib,
+)
+from sdpbb.runtime.document import Document, Facts, Mark, Part, Picture, Section, Text
+from sdpbb.runtime.rendering import Markup, element, fragment, markup
 from sdpbb.runtime.version import installed_version
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 LONGEST_TILE = 24
 """Letters of a fact that has a tile."""
@@ -58,3 +78,178 @@ def _opening(part: Part) -> Markup:
     others = Facts([row for row in part.rows if row not in short])
     shown = [element("dl", Markup.joined(tiles), class_="tiles")] if tiles else []
     return Markup.joined([*shown, fragment(others, drawn)])
+
+
+# What the page decides, so that it can be dark.
+COLOURS = {
+    INK: "currentColor",
+    PALE: "var(--pale)",
+    RULE: "var(--rule)",
+    PAPER: "var(--paper)",
+    BLUE: "var(--blue)",
+    SKY: "var(--sky)",
+    GREEN: "var(--green)",
+    RED: "var(--red)",
+    INDIGO: "var(--indigo)",
+    WINE: "var(--wine)",
+}
+_SIZE = re.compile(r'width="([\d.]+)pt" height="[\d.]+pt"')
+
+
+def inline_svg(
+    ax: Axes, name: str, description: str, titles: Mapping[str, Sequence[str]] | None = None
+) -> Markup:
+    """Return the figure of the axes as SVG, to stand in a page.
+
+    Parameters
+    ----------
+    name : a word that no other drawing of the page has
+    description : what the picture shows, for those who do not see it
+    titles : by the names of groups of marks: what each mark tells under the pointer
+    """
+    svg = rendered(ax, "svg", svg_fonttype="none").decode("utf-8")
+    svg = svg[svg.index("<svg") :]
+    for superfluous in (r"<metadata>.*?</metadata>", r"<style.*?</style>", r"<!--.*?-->"):
+        svg = re.sub(superfluous, "", svg, flags=re.DOTALL)
+    svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
+    for group, texts in (titles or {}).items():
+        svg = _titled(svg, group, texts)
+    svg = _with_own_ids(svg, name)
+    for colour, of_page in COLOURS.items():
+        svg = svg.replace(colour, of_page)
+    svg = re.sub(r"font: (?:\w+ )?([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
+    return Markup(_sized(svg, description).rstrip())
+
+
+def _titled(svg: str, group: str, texts: Sequence[str]) -> str:
+    """Return a drawing with a title in each mark of a group, unless there are others in it."""
+    begins = svg.find(f'<g id="{group}">')
+    if begins < 0:
+        return svg
+    ends = svg.find('<g id="', begins + 1)
+    ends = len(svg) if ends < 0 else ends
+    marks = re.split(r"(<use [^>]*)/>", svg[begins:ends])
+    if len(marks) // 2 != len(texts):
+        return svg
+    for position, text in enumerate(texts):
+        marks[2 * position + 1] += f"><title>{markup(text).html}</title></use>"
+    return svg[:begins] + "".join(marks) + svg[ends:]
+
+
+def _with_own_ids(svg: str, name: str) -> str:
+    """Rename the identifiers, so that no other drawing of the page has them."""
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = svg.replace("url(#", f"url(#{name}-")
+    return svg.replace('href="#', f'href="#{name}-')
+
+
+def _sized(svg: str, description: str) -> str:
+    """Make the drawing as wide as the page, but no wider than it was drawn."""
+    found = _SIZE.search(svg)
+    assert found is not None
+    # Typographic points; a pixel of CSS is three quarters of one.
+    width = round(float(found[1]) / 0.75)
+    look = f"width:100%;max-width:{width}px"
+    attributes = f'role="img" aria-label="{escape(description)}" style="{look}"'
+    return svg[: found.start()] + attributes + svg[found.end() :]
+
+
+BUTTONS = (
+    ("in", "Zoom in", "+"),
+    ("out", "Zoom out", "\N{MINUS SIGN}"),
+    ("all", "Show all", "1:1"),
+)
+
+SCRIPT = """
+for (const figure of document.querySelectorAll("figure.zooms")) {
+  const svg = figure.querySelector("svg[role=img]");
+  const whole = svg.viewBox.baseVal, all = [whole.x, whole.y, whole.width, whole.height];
+  let view = all.slice(), from = null;
+  const show = () => svg.setAttribute("viewBox", view.join(" "));
+  const at = event => {
+    const box = svg.getBoundingClientRect();
+    return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
+  };
+  const zoom = (factor, x = 0.5, y = 0.5) => {
+    const width = Math.min(all[2], view[2] * factor), height = width * all[3] / all[2];
+    move(view[0] + x * (view[2] - width), view[1] + y * (view[3] - height), width, height);
+  };
+  const move = (x, y, width, height) => {
+    view = [
+      Math.max(all[0], Math.min(x, all[0] + all[2] - width)),
+      Math.max(all[1], Math.min(y, all[1] + all[3] - height)), width, height];
+    show();
+  };
+  const act = {
+    in: () => zoom(1 / 1.5), out: () => zoom(1.5), all: () => { view = all.slice(); show(); },
+  };
+  for (const button of figure.querySelectorAll("button")) {
+    button.addEventListener("click", act[button.value]);
+  }
+  svg.addEventListener("wheel", event => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    zoom(event.deltaY < 0 ? 1 / 1.2 : 1.2, ...at(event));
+  }, {passive: false});
+  svg.addEventListener("pointerdown", event => {
+    if (view[2] === all[2]) return;
+    from = [at(event), view.slice()];
+    svg.setPointerCapture(event.pointerId);
+  });
+  svg.addEventListener("pointermove", event => {
+    if (!from) return;
+    const to = at(event), [[x, y], [left, top, width, height]] = from;
+    move(left + (x - to[0]) * width, top + (y - to[1]) * height, width, height);
+  });
+  svg.addEventListener("pointerup", () => { from = null; });
+  figure.classList.add("ready");
+}
+"""
+
+
+def drawn(thing: Picture | Mark) -> Markup:
+    """Return the figure of a picture, or the mark of a cluster as it is in the picture."""
+    return _swatch(thing) if isinstance(thing, Mark) else _figure(thing)
+
+
+def _figure(picture: Picture) -> Markup:
+    """Return a figure. One that zooms does so by buttons, and with the wheel and Ctrl.
+
+    Without scripts it is as other figures, and has no buttons.
+    """
+    drawing = inline_svg(picture.draw(), picture.name, picture.description, picture.titles)
+    parts = [
+        element("div", drawing, class_="scroll"),
+        element("figcaption", picture.caption),
+    ]
+    if not picture.zooms:
+        return element("figure", Markup.joined(parts))
+    buttons = Markup.joined(
+        element("button", sign, type="button", value=value, title=name, aria_label=name)
+        for value, name, sign in BUTTONS
+    )
+    how = "Ctrl and the wheel zoom, dragging moves; a point tells its name under the pointer."
+    parts = [
+        element("div", buttons, class_="buttons", role="group", aria_label="Zoom"),
+        *parts,
+        element("p", how, class_="note how"),
+    ]
+    return element("figure", Markup.joined(parts), class_="zooms")
+
+
+def _swatch(mark: Mark) -> Markup:
+    path = _SHAPES.get(mark.marker, _SHAPES["o"])
+    colour = markup(COLOURS.get(mark.colour, mark.colour)).html
+    shape = f'<path d="{path}" fill="{colour}"/>'
+    return Markup(f'<svg class="swatch" viewBox="-6 -6 12 12" aria-hidden="true">{shape}</svg>')
+
+
+_SHAPES = {
+    "o": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0",
+    "s": "M-4.5 -4.5h9v9h-9z",
+    "^": "M0 -5L5 4.5H-5z",
+    "D": "M0 -5.5L5.5 0L0 5.5L-5.5 0z",
+    "v": "M0 5L5 -4.5H-5z",
+    "p": "M0 -5.2L5 -1.6L3.1 4.3H-3.1L-5 -1.6z",
+    "h": "M0 -5.5L4.8 -2.7V2.7L0 5.5L-4.8 2.7V-2.7z",
+}

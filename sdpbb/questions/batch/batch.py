@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 from sdpbb.errors import InstanceWarning, ParameterError
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.manifest import read_manifest
-from sdpbb.questions.batch.outcome import COLUMNS, BatchResult, Row, RowStatus, summary
+from sdpbb.questions.batch.outcome import (
+    COLUMNS,
+    BatchResult,
+    Row,
+    RowStatus,
+    short_line,
+    summary,
+)
 from sdpbb.questions.study import (
     AtWork,
     JobPutBack,
@@ -26,11 +33,12 @@ from sdpbb.questions.study import (
 )
 from sdpbb.questions.study_folder import RESULTS, StudyFolder, open_folder
 from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.report import COMPILING, TextStream
 from sdpbb.runtime.declaration import Parameters, parameter
 from sdpbb.runtime.executors import worker
 from sdpbb.runtime.executors.memory import within_free_memory
-from sdpbb.runtime.files import FilePath
-from sdpbb.runtime.values import csv_text
+from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.values import counted, csv_text
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import Compiling
 
@@ -354,3 +362,63 @@ def _labels(result: Result) -> bytes | None:
         return None
     labels = result.partition.labels
     return labels_file(labels, row_ids(result.origin, len(labels)), result.origin)
+
+
+class BatchLog:
+    """Observer that writes plain lines, which read the same in a terminal and in a file.
+
+    There is one for each job that ends, one with the number of jobs under way where none ends for a
+    while, and the summary.
+    """
+
+    def __init__(self, stream: TextStream, version: str) -> None:
+        self._stream, self._version = stream, version
+        self._n_before = self._n_done = self._n_jobs = 0
+
+    def __call__(self, event: BatchEvent) -> None:
+        match event:
+            case BatchStarted(n_jobs, n_done):
+                self._n_before = self._n_done = n_done
+                self._n_jobs = n_jobs
+                self._write(_header(event, self._version))
+            case Compiling():
+                self._write(COMPILING)
+            case JobPutBack(name, reason):
+                again = "retried once, at the end and alone"
+                self._write(f"{shown_path(name)}: worker process {reason}; {again}")
+            case JobEnded(row, n_done):
+                self._n_done = n_done
+                self._write_count(short_line(row))
+            case AtWork(n_running, seconds):
+                self._write_count(f"{n_running} running, {_clock(seconds)}{self._left(seconds)}")
+            case BatchEnded(result):
+                self._write(f"\n{summary(result)}".rstrip("\n"))
+
+    def _left(self, seconds: float) -> str:
+        """Return about how long the others take, if they take as long as those that have ended."""
+        if (n_ended := self._n_done - self._n_before) == 0:
+            return ""
+        return f", about {_clock(seconds / n_ended * (self._n_jobs - self._n_done))} remaining"
+
+    def _write_count(self, text: str) -> None:
+        """Write a line that begins with the number of jobs that are done."""
+        self._write(f"[{self._n_done:>{len(str(self._n_jobs))}}/{self._n_jobs}] {text}")
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+def _header(started: BatchStarted, version: str) -> str:
+    """Return the first line of a batch: its instances and workers."""
+    before = f", {started.n_done} of them done before" if started.n_done else ""
+    return (
+        f"sdpbb {version}: batch of {counted(started.n_jobs, 'instance')}{before}, "
+        f"{counted(started.n_workers, 'worker')}"
+    )
+
+
+def _clock(seconds: float) -> str:
+    """Return seconds as h:mm:ss."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

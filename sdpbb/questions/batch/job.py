@@ -104,43 +104,24 @@ class Job(Parameters):
 
         The folders that the files are in do not count, so that a batch can be moved.
         """
-        changed = {
+        # A new parameter leaves the digests of old rows as they are: its default is not in them.
+        values: dict[str, Any] = {"name": self.name, "k": self.k} | {
             declaration.path: value
-            for declaration, value in declared_values(self.parameters)
+            for part in (self.reading, self.parameters)
+            for declaration, value in declared_values(part)
             if not isinstance(value, Parameters) and value != declaration.default
         }
-        # These have always been part of the digest; the others only where they differ from the
-        # default, so that a new parameter leaves the digests of old rows as they are.
-        always = {name: getattr(self.parameters, name) for name in ("gap", "seed", "bounding")}
-        always["sdp_solver"] = self.parameters.sdp.solver
-        for name in (*_LIMITS, "gap", "seed", "bounding", SHORT_NAMES["sdp_solver"]):
-            changed.pop(name, None)
-        younger = own_declarations(Reading)
-        reading = {
-            name: value
-            for name, value in self.reading.to_dict().items()
-            if name in _OLDEST or value != younger[name].default
-        }
-        values = {
-            "name": self.name,
-            "k": self.k,
-            **reading,
-            **always,
-            **changed,
-        }
-        for file in ("data", "constraints"):
-            path = getattr(self, file)
-            values[file] = None if path is None else [os.path.basename(path), _digest(path)]
-        classes = self.reading.known_classes
-        if classes is not None:
-            values["known_classes"] = [os.path.basename(classes), _digest(classes)]
+        for name in _LIMITS:
+            values.pop(name, None)
+        files = {name: getattr(self, name) for name in ("data", "constraints")}
+        files["known_classes"] = self.reading.known_classes
+        for name, path in files.items():
+            values[name] = None if path is None else [os.path.basename(path), _digest(path)]
         text = json.dumps(values, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 _OWN = ("data", "name", "k", "constraints")
-# Options of reading that all digests have; younger ones only where they are stated.
-_OLDEST = ("constraints_format", "one_based", "index_column", "drop")
 _LIMITS = ("time_limit", "node_limit", "memory_limit")
 
 _ENGINE = {

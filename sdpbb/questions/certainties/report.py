@@ -205,7 +205,7 @@ class CertaintyReport(StudyReport):
 
     def __repr__(self) -> str:
         if self.result.partition is None:
-            return f"<CertaintyReport: {self.result}>"
+            return f"<CertaintyReport: {self.result.status.value}>"
         n = len(self.labels)
         return (
             f"<CertaintyReport: {amount(int(self.certain.sum()), 'point')} of {n} certain within "

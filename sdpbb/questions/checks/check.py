@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import CertificateError
-from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.colouring.exact import Colourability
 from sdpbb.problem.colouring.graph import greedy_clique, sparse_graph
-from sdpbb.problem.graph import connected_components, distinct_edges
+from sdpbb.problem.graph import connected_components, distinct_edges, spanning_forest
 from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
-from sdpbb.problem.statements import Catalogue, Statement
-from sdpbb.questions.checks.implications import ForcedPair, forced_pair, forced_pairs, redundant
-from sdpbb.questions.checks.report import ConstraintReport, Groups
-from sdpbb.questions.checks.suspicions import suspicions
+from sdpbb.problem.statements import Catalogue, Statement, place_of_pair
+from sdpbb.problem.textfile import name_in_file
+from sdpbb.questions.checks.report import ConstraintReport, ForcedPair, Groups
 from sdpbb.run.explanation.explain import checked_seconds, diagnose
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
+from sdpbb.runtime.values import counted
 from sdpbb.search.result import SolutionStatus
 
 # Forced pairs whose reasons are looked for, and the seconds for each.
@@ -176,3 +178,161 @@ def _certify(instance: Instance, time_limit: float, path: FilePath) -> None:
         raise CertificateError(
             f"{shown_path(path)}: not written, as no proof was found within {time_limit:g} s"
         )
+
+
+def forced_pairs(instance: Instance, contraction: Contraction) -> list[tuple[int, int]]:
+    """Return the pairs (i, j) of points that propagation has found to share a cluster.
+
+    Each point is the first of its must-linked group. There is one pair for each group, with the
+    first of those it is joined with.
+    """
+    n = instance.n_points
+    group = connected_components(n, instance.must_link)
+    first = np.unique(group, return_index=True)[1]
+    joined = contraction.representatives[contraction.block_of[first]]
+    return [(int(i), int(j)) for i, j in zip(joined, first, strict=True) if i != j]
+
+
+def forced_pair(instance: Instance, pair: tuple[int, int], seconds: float) -> ForcedPair:
+    """Return a forced pair with its reasons.
+
+    These are the constraints that contradict a cannot-link between the two points.
+    """
+    names = tuple(instance.origin.rows(pair))
+    apart = np.concatenate([instance.cannot_link, np.array([pair])])
+    conflict = diagnose(replace(instance, cannot_link=apart), seconds).conflict
+    if conflict is None:
+        return ForcedPair(pair, names)
+    added = ("cannot_link", len(apart) - 1)
+    reasons = tuple(m for m in conflict.members if (m.argument, m.position) != added)
+    return ForcedPair(pair, names, reasons)
+
+
+def redundant(instance: Instance, time_left: TimeLeft) -> tuple[list[int], bool]:
+    """Return must-links and cannot-links that can be left out together, as the others imply them.
+
+    They are those stated one by one; those stated last are left out.
+
+    Returns
+    -------
+    their numbers in a `Catalogue`, in increasing order; whether the time was enough to try all.
+    Those are found that propagation finds: there may be more.
+    """
+    catalogue = Catalogue(instance)
+    stated = catalogue.stated_pairs
+    left_out = set(_implied_pairs(catalogue)).intersection(stated) | catalogue.stated_and_implied
+    contraction = contract(instance)
+    if isinstance(contraction, Infeasibility) or not forced_pairs(instance, contraction):
+        return sorted(left_out), True
+    for number in reversed(stated):
+        if time_left() <= 0.0:
+            return sorted(left_out), False
+        if number not in left_out and is_implied(catalogue, number, left_out):
+            left_out.add(number)
+    return sorted(left_out), True
+
+
+def is_implied(catalogue: Catalogue, number: int, left_out: Collection[int] = ()) -> bool:
+    """Return whether propagation finds that other constraints imply a must-link or a cannot-link.
+
+    The others are without some that are left out.
+    """
+    others = [i for i in range(len(catalogue)) if i != number and i not in left_out]
+    contraction = contract(catalogue.restricted(others))
+    if isinstance(contraction, Infeasibility):
+        return True
+    must_link, cannot_link, _ = catalogue.split([number])
+    if len(must_link):
+        i, j = contraction.block_of[must_link[0]]
+        return bool(i == j)
+    apart = np.sort(contraction.block_of[cannot_link[0]])
+    return bool((contraction.cannot_link == apart).all(axis=1).any())
+
+
+def _implied_pairs(catalogue: Catalogue) -> Iterator[int]:
+    """Return the numbers of the pairs that earlier pairs imply.
+
+    They are must-links whose ends earlier ones connect, and cannot-links between groups of
+    must-linked points that an earlier one, or a maximum diameter, keeps apart.
+    """
+    n, p = catalogue.instance.n_points, len(catalogue.must_link)
+    yield from sorted(set(range(p)) - set(spanning_forest(n, catalogue.must_link)))
+    group = connected_components(n, catalogue.must_link)
+    # Diameters first: they stay in any case.
+    q = len(catalogue.instance.cannot_link)
+    order = np.concatenate([np.arange(q, len(catalogue.cannot_link)), np.arange(q)])
+    edges = np.sort(group[catalogue.cannot_link[order]], axis=1)
+    _, first = np.unique(edges @ [n, 1], return_index=True)
+    yield from (p + order[np.setdiff1d(np.arange(len(edges)), first)]).tolist()
+
+
+# Repeated lines, and cannot-links between equal points, that are listed one by one.
+LISTED = 100
+
+
+def suspicions(instance: Instance) -> Iterator[str]:
+    """Yield a warning for each suspicious fact, on one line.
+
+    Suspicious are pairs stated twice or both ways, cannot-links between equal points, equal points,
+    constant features.
+    """
+    yield from _stated_both_ways(instance)
+    for argument in ("must_link", "cannot_link"):
+        yield from _repeated(instance, argument)
+    if instance.has_soft_constraints:
+        n_soft = len(instance.soft_must_link) + len(instance.soft_cannot_link)
+        yield f"{counted(n_soft, 'soft constraint')} not checked"
+    _, first, same = np.unique(instance.points, axis=0, return_index=True, return_inverse=True)
+    same = same.reshape(-1)
+    yield from _apart_though_equal(instance, same)
+    again = np.setdiff1d(np.arange(instance.n_points), first).tolist()
+    if again:
+        example = " equals ".join(
+            map(name_in_file, instance.origin.rows((again[0], int(first[same[again[0]]]))))
+        )
+        and_more = f", and {len(again) - 1} more that equal earlier ones" if again[1:] else ""
+        yield f"equal points: {example}{and_more}"
+    if len(first) < instance.k:
+        yield f"only {counted(len(first), 'different point')} for k = {instance.k} clusters"
+    constant = np.flatnonzero(np.ptp(instance.points, axis=0) == 0)
+    if len(constant):
+        columns = ", ".join(map(str, constant[:LISTED]))
+        yield f"the same value in all points: column {columns} of the features, counted from 0"
+
+
+def _stated_both_ways(instance: Instance) -> Iterator[str]:
+    must, cannot = distinct_edges(instance.must_link), distinct_edges(instance.cannot_link)
+    n = instance.n_points
+    both = np.isin(must @ [n, 1], cannot @ [n, 1])
+    if both.any():
+        yield f"{counted(int(both.sum()), 'pair')} stated both as a must-link and a cannot-link"
+
+
+def _repeated(instance: Instance, argument: str) -> Iterator[str]:
+    pairs: NDArray[np.intp] = getattr(instance, argument)
+    _, first, inverse = np.unique(
+        pairs @ [instance.n_points, 1], return_index=True, return_inverse=True
+    )
+    earlier = first[inverse.reshape(-1)]
+    repeated = np.flatnonzero(earlier != np.arange(len(pairs)))
+    for position in repeated[:LISTED].tolist():
+        place = place_of_pair(instance, argument, position)
+        before = place_of_pair(instance, argument, int(earlier[position]))
+        yield f"{place} repeats {before}"
+    if len(repeated) > LISTED:
+        yield f"{len(repeated) - LISTED} more in {argument} repeat earlier ones"
+
+
+def _apart_though_equal(instance: Instance, same: NDArray[np.intp]) -> Iterator[str]:
+    """Yield a line for each cannot-link between equal points.
+
+    same : (n,) a number for each point, equal for equal points
+    """
+    i, j = instance.cannot_link.T
+    equal = np.flatnonzero(same[i] == same[j])
+    catalogue = Catalogue(instance)
+    for position in equal[:LISTED].tolist():
+        statement = catalogue.statement(len(instance.must_link) + position)
+        yield f"{statement}: these points are equal"
+    if len(equal) > LISTED:
+        yield f"{len(equal) - LISTED} more cannot-links between equal points"

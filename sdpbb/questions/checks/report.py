@@ -9,7 +9,6 @@ from typing import Any
 from sdpbb.problem import Instance
 from sdpbb.problem.statements import Conflict, Statement
 from sdpbb.problem.textfile import name_in_file
-from sdpbb.questions.checks.implications import ForcedPair
 from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Text, Tone, Verdict
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.results import Reported, values_of
@@ -50,6 +49,29 @@ class Groups:
     largest_component: int
     k_at_least: int
     k_at_most: int
+
+
+@dataclass(frozen=True)
+class ForcedPair:
+    """Two points that share a cluster in every clustering that keeps the constraints.
+
+    No path of must-links connects them.
+
+    Attributes
+    ----------
+    rows, names : the points, by number and as the user calls them
+    reasons : constraints that force them together, none of which can be left out; () if that was
+        not decided in time
+    """
+
+    rows: tuple[int, int]
+    names: tuple[str, ...]
+    reasons: tuple[Statement, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values; rows are named as the user does."""
+        reasons = [reason.to_dict() for reason in self.reasons]
+        return {"rows": list(self.names), "reasons": reasons}
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,6 @@ class QueryReport(Reported, Tabular):
     n_asked_for : the number of queries that was asked for
     labels : (n,) the clustering that they are about
     cost : of this clustering
-    memberships : by which they were chosen: "covariance", "cost" or "relaxation"
     seed : of the random choices
     ask : "pairs" or "classes"
     """
@@ -99,7 +98,6 @@ class QueryReport(Reported, Tabular):
     n_asked_for: int
     labels: NDArray[np.intp]
     cost: float
-    memberships: str
     seed: int
     ask: str = "pairs"
 
@@ -148,7 +146,7 @@ class QueryReport(Reported, Tabular):
         )
 
     columns, items = keys_of(COLUMNS), "queries"
-    values = "ask n_asked_for queries note cost labels memberships seed version"
+    values = "ask n_asked_for queries note cost labels seed version"
 
     @property
     def version(self) -> str:

@@ -1,4 +1,4 @@
-"""The clustering that queries are about: what is known and believed before they are asked."""
+"""The clustering that queries are about, and the clusters that its blocks may belong to."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
 
 from heuristics.first_clustering import first_clustering
 from heuristics.incumbents import IncumbentSearch
@@ -133,3 +134,47 @@ def _searched(
     search = IncumbentSearch().prepare(contraction, first, clock.time_left)
     search.search(np.random.default_rng(seed), None, lambda: clock.is_over, found)
     return best
+
+
+Memberships = NDArray[np.float64]
+
+# Share of a round covariance that is mixed in: measured in docs/benchmarks/queries.md.
+SHRINKAGE = 0.2
+
+
+def memberships_of(standing: Standing) -> Memberships:
+    """Return probabilities (m, k) of the clusters that each block may truly belong to.
+
+    They are the posteriors of normal distributions around the clusters' means, which share one
+    covariance: that of the blocks around their clusters' means, drawn towards a round one. So
+    distances are measured as the clusters are shaped, which answers change: the linear discriminant
+    of the present clusters. Clusters weigh as much as their points.
+
+    Clusters whose representative a block is known to be apart from have probability 0; a block that
+    no cluster is left for belongs to its own. Those of representatives are 1 and 0.
+    """
+    contraction, labels, k = standing.contraction, standing.labels, standing.k
+    deviations = contraction.means - standing.centres[labels]
+    total = contraction.weights.sum()
+    scatter = (deviations * contraction.weights[:, None]).T @ deviations / total
+    dimension = len(scatter)
+    # Of clusters without any extent: that of all blocks; of equal blocks: 1.
+    variance = float(np.trace(scatter)) / dimension or float((contraction.means**2).mean()) or 1.0
+    scatter *= 1.0 - SHRINKAGE
+    scatter.flat[:: dimension + 1] += SHRINKAGE * variance
+    factor = cholesky(scatter, lower=True)
+    means = solve_triangular(factor, contraction.means.T, lower=True).T
+    centres = solve_triangular(factor, standing.centres.T, lower=True).T
+    squares = (means**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1) - 2.0 * means @ centres.T
+    logarithms = np.log(standing.masses / standing.masses.sum()) - 0.5 * squares
+    shares = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+    cluster = np.full(contraction.n_blocks, -1)
+    cluster[standing.representatives] = np.arange(k)
+    ends = np.concatenate([contraction.cannot_link, contraction.cannot_link[:, ::-1]])
+    ends = ends[cluster[ends[:, 1]] >= 0]
+    shares[ends[:, 0], cluster[ends[:, 1]]] = 0.0
+    gone = shares.sum(axis=1) <= 0.0
+    shares[gone] = np.eye(k)[labels[gone]]
+    shares[standing.representatives] = np.eye(k)
+    found: Memberships = shares / shares.sum(axis=1, keepdims=True)
+    return found

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from sdpbb.problem import Infeasibility, contract
-from sdpbb.questions.queries.memberships import Memberships
-from sdpbb.questions.queries.standing import Standing
+from sdpbb.questions.queries.standing import Memberships, Standing
 
 
 class Batch:

@@ -12,9 +12,8 @@ from threadpoolctl import threadpool_limits
 from sdpbb.errors import ParameterError
 from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
-from sdpbb.questions.queries.memberships import MEMBERSHIPS, Memberships, possible
 from sdpbb.questions.queries.report import Query, QueryReport
-from sdpbb.questions.queries.standing import Standing, standing_of
+from sdpbb.questions.queries.standing import Memberships, Standing, memberships_of, standing_of
 from sdpbb.questions.queries.strategy import ChosenPair, QueryKind, chosen_blocks, chosen_pairs
 from sdpbb.run.checks import checked_clustering
 
@@ -31,7 +30,6 @@ def suggest_queries(
     *,
     k: int | None = None,
     ask: Ask = "pairs",
-    memberships: str = "covariance",
     clustering: ArrayLike | None = None,
     seed: int = 0,
     time_limit: float = math.inf,
@@ -59,14 +57,11 @@ def suggest_queries(
     q : number of queries, >= 1
     k : number of clusters, of points
     ask : "pairs": whether two points belong together; "classes": of which class a point is
-    memberships : how it is told where a point may belong: "covariance" (distances measured as the
-        present clusters are shaped), "cost" (cost of a move), or "relaxation" (undecided
-        affinities of the root's semidefinite relaxation, which takes seconds)
     clustering : labels (n,) of the clustering that queries are about, such as a proven one; None
         for the best that the engine's first search finds
     seed : of the random choices, >= 0: the same for the same arguments, unless the time limit
         cuts in
-    time_limit : seconds, > 0, for the search and the relaxation each
+    time_limit : seconds, > 0, for the search
     arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
 
     Returns
@@ -78,20 +73,20 @@ def suggest_queries(
     TypeError
         If there is no argument of a name.
     InstanceError
-        If the instance is none, no clustering keeps its constraints (`NoClusteringToAskAbout`), it
-        has constraints on clusters beyond their sizes, or too many blocks for the relaxation.
+        If the instance is none, no clustering keeps its constraints (`NoClusteringToAskAbout`), or
+        it has constraints on clusters beyond their sizes.
     ParameterError
         If an argument is out of its domain, the clustering does not keep the constraints,
         or the time is too short.
     """
     instance = instance_of(instance, k, arguments, suggest_queries)
-    _check(q, ask, memberships, seed, time_limit)
+    _check(q, ask, seed, time_limit)
     with threadpool_limits(1):  # see `sdpbb.run.run`
         given = None
         if clustering is not None:
             given = checked_clustering(clustering, instance, "clustering").labels
         standing = standing_of(instance, given, seed, time_limit)
-        shares = possible(standing, MEMBERSHIPS[memberships](standing, time_limit))
+        shares = memberships_of(standing)
         # Other choices between equals with each answer.
         n_known = len(instance.must_link) + len(instance.cannot_link)
         rng = np.random.default_rng([seed, n_known])
@@ -106,7 +101,6 @@ def suggest_queries(
         ask=ask,
         labels=standing.contraction.lift(standing.labels),
         cost=standing.contraction.cost(standing.labels),
-        memberships=memberships,
         seed=seed,
     )
 
@@ -120,17 +114,13 @@ def _with_known_class(standing: Standing) -> NDArray[np.bool_]:
     return is_known
 
 
-def _check(q: int, ask: str, memberships: str, seed: int, time_limit: float) -> None:
+def _check(q: int, ask: str, seed: int, time_limit: float) -> None:
     for name, value, least in (("q", q, 1), ("seed", seed, 0)):
         is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if not is_integer or value < least:
             raise ParameterError(f"{name} = {value!r}: expected an integer >= {least}")
     if ask not in get_args(Ask):
         raise ParameterError(f"ask = {ask!r}: expected 'pairs' or 'classes'")
-    if memberships not in MEMBERSHIPS:
-        raise ParameterError(
-            f"memberships = {memberships!r}: expected {', '.join(map(repr, MEMBERSHIPS))}"
-        )
     if not time_limit > 0:
         raise ParameterError(f"time_limit = {time_limit!r}: expected seconds > 0")
 

@@ -1,4 +1,4 @@
-"""`sweep`: the instance solved for each number of clusters, each begun from a neighbour."""
+"""`sweep`: the instance solved and proven for each number of clusters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from sdpbb.problem.checks import OF_ONE_K
 from sdpbb.problem.files.labels import encoded
 from sdpbb.questions.study import Outcome, Study, solved
 from sdpbb.questions.study_folder import StudyFolder, open_folder
-from sdpbb.questions.sweeps.neighbours import clustering_from
 from sdpbb.questions.sweeps.report import LABELS, TABLE, VALUES, SweepEntry, SweepReport
 from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.run.parameters import SolverParameters
@@ -54,9 +53,8 @@ def sweep(
 ) -> SweepReport:
     """Solve an instance for each number of clusters, and prove each optimum.
 
-    Each run begins with the clustering of the nearest k that has one, with clusters split or merged
-    until there are k. The bound of k + 1 is valid for k, too, unless there are least sizes or
-    weights, soft must-links, or constraints of a class of the user's own.
+    The bound of k + 1 is valid for k, too, unless there are least sizes or weights, soft
+    must-links, or constraints of a class of the user's own.
 
     Parameters
     ----------
@@ -195,22 +193,13 @@ class _Sweep:
         return None if self._folder is None else self._folder.file(name)
 
     def _begin(self, k: int, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
-        """Return the run of k, which begins with a clustering of the nearest k that has one."""
-        instance = replace(self._instance, k=k)
-        found = self._found.items()
-        known = {other: entry.partition for other, entry in found if entry.partition}
-        start = None
-        if known:
-            nearest = min(known, key=lambda other: (abs(other - k), other))
-            start = clustering_from(instance, known[nearest])
         return partial(
             solved,
-            instance,
+            replace(self._instance, k=k),
             replace(self._parameters, time_limit=seconds),
             stop,
             # Nobody observes other processes.
             self._observer if stop is not None else ignore,
-            start=start,
             checkpoint=self._file(checkpoint_of(k)),
             certificate=self._file(f"k{k}.cert") if self._certificates else None,
         )
