@@ -1,18 +1,17 @@
 """Small errors put into the code, one at a time, and how many of them the tests find.
 
-    python scripts/mutate.py OUT.csv --files sdpbb/search/*.py --tests tests/contracts [--number 50]
+    python scripts/mutate.py --files sdpbb/search/*.py --tests tests/contracts [--number 50]
 
 Each mutation is made in a copy of the working tree, whose compiled kernels are cached there. The
 tests run until the first one fails: then the mutation is found, as it is if they take too long.
-OUT.csv has a line for each mutation. Those that it has for the same tests already are left out, so
-that a run that was interrupted is resumed by the same command.
+Each mutation is printed, with what became of it. The same seed draws the same mutations; `--skip`
+leaves out the first of them, which an interrupted run has tried.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import csv
 import filecmp
 import os
 import random
@@ -26,7 +25,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-FIELDS = ["tests", "file", "line", "column", "kind", "before", "after", "found", "seconds"]
 COMPARISONS = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -60,10 +58,9 @@ class Mutation(NamedTuple):
     before: str
     after: str
 
-    @property
-    def place(self) -> tuple[str, str, str, str]:
-        """Key of the mutation in a table."""
-        return self.file, str(self.node.lineno), str(self.node.col_offset), self.after
+    def __str__(self) -> str:
+        line = f"{self.file}:{self.node.lineno}"
+        return f"{line} ({self.kind}): {self.before} -> {self.after}"
 
     def applied(self, source: str) -> str:
         lines = source.encode().splitlines(keepends=True)
@@ -160,52 +157,37 @@ def tests_pass(folder: Path, tests: list[str], limit: float) -> tuple[bool, floa
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("out", type=Path)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--files", nargs="+", type=Path, required=True)
     parser.add_argument("--tests", nargs="+", required=True, help="arguments of pytest")
     parser.add_argument("--number", type=int, default=50)
+    parser.add_argument("--skip", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     temporary = Path(tempfile.gettempdir()) / "sdpbb-mutants"
     parser.add_argument("--folder", type=Path, default=temporary, help="of the copy")
     options, more = parser.parse_known_args()
-    tests, name = [*options.tests, *more], " ".join([*options.tests, *more])
+    tests, folder = [*options.tests, *more], options.folder.resolve()
     possible = [mutation for path in options.files for mutation in mutations_of(path)]
     random.Random(options.seed).shuffle(possible)
-    done = set()
-    if options.out.exists():
-        with options.out.open(newline="") as file:
-            rows = [row for row in csv.DictReader(file) if row["tests"] == name]
-        done = {(row["file"], row["line"], row["column"], row["after"]) for row in rows}
-    folder = options.folder.resolve()
     copy_tree(folder)
     passed, seconds = tests_pass(folder, tests, 3600.0)
     if not passed:
         raise SystemExit("the tests fail without any mutation")
-    limit = 3.0 * seconds + 60.0
-    is_new = not options.out.exists()
-    with options.out.open("a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if is_new:
-            writer.writeheader()
-        for mutation in possible[: options.number]:
-            if mutation.place in done:
-                continue
-            path = folder / mutation.file
-            source = path.read_text(encoding="utf-8")
-            path.write_text(mutation.applied(source), encoding="utf-8")
-            try:
-                passed, seconds = tests_pass(folder, tests, limit)
-            finally:
-                path.write_text(source, encoding="utf-8")
-            place = dict(zip(["file", "line", "column", "after"], mutation.place, strict=True))
-            found = {"found": not passed, "seconds": round(seconds, 1)}
-            row = {"tests": name, **place, "kind": mutation.kind, "before": mutation.before}
-            writer.writerow(row | found)
-            file.flush()
-    with options.out.open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["tests"] == name]
-    print(f"{sum(row['found'] == 'True' for row in rows)} of {len(rows)} mutations found")
+    limit, n_found, tried = 3.0 * seconds + 60.0, 0, possible[options.skip : options.number]
+    for number, mutation in enumerate(tried, start=options.skip + 1):
+        path = folder / mutation.file
+        source = path.read_text(encoding="utf-8")
+        path.write_text(mutation.applied(source), encoding="utf-8")
+        try:
+            passed, seconds = tests_pass(folder, tests, limit)
+        finally:
+            path.write_text(source, encoding="utf-8")
+        n_found += not passed
+        outcome = "SURVIVED" if passed else "found"
+        print(f"{number} {outcome}, {seconds:.0f} s: {mutation}", flush=True)
+    print(f"{n_found} of {len(tried)} mutations found")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ INSTEAD = {
     r"None for none": "None: no limit, none given",
 }
 """Words to avoid, as regular expressions, and what to write instead."""
-MOST_WORDS = 40  # of a sentence of a page; 25 are the aim
+MOST_WORDS = 30  # of a sentence of a page; 25 are the aim
 _FENCE = re.compile(r"^```.*?^```", re.M | re.S)
 _BLOCKS = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\. ))")
 _MARKUP = re.compile(r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)|<[^>]+>")
@@ -51,7 +51,7 @@ def _long_sentences(page: str) -> list[tuple[int, str]]:
         if block.lstrip().startswith(("|", "$$", "<!--")) or block.startswith("    "):
             continue
         at = start
-        for sentence in re.split(r"(?<=[.!?:;])\s+", block):
+        for sentence in re.split(r"(?<=[.!?:;])[*)]*\s+", block):
             words = len(_MARKUP.sub("x", sentence).split())
             if words > MOST_WORDS:
                 line = _line(prose, prose.index(sentence, at))

@@ -14,8 +14,8 @@ CONSTRAINT_SETS = sorted(INSTANCES.glob("*_ml_*_cl_*.txt"))
 
 @pytest.fixture(scope="module")
 def make_instances():
-    path = ROOT / "scripts" / "make_instances.py"
-    spec = importlib.util.spec_from_file_location("make_instances", path)
+    path = ROOT / "scripts" / "instances.py"
+    spec = importlib.util.spec_from_file_location("instances", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scripts.bench import rows
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import read_instance
+from sdpbb.problem.origin import standardization
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -93,3 +94,8 @@ def unequal_groups(rng: np.random.Generator, n: int, k: int, d: int) -> NDArray[
     shares = rng.dirichlet(np.full(k, 5.0))
     centres = rng.uniform(0.0, 10.0, size=(k, d))
     return centres[rng.choice(k, n, p=shares)] + rng.normal(size=(n, d))
+
+
+def standardised(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return columns of mean zero and variance one; constant ones are 0."""
+    return standardization(points).applied(points)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -170,16 +169,3 @@ def process(command: Sequence[str], codes: Sequence[int] = (0,), **options: Any)
     if done.returncode not in codes:
         raise RuntimeError(f"{' '.join(command[:3])}: exit code {done.returncode}")
     return Ended(done.stdout, wall, cpu)
-
-
-def in_checkout(checkout: Path, command: Sequence[str], **options: Any) -> Ended:
-    """Run a command of this Python with the code of a checkout."""
-    env = options.pop("env", {}) | {"PYTHONPATH": str(checkout.resolve())}
-    return process(command, cwd=checkout, env=env, **options)
-
-
-def commit(checkout: Path) -> str:
-    """Return the commit of a checkout, or its name where there is none."""
-    asked = ["git", "-C", str(checkout), "rev-parse", "--short", "HEAD"]
-    told = subprocess.run(asked, capture_output=True, text=True, check=False)
-    return told.stdout.strip() or checkout.resolve().name

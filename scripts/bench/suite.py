@@ -45,11 +45,7 @@ HELP = {
     "workers": "processes of a run (default: %(default)s)",
     "draws": "of each random case (default: %(default)s)",
     "starts": "of each search (default: %(default)s)",
-    "label": "name of the method in the rows (default: its own)",
     "first": "what the run begins with: auto, subsets or whole (default: %(default)s)",
-    "runs": "of each command (default: %(default)s)",
-    "checkouts": "folders of checkouts that are measured in turn (default: this one)",
-    "cold": "compile the kernels within the time",
 }
 """Help of the options that suites may have."""
 NAMES = sorted(path.stem for path in (Path(__file__).parent / "suites").glob("[a-z]*.py"))
@@ -74,12 +70,7 @@ def add_options(parser: argparse.ArgumentParser, options: Mapping[str, Any]) -> 
     """Add options by their defaults: None stands for a number that the case has."""
     for name, default in options.items():
         given: dict[str, Any] = {"default": default, "help": HELP[name]}
-        if isinstance(default, bool):
-            given["action"] = "store_true"
-        elif isinstance(default, list):
-            given |= {"nargs": "+", "type": type(default[0])}
-        else:
-            given["type"] = float if default is None else type(default)
+        given["type"] = float if default is None else type(default)
         parser.add_argument(f"--{name.replace('_', '-')}", **given)
 
 

@@ -18,6 +18,7 @@ Curves = Mapping[str, tuple[Sequence[float], Sequence[float], Mapping[str, Any]]
 """Labels, with x, y and style of their curves."""
 # Colours are told apart up to here.
 MANY_CURVES = 10
+LEGEND: dict[str, Any] = {"fontsize": "small", "frameon": False}
 STARTS_WITH = "<!-- table: {} -->"
 PLACE = re.compile(r"^<!-- table: (?P<name>[^>]*?) -->\n.*?^<!-- end -->$", re.M | re.S)
 
@@ -112,11 +113,13 @@ def draw(
     size: tuple[float, float],
     is_step: bool = False,
     columns: int = 5,
+    is_shared: bool = True,
     **options: Any,
 ) -> None:
     """Draw panels beside each other, and one legend of all labels below.
 
     panels : curves, and what is set of the axes of each
+    is_shared : whether a label is the same in all panels; otherwise each has a legend of its own
     options : of `Figure.subplots`
     """
     import matplotlib
@@ -137,6 +140,9 @@ def draw(
                 (handles[label],) = axes.plot(x, y, label=label, **style)
         axes.set(**settings)
         axes.grid(alpha=0.3)
-    below = {"loc": "outside lower center", "ncols": columns, "frameon": False}
-    figure.legend(handles.values(), handles, fontsize="small", **below)
+        if not is_shared:
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), **LEGEND, ncols=columns)
+    if is_shared:
+        below = {"loc": "outside lower center", "ncols": columns}
+        figure.legend(handles.values(), handles, **below, **LEGEND)
     figure.savefig(path, dpi=120)

@@ -35,7 +35,7 @@ class Watch:
         """
 
     def lost(self, search: Search, number: int) -> None:
-        """Be told that a node has been given up, because two workers died of it."""
+        """Be told that a node has been abandoned, because two workers died of it."""
 
     def round_ended(self, search: Search) -> None:
         """Be told that all results that have come back have been taken."""

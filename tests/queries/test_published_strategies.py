@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scripts.bench.yardsticks.query_strategies import PUBLISHED
+from scripts.bench.query_strategies import PUBLISHED
 
 NAMES = ("random pairs", "explore-consolidate", "min-max", "NPU")
 

@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 
 import sdpbb
-from scripts.bench import data, generation_cases, rows
+from scripts.bench import data, rows
 from scripts.bench.measuring import process, solved, warm_up
 from scripts.bench.suite import Case, Options
+from scripts.bench.suites import engines
 from scripts.bench.tables import (
     Cell,
     count,
@@ -69,7 +70,7 @@ def cases(options: Options) -> list[Case]:
     ]
     for name in MAPS if (options.data / "planar").is_dir() else ():
         for k in MAPS[name]:
-            for number in (0, generation_cases.n_points(name) // 10):
+            for number in (0, engines.n_points(name) // 10):
                 chosen = f"k_{k}_ml_{number}_cl_{number}"
                 found.append({"dataset": name, "set": chosen, "group": "maps"})
     return found
@@ -79,7 +80,7 @@ def instance_of(folder: Path, dataset: str, name: str, group: str) -> Instance:
     if group == "public":
         return data.published_instance(folder, dataset, name)
     _, k, _, number, _, _ = name.split("_")
-    return generation_cases.instance_of(folder, "maps", dataset, int(k), number, 0)
+    return engines.instance_of(folder, "maps", dataset, int(k), number, 0)
 
 
 def measure(options: Options, dataset: str, set: str, group: str) -> dict[str, Any]:

@@ -23,12 +23,12 @@ import sdpbb
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import MultiStartParameters
 from scripts.bench import rows
-from scripts.bench.heuristic_cases import standardised
+from scripts.bench.data import standardised
 from scripts.bench.measuring import warm_up
+from scripts.bench.query_strategies import PUBLISHED, Pair, Questions, Strategy
 from scripts.bench.suite import Case, Options
 from scripts.bench.tables import Cell, draw, over, value
 from scripts.bench.tables import table as table_of
-from scripts.bench.yardsticks.query_strategies import PUBLISHED, Pair, Questions, Strategy
 from sdpbb.problem import Contraction, contract
 from sdpbb.questions.queries.suggest import suggest_queries
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 import sdpbb
 from scripts.bench import rows
 from scripts.bench.measuring import clocked
-from scripts.bench.size_cases import SHAPES, points_of
 from scripts.bench.suite import Case, Options
+from scripts.bench.suites.proofs import SHAPES, points_of
 from scripts.bench.tables import Cell, over, span, value, values
 from scripts.bench.tables import table as table_of
 from sdpbb.problem import Instance, Partition

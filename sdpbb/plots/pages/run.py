@@ -188,7 +188,7 @@ def _subsets(trace: Trace, result: Result) -> Section:
     if n_lost:
         text += (
             f" {amount(n_lost, 'subset')}, of which two workers crashed, "
-            f"{'was' if n_lost == 1 else 'were'} given up with the bound known by then."
+            f"{'was' if n_lost == 1 else 'were'} abandoned with the bound known by then."
         )
     upper = math.inf if result.objective is None else result.objective
     heading = ["Subsets", "Blocks of the largest", "Cannot-links dropped", "Bounded"]

@@ -1,1 +1,0 @@
-"""Published methods, written from their papers, which ours are measured against."""
