@@ -252,7 +252,14 @@ def _cluster_table(instance: Instance, partition: Partition) -> tuple[Table, Tex
                 *([] if each is None else [f"{each[members].mean():.3f}"]),
             ]
         )
-    heading = ["Cluster", "Points", "Share", "Within sum of squares", "Share", "RMS distance"]
+    heading = [
+        "Cluster",
+        "Points",
+        "Share of points",
+        "Within sum of squares",
+        "Share of it",
+        "RMS distance",
+    ]
     heading += [] if each is None else ["Silhouette"]
     note = (
         "Clusters are numbered by their first point, as in the labels. The RMS distance is the "
