@@ -199,6 +199,20 @@ def in_row_order(names: str) -> Any:
     return row_values.in_row_order(labels, 4, problem.Origin(row_names=tuple("abcd")))
 
 
+def in_order(labels: pandas.Series, origin: problem.Origin) -> list[Any]:
+    """Labels of four rows, in the order of the points."""
+    return list(map(int, row_values.in_row_order(labels, 4, origin)))
+
+
+def indexed_by(index: Sequence[Any]) -> problem.Origin:
+    return problem.Instance(pandas.DataFrame({"x": [0.0, 5.0, 0.1, 5.1]}, index), 2).origin
+
+
+def named_by_column(names: list[Any]) -> problem.Origin:
+    frame = pandas.DataFrame({"who": names, "x": [0.0, 5.0, 0.1, 5.1]})
+    return problem.Instance.from_frame(frame, 2, index_column="who").origin
+
+
 def checked(line: str) -> None:
     """Constraints on six points, which two readers refuse."""
     checker.read_constraints(file(f"# one\n{line}\n"), LINE)
@@ -252,6 +266,11 @@ LEFT_NAMES = problem.Origin(
 )
 PQRST = "id,x\np,0.0\nq,0.1\nr,5.0\ns,5.1\nt,9.0\n"
 FLOWERS = pandas.DataFrame({"x": [0.0, 0.1, 5.0, 5.1, 9.0], "kind": CLASSES[:5]}, list("pqrst"))
+NAMED4 = problem.Origin(row_names=tuple("abcd"))
+INCOMES = "name,income,age,class,w\n" + "".join(
+    f"p{i},{1000 * i},{age},a,{i + 1}\n" for i, age in enumerate([31, 33, 58, "", 35, 59])
+)
+OF_INCOMES = {"index_column": "name", "weight_column": "w", "drop": ["class"]}
 UMLAUTS = problem.Origin(row_names=("Müller", "Søren", "Anna"))
 RNG = np.random.default_rng(0)
 NAMES = (
