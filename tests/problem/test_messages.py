@@ -35,6 +35,7 @@ from sdpbb.errors import SdpbbError
 from sdpbb.problem import formats, row_values
 from sdpbb.problem.files.constraints import PAIRS as PAIR_KINDS
 from sdpbb.problem.origin import Scaling
+from sdpbb.problem.partition import objection, violations
 from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.statements import place_of_pair, stated_one_by_one
 
@@ -211,6 +212,14 @@ def indexed_by(index: Sequence[Any]) -> problem.Origin:
 def named_by_column(names: list[Any]) -> problem.Origin:
     frame = pandas.DataFrame({"who": names, "x": [0.0, 5.0, 0.1, 5.1]})
     return problem.Instance.from_frame(frame, 2, index_column="who").origin
+
+
+def violated(labels: list[int], of: problem.Instance | None = None, **stated: Any) -> list[str]:
+    """The objection to a clustering of an instance, and all that it violates."""
+    weights = [1.0, 0.5, 2.0, 0.25, 1.25]
+    of = of or problem.Instance(np.arange(5.0)[:, None], 2, weights=weights, **stated)
+    partition = problem.Partition(np.array(labels))
+    return [objection(of, partition), *map(str, violations(of, partition))]
 
 
 def checked(line: str) -> None:
