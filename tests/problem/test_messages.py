@@ -222,6 +222,14 @@ def violated(labels: list[int], of: problem.Instance | None = None, **stated: An
     return [objection(of, partition), *map(str, violations(of, partition))]
 
 
+def contracted(k: int, *stated: Any, **pairs: Any) -> str:
+    """The blocks of points on a line and their cannot-links, or why there is no clustering."""
+    found = problem.contract(instance(*stated, k=k, points=LINE, **pairs))
+    if isinstance(found, problem.Infeasibility):
+        return f"{found.kind.name} {sorted(found.points)}: {found}"
+    return f"blocks {found.block_of.tolist()} apart {found.cannot_link.tolist()}"
+
+
 def checked(line: str) -> None:
     """Constraints on six points, which two readers refuse."""
     checker.read_constraints(file(f"# one\n{line}\n"), LINE)
