@@ -330,13 +330,8 @@ class Origin(DataNames):
 
         kind : "must_link", "cannot_link", "soft_must_link" or "soft_cannot_link"
         """
-        places: dict[str, PairLines] = {
-            "must_link": self.must_link,
-            "cannot_link": self.cannot_link,
-            "soft_must_link": self.soft_must_link,
-            "soft_cannot_link": self.soft_cannot_link,
-        }
-        place = places[kind].place_of(i, j)
+        stated: PairLines = getattr(self, kind)
+        place = stated.place_of(i, j)
         if place:
             return f"{shown_path(self.constraints_path)}{place}"
         return "" if self.known_classes is None else self.known_classes.place(kind, i, j)

@@ -119,7 +119,7 @@ def prepared(
         Which rows are left out, which columns are filled in, and which column has nearly all of the
         variance.
     """
-    check_columns(table.feature_names, [(f"{where}weight_column", reading.weight_column)])
+    check_columns(table.feature_names, [("weight_column", reading.weight_column)], where)
     table = table.with_step(*_columns_that_are_no_features(table, reading))
     # Categories of rows that are left out have columns, too.
     categories = {

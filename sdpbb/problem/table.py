@@ -136,17 +136,20 @@ class PointTable(DataNames):
         return None if self.row_names is None else tuple(map(str, self.row_names))
 
 
-def check_columns(columns: Sequence[Hashable], chosen: Iterable[tuple[str, str | None]]) -> None:
+def check_columns(
+    columns: Sequence[Hashable], chosen: Iterable[tuple[str, str | None]], place: str = ""
+) -> None:
     """Raise the InstanceError for the first chosen column that is not exactly one of these.
 
     Features may share a name; a column that is chosen has one of its own.
 
     chosen : the argument that names the column, for messages, and its name; None: no column
+    place : what messages begin with
     """
     for argument, column in chosen:
         if column is None:
             continue
-        where = f"{argument} = {shown(column)}"
+        where = f"{place}{argument} = {shown(column)}"
         if column not in columns:
             names = first_of((shown(str(other)) for other in columns), 10)
             a_file = "a file, or " if argument == "known_classes" else ""

@@ -83,15 +83,6 @@ def line(k: int, *constraints: ClusterConstraint, must_link=()) -> Instance:
 @pytest.mark.parametrize(
     ("instance", "kind", "points"),
     [
-        (
-            line(3, MaximumSize(2), must_link=[(0, 2), (2, 4)]),
-            InfeasibilityKind.BLOCK_NOT_ALLOWED,
-            (0, 2, 4),
-        ),
-        (line(2, MaximumOverlap([3], 0)), InfeasibilityKind.TOO_MUCH_FOR_K, (3,)),
-        (line(2, MaximumSize(2)), InfeasibilityKind.TOO_MUCH_FOR_K, tuple(range(6))),
-        (line(2, MaximumOverlap([0, 2, 4], 1)), InfeasibilityKind.TOO_MUCH_FOR_K, (0, 2, 4)),
-        (line(2, MaximumDiameter(1.5)), InfeasibilityKind.ODD_CYCLE, None),
         (line(1, MaximumSpread(1.0)), InfeasibilityKind.CLIQUE, None),
         (line(3, MaximumSpread(-1.0)), InfeasibilityKind.BLOCK_NOT_ALLOWED, (0,)),
     ],

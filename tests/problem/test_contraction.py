@@ -1,5 +1,6 @@
+"""Contractions: blocks, and what cannot-links force together."""
+
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,9 @@ from sdpbb.problem import (
     Partition,
     contract,
 )
+from sdpbb.problem.infeasibility import forced_merges
 from tests.any_instance import any_instance
+from tests.enumeration import Truth
 from tests.examples import examples
 
 PAIRS = any_instance("pairs", "equal points", n=(2, 9), d=(1, 9))
@@ -70,39 +73,28 @@ def test_blocks_of_a_parent_are_never_split(monkeypatch):
     np.testing.assert_array_equal(child.block_of, parent.block_of)
 
 
-POINTS = np.arange(10.0).reshape(5, 2)
+def test_k_2_is_decided():
+    """For two clusters propagation alone is a proof either way: contraction is feasible."""
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        n = int(rng.integers(2, 8))
+        pairs = [(i, j) for j in range(n) for i in range(j) if rng.random() < 0.35]
+        instance = Instance(rng.normal(size=(n, 1)), 2, cannot_link=pairs)
+        assert isinstance(contract(instance), Contraction) == Truth(instance).is_feasible
 
 
-@pytest.mark.parametrize(
-    ("k", "must_link", "cannot_link", "kind", "points"),
-    [
-        (
-            2,
-            [(0, 1), (1, 2)],
-            [(3, 4), (0, 2)],
-            InfeasibilityKind.CANNOT_LINK_IN_BLOCK,
-            {0, 1, 2},
-        ),
-        (2, [], [(0, 1), (1, 2), (0, 2), (2, 3)], InfeasibilityKind.ODD_CYCLE, {0, 1, 2}),
-        (
-            3,
-            [],
-            [(i, j) for i in range(4) for j in range(i)],
-            InfeasibilityKind.CLIQUE,
-            {0, 1, 2, 3},
-        ),
-        (1, [], [(1, 3)], InfeasibilityKind.CLIQUE, {1, 3}),
-        (4, [(0, 1), (1, 2)], [], InfeasibilityKind.TOO_FEW_BLOCKS, {0, 3, 4}),
-    ],
-)
-def test_contradictions_are_named_with_the_users_rows(k, must_link, cannot_link, kind, points):
-    infeasibility = contract(Instance(POINTS, k, must_link, cannot_link))
-    assert isinstance(infeasibility, Infeasibility)
-    assert infeasibility.kind is kind
-    assert set(infeasibility.points) == points
-    assert kind.value in str(infeasibility)
-
-
-def test_two_clusters_merge_both_sides_of_a_cannot_link_path():
-    contraction = contract(Instance(POINTS, 2, cannot_link=[(0, 1), (1, 2), (2, 3)]))
-    assert contraction.block_of.tolist() == [0, 1, 0, 1, 2]
+@given(st.integers(2, 30), st.integers(0, 2**32 - 1), st.floats(0.05, 0.5))
+def test_an_odd_cycle_is_one(n, seed, density):
+    rng = np.random.default_rng(seed)
+    edges = np.array(
+        [(i, j) for j in range(n) for i in range(j) if rng.random() < density], np.intp
+    ).reshape(-1, 2)
+    outcome = forced_merges(n, edges, 2)
+    if isinstance(outcome, Infeasibility):
+        assert outcome.kind is InfeasibilityKind.ODD_CYCLE
+        cycle = outcome.points
+        assert len(cycle) % 2 == 1
+        assert len(set(cycle)) == len(cycle)
+        present = {frozenset(edge) for edge in edges.tolist()}
+        steps = zip(cycle, (*cycle[1:], cycle[0]), strict=True)
+        assert all(frozenset(step) in present for step in steps)

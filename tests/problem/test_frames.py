@@ -132,8 +132,3 @@ def test_no_pairs_are_nowhere():
     without_lines = Constraints(must_link=np.array([[0, 1]]))
     origin = without_lines.arguments(LINE, Origin())["origin"]
     assert origin.must_link.place_of(0, 1) == ""
-
-
-def test_a_kind_of_pairs_is_called_as_its_argument():
-    with pytest.raises(KeyError):
-        Origin().place("ML", 2, 3)

@@ -35,6 +35,7 @@ from sdpbb.errors import SdpbbError
 from sdpbb.problem import formats, row_values
 from sdpbb.problem.files.constraints import PAIRS as PAIR_KINDS
 from sdpbb.problem.origin import Scaling
+from sdpbb.problem.partition import objection, violations
 from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.statements import place_of_pair, stated_one_by_one
 
@@ -199,6 +200,36 @@ def in_row_order(names: str) -> Any:
     return row_values.in_row_order(labels, 4, problem.Origin(row_names=tuple("abcd")))
 
 
+def in_order(labels: pandas.Series, origin: problem.Origin) -> list[Any]:
+    """Labels of four rows, in the order of the points."""
+    return list(map(int, row_values.in_row_order(labels, 4, origin)))
+
+
+def indexed_by(index: Sequence[Any]) -> problem.Origin:
+    return problem.Instance(pandas.DataFrame({"x": [0.0, 5.0, 0.1, 5.1]}, index), 2).origin
+
+
+def named_by_column(names: list[Any]) -> problem.Origin:
+    frame = pandas.DataFrame({"who": names, "x": [0.0, 5.0, 0.1, 5.1]})
+    return problem.Instance.from_frame(frame, 2, index_column="who").origin
+
+
+def violated(labels: list[int], of: problem.Instance | None = None, **stated: Any) -> list[str]:
+    """The objection to a clustering of an instance, and all that it violates."""
+    weights = [1.0, 0.5, 2.0, 0.25, 1.25]
+    of = of or problem.Instance(np.arange(5.0)[:, None], 2, weights=weights, **stated)
+    partition = problem.Partition(np.array(labels))
+    return [objection(of, partition), *map(str, violations(of, partition))]
+
+
+def contracted(k: int, *stated: Any, **pairs: Any) -> str:
+    """The blocks of points on a line and their cannot-links, or why there is no clustering."""
+    found = problem.contract(instance(*stated, k=k, points=LINE, **pairs))
+    if isinstance(found, problem.Infeasibility):
+        return f"{found.kind.name} {sorted(found.points)}: {found}"
+    return f"blocks {found.block_of.tolist()} apart {found.cannot_link.tolist()}"
+
+
 def checked(line: str) -> None:
     """Constraints on six points, which two readers refuse."""
     checker.read_constraints(file(f"# one\n{line}\n"), LINE)
@@ -252,6 +283,11 @@ LEFT_NAMES = problem.Origin(
 )
 PQRST = "id,x\np,0.0\nq,0.1\nr,5.0\ns,5.1\nt,9.0\n"
 FLOWERS = pandas.DataFrame({"x": [0.0, 0.1, 5.0, 5.1, 9.0], "kind": CLASSES[:5]}, list("pqrst"))
+NAMED4 = problem.Origin(row_names=tuple("abcd"))
+INCOMES = "name,income,age,class,w\n" + "".join(
+    f"p{i},{1000 * i},{age},a,{i + 1}\n" for i, age in enumerate([31, 33, 58, "", 35, 59])
+)
+OF_INCOMES = {"index_column": "name", "weight_column": "w", "drop": ["class"]}
 UMLAUTS = problem.Origin(row_names=("Müller", "Søren", "Anna"))
 RNG = np.random.default_rng(0)
 NAMES = (

@@ -1,73 +1,14 @@
 """What was done to the data: the steps that reports tell, and the note on one dominant column."""
 
-import warnings
-
 import numpy as np
 import pytest
 
-import sdpbb
-from sdpbb.errors import InstanceNote
-from sdpbb.problem.formats import read_instance, read_points
 from sdpbb.problem.origin import dominant_column
 
-DATA = "name,income,age,class,w\n" + "".join(
-    f"p{i},{1000 * i},{age},a,{i + 1}\n" for i, age in enumerate([31, 33, 58, "", 35, 59])
-)
 NOTE = (
     "column 'income' has 99.9% of the variance, so that other columns hardly count; --standardize "
     "(standardize=True in Python) makes columns comparable"
 )
-STEPS = ("column 'name' names the rows", "column 'w' holds the weights of the rows")
-OPTIONS = {"index_column": "name", "weight_column": "w", "drop": ["class"], "missing": "mean"}
-
-
-@pytest.fixture
-def path(tmp_path):
-    path = tmp_path / "data.csv"
-    path.write_text(DATA)
-    return path
-
-
-def notes_of(read):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = read()
-    assert all(issubclass(warning.category, InstanceNote) for warning in caught)
-    return result, [str(warning.message) for warning in caught]
-
-
-def test_a_column_with_nearly_all_of_the_variance_is_told(path):
-    instance, notes = notes_of(lambda: read_instance(path, 2, **OPTIONS))
-    assert notes == [
-        f"{path}: 1 missing value filled in by the mean of 1 column: 'age'",
-        f"{path}: {NOTE}",
-    ]
-    assert instance.origin.preparation == (
-        *STEPS,
-        "column left out: 'class'",
-        "1 missing value filled in by the mean of 1 column: 'age'",
-        NOTE,
-    )
-
-
-def test_standardized_columns_are_comparable(path):
-    table, notes = notes_of(lambda: read_points(path, standardize=True, **OPTIONS))
-    assert len(notes) == 1
-    assert table.preparation[-1].startswith("columns are standardized to mean zero and variance")
-
-
-def test_a_frame_is_told_like_its_file(path):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.read_csv(path)
-    instance, notes = notes_of(lambda: sdpbb.Instance.from_frame(frame, 2, **OPTIONS))
-    assert notes == ["1 missing value filled in by the mean of 1 column: 'age'", NOTE]
-    assert instance.origin.preparation[-1] == NOTE
-
-
-def test_rows_that_are_left_out_are_told(path):
-    options = OPTIONS | {"missing": "drop-rows", "standardize": True}
-    table, _ = notes_of(lambda: read_points(path, **options))
-    assert "1 row of 6 dropped, as values are missing: 'p3'" in table.preparation
 
 
 @pytest.mark.parametrize(

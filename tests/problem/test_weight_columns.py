@@ -4,12 +4,10 @@ import json
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 import sdpbb
 from heuristics.registry import METHODS
-from sdpbb.errors import InstanceNote
 from sdpbb.problem import Instance
 
 TEXT = "id,x,count,y\na,0.0,3,1.0\nb,0.5,1,1.5\nc,9.0,2.5,7.0\n"
@@ -20,39 +18,6 @@ def data(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text(TEXT)
     return path
-
-
-def assert_read(instance):
-    assert instance.points.tolist() == [[0.0, 1.0], [0.5, 1.5], [9.0, 7.0]]
-    assert instance.weights.tolist() == [3.0, 1.0, 2.5]
-
-
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
-def test_a_column_holds_weights(data, tmp_path, kind):
-    columns = {"index_column": "id", "weight_column": "count"}
-    assert_read(Instance.from_files(data, 2, **columns))
-    assert_read(sdpbb.read_instance(data, 2, **columns))
-    frame = kind({"id": ["a", "b", "c"], "x": [0.0, 0.5, 9.0], "count": [3.0, 1.0, 2.5]})
-    frame = (
-        frame.assign(y=[1.0, 1.5, 7.0])
-        if kind is pd.DataFrame
-        else frame.with_columns(y=pl.Series([1.0, 1.5, 7.0]))
-    )
-    assert_read(Instance.from_frame(frame, 2, **columns))
-    (tmp_path / "c.txt").write_text("CL a b\n")
-    assert_read(Instance.from_points(frame, 2, tmp_path / "c.txt", **columns))
-    frame.to_parquet(tmp_path / "p.parquet") if kind is pd.DataFrame else frame.write_parquet(
-        tmp_path / "p.parquet"
-    )
-    assert_read(Instance.from_files(tmp_path / "p.parquet", 2, **columns))
-
-
-def test_limits_on_weights_of_points_without_any_are_noted(data, tmp_path):
-    limits = tmp_path / "limits.txt"
-    limits.write_text("MAXWEIGHT 4\n")
-    with pytest.warns(InstanceNote, match=r"limits\.txt: limits on weights count points, .* --wei"):
-        Instance.from_files(data, 2, limits, drop=["id"])
-    Instance.from_files(data, 2, limits, index_column="id", weight_column="count")  # no note
 
 
 def test_gaps_and_batches_take_weights(data, tmp_path, run):

@@ -43,20 +43,6 @@ def test_a_matrix_of_distances_is_refused_everywhere(tmp_path):
         assert read_instance(tmp_path / name, 2, as_points=True, **options).n_features == 4
 
 
-@pytest.mark.parametrize(
-    "points",
-    [
-        [[0.0, 1.0], [1.0, 0.0]],  # two points, as often in examples
-        np.zeros((4, 4)),
-        np.eye(4),
-        DISTANCES[:3],
-        DISTANCES + np.triu(np.ones((4, 4)), 1),
-    ],
-)
-def test_other_square_tables_are_points(points):
-    assert sdpbb.Instance(points, 2).n_points == len(points)
-
-
 def test_categories_are_told_what_to_do():
     pd = pytest.importorskip("pandas")
     with pytest.raises(InstanceError, match=r"one_hot"):

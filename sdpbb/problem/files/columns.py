@@ -203,10 +203,7 @@ def _with_chosen(layout: FileLayout, where: str, names: list[str], reading: Read
     named = names[: layout.width - len(layout.blank)]
     unnamed = 0 if len(named) > 1 and not named[0] else None
     _check_names(where, named)
-    try:
-        check_columns(named, reading.left_out)
-    except InstanceError as error:
-        raise InstanceError(f"{where}: {error}") from None
+    check_columns(named, reading.left_out, f"{where}: ")
     left_out = {*layout.blank, *(named.index(column) for _, column in reading.left_out)}
     index = None if reading.index_column is None else named.index(reading.index_column)
     classes = None if reading.class_column is None else named.index(reading.class_column)

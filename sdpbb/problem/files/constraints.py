@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,31 @@ _KINDS = {keyword: kind for kind, keyword in enumerate(PAIRS)}
 
 # A file that leaves row 0 out is warned of when that is less likely than this.
 UNLIKELY = 0.01
+
+
+class Line(NamedTuple):
+    """Line of a file, for messages: where it is, its fields, and what these should be.
+
+    file : its name, as messages show it
+    between : what separates the fields
+    """
+
+    file: str
+    number: int
+    fields: Sequence[str]
+    expected: str
+    between: str = " "
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}:{self.number}"
+
+    def __str__(self) -> str:
+        return f"{self.where}: {shown(self.between.join(self.fields))}"
+
+    @property
+    def wrong(self) -> InstanceError:
+        return InstanceError(f"{self}; expected {self.expected}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +121,11 @@ class Rows:
         return int(field) - self.first if is_integer(field) else None
 
     def pair(
-        self, fields: Sequence[str], says: str, expected: str, which: str = ""
+        self, fields: Sequence[str], says: object, expected: str, which: str = ""
     ) -> tuple[int, int]:
         """Return the rows that two fields stand for.
 
-        says : the file, the line and what is there
+        says : the file, the line and what is there, such as a `Line`
         expected : what would be right, if these are not two names or numbers
         which : words between what is there and what is wrong with a name or a number
 
@@ -109,15 +134,14 @@ class Rows:
         InstanceError
             If a row is not there, if both are the same, or if these are not two rows.
         """
-        numbers = [self.number_of(field) for field in fields]
-        i, j = numbers if len(numbers) == 2 else (None, None)
+        i, j = map(self.number_of, fields) if len(fields) == 2 else (None, None)
         if i is None or j is None:
             raise InstanceError(f"{says}; expected {expected}")
-        if i == j or not (0 <= i < self.n and 0 <= j < self.n):
-            for field in fields:
-                self.check(field, f"{says}{which}")
-            raise InstanceError(f"{says}{which} pairs a point with itself; expected i != j")
-        return i, j
+        if i != j and 0 <= i < self.n and 0 <= j < self.n:
+            return i, j
+        for each in fields:
+            self.check(each, f"{says}{which}")
+        raise InstanceError(f"{says}{which} pairs a point with itself; expected i != j")
 
     def pairs(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.intp] | None:
         """Return the rows that two fields each stand for, as (p, 2).
@@ -140,7 +164,7 @@ class Rows:
             return None
         return pairs
 
-    def check(self, field: str, says: str) -> None:
+    def check(self, field: str, says: object) -> None:
         """Raise the InstanceError if a field stands for a row that is not there."""
         row = self.number_of(field)
         if row is None or 0 <= row < self.n:

@@ -14,6 +14,7 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem.files.constraints import (
     ConstraintFormat,
     Constraints,
+    Line,
     Rows,
     Statements,
     check_pairs_only,
@@ -51,10 +52,7 @@ class _Columns(NamedTuple):
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
     """Return whether a line is a heading of such a table, or states a pair by words and commas."""
-    return _begins(" ".join(fields))
-
-
-def _begins(line: str) -> bool:
+    line = " ".join(fields)
     for separator in (*CANDIDATES, " "):
         if separator in line:
             names = [field.strip().lower() for field in fields_of(line, separator)]
@@ -70,14 +68,15 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
     if not records.rows:
         return Constraints()
     columns, start = _columns(records)
-    stated = Statements()
+    stated, expected = Statements(), f"two {rows.expected} in it"
+    name = shown_path(path)
     for record in range(start, len(records.rows)):
         fields = records.rows[record]
-        says = f"{records.where(record)}: {shown(','.join(fields))}"
-        kind = _kind(fields, columns, says)
+        line = Line(name, records.lines[record], fields, expected, ",")
+        kind = _kind(line, columns)
         named = [_row(fields, at) for at in (columns.first, columns.second)]
-        pair = rows.pair(named, says, f"two {rows.expected} in it")
-        weight = _weight(fields, columns, kind, says)
+        pair = rows.pair(named, line, line.expected)
+        weight = _weight(line, columns)
         if weight is not None and kind in ("ML", "CL"):
             kind = f"S{kind}"
         stated.add(kind, pair, 1.0 if weight is None else weight, records.lines[record])
@@ -143,24 +142,24 @@ def _keyword(field: str) -> str | None:
     return _KINDS.get(field.strip().lower().replace("_", "-").replace(" ", "-"))
 
 
-def _kind(fields: Sequence[str], columns: _Columns, says: str) -> str:
-    kind = _keyword(_row(fields, columns.kind))
-    if kind is None or len(fields) > columns.width:
+def _kind(line: Line, columns: _Columns) -> str:
+    kind = _keyword(_row(line.fields, columns.kind))
+    if kind is None or len(line.fields) > columns.width:
         raise InstanceError(
-            f"{says}; expected {EXPECTED} in field {columns.kind + 1}; limits such as MINSIZE n "
+            f"{line}; expected {EXPECTED} in field {columns.kind + 1}; limits such as MINSIZE n "
             "need a text file"
         )
     return kind
 
 
-def _weight(fields: Sequence[str], columns: _Columns, kind: str, says: str) -> float | None:
+def _weight(line: Line, columns: _Columns) -> float | None:
     """Return the weight of a soft constraint; None if the record has none."""
-    if columns.weight is None or not (field := _row(fields, columns.weight)):
+    if columns.weight is None or not (field := _row(line.fields, columns.weight)):
         return None
     weight = number_in(field, ".")
     if weight is None or math.isnan(weight) or weight < 0:
         raise InstanceError(
-            f"{says}; expected a weight w >= 0, or an empty field for a hard constraint"
+            f"{line}; expected a weight w >= 0, or an empty field for a hard constraint"
         )
     return weight
 

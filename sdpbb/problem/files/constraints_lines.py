@@ -28,6 +28,7 @@ from sdpbb.problem.files.constraints import (
     PAIRS,
     ConstraintFormat,
     Constraints,
+    Line,
     Rows,
     Statements,
 )
@@ -117,21 +118,6 @@ def _forms() -> dict[str, tuple[str, str]]:
     return _PAIR_FORMS | of_values | of_clusters
 
 
-class _Line(NamedTuple):
-    """Line of a file: where it is, its fields without the comment, and what it should be."""
-
-    where: str
-    fields: list[str]
-    expected: str
-
-    def __str__(self) -> str:
-        return f"{self.where}: {shown(' '.join(self.fields))}"
-
-    @property
-    def wrong(self) -> InstanceError:
-        return InstanceError(f"{self}; expected {self.expected}")
-
-
 def begins(fields: Sequence[str], rows: Rows) -> bool:
     """Return whether the first field of a line is a word, and the line is not part of a table."""
     is_word = not is_number(fields[0]) and fields[0][0] not in "{["
@@ -181,10 +167,10 @@ def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: 
         if keyword not in expected:
             raise _unknown(f"{name}:{number}", fields[0])
         fields[0] = keyword
-        line = _Line(f"{name}:{number}", fields, expected[keyword])
+        line = Line(name, number, fields, expected[keyword])
         if keyword in PAIRS:
             weight = _weight(line)
-            stated.add(keyword, rows.pair(fields[1:3], str(line), line.expected), weight, number)
+            stated.add(keyword, rows.pair(fields[1:3], line, line.expected), weight, number)
         elif keyword in VALUE_LINES:
             kind = VALUE_LINES[keyword]
             if kind.name in stated.values:
@@ -272,7 +258,7 @@ def _unknown(where: str, field: str) -> InstanceError:
     )
 
 
-def _on_clusters(line: _Line, kind: ClusterLine, rows: Rows) -> ClusterConstraint:
+def _on_clusters(line: Line, kind: ClusterLine, rows: Rows) -> ClusterConstraint:
     _, *fields = line.fields
     numbers = [rows.number_of(field) for field in fields[1:]]
     if not fields or not is_integer(fields[0]) or None in numbers:
@@ -280,14 +266,14 @@ def _on_clusters(line: _Line, kind: ClusterLine, rows: Rows) -> ClusterConstrain
     if int(fields[0]) < 0 or not kind.has_form(numbers):
         raise line.wrong
     for name in fields[1:]:
-        rows.check(name, str(line))
+        rows.check(name, line)
     members = [number for number in numbers if number is not None]
     if kind.has_pairs and any(map(operator.eq, members[::2], members[1::2])):
         raise InstanceError(f"{line} pairs a point with itself; expected i != j")
     return kind.constraint(int(fields[0]), members)
 
 
-def _weight(line: _Line) -> float:
+def _weight(line: Line) -> float:
     """Return the weight of a line that states a pair; 1 if it has none."""
     fields = line.fields
     if len(fields) == 3:
@@ -299,7 +285,7 @@ def _weight(line: _Line) -> float:
     raise line.wrong
 
 
-def _sizes(line: _Line) -> Sizes:
+def _sizes(line: Line) -> Sizes:
     fields = line.fields[1:]
     parts = [each.rpartition("=") for each in fields]
     ranges = [_range(size, line) for _, _, size in parts]
@@ -311,7 +297,7 @@ def _sizes(line: _Line) -> Sizes:
     return ClassSizes.of(stated)
 
 
-def _range(size: str, line: _Line) -> Range:
+def _range(size: str, line: Line) -> Range:
     ends = size.split("-")
     if not 1 <= len(ends) <= 2 or not all(map(is_integer, ends)):
         raise line.wrong
@@ -321,20 +307,20 @@ def _range(size: str, line: _Line) -> Range:
     return low, high
 
 
-def _size(line: _Line) -> int:
+def _size(line: Line) -> int:
     if len(line.fields) != 2 or "-" in line.fields[1]:
         raise line.wrong
     return _range(line.fields[1], line)[0]
 
 
-def _positive(line: _Line) -> float:
+def _positive(line: Line) -> float:
     number = _distance(line)
     if number == 0:
         raise line.wrong
     return number
 
 
-def _distance(line: _Line) -> float:
+def _distance(line: Line) -> float:
     if len(line.fields) == 2 and is_number(line.fields[1]):
         distance = float(line.fields[1])
         if math.isfinite(distance) and distance >= 0:
@@ -353,7 +339,7 @@ class ValueLine(NamedTuple):
     name: str
     form: str
     meaning: str
-    read: Callable[[_Line], Any]
+    read: Callable[[Line], Any]
 
 
 VALUE_LINES = {

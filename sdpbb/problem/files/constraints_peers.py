@@ -19,6 +19,7 @@ from sdpbb.problem.files.constraints import (
     PAIRS,
     ConstraintFormat,
     Constraints,
+    Line,
     Rows,
     Statements,
     check_pairs_only,
@@ -37,6 +38,7 @@ def _begins_cccg(fields: Sequence[str], rows: Rows) -> bool:
 def _read_cccg(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
     """Return the constraints of a file, as `read_constraints` does."""
     stated = Statements()
+    name = shown_path(path)
     expected = f"i j 1 (must-link) or i j -1 (cannot-link), i and j being {rows.expected}"
     with open_text(path, encoding) as file:
         for start, chunk in chunks(file):
@@ -45,10 +47,10 @@ def _read_cccg(path: FilePath, rows: Rows, encoding: str | None = None) -> Const
             if stated.add_lines(keywords, rows.pairs(first, second), np.ones(len(links)), start):
                 continue
             for number, text in stated_lines(chunk, start):
-                *pair, link = text.split()
-                says = f"{shown_path(path)}:{number}: {shown(' '.join([*pair, link]))}"
-                numbers = rows.pair(pair if link in _LINKS else (), says, expected)
-                stated.add(_LINKS[link], numbers, 1.0, number)
+                fields = text.split()
+                line = Line(name, number, fields, expected)
+                pair = rows.pair(fields[:-1] if fields[-1] in _LINKS else (), line, expected)
+                stated.add(_LINKS[fields[-1]], pair, 1.0, number)
     return stated.constraints()
 
 

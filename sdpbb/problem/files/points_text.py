@@ -170,8 +170,8 @@ class _RowReader:
             self.layout = replace(self.layout, decimal=",")
         self._check_blank(file)
         if self.layout.is_csv:
-            chosen = [(f"{self.name}: weight_column", self.reading.weight_column)]
-            check_columns(self.layout.feature_names, chosen)
+            chosen = [("weight_column", self.reading.weight_column)]
+            check_columns(self.layout.feature_names, chosen, f"{self.name}: ")
 
     def _row(self, file: TextIO, number: int, fields: Sequence[str]) -> list[float]:
         """Return the features of a row, nan where a value is missing."""

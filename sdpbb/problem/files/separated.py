@@ -78,7 +78,7 @@ def first_line(path: FilePath, file: TextIO, separator: str | None, expected: st
         raise InstanceError(f"{shown_path(path)}: the file is empty; expected {expected}")
     if not is_csv and separator is None and is_counts(line):
         return FirstLine(number, number, line, None)
-    last, line = _closed(number, line, lines)
+    last, line = _record(number, line, lines) or (number, line)
     if separator is not None:
         return FirstLine(number, last, line, None if separator == " " else separator)
     following = [other for _, other in islice(lines, SAMPLE)]
@@ -107,15 +107,19 @@ def _may_be_number(field: str) -> bool:
     return is_comma_number(field) or is_number(field) or is_missing_word(field)
 
 
-def _closed(number: int, line: str, lines: Iterator[tuple[int, str]]) -> tuple[int, str]:
-    """Return the last line number of a record that may have line ends in quotes, and its text."""
+def _record(number: int, line: str, following: Iterator[tuple[int, str]]) -> tuple[int, str] | None:
+    """Return the last line number of a record that may have line ends in quotes, and its text.
+
+    following : the lines after its first one, from which the rest is taken; line ends become
+        blanks. None if a quote is not closed within `MOST_LINES`
+    """
     parts, last = [line], number
     while sum(part.count('"') for part in parts) % 2:
-        if len(parts) > MOST_LINES or (following := next(lines, None)) is None:
-            return number, line
-        last = following[0]
-        parts.append(following[1])
-    return last, line if last == number else " ".join(part.rstrip("\n") for part in parts)
+        if len(parts) > MOST_LINES or (other := next(following, None)) is None:
+            return None
+        last = other[0]
+        parts.append(other[1])
+    return last, " ".join(part.rstrip("\n") for part in parts)
 
 
 def is_counts(line: str) -> bool:
@@ -169,19 +173,21 @@ def rows_of(
             if number > skip and content.strip():
                 yield number, content, content.split()
         return
-    rest = (line for _, line in lines)
     for number, line in lines:
         if number <= skip or not line.strip():
             continue
         if '"' not in line:
             yield number, line, line.rstrip("\n").split(separator)
             continue
-        fields = _fields_of_record(line, separator, rest)
-        if fields is None:
-            raise InstanceError(
-                f"{shown_path(path)}:{number}: a quote is not closed; expected another one"
-            )
-        yield number, line, fields
+        record = line
+        if line.count('"') % 2 and _is_open(line, separator):
+            found = _record(number, line, lines)
+            if found is None:
+                raise InstanceError(
+                    f"{shown_path(path)}:{number}: a quote is not closed; expected another one"
+                )
+            record = found[1]
+        yield number, record, fields_of(record, separator)
 
 
 def fields_of(line: str, separator: str) -> list[str]:
@@ -192,24 +198,6 @@ def fields_of(line: str, separator: str) -> list[str]:
         except csv.Error:  # an unreasonably long field: not a number in any case
             pass
     return line.rstrip("\n").split(separator)
-
-
-def _fields_of_record(line: str, separator: str, following: Iterator[str]) -> list[str] | None:
-    """Return the fields of a record of CSV that begins with a line, and may go on in quotes.
-
-    following : the lines after it, from which the rest of the record is taken; line ends
-        become blanks. None if a quote is not closed within `MOST_LINES`
-    """
-    if line.count('"') % 2 and _is_open(line, separator):
-        taken = [line]
-        for other in islice(following, MOST_LINES):
-            taken.append(other)
-            if other.count('"') % 2:
-                break
-        else:
-            return None
-        line = " ".join(part.rstrip("\n") for part in taken)
-    return fields_of(line, separator)
 
 
 def _is_open(line: str, separator: str) -> bool:
