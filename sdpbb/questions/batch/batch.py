@@ -264,7 +264,7 @@ class _Batch:
                 "key": self._digests[job.name],
                 **value,
                 "labels": self._write_labels(job, content),
-                "certificate": self._kept_certificate(job, is_certified),
+                "certificate": self._kept(_certificate(job), is_certified),
             }
         )
         self._folder.append(row.to_dict())
@@ -278,15 +278,12 @@ class _Batch:
         name = os.path.join(LABELS, f"{job.name}.csv")
         if not self._parameters.labels:
             return None
-        if content is None:
-            self._folder.remove(name)
-            return None
-        self._folder.write(name, content)
-        return name
+        if content is not None:
+            self._folder.write(name, content)
+        return self._kept(name, content is not None)
 
-    def _kept_certificate(self, job: Job, is_written: bool) -> str | None:
-        """Return the file of a certificate; remove that of an earlier run if there is none now."""
-        name = _certificate(job)
+    def _kept(self, name: str, is_written: bool) -> str | None:
+        """Return the name of a file; None, and remove that of an earlier run, if it is not new."""
         if is_written:
             return name
         self._folder.remove(name)

@@ -397,14 +397,13 @@ def _answer(row: Row) -> str:
 
 
 def _stopped(row: Row) -> str:
-    by = (row.termination or "").replace("_", " ")
     if row.objective is None:
         found = "without a clustering"
     else:
         found = f"sum of squares {row.objective:.12g}, gap {percent_up(row.gap)}"
     bound = "" if row.lower_bound is None else f", lower bound {rounded_down(row.lower_bound, 12)}"
     name = shown_path(row.name)
-    return f"{name}: {row.status.value}, {by} after {_seconds(row)}, {found}{bound}"
+    return f"{name}: {row.status.value}, {_stopped_by(row)} after {_seconds(row)}, {found}{bound}"
 
 
 def _failed(row: Row) -> str:
