@@ -284,53 +284,46 @@ def start():
         process.stderr.close()
 
 
-def test_ctrl_c_once_writes_what_was_found(start, data, tmp_path):
+AGAIN = "press Ctrl-C again to exit immediately"
+
+
+@pytest.mark.parametrize(
+    ("signals", "code", "by", "told"),
+    [
+        ([signal.SIGINT], ExitCode.INTERRUPTED, "an interrupt", f"interrupted: finishing; {AGAIN}"),
+        *(  # once, or twice, as timeout(1) sends it
+            (
+                [signal.SIGTERM] * n,
+                ExitCode.TERMINATED,
+                "SIGTERM",
+                "terminated: finishing; press Ctrl-C to exit immediately",
+            )
+            for n in (1, 2)
+        ),
+    ],
+)
+def test_a_signal_writes_what_was_found(start, data, tmp_path, signals, code, by, told):
     process = start(data, "--json", tmp_path / "out.json", "--labels", tmp_path / "labels.txt")
     process.stdout.readline()  # it is running
-    process.send_signal(signal.SIGINT)
+    for one in signals:
+        process.send_signal(one)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == ExitCode.INTERRUPTED
-    assert "stopped by an interrupt" in out
-    assert err == "\ninterrupted: finishing; press Ctrl-C again to exit immediately\n"
+    assert process.returncode == code == 128 + signals[0]
+    assert f"stopped by {by}" in out
+    assert err == f"\n{told}\n"
     assert json.loads((tmp_path / "out.json").read_text())["termination"] == "interrupted"
     assert (tmp_path / "labels.txt").read_text() == "0\n1\n"
 
 
-@pytest.mark.parametrize("n_signals", [1, 2])
-def test_sigterm_writes_what_was_found(start, data, tmp_path, n_signals):
-    """Once, or twice, as timeout(1) sends it."""
-    process = start(data, "--json", tmp_path / "out.json", "--labels", tmp_path / "labels.txt")
-    process.stdout.readline()
-    for _ in range(n_signals):
-        process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == ExitCode.TERMINATED == 128 + signal.SIGTERM
-    assert "stopped by SIGTERM" in out
-    assert err == "\nterminated: finishing; press Ctrl-C to exit immediately\n"
-    assert json.loads((tmp_path / "out.json").read_text())["termination"] == "interrupted"
-    assert (tmp_path / "labels.txt").read_text() == "0\n1\n"
-
-
-def test_ctrl_c_after_sigterm_leaves_at_once(start, data, tmp_path):
+@pytest.mark.parametrize("later", [[signal.SIGINT], [signal.SIGTERM, signal.SIGINT]])
+def test_ctrl_c_after_a_signal_leaves_at_once(start, data, tmp_path, later):
     process = start(data, "--json", tmp_path / "out.json", stubborn=True)
     process.stdout.readline()
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(later[0])
     process.stderr.readline()
     assert "finishing" in process.stderr.readline()
-    process.send_signal(signal.SIGTERM)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGINT
-    assert [path.name for path in tmp_path.iterdir()] == ["points.txt"]
-
-
-def test_ctrl_c_twice_leaves_at_once(start, data, tmp_path):
-    process = start(data, "--json", tmp_path / "out.json", stubborn=True)
-    process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    process.stderr.readline()
-    assert "finishing" in process.stderr.readline()
-    process.send_signal(signal.SIGINT)
+    for one in later:
+        process.send_signal(one)
     _, err = process.communicate(timeout=60)
     # Shells report an end by this signal as 130, the same as the exit status.
     assert process.returncode == -signal.SIGINT

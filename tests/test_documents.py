@@ -111,6 +111,10 @@ INNER_KEYS = {
     ("batch", "means_of_runs"): "instances seconds nodes",
 }
 COLUMNS = {
+    "batch": "name status termination objective lower_bound gap n_nodes wall_seconds n_points "
+    "n_features k n_must_link n_cannot_link n_blocks root_gap root_seconds attempts data "
+    "constraints labels certificate bounding gap_asked seed time_limit node_limit memory_limit "
+    "version key message",
     "price": "place kind row_i row_j weight violated price_lower price_upper difference "
     "objective_without lower_bound_without proven proof seconds",
     "certainty": "row cluster state costs_at_least costs_at_most may_join",

@@ -84,24 +84,31 @@ def plot_clusters(
         Without matplotlib.
     """
     partition = _partition(instance, labels)
-    ax = axes_or_new(ax, SIZE)
     known = np.zeros(instance.n_points, np.intp) if partition is None else partition.labels
-    plane = plane_of(instance, known)
+    ax, places = _plane_axes(instance, known, ax)
     wrong = frozenset(conflicting)
     for kind in _kinds(instance, partition, wrong):
-        _draw_pairs(kind, "violated" if partition is not None else "conflicting", plane.places, ax)
+        _draw_pairs(kind, "violated" if partition is not None else "conflicting", places, ax)
     if partition is None:
-        _draw_points(plane.places, PALE, "o", "points", instance.n_points, ax)
+        _draw_points(places, PALE, "o", "points", instance.n_points, ax)
     else:
-        _draw_clusters(plane.places, partition, instance.weights, ax)
+        _draw_clusters(places, partition, instance.weights, ax)
+    add_legend(ax, outside=True)
+    return ax
+
+
+def _plane_axes(
+    instance: Instance, labels: NDArray[np.intp], ax: Axes | None
+) -> tuple[Axes, NDArray[np.float64]]:
+    """Return ax, or new axes, for the points in a plane, and their places (n, 2)."""
+    plane, ax = plane_of(instance, labels), axes_or_new(ax, SIZE)
     ax.set_xlabel(plane.names[0])
     ax.set_ylabel(plane.names[1])
     ax.margins(0.05)
     if instance.n_features == 1:
-        ax.set_yticks(range(int(known.max()) + 1))
+        ax.set_yticks(range(int(labels.max()) + 1))
     finish(ax)
-    add_legend(ax, outside=True)
-    return ax
+    return ax, plane.places
 
 
 def _partition(instance: Instance, labels: ArrayLike | Partition | None) -> Partition | None:
@@ -324,8 +331,7 @@ def plot_certainty(
     BackendUnavailable
         Without matplotlib.
     """
-    ax = axes_or_new(ax, SIZE)
-    plane, k = plane_of(instance, labels), len(anchors)
+    (ax, places), k = _plane_axes(instance, labels, ax), len(anchors)
     for state, colour, width in STATES:
         is_named = True
         for cluster in range(k):
@@ -334,8 +340,8 @@ def plot_certainty(
                 continue
             own, marker = look_of(cluster, k)
             ax.scatter(
-                plane.places[members, 0],
-                plane.places[members, 1],
+                places[members, 0],
+                places[members, 1],
                 s=AREA,
                 marker=marker,
                 c=own if state == "certain" else PAPER,
@@ -347,12 +353,8 @@ def plot_certainty(
             is_named = False
     for cluster, anchor in enumerate(anchors.tolist()):
         own, marker = look_of(cluster, k)
-        x, y = plane.places[anchor].tolist()
+        x, y = places[anchor].tolist()
         name = None if cluster else f"anchors of the {k} clusters"
         ax.scatter(x, y, s=ANCHOR, marker=marker, c=own, edgecolors=INK, zorder=4, label=name)
-    ax.set_xlabel(plane.names[0])
-    ax.set_ylabel(plane.names[1])
-    ax.margins(0.05)
-    finish(ax)
     add_legend(ax, outside=True)
     return ax

@@ -1,10 +1,10 @@
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 
 from sdpbb.questions.batch.job import Job
-from sdpbb.questions.batch.outcome import ANSWERS, COLUMNS, STOPPED, Row, RowStatus
+from sdpbb.questions.batch.outcome import ANSWERS, STOPPED, Row, RowStatus
 from sdpbb.search.result import SolutionStatus, Termination
 from tests.batch.rows import failed, infeasible, interrupted, limited, row
 
@@ -13,10 +13,6 @@ JOB = Job("a.txt", "a")
 
 def job(**values):
     return Job.from_keys({"data": "a.txt", "name": "a", **values})
-
-
-def test_tables_have_all_fields():
-    assert sorted(COLUMNS) == sorted(field.name for field in fields(Row))
 
 
 def test_what_is_proven_is_called_as_in_results():

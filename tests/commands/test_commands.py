@@ -1,6 +1,5 @@
 """What transcripts cannot say of commands: wrong files of all kinds, processes, round trips."""
 
-import csv
 import json
 import os
 import re
@@ -85,36 +84,6 @@ def test_what_was_not_found_out_has_its_own_status(run, folder, monkeypatch):
     assert code == ExitCode.LIMIT_WITHOUT_CLUSTERING
     assert "unknown: found neither a clustering that satisfies them nor a proof of conflict" in out
     assert "time" not in out
-
-
-def test_a_page_on_labels(run, folder):
-    pytest.importorskip("matplotlib")
-    words = ["gap", "points.txt", "worse.txt", "--constraints", "pairs.txt"]
-    assert run(*words, "--report", "page.html")[0] == 0
-    page = Path("page.html").read_text()
-    assert "Not comparable" in page
-    assert "pairs.txt:3" in page
-    assert "How to do it again" in page
-
-
-@pytest.mark.parametrize(
-    "line", ["sweep points.txt -k 2-3", "price points.txt", "solve points.txt"]
-)
-def test_a_page_is_headed_by_the_name_of_the_data(run, folder, line):
-    pytest.importorskip("matplotlib")
-    words = line.split()
-    if words[0] != "sweep":
-        words += ["--constraints", "pairs.txt"]
-    assert run(*words, "--report", "page.html", "--quiet")[0] == 0
-    assert "<h1>points</h1>" in Path("page.html").read_text()
-
-
-def test_a_table_of_queries_says_what_the_json_says(run, folder):
-    assert run("suggest", "points.txt", "--json", "out.json", "--csv", "out.csv")[0] == 0
-    queries = json.loads(Path("out.json").read_text())["queries"]
-    with open("out.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["reason"] for row in rows] == [query["reason"] for query in queries] != []
 
 
 @pytest.mark.parametrize("constraints_format", CONSTRAINT_FORMATS)

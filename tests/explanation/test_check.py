@@ -129,33 +129,6 @@ def test_what_is_not_found_out_is_not_claimed(monkeypatch):
     assert report.groups is not None
 
 
-def test_a_summary_names_limits():
-    report = check_constraints(Instance(points(8), 2, min_size=3))
-    assert "Constraints     0 must-links, 0 cannot-links, at least 3 points each\n" in str(report)
-
-
-def test_a_summary_names_what_there_is():
-    instance = Instance(points(8), 2, [(0, 1), (1, 2)], [(2, 3), (3, 4)], name="some")
-    assert str(check_constraints(instance)) == (
-        "Data            some: 8 points, 2 features, k = 2\n"
-        "Constraints     2 must-links, 2 cannot-links\n"
-        "Status          feasible: a clustering into k = 2 clusters satisfies them\n"
-        "Groups          6 by must-links, 5 after merging groups forced together; 1 of two "
-        "points or more (3 points, the largest 3)\n"
-        "Together        6 pairs of points: 2 stated, 4 implied\n"
-        "Apart           4 pairs of points: 2 stated, 2 implied\n"
-        "Components      1, the largest of 5 points\n"
-        "Clusters        every feasible k is from 2 to 6\n"
-        "\n"
-        "1 pair of points forced together without must-links:\n"
-        "  0 and 4, by:\n"
-        "    must_link[0]    ML 0 1\n"
-        "    must_link[1]    ML 1 2\n"
-        "    cannot_link[0]  CL 2 3\n"
-        "    cannot_link[1]  CL 3 4"
-    )
-
-
 def test_what_deserves_a_second_look():
     table = np.array([[0.0, 1.0], [2.0, 1.0], [0.0, 1.0], [2.0, 1.0]])
     instance = Instance(

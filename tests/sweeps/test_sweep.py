@@ -12,7 +12,6 @@ from sdpbb.errors import ArchiveError, InstanceError, ParameterError
 from sdpbb.problem import Instance
 from sdpbb.questions.study import Outcome
 from sdpbb.questions.sweeps import sweep as sweep_module
-from sdpbb.questions.sweeps.report import SweepReport
 from sdpbb.search.result import SolutionStatus
 from tests.any_instance import any_instance
 from tests.enumeration import optimum
@@ -83,35 +82,14 @@ def test_decreases_lie_in_their_intervals():
     report = sdpbb.sweep(groups(), [5, 2, 3, 4, 4])
     assert [entry.k for entry in report.entries] == [2, 3, 4, 5]
     assert report.decrease(2) is None
+    with pytest.raises(KeyError, match="expected one of 2, 3, 4, 5"):
+        report[6]
     for k in (3, 4, 5):
         found, least, most = report.decrease(k)
         true = sdpbb.solve(replace(groups(), k=k - 1), EXACT).objective
         true -= sdpbb.solve(replace(groups(), k=k), EXACT).objective
         assert least <= true <= most
         assert least <= found <= most
-
-
-def test_tables():
-    report = sdpbb.sweep(groups(), [1, 3, 18])
-    rows = report.to_rows()
-    assert [row["k"] for row in rows] == [1, 3, 18]
-    assert all(tuple(row) == SweepReport.columns for row in rows)
-    assert rows[0]["status"] == "infeasible"
-    assert "cannot-link" in rows[0]["message"]
-    assert rows[0]["silhouette"] is rows[1]["agreement"] is None
-    assert report[3].silhouette > 0.5
-    assert rows[1]["sizes"] == "6 6 6"
-    assert rows[2]["message"].startswith("infeasible")  # two points share a cluster
-    values = json.loads(report.to_json())
-    assert values["sweep"][1]["labels"] == report[3].labels.tolist()
-    assert report.to_csv().splitlines()[0] == ",".join(SweepReport.columns)
-    assert report.labels_csv().splitlines()[:2] == ["id,k=3", "0,0"]
-    assert "1  infeasible" in str(report)
-    assert "ARI to prev" in str(report)
-    assert "compared with the previous k of the table" in str(report)
-    assert repr(report) == "<SweepReport: k = 1, 3, 18; 3 of 3 proven>"
-    with pytest.raises(KeyError, match="expected one of 1, 3, 18"):
-        report[2]
 
 
 @pytest.mark.long

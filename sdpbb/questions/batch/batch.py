@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sdpbb.errors import InstanceWarning, ParameterError
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.manifest import read_manifest
-from sdpbb.questions.batch.outcome import (
-    COLUMNS,
-    BatchResult,
-    Row,
-    RowStatus,
-    short_line,
-    summary,
-)
+from sdpbb.questions.batch.outcome import BatchResult, Row, RowStatus, short_line, summary
 from sdpbb.questions.study import (
     AtWork,
     JobPutBack,
@@ -38,7 +31,7 @@ from sdpbb.runtime.declaration import Parameters, parameter
 from sdpbb.runtime.executors import worker
 from sdpbb.runtime.executors.memory import within_free_memory
 from sdpbb.runtime.files import FilePath, shown_path
-from sdpbb.runtime.values import counted, csv_text
+from sdpbb.runtime.values import counted
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import Compiling
 
@@ -220,8 +213,7 @@ class _Batch:
             wall_seconds=study.seconds,
             interrupted=study.stop.is_set() and len(self._settled) < n_jobs,
         )
-        rows = [row.to_dict() for row in result.rows]
-        self._folder.write(TABLE, csv_text(COLUMNS, rows))
+        self._folder.write(TABLE, result.to_csv())
         self._folder.write(SUMMARY, summary(result))
         self._observer(BatchEnded(result))
         return result
@@ -264,7 +256,7 @@ class _Batch:
                 "key": self._digests[job.name],
                 **value,
                 "labels": self._write_labels(job, content),
-                "certificate": self._kept_certificate(job, is_certified),
+                "certificate": self._kept(_certificate(job), is_certified),
             }
         )
         self._folder.append(row.to_dict())
@@ -278,15 +270,12 @@ class _Batch:
         name = os.path.join(LABELS, f"{job.name}.csv")
         if not self._parameters.labels:
             return None
-        if content is None:
-            self._folder.remove(name)
-            return None
-        self._folder.write(name, content)
-        return name
+        if content is not None:
+            self._folder.write(name, content)
+        return self._kept(name, content is not None)
 
-    def _kept_certificate(self, job: Job, is_written: bool) -> str | None:
-        """Return the file of a certificate; remove that of an earlier run if there is none now."""
-        name = _certificate(job)
+    def _kept(self, name: str, is_written: bool) -> str | None:
+        """Return the name of a file; None, and remove that of an earlier run, if it is not new."""
         if is_written:
             return name
         self._folder.remove(name)

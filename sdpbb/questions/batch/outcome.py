@@ -13,20 +13,12 @@ from sdpbb.questions.batch.job import Job
 from sdpbb.runtime.document import Document, Facts, Part, Picture, Section, Table, Tone, Verdict
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.rendering import plain_text
-from sdpbb.runtime.results import Reported, plain, values_of
-from sdpbb.runtime.values import (
-    counted,
-    pandas_module,
-    percent_up,
-    rounded_down,
-    seconds_text,
-    shortened,
-)
+from sdpbb.runtime.results import Reported, Tabular, plain, values_of
+from sdpbb.runtime.values import counted, percent_up, rounded_down, seconds_text, shortened
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.result import Termination
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -136,6 +128,8 @@ class Row:
         """Return plain values, ready for JSON."""
         return values_of(self)
 
+    to_row = to_dict
+
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Row:
         """Return the row of values that `to_dict` has returned.
@@ -201,7 +195,7 @@ class Means:
 
 
 @dataclass(frozen=True, repr=False)
-class BatchResult(Reported):
+class BatchResult(Reported, Tabular):
     """Result of a batch.
 
     Attributes
@@ -216,6 +210,8 @@ class BatchResult(Reported):
     n_jobs: int
     wall_seconds: float
     interrupted: bool = False
+
+    columns, items = COLUMNS, "rows"
 
     @property
     def counts(self) -> dict[RowStatus, int]:
@@ -326,17 +322,6 @@ class BatchResult(Reported):
         times = tuple(seconds for seconds in solved if seconds is not None)
         return plot_profile([SolvedRuns("this batch", times, self.n_jobs)])
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a data frame with a row for each job that has been done, without labels.
-
-        Raises
-        ------
-        BackendUnavailable
-            Without pandas.
-        """
-        rows = [row.to_dict() for row in self.rows]
-        return pandas_module("rows").DataFrame(rows).drop(columns="labels", errors="ignore")
-
     def __repr__(self) -> str:
         counts = [f"{count} {status.value}" for status, count in self.counts.items()]
         done = f"{len(self.rows)} of {counted(self.n_jobs, 'instance')}"
@@ -397,14 +382,13 @@ def _answer(row: Row) -> str:
 
 
 def _stopped(row: Row) -> str:
-    by = (row.termination or "").replace("_", " ")
     if row.objective is None:
         found = "without a clustering"
     else:
         found = f"sum of squares {row.objective:.12g}, gap {percent_up(row.gap)}"
     bound = "" if row.lower_bound is None else f", lower bound {rounded_down(row.lower_bound, 12)}"
     name = shown_path(row.name)
-    return f"{name}: {row.status.value}, {by} after {_seconds(row)}, {found}{bound}"
+    return f"{name}: {row.status.value}, {_stopped_by(row)} after {_seconds(row)}, {found}{bound}"
 
 
 def _failed(row: Row) -> str:
