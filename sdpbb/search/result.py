@@ -96,7 +96,7 @@ class Statistics:
     n_nodes counts the nodes whose evaluation was finished; root_lower_bound, root_gap and
     root_seconds are those of the first, when it was left (None if it never was; the bound is None
     if the root holds no clustering, the gap if none was known by then). n_fixed counts the pairs
-    that were fixed, n_lost the nodes abandoned because they ended two workers, n_subsets the
+    that were fixed, n_lost the nodes abandoned because they ended two workers. n_subsets counts the
     subsets that were bounded for a decomposition of the root, n_lost_subsets those of them that
     were abandoned because they ended two workers.
     """

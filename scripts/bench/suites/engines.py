@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from pathlib import Path
 from statistics import fmean, median
@@ -288,27 +288,19 @@ def outcome(engine: str) -> list[Cell]:
     return [of_engine(cell) for cell in cells]
 
 
-def engines_of(known: list[Row]) -> list[str]:
+def engines_of(known: Iterable[Row]) -> list[str]:
     """Return the engines, the semidefinite bound first."""
     return sorted({row["engine"] for row in known}, key=lambda engine: (engine != "sdp", engine))
 
 
-def spreads(known: list[Row], suite: str | None = None) -> dict[tuple[str, ...], float]:
+def spreads(known: list[Row]) -> dict[tuple[str, ...], float]:
     """Return relative differences of the largest and the least optimum, of two or more."""
     found = {}
-    for key, runs in by_instance(known, suite).items():
+    for key, runs in by_instance(known).items():
         optima = numbers(chosen(runs.values(), status="optimal"), "objective")
         if len(optima) >= 2:
             found[key] = (max(optima) - min(optima)) / max(optima) if max(optima) > 0 else 0.0
     return found
-
-
-def public_optima(known: list[Row], options: Options) -> list[str]:
-    found = spreads(known, "public").values()
-    return [
-        f"{len(found)} instances solved by several engines; their optima differ by at most"
-        f" {max(found, default=0.0):.1e} (relative; {SAME_OPTIMUM:g} is asked for)."
-    ]
 
 
 def choices(known: list[Row], options: Options) -> list[str]:
@@ -337,42 +329,25 @@ def choices(known: list[Row], options: Options) -> list[str]:
 
 
 def small_clusters(known: list[Row], options: Options) -> list[str]:
-    """Seconds of every instance, their ratios to those of the semidefinite bound, and medians."""
-    some = chosen(known, suite="small-clusters")
-    engines = engines_of(some)
-    others = [engine for engine in engines if engine != "sdp"]
-    lines = []
-    ratios: dict[str, dict[str, list[float]]] = {engine: defaultdict(list) for engine in others}
-    for (_, name, k, constraints, draw), runs in by_instance(some).items():
-        cells = [name, k, constraints, draw, *(shown(runs.get(engine)) for engine in engines)]
-        family, n = name.split("-")
-        for engine in others:
-            sign, found = compared(runs.get("sdp"), runs.get(engine))
-            cells.append("-" if found is None else f"{sign}{found:.2f}")
-            per_cluster = f"k = n / {round(float(n) / int(k))}"
-            for group in ("all", family, f"n = {n}", per_cluster):
-                ratios[engine][group] += [] if found is None else [found]
-        lines.append(cells)
-    head = ["instance", "k", "constraints", "draw", *(f"{engine} s" for engine in engines)]
-    head += [f"sdp / {engine}" for engine in others]
-    told = []
-    for engine, groups in ratios.items():
-        each = [f"{g} {median(found):.2f} ({len(found)})" for g, found in groups.items() if found]
-        told.append(f"- *{engine}*: {'; '.join(each) or 'no instance solved'}")
-    return [*told, "", *markdown(head, lines)]
+    """Return medians of the seconds of the semidefinite bound over those of each other engine.
 
-
-def compared(slow: Row | None, fast: Row | None) -> tuple[str, float | None]:
-    """Return a sign, and the seconds of one run over those of another.
-
-    The sign is that of a bound, if one of them is not solved. There is no number if a row is
-    missing or has no seconds, or if neither is solved.
+    Instances that one of the two has not solved count with the seconds until it stopped.
     """
-    if slow is None or fast is None or not (slow["seconds"] and fast["seconds"]):
-        return "", None
-    is_solved = [row["status"] in SOLVED for row in (slow, fast)]
-    sign = {(True, True): "", (True, False): "<", (False, True): ">"}.get((*is_solved,))
-    return sign or "", None if sign is None else float(slow["seconds"]) / float(fast["seconds"])
+    some = chosen(known, suite="small-clusters")
+    ratios: dict[str, dict[str, list[float]]] = {}
+    for (_, name, k, _, _), runs in by_instance(some).items():
+        family, n = name.split("-")
+        per_cluster = f"k = n / {round(float(n) / int(k))}"
+        for engine in engines_of(runs.values())[1:]:
+            pair = [runs["sdp"], runs[engine]]
+            if any(row["status"] in SOLVED for row in pair) and all(row["seconds"] for row in pair):
+                ratio = float(pair[0]["seconds"]) / float(pair[1]["seconds"])
+                for group in ("all", family, f"n = {n}", per_cluster):
+                    ratios.setdefault(engine, defaultdict(list))[group].append(ratio)
+    return [
+        f"- *{engine}*: " + "; ".join(f"{g} {median(r):.2f} ({len(r)})" for g, r in groups.items())
+        for engine, groups in ratios.items()
+    ]
 
 
 def shown(row: Row | None) -> str:
@@ -426,7 +401,6 @@ TABLES = {
     "engines machines": lambda known, options: [machines(known)],
     "engines tables": of_suite("tables"),
     "engines small-clusters": small_clusters,
-    "engines optima": public_optima,
     "engines public": of_suite("public"),
     "engines maps": of_suite("maps"),
     "engines": choices,

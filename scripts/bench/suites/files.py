@@ -67,8 +67,8 @@ def write_files(folder: Path, n: int) -> None:
     }
     for kind, pairs in drawn.items():
         np.savez(folder / f"{kind}.npz", must=pairs.must_link, cannot=pairs.cannot_link)
-        for name in ("pc-sos-sdp", "cccg", "pccc"):
-            write_constraints(folder / f"{kind}.{name}", pairs.hard, name)
+    for name in ("pc-sos-sdp", "cccg", "pccc"):
+        write_constraints(folder / f"mixed.{name}", drawn["mixed"].hard, name)
     write_constraints(folder / "soft.pc-sos-sdp", drawn["mixed"].soft)
     with open(folder / "names.pc-sos-sdp", "w", encoding="utf-8") as file:
         file.writelines(f"ML row{i} row{j}\n" for i, j in drawn["must"].must_link.tolist())
@@ -123,8 +123,8 @@ def parts(folder: Path) -> dict[str, Part]:
     out = folder / "written"
     found: dict[str, Part] = {f"read {name}": read(f"points.{s}") for name, s in POINTS.items()}
     found["read CSV with names"] = read("named.csv", index_column="id")
-    for name, kind in product(("pc-sos-sdp", "cccg", "pccc"), KINDS):
-        found[f"read {kind}, {name}"] = pairs(f"{kind}.{name}")
+    for name in ("pc-sos-sdp", "cccg", "pccc"):
+        found[f"read mixed, {name}"] = pairs(f"mixed.{name}")
     found["read soft, pc-sos-sdp"] = pairs("soft.pc-sos-sdp")
     found["read must by name, pc-sos-sdp"] = pairs("names.pc-sos-sdp", True)
     found["read labels"] = nothing, lambda _: labels()

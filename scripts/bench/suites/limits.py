@@ -16,7 +16,7 @@ import sdpbb
 from scripts.bench import rows
 from scripts.bench.measuring import solved, warm_up
 from scripts.bench.suite import Case, Options
-from scripts.bench.tables import each, value, values
+from scripts.bench.tables import Cell, over, values
 from scripts.bench.tables import table as table_of
 from sdpbb.constraint_sets import by_number
 
@@ -25,13 +25,14 @@ COLUMNS = "status objective gap seconds nodes peak_rss_mib time_limit version cp
 OPTIONS = {"time_limit": 120.0}
 # Of the deviation with which neighbouring clouds touch.
 SPREAD = 1.0 / 3.0
+DIMENSIONS = (2, 10, 50)
 
 
 def cases(options: Options) -> list[Case]:
     return [
         {"n": n, "k": k, "d": d, "constraints": constraints}
         for n in (100, 200, 500, 1000, 2000)
-        for k, d, constraints in product(sorted({3, 10, n // 10}), (2, 10, 50), (0, n // 4))
+        for k, d, constraints in product(sorted({3, 10, n // 10}), DIMENSIONS, (0, n // 4))
     ]
 
 
@@ -47,22 +48,22 @@ def measure(options: Options, n: int, k: int, d: int, constraints: int) -> dict[
 
 
 def table(known: list[rows.Row], options: Options) -> list[str]:
-    def unless_solved(told: Any, otherwise: str) -> Any:
-        return lambda own: otherwise.format(**numbers(own[0])) if is_open(own[0]) else told(own)
+    """Return a line for each n and k: seconds without and with constraints, by dimensions."""
 
-    def is_open(row: rows.Row) -> bool:
-        return row["status"] != "optimal"
+    def outcome(row: rows.Row) -> str:
+        if row["status"] == "optimal":
+            return f"{float(row['seconds']):.1f}"
+        return f"> {float(row['time_limit']):g} ({100 * float(row['gap']):.2g} %)"
 
-    def numbers(row: rows.Row) -> dict[str, float]:
-        return {"limit": float(row["time_limit"]), "gap": 100 * float(row["gap"])}
+    def of_dimensions(d: int) -> Cell:
+        return lambda own: "; ".join(map(outcome, rows.chosen(own, d=str(d))))
 
-    columns = {
-        **values("n", "k", "d", "constraints"),
-        "seconds": unless_solved(value("seconds", ".1f"), "> {limit:g}"),
-        "gap": unless_solved(lambda own: "proven", "{gap:.2g} %"),
-        "MiB": value("peak_rss_mib", ".0f"),
+    columns: dict[str, Cell] = {
+        **values("n", "k"),
+        **{f"s, d = {d}": of_dimensions(d) for d in DIMENSIONS},
+        "MiB": over("peak_rss_mib", max, ".0f"),
     }
-    return table_of(each(known), columns, text=())
+    return table_of(rows.grouped(known, "n", "k").values(), columns, text=())
 
 
 TABLES = {"limits": table}
