@@ -25,13 +25,12 @@ from sdpbb.run.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
-from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.parameters import SearchParameters, SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.archive.file import write_archive
 from sdpbb.runtime.archive.stored import TYPES, has_own_state
 from sdpbb.search.events import CheckpointFailed
 from sdpbb.search.node import Node
-from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.result import SolutionStatus
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Search, Tree

@@ -13,14 +13,14 @@ from sdpbb.errors import ArchiveError, FileInUse, ParameterError
 from sdpbb.problem.formats import write_points
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import resume, solve
-from sdpbb.runtime.locks import only_writer
+from sdpbb.runtime.files import only_writer
 from tests.trees import HASTY, SMALL
 
 pytest.importorskip("fcntl")
 
 HOLDER = """
 import sys
-from sdpbb.runtime.locks import only_writer
+from sdpbb.runtime.files import only_writer
 with only_writer(sys.argv[1], "run"):
     print("held", flush=True)
     sys.stdin.read()

@@ -21,12 +21,11 @@ import pytest
 from sdpbb.app.cli import ExitCode
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.run.checkpoint import RunState, write_checkpoint
-from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.parameters import SearchParameters, SolverParameters
 from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import solve
 from sdpbb.runtime.executors.scheduler import Scheduler
 from sdpbb.search.events import NodeLost, WorkerCrashed
-from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.result import SolutionStatus, Termination
 from tests.enumeration import optimum, random_instance
 from tests.trees import (

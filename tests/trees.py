@@ -15,8 +15,7 @@ from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Instance
-from sdpbb.run.parameters import SolverParameters
-from sdpbb.search.parameters import SearchParameters
+from sdpbb.run.parameters import SearchParameters, SolverParameters
 
 PLAIN = SearchParameters(fixing=False)
 HASTY = SolverParameters(bounding="sdp", sdp=SdpParameters(max_iterations=20), search=PLAIN)

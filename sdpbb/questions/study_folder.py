@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Generic, TypeVar
 
 from sdpbb.errors import FileInUse, InstanceError
-from sdpbb.runtime.files import FilePath, name_problem, shown_path, write_atomically
-from sdpbb.runtime.locks import hold
+from sdpbb.runtime.files import FilePath, hold, name_problem, shown_path, write_atomically
 
 RESULTS = "results.jsonl"
 _SAFE = f"; the rows in {RESULTS} are safe: resume with --resume"

@@ -21,8 +21,7 @@ from sdpbb.problem.rules import is_built_in
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.backends.milp import require_integer_solver
 from sdpbb.runtime.executors.worker import pack
-from sdpbb.runtime.files import FilePath, output_problem, shown_path
-from sdpbb.runtime.locks import only_writer
+from sdpbb.runtime.files import FilePath, only_writer, output_problem, shown_path
 
 
 def check_compatibility(

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from sdpbb.bounds.registry import Bounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.runtime.archive.stored import stored
+from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.declaration import Parameters, parameter, wrong
-from sdpbb.search.parameters import SearchParameters
 
 LEAST_CERTIFIED_GAP = 1e-9
 """Bounds that others can check lose more to rounding than others."""
@@ -59,6 +59,18 @@ class DecompositionParameters(Parameters):
         has_limits : whether sizes or weights of clusters are limited
         """
         return n_blocks >= self.least_blocks * (LIMITED if has_limits else 1)
+
+
+@stored
+@dataclass(frozen=True)
+class SearchParameters(Parameters):
+    """Parameters of the search besides bounding."""
+
+    milp_solver: IntegerSolver = parameter(
+        "auto",
+        "Solver of integer programmes; auto: Gurobi for some if licensed, otherwise HiGHS.",
+    )
+    fixing: bool = parameter(True, "Add cannot-links that every better clustering satisfies.")
 
 
 @stored

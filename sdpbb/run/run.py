@@ -366,9 +366,10 @@ class _Run:
             instance=self._joined,
             bounding=bounding,
             heuristic=IncumbentSearch(),
-            parameters=parameters.search,
             tolerances=self._search.tree.tolerances,
             seed=parameters.seed,
+            milp_solver=parameters.search.milp_solver,
+            fixing=parameters.search.fixing,
             is_without_bound=is_without_bound,
             keeps_evidence=parameters.certify,
         )

@@ -12,9 +12,8 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance
 from sdpbb.problem.instance import stated_instance
 from sdpbb.problem.sources import InstanceArguments
-from sdpbb.run.parameters import DecompositionParameters, SolverParameters
+from sdpbb.run.parameters import DecompositionParameters, SearchParameters, SolverParameters
 from sdpbb.runtime.declaration import check_keywords, own_declarations
-from sdpbb.search.parameters import SearchParameters
 
 
 class SolveArguments(InstanceArguments, total=False):

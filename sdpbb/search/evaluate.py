@@ -15,6 +15,7 @@ from sdpbb.bounds.bound import BoundProgress, BoundRun, ProvenBound
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition
 from sdpbb.problem.feasibility import find_feasible
+from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.backends.milp import using_integer_solver
 from sdpbb.runtime.cores import using_cores
 from sdpbb.search.branching import branching_pair
@@ -27,7 +28,6 @@ from sdpbb.search.contractions import (
 )
 from sdpbb.search.limits import ENDLESS, Budget
 from sdpbb.search.node import EvaluationState, Fixings, Node, NodeResult, NodeStatus
-from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import with_fixings
 
@@ -36,6 +36,8 @@ from sdpbb.search.tree import with_fixings
 class EvaluationContext:
     """Data shared by the evaluations of all nodes of a run.
 
+    milp_solver : of integer programmes
+    fixing : whether pairs are fixed that every better clustering keeps apart
     is_without_bound : whether memory holds no bound that leads anywhere, so that all there is to do
         is to look for clusterings at the root
     keeps_evidence : whether results carry the evidence of their bounds, for a certificate
@@ -46,9 +48,10 @@ class EvaluationContext:
     instance: Instance
     bounding: BoundingMethod[Any]
     heuristic: IncumbentSearch
-    parameters: SearchParameters
     tolerances: Tolerances
     seed: int
+    milp_solver: IntegerSolver = "auto"
+    fixing: bool = True
     is_without_bound: bool = False
     keeps_evidence: bool = False
     heuristic_iterations: tuple[int, ...] = (60, 160, 320)
@@ -92,7 +95,7 @@ def evaluate(
     node, upper : the node, and the cost of the incumbent, inf if there is none
     budget : limits of the time for that, and its cores
     """
-    with using_integer_solver(context.parameters.milp_solver):
+    with using_integer_solver(context.milp_solver):
         return _evaluate(node, upper, context, budget.begin())
 
 
@@ -333,7 +336,7 @@ class _Evaluation:
         """
         fixings, evidence = Fixings(), None
         # Without an incumbent there is nothing that fixed pairs could be better than.
-        if self._context.parameters.fixing and math.isfinite(self._cutoff):
+        if self._context.fixing and math.isfinite(self._cutoff):
             fixings, evidence = self._fixings(run)
         found: dict[str, Any] = {
             "warm_start": run.warm_start(),

@@ -26,6 +26,11 @@ from sdpbb.runtime.executors.given import GivenExecutor, dask_executor
 from sdpbb.runtime.executors.scheduler import Scheduler
 from sdpbb.search.result import SolutionStatus
 from tests.executors import tasks
+from tests.executors.contract import (  # noqa: F401
+    test_a_task_that_kills_every_worker_is_lost_and_no_other,
+    test_a_worker_that_dies_once_costs_no_task,
+    test_errors_are_raised_with_the_traceback_of_the_worker,
+)
 from tests.executors.pool import Completion, TaskPool, run_all
 from tests.trees import CHOICE, HASTY, SMALL, SMALL_OPTIMUM, go_over_at_once
 
@@ -267,18 +272,6 @@ def test_large_arguments_go_without_saying(pool):
     assert pool.wait() == [Completion(0, 12 * 10**6)]
 
 
-def test_a_worker_that_dies_once_costs_no_task(pool, tmp_path):
-    calls = [(tasks.die_unless_marked, tmp_path / "marker", "value"), (tasks.nap, 0.5, "other")]
-    assert run_all(pool, calls) == ({0: "value", 1: "other"}, set())
-    assert pool.n_deaths == 1
-
-
-def test_a_task_that_kills_every_worker_is_lost_and_no_other(pool):
-    calls = [(tasks.square, key) if key != 1 else (tasks.die_after, 0.1) for key in range(4)]
-    assert run_all(pool, calls) == ({0: 0, 1: None, 2: 4, 3: 9}, {1})
-    assert pool.n_deaths == 2
-
-
 def test_a_restart_of_the_cluster_costs_no_task(pool, cluster, tmp_path):
     pool.submit(0, tasks.nap_unless_marked, tmp_path / "marker", 600, "value")
     while not (tmp_path / "marker").exists():
@@ -287,21 +280,6 @@ def test_a_restart_of_the_cluster_costs_no_task(pool, cluster, tmp_path):
         somebody_else.restart(timeout=BUSY)
     assert pool.wait(BUSY) == [Completion(0, "value")]
     assert pool.n_deaths == 0
-
-
-def test_errors_are_raised_with_the_traceback_of_the_worker(pool):
-    pool.submit(3, tasks.boom, "a bug")
-    with pytest.raises(ValueError, match="a bug") as raised:
-        pool.wait()
-    assert "in boom" in str(raised.value.__cause__)
-    pool.submit(3, tasks.out_of_memory)
-    with pytest.raises(MemoryError, match="no more"):
-        pool.wait()
-    pool.submit(3, tasks.unreadable)
-    with pytest.raises(TypeError):
-        pool.wait()
-    pool.submit(3, tasks.square, 4)
-    assert pool.wait() == [Completion(3, 16)]
 
 
 def test_a_cluster_without_the_packages_of_this_process(pool, monkeypatch):

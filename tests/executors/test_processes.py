@@ -19,6 +19,11 @@ from sdpbb.runtime.executors.executor import WorkerDied
 from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.executors.worker import GREETING, LOST_PARENT, Kind, pack, receive, send
 from tests.executors import tasks
+from tests.executors.contract import (  # noqa: F401
+    test_a_task_that_kills_every_worker_is_lost_and_no_other,
+    test_a_worker_that_dies_once_costs_no_task,
+    test_errors_are_raised_with_the_traceback_of_the_worker,
+)
 from tests.executors.pool import Completion, Ending, TaskPool, run_all
 from tests.warm import workers_below
 
@@ -201,23 +206,6 @@ def test_the_first_workers_of_a_process_leave_signals_to_it():
     assert (coordinator.stdout, coordinator.stderr) == ("0\n", "")
 
 
-def test_a_worker_that_dies_once_costs_no_task(pool, tmp_path):
-    pool.submit(0, tasks.die_unless_marked, tmp_path / "marker", "value")
-    pool.submit(1, tasks.nap, 0.5, "other")
-    assert run_all(pool, []) == ({0: "value", 1: "other"}, set())
-    assert pool.n_deaths == 1
-
-
-def test_a_task_that_kills_every_worker_is_lost_and_no_other(pool):
-    values, lost = run_all(
-        pool,
-        [(tasks.die_after, 0.2) if key == 2 else (tasks.square, key) for key in range(6)],
-    )
-    assert values == {0: 0, 1: 1, 2: None, 3: 9, 4: 16, 5: 25}
-    assert lost == {2}
-    assert pool.n_deaths == 2
-
-
 def test_others_go_on_when_a_worker_dies_and_the_suspect_waits_for_them(pool, tmp_path):
     pool.submit(0, tasks.note_and_nap, tmp_path, "long", 0.8)
     pool.submit(1, tasks.die_unless_marked_or_tell_the_time, tmp_path / "marker")
@@ -260,25 +248,10 @@ def test_a_worker_that_dies_before_it_has_taken_a_large_task():
     assert threading.active_count() == n_threads
 
 
-def test_errors_are_raised_with_the_traceback_of_the_worker(pool):
-    pool.submit(3, tasks.boom, "a bug")
-    with pytest.raises(ValueError, match="a bug") as raised:
-        pool.wait()
-    assert "in boom" in str(raised.value.__cause__)
-    pool.submit(3, tasks.out_of_memory)
-    with pytest.raises(MemoryError, match="no more"):
-        pool.wait()
-    pool.submit(3, tasks.square, 4)
-    assert pool.wait() == [Completion(3, 16)]
-
-
 def test_what_cannot_be_sent_is_an_error_not_a_death(pool):
     with pytest.raises(Exception, match="pickle"):
         pool.submit(0, len, threading.Lock())
     pool.submit(1, len, tasks.Unreadable())
-    with pytest.raises(TypeError):
-        pool.wait()
-    pool.submit(2, tasks.unreadable)
     with pytest.raises(TypeError):
         pool.wait()
     pool.submit(3, tasks.square, 4)

@@ -18,7 +18,6 @@ from sdpbb.search.contractions import only_clustering
 from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.limits import Budget
 from sdpbb.search.node import Node, NodeStatus
-from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import advanced, child
 from tests.enumeration import feasible_clusterings, sums_of_squares
@@ -27,8 +26,7 @@ from tests.heuristics.test_assignment import UNSOLVED
 
 def context_of(instance, bounding, heuristic=None) -> EvaluationContext:
     heuristic = IncumbentSearch() if heuristic is None else heuristic
-    tolerances = Tolerances(1e-9)
-    return EvaluationContext(instance, bounding, heuristic, SearchParameters(), tolerances, 0)
+    return EvaluationContext(instance, bounding, heuristic, Tolerances(1e-9), seed=0)
 
 
 @pytest.fixture(scope="module")

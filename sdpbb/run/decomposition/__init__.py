@@ -14,6 +14,5 @@ can always be split, at no cost, so that "k or fewer" and "exactly k" have the s
 - `restriction`: the instance of a subset
 - `root`: the root that is raised, and the bound by prices and places that comes before
 - `bounding`: the subsets of a level as tasks of the scheduler, each a search of one node
-- `schedule`: the subsets to bound next, and whether they fit
-- `run`: level by level
+- `run`: level by level; the subsets to bound next, and whether they fit
 """

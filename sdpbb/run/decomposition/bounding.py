@@ -111,7 +111,7 @@ class SubsetTask:
             instance=instance,
             bounding=bounding,
             heuristic=IncumbentSearch(HeuristicSchedule(LITTLE, LITTLE, LITTLE), knows_good=True),
-            parameters=replace(whole.parameters, fixing=False),
+            fixing=False,
             is_without_bound=False,
             heuristic_iterations=HEURISTIC_ITERATIONS,
         )
