@@ -6,31 +6,10 @@ import pytest
 
 import sdpbb
 from heuristics.result import centres_of
-from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.plots import plot_clusters
 from sdpbb.plots.pages.clusters import _within
-from sdpbb.problem import Instance, contract
+from sdpbb.problem import Instance
 from sdpbb.problem.coordinates import weight_exponent
-
-
-def test_whole_weights_have_the_relaxation_of_repeated_points():
-    rng = np.random.default_rng(5)
-    weights, points = rng.integers(1, 6, 10), rng.normal(size=(10, 2))
-    of_each = np.repeat(np.arange(10), weights)
-    first = np.concatenate([[0], np.cumsum(weights)[:-1]])
-    together = np.column_stack([first[of_each], np.arange(len(of_each))])
-    pairs = together[together[:, 0] != together[:, 1]]
-    one, other = (
-        Relaxation.of(contract(of))
-        for of in (
-            Instance(points, 3, weights=weights),
-            Instance(points[of_each], 3, must_link=pairs),
-        )
-    )
-    np.testing.assert_allclose(one.u, other.u, atol=1e-12)
-    np.testing.assert_allclose(one.K, other.K, atol=1e-12)
-    assert one.scale == pytest.approx(other.scale, rel=1e-12)
-    assert one.total == pytest.approx(other.total, rel=1e-12)
 
 
 @pytest.mark.parametrize("exponent", range(-60, 60, 7))

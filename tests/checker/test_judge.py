@@ -27,9 +27,9 @@ from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import broken_by
+from sdpbb.checker.kernel.size_rules import measures
 from sdpbb.checker.partitions import cluster_costs
 from sdpbb.checker.prices import Lagrangian
-from sdpbb.checker.pricing.whole import Whole
 from sdpbb.problem import Contraction, Instance, contract
 from tests.checker.nodes import STATED, CheckedNode, nodes, random_duals, zero_evidence
 from tests.examples import examples
@@ -100,8 +100,11 @@ def clusters_of(node: CheckedNode) -> tuple[np.ndarray, np.ndarray]:
     sets = (np.arange(1, 2**m)[:, None] >> np.arange(m)) & 1 > 0
     sets = sets[~((sets @ blocks.adjacency) & sets).any(axis=1)]
     sets = sets[~broken_by(blocks.block_rules, sets)]
-    if (whole := Whole.of(None, blocks.block_rules, m)) is not None:
-        sets = sets[whole.allow(sets, np.zeros_like(sets))]
+    for measure in measures(blocks.block_rules):
+        limits, sums = measure.limits, sets @ measure.values
+        if not limits.follow_from_most:  # else parts of clusters are allowed
+            low, high = np.array(limits.listed or [(limits.least, limits.most)]).T[..., None]
+            sets = sets[((low <= sums) & (sums <= high)).any(axis=0)]
     return sets, cluster_costs(node.contracted, sets, blocks.adjacency)
 
 
