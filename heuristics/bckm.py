@@ -371,11 +371,8 @@ def ridge_means(
 ) -> NDArray[np.float64]:
     """Return the centres C (k, r) of equation (8), for a fractional assignment S (m, k).
 
-    They minimise
-
-    X - C S ||_F^2 + ridge
-
-    C ||_F^2 over the points X, each with its block's row of S, which may be fractional.
+    They minimise || X - S C ||_F^2 + ridge || C ||_F^2 over the points X, each with its block's row
+    of S.
     """
     weighted = contraction.weights[:, None] * assignment
     gram = assignment.T @ weighted + ridge * np.eye(contraction.k)

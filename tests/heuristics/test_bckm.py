@@ -8,6 +8,7 @@ from scipy.optimize import linprog
 
 from heuristics.bckm import (
     BCKM,
+    nearest_binary,
     ridge_means,
 )
 from heuristics.kmeans import best_kmeans
@@ -99,6 +100,22 @@ def squared_distances(points, centres):
     return ((points[:, None] - centres) ** 2).sum(axis=2)
 
 
+@given(seeds)
+@examples(30)
+def test_rounding_has_the_least_penalties_and_makes_them_grow(seed):
+    rng = np.random.default_rng(seed)
+    S, plus, minus = rng.random((3, 6, 4))
+
+    def penalties(V):
+        return plus * np.maximum(0, V - S) + minus * np.maximum(0, S - V)
+
+    V, next_plus, next_minus = nearest_binary(S, plus, minus, 1.1)
+    assert np.isin(V, (0, 1)).all()
+    assert (penalties(V) <= penalties(1 - V)).all()
+    assert next_plus == pytest.approx(np.where(V == 1, 1.1 * plus, plus))
+    assert next_minus == pytest.approx(np.where(V == 0, 1.1 * minus, minus))
+
+
 def by_the_letter(instance, S, rho, least, most):
     """Algorithms 1 and 2 over points, from S: the least sum of squares of a binary S."""
     X, best, last_centres = instance.centred, np.inf, None
@@ -135,6 +152,7 @@ def test_over_blocks_it_is_the_scheme_over_points(rho):
         expected = by_the_letter(instance, S, rho, np.ones(3), np.full(3, 4))
         result = BCKM(rho=rho, max_size=4).run(instance, seed)
         assert result.keeps_hard_constraints
+        assert result.stop is Stop.CONVERGED
         if expected < np.inf:  # otherwise the exact programme is on its own
             compared += 1
             assert result.sum_of_squares == pytest.approx(expected, rel=1e-9)

@@ -23,6 +23,8 @@ QUICK = {"best-of": {"n_runs": 1, "n_starts": 2, "n_relocations": 2}}
 # These keep hard constraints, and find a clustering wherever there is one.
 EXACT = ("ipc-kmeans", "blpkm", "pccc", "bckm", "post-processing", "best-of")
 METHODS_THAT_KEEP = (*EXACT, "cop-kmeans")
+# These have the first clustering, or a first assignment step, whatever the time.
+AT_ONCE = ("kmeans", "ipc-kmeans", "bckm", "post-processing", "best-of")
 
 
 def quick(name, **parameters):
@@ -226,9 +228,20 @@ def test_a_diameter_is_cannot_links(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_stop_that_is_always_true_ends_the_run(name):
-    result = quick(name).run(some_instance(), 0, stop=lambda: True)
-    assert result.stop in (Stop.INTERRUPTED, Stop.CONVERGED)
-    assert result.status in (HeuristicStatus.FOUND, HeuristicStatus.NOT_FOUND)
+    result = quick(name).run(some_instance(n=200, k=6), 0, stop=lambda: True)
+    assert result.stop is Stop.INTERRUPTED
+    assert result.n_iterations <= 1
+    assert (result.status is HeuristicStatus.FOUND) == (name in AT_ONCE)
+    assert result.labels is None or result.keeps_hard_constraints or name == "kmeans"
+
+
+@pytest.mark.parametrize("name", ["cop-kmeans", "blpkm", "pccc", "bh-kmeans"])
+def test_a_run_that_is_stopped_has_the_labels_of_its_last_step(name):
+    instance = Instance(np.random.default_rng(0).normal(size=(50, 2)), 3)
+    asked = iter([False])
+    result = quick(name).run(instance, 0, stop=lambda: next(asked, True))
+    assert (result.status, result.stop) == (HeuristicStatus.FOUND, Stop.INTERRUPTED)
+    assert result.n_iterations == 1
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -282,8 +295,7 @@ def test_wrong_parameters_are_refused(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_a_tiny_time_limit_is_no_error(name):
     result = quick(name, time_limit=1e-9).run(some_instance())
-    # These have the first clustering, or a first assignment step, whatever the time.
-    if name in ("kmeans", "ipc-kmeans", "bckm", "post-processing", "best-of"):
+    if name in AT_ONCE:
         assert result.status is HeuristicStatus.FOUND
         assert result.keeps_hard_constraints or name == "kmeans"
     else:

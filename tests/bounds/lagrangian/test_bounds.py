@@ -101,6 +101,7 @@ def test_states_and_warm_starts_go_into_archives(tmp_path, name):
             left = method.resume(contraction, state)
             one, other = whole.advance(cutoff), left.advance(cutoff)
             assert one == other
+            assert np.array_equal(whole.affinity(), left.affinity())
             if one.stalled or one.bound.value >= cutoff:
                 break
         child = method.start(contraction, warm_start)

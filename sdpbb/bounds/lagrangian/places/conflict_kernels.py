@@ -68,7 +68,6 @@ def lost_in_box(
         # Rounding takes less than 1e-14 of the price where anything is left of it.
         rounded = 1e-14 * (abs(data[i, 3]) + 2.0 * abs(own))
         left[i] = data[i, 4] * max(0.0, a - (reach + square) * (1.0 + 1e-12) - rounded)
-    # Each charge is rounded once, and the sum once more.
     # Each charge is rounded, and each sum.
     everywhere = -charge(0.0, pairs, left) * (1.0 - 1e-12 - 1e-15 * len(pairs))
     for i in ends:
