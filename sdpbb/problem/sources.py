@@ -25,6 +25,7 @@ from sdpbb.problem.class_sizes import StatedSizes, checked_sizes
 from sdpbb.problem.cluster_constraints import (
     AllOf,
     AnyOf,
+    BuiltInConstraint,
     ClusterConstraint,
     checked_constraints,
 )
@@ -423,14 +424,14 @@ class _KeptRows:
         if isinstance(constraint, AllOf | AnyOf):
             parts = (self._renumbered(part, where) for part in constraint.constraints)
             return type(constraint)(tuple(parts))
-        line = line_of(constraint)
-        rows = [] if line is None else line.rows(constraint)
-        if line is None or not rows:
+        if not isinstance(constraint, BuiltInConstraint):
             return cast(ClusterConstraint, constraint)
-        for row in rows:
+        line = line_of(constraint)
+        for row in constraint.rows():
             if self._number[row] < 0:
-                raise self._refusal(row, f"{where}{line.keyword}")
-        return line.constraint(constraint.limit, self._number[rows].tolist())
+                name = type(constraint).__name__ if line is None else line.keyword
+                raise self._refusal(row, f"{where}{name}")
+        return constraint.restricted(self._number) or constraint
 
     def _refusal(self, row: int, where: str) -> InstanceError:
         called = quoted(self._table.dropped_names[self._dropped.index(row)])

@@ -324,7 +324,8 @@ def shown(value: Any) -> str:
         others = {name: getattr(value, name) for name in (*PAIR_KINDS.values(), *LIMITS)}
         stated = formats.Constraints(cluster_constraints=flat, **others)
         rows = " ".join(value.origin.rows(range(value.n_points)))
-        facts = [f"k {value.k}", f"rows {rows}", shown(stated), *map(repr, deep)]
+        called = "rows" if value.origin.row_names is None else "names"
+        facts = [f"k {value.k}", f"{called} {rows}", shown(stated), *map(repr, deep)]
         if value.weights is not None:
             facts.append(f"weights {shown(value.weights)}")
         return "; ".join([shown(value.points), *facts])
