@@ -113,12 +113,7 @@ class AtWork:
     seconds: float
 
 
-@dataclass(frozen=True)
-class Stopping:
-    """The study was interrupted: running jobs are asked to end."""
-
-
-StudyEvent = Compiling | JobStarted | JobPutBack | AtWork | Stopping
+StudyEvent = Compiling | JobStarted | JobPutBack | AtWork
 
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
@@ -190,7 +185,6 @@ class Study(Generic[Job]):
         self._workers: Scheduler | None = None
         self._jobs: dict[int, Job] = {}
         self._is_compiling = threading.Event()
-        self._is_stopping = False
         self._started = self._heard = time.monotonic()
 
     @property
@@ -298,9 +292,6 @@ class Study(Generic[Job]):
             self._is_compiling.clear()
             self._observer(Compiling())
         if self.stop.is_set():
-            if not self._is_stopping:
-                self._is_stopping = True
-                self._observer(Stopping())
             scheduler.interrupt()
         now = time.monotonic()
         if not has_news and now - self._heard >= SILENCE:

@@ -2,7 +2,7 @@ import io
 
 from sdpbb.questions.batch.batch import BatchEnded, BatchLog, BatchStarted, JobEnded
 from sdpbb.questions.batch.outcome import BatchResult, short_line, summary
-from sdpbb.questions.study import AtWork, JobPutBack, JobStarted, Stopping
+from sdpbb.questions.study import AtWork, JobPutBack, JobStarted
 from sdpbb.run.report import COMPILING
 from sdpbb.search.events import Compiling
 from tests.batch.rows import failed, row
@@ -21,7 +21,6 @@ def test_a_batch_is_told_in_plain_lines():
     tell(JobEnded(A, 9, 10))
     tell(AtWork(1, 3725.0))
     tell(JobPutBack("x", "was ended by SIGKILL"))
-    tell(Stopping())
     tell(JobEnded(BAD, 10, 10))
     tell(BatchEnded(RESULT))
     assert stream.getvalue() == (

@@ -114,14 +114,6 @@ def test_soft_constraints_that_are_drawn_are_read_back(run, folder, constraints_
         assert np.array_equal(getattr(read, kind).weights, getattr(expected, kind).weights)
 
 
-def test_parquet_without_pyarrow_has_an_exit_status(run, folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    Path("data.parquet").write_bytes(b"PAR1")
-    status, _, err = run("generate", "data.parquet", "--column", "c", "--pairs", 3, "--out", "c")
-    assert status == ExitCode.USAGE
-    assert "pip install 'pyarrow>=14'" in err
-
-
 # A proof of six points with fixed pairs, and what is wrong with it.
 POINTS = np.array([[0.0, 0.1], [0.0, 1.0], [4.0, 0.0], [4.0, 1.5], [9.0, 9.0], [9.0, 7.0]])
 INSTANCE = Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(2, 3)])

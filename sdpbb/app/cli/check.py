@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, say
@@ -11,9 +11,6 @@ from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import CertifiedOutputs
 from sdpbb.errors import CertificateError
 from sdpbb.runtime.files import shown_path
-
-if TYPE_CHECKING:
-    pass
 
 EXITS = meanings(
     {

@@ -14,14 +14,12 @@ from heuristics.result import HeuristicResult
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, interrupted, meanings, of_option
 from sdpbb.app.cli.help import command
-from sdpbb.app.cli.inputs import InstanceOptions, constraint_counts, labels_of
+from sdpbb.app.cli.inputs import InstanceOptions, labels_of
 from sdpbb.app.cli.outputs import Outputs, import_engine, running
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
 from sdpbb.runtime.document import Document, Facts
-from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.results import Reported, values_of
-from sdpbb.runtime.values import counted
 from sdpbb.runtime.version import installed_version
 
 if TYPE_CHECKING:
@@ -263,15 +261,12 @@ class HeuristicReport(Reported):
 
 def header(method: str, instance: Instance, version: str) -> str:
     """Return the header: method and instance."""
-    counts = constraint_counts(instance)
-    constraints = [counted(count, kind) for kind, count in counts.items() if count]
-    constraints += instance.stated_limits
+    from sdpbb.run.report import instance_line
+    from sdpbb.search.events import Started
+
     return (
         f"sdpbb {version}: constrained clustering by {method}, without a proof\n"
-        f"{shown_path(instance.name) or 'unnamed'}: {counted(instance.n_points, 'point')}"
-        f"{'' if instance.weights is None else ' with weights'}, "
-        f"{counted(instance.n_features, 'feature')}, k = {instance.k}, "
-        f"{', '.join(constraints) or 'no constraints'}\n"
+        f"{instance_line(Started.of(instance, 0, 0, 0, None))}\n"
     )
 
 

@@ -39,10 +39,7 @@ from sdpbb.errors import warn_caller
 from sdpbb.problem import ClusterConstraint, Instance
 from sdpbb.problem.checks import checked_size, checked_weights
 from sdpbb.problem.class_sizes import StatedSizes
-from sdpbb.problem.frames import (
-    columns_of,
-    is_frame,
-)
+from sdpbb.problem.frames import columns_of, is_frame
 from sdpbb.problem.table import check_columns
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.report import progress_table

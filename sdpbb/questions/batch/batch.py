@@ -15,15 +15,7 @@ from sdpbb.errors import InstanceWarning, ParameterError
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.manifest import read_manifest
 from sdpbb.questions.batch.outcome import BatchResult, Row, RowStatus, short_line, summary
-from sdpbb.questions.study import (
-    AtWork,
-    JobPutBack,
-    JobStarted,
-    Outcome,
-    Stopping,
-    Study,
-    solved,
-)
+from sdpbb.questions.study import AtWork, JobPutBack, JobStarted, Outcome, Study, solved
 from sdpbb.questions.study_folder import RESULTS, StudyFolder, open_folder
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.report import COMPILING, TextStream
@@ -78,9 +70,7 @@ class BatchEnded:
     result: BatchResult
 
 
-BatchEvent = (
-    BatchStarted | Compiling | JobStarted | JobPutBack | JobEnded | AtWork | Stopping | BatchEnded
-)
+BatchEvent = BatchStarted | Compiling | JobStarted | JobPutBack | JobEnded | AtWork | BatchEnded
 BatchObserver = Callable[[BatchEvent], None]
 
 
