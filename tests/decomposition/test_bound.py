@@ -15,16 +15,20 @@ from sdpbb.problem import (
     SoftCannotLinks,
     contract,
 )
+from sdpbb.run.decomposition.bounding import Accuracy, SubsetTask, bound_subset
 from sdpbb.run.decomposition.dealing import subset_tree
 from sdpbb.run.decomposition.restriction import Restriction
 from sdpbb.run.decomposition.subsets import SubsetBounds, SubsetTree, restricted_costs, subsets_at
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.events import SubsetsBounded, SubsetsChosen
+from sdpbb.search.limits import Budget
 from sdpbb.search.result import SolutionStatus
 from tests.any_instance import any_instance
 from tests.enumeration import Truth, canonical, random_instance
 from tests.examples import examples
+from tests.search.test_evaluate import context_of
+from tests.search.test_without_incumbent import Blind
 
 SEEDS = st.integers(0, 2**32 - 1)
 TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
@@ -187,6 +191,15 @@ def test_a_subset_that_has_no_clustering_is_a_proof():
     kinds = [type(event) for event in events]
     assert (kinds.count(SubsetsChosen), kinds.count(SubsetsBounded)) == (1, 0)
     assert (result.statistics.n_nodes, result.statistics.n_subsets) == (1, 0)
+
+
+def test_a_subset_that_would_be_branched_is_left_with_its_bound():
+    whole = context_of(CLOUD, Blind())
+    accuracy = Accuracy(part=0.5, least=1e-6, most=1e-3, unmatched=0.0)
+    task, subset = SubsetTask.of(CLOUD, np.arange(60) % 3, Blind(), accuracy, whole)
+    done = bound_subset(task, subset, Budget())
+    assert (done.search.tree.n_open, done.lower) == (0, 0.0)
+    assert done.search.tree.upper < task.given
 
 
 def test_units_of_other_clusters_do_not_all_go_to_one_half():
