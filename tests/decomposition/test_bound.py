@@ -7,16 +7,28 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
+from sdpbb.problem import (
+    Contraction,
+    Infeasibility,
+    Instance,
+    Partition,
+    SoftCannotLinks,
+    contract,
+)
+from sdpbb.run.decomposition.bounding import Accuracy, SubsetTask, bound_subset
 from sdpbb.run.decomposition.dealing import subset_tree
 from sdpbb.run.decomposition.restriction import Restriction
 from sdpbb.run.decomposition.subsets import SubsetBounds, SubsetTree, restricted_costs, subsets_at
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
+from sdpbb.search.events import SubsetsBounded, SubsetsChosen
+from sdpbb.search.limits import Budget
 from sdpbb.search.result import SolutionStatus
 from tests.any_instance import any_instance
 from tests.enumeration import Truth, canonical, random_instance
 from tests.examples import examples
+from tests.search.test_evaluate import context_of
+from tests.search.test_without_incumbent import Blind
 
 SEEDS = st.integers(0, 2**32 - 1)
 TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
@@ -168,11 +180,26 @@ def test_extremes(instance):
 
 
 def test_a_subset_that_has_no_clustering_is_a_proof():
-    points = np.random.default_rng(0).normal(size=(60, 2))
-    cycle = [(i, (i + 1) % 5) for i in range(5)]
-    wheel = [*cycle, *((5, i) for i in range(5))]
-    result = solve(Instance(points, 3, cannot_link=wheel), PARAMETERS)
+    """Nothing more is bounded, not even the other subsets of its level."""
+    points, events = np.random.default_rng(0).normal(size=(14, 2)), []
+    # Four points or more have two of these pairs, and a cluster may hold one.
+    pairs = [(i, j) for i in range(14) for j in range(i) if (i + j) % 2 == 0]
+    instance = Instance(points, 2, cluster_constraints=[SoftCannotLinks(pairs, 1)])
+    parameters = replace(PARAMETERS, decomposition=replace(TINY_SUBSETS, smallest=7))
+    result = solve(instance, parameters, events.append)
     assert result.status is SolutionStatus.INFEASIBLE
+    kinds = [type(event) for event in events]
+    assert (kinds.count(SubsetsChosen), kinds.count(SubsetsBounded)) == (1, 0)
+    assert (result.statistics.n_nodes, result.statistics.n_subsets) == (1, 0)
+
+
+def test_a_subset_that_would_be_branched_is_left_with_its_bound():
+    whole = context_of(CLOUD, Blind())
+    accuracy = Accuracy(part=0.5, least=1e-6, most=1e-3, unmatched=0.0)
+    task, subset = SubsetTask.of(CLOUD, np.arange(60) % 3, Blind(), accuracy, whole)
+    done = bound_subset(task, subset, Budget())
+    assert (done.search.tree.n_open, done.lower) == (0, 0.0)
+    assert done.search.tree.upper < task.given
 
 
 def test_units_of_other_clusters_do_not_all_go_to_one_half():
