@@ -123,6 +123,7 @@ def test_a_search_for_clusters_ends():
     with pytest.raises(Rejected, match="within 20 nodes"):
         clusters_below(*free, 20, 10**6)
     assert len(clusters_below(contracted, adjacency, prices, least, least, 1, 1)) == 0
+    assert len(clusters_below(contracted, adjacency, -prices, 0.0, 1e-9, 1, 1)) == 0
     wide = random_problem(np.random.default_rng(0), 40, 6, 0)
     with pytest.raises(Rejected, match="could not prove the prices within 50 nodes"):
         least_proven(wide, -0.2 * wide.prices.sum(), max_nodes=50)
