@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
-import zlib
+import zipfile
 from collections.abc import Callable
 
 import numpy as np
@@ -198,17 +199,24 @@ def changed_value(rng: np.random.Generator, document: object) -> object:
 def reseal(rng: np.random.Generator, content: bytes) -> bytes:
     """An archive whose document is changed, and whose lengths and checksums are right again: what
     only somebody who means it makes."""
-    first, second, rest = content.split(b"\n", 2)
-    length = int(second.split()[0])
-    document, arrays = rest[:length], rest[length:-4]
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        comment = archive.comment
+        members = {name: archive.read(name) for name in archive.namelist()}
+    arrays = [name for name in members if name.endswith(".npy")]
+    (document,) = members.keys() - set(arrays)
     if rng.random() < 0.8:
-        document = _json(rng, document)
+        members[document] = _json(rng, members[document])
     else:
-        document = MUTATIONS[rng.integers(len(MUTATIONS))](rng, document)[:LONGEST]
-    if rng.random() < 0.1:
-        arrays = arrays[: rng.integers(len(arrays) + 1)]
-    content = b"%s\n%d %d\n%s%s" % (first, len(document), len(arrays), document, arrays)
-    return content + zlib.crc32(content).to_bytes(4, "little")
+        mutation = MUTATIONS[rng.integers(len(MUTATIONS))]
+        members[document] = mutation(rng, members[document])[:LONGEST]
+    if arrays and rng.random() < 0.1:
+        del members[arrays[rng.integers(len(arrays))]]
+    changed = io.BytesIO()
+    with zipfile.ZipFile(changed, "w") as archive:
+        archive.comment = comment
+        for name, member in members.items():
+            archive.writestr(name, member)
+    return changed.getvalue()
 
 
 DAMAGE: tuple[Mutation, ...] = (_flip_bits, _set_bytes, _remove, _truncate, _repeat)
