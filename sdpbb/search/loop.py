@@ -74,7 +74,7 @@ def _reason_for_open_nodes(search: Search) -> Termination | None:
 
 
 class TaskRounds:
-    """TaskRounds of a workforce, which does the tasks of a source within the limits of a run.
+    """Rounds in which a workforce does the tasks of a source, within the limits of a run.
 
     Attributes
     ----------
