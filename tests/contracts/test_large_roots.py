@@ -147,7 +147,7 @@ def test_bounds_of_large_roots(seed):
     assert np.array_equal(dual.multipliers, other_dual.multipliers)
 
     cost, labels = cheapest(root, contraction, run.affinity())
-    with patch.object(stars, "EXACT_ORDER", 10**6):
+    with patch.multiple(stars, ARMS=10**6, STARTS=10**6):
         _, with_all_arms = advanced(contraction, steps, 1)
     assert Fraction(max(*bounds, *with_all_arms)) <= cost
     assert bounds[-1] <= root.least * (1.0 + 1e-9)

@@ -129,15 +129,16 @@ class SpectralProjector(Attached):
     The eigenvalues of P M P on the complement of the unit vector u are projected onto a capped
     simplex; only the pairs above its threshold enter R. Consecutive matrices are close to each
     other, so the last eigenvectors, passed through a Chebyshev filter that damps what lies below
-    them, and a Rayleigh-Ritz step give the next ones. When the residual is above its tolerance, or
-    more pairs than carried have positive weight, LAPACK answers instead.
+    them, and a Rayleigh-Ritz step give the next ones. Where more pairs than carried have positive
+    weight, random columns join them. When the residual stays above its tolerance, LAPACK answers
+    instead.
 
     basis : (m, carried) eigenvectors of the last matrix, those of its largest eigenvalues; None
         before the first projection
     lower, upper : a lower estimate of its spectrum, and the least eigenvalue in the basis: the ends
         of the interval that the filter damps
     rank : number of eigenvectors with positive weight
-    lowest : (m,) near the eigenvector of the least eigenvalue of the last large matrix
+    lowest : (m,) near the eigenvector of the least eigenvalue of the last matrix
     """
 
     basis: NDArray[np.float64] | None = None
@@ -174,8 +175,8 @@ class SpectralProjector(Attached):
 
         It is no farther below than need be where the filter has to damp it.
         """
-        lower = self.lower
-        return lower if len(M) >= LARGE and lower < 0.0 else -float(np.linalg.norm(M))
+        is_known = len(M) >= MIN_ORDER and self.lower < 0.0
+        return self.lower if is_known else -float(np.linalg.norm(M))
 
     def _exactly(self, M: Reals) -> tuple[Reals, Reals]:
         self.n_exact += 1
@@ -219,14 +220,12 @@ class SpectralProjector(Attached):
 
     def _iterate(self, M: Reals, tolerance: float) -> tuple[Reals, Reals] | None:
         """Iterate on a filtered subspace; return None where that cannot be done accurately."""
-        m = len(self.u)
-        X = self.basis
-        if m >= LARGE:
-            if X is None:
-                X, tolerance = self._first_basis(M), FIRST_ACCURACY * float(np.linalg.norm(M))
-            self._estimate_lower(M)
-        if X is None or m < MIN_ORDER:
+        m, X = len(self.u), self.basis
+        if m < MIN_ORDER:
             return None
+        if X is None:
+            X, tolerance = self._first_basis(M), FIRST_ACCURACY * float(np.linalg.norm(M))
+        self._estimate_lower(M)
         if X.shape[1] > MAX_FRACTION * m or self.upper <= self.lower:
             return None
         X = self._widened(X)
@@ -242,8 +241,6 @@ class SpectralProjector(Attached):
             tau = simplex_threshold(values, self.trace, CAP)
             rank = int((values > tau).sum())
             if rank == len(values):
-                if m < LARGE:
-                    return None
                 self.rank = rank
                 X = self._widened(X)
                 continue
@@ -286,12 +283,12 @@ class SpectralProjector(Attached):
         return X
 
     def _widened(self, X: Reals) -> Reals:
-        """Return the basis with random columns more, if it is large and smaller than wanted.
+        """Return the basis with random columns more, if it is smaller than wanted.
 
         The filter turns them into eigenvectors before they are needed.
         """
         missing = self._carried() - X.shape[1]
-        if missing <= 0 or len(X) < LARGE:
+        if missing <= 0:
             return X
         rng = np.random.default_rng(X.shape[1])
         columns = rng.normal(size=(len(X), missing))
@@ -305,10 +302,8 @@ class SpectralProjector(Attached):
         Where one does not do, values are close to each other, and a higher degree is worth more
         than another Rayleigh-Ritz step.
         """
-        m = len(self.u)
-        if m < LARGE:
-            return [DEGREE, DEGREE]
-        return [DEGREE, *[min(8, 2 * DEGREE)] * min(4, max(1, m // (4 * n_columns)))]
+        n_more = min(4, max(1, len(self.u) // (4 * n_columns)))
+        return [DEGREE, *[2 * DEGREE] * n_more]
 
     def _times(self, M: Floats, X: Floats) -> Floats:
         """Return P M P X for X orthogonal to u."""

@@ -88,7 +88,6 @@ def test_where_some_arms_hold_no_cut_all_are_looked_at(monkeypatch):
     Z[2, 3] = Z[3, 2] = 0.3
     relaxation = Relaxation.of(contract(Instance([[0.0], [1.0], [3.0], [7.0]], 2)))
     everything = TriangleCuts().separate(Z, relaxation)
-    monkeypatch.setattr(stars, "EXACT_ORDER", 0)
     monkeypatch.setattr(stars, "ARMS", 1)
     few = TriangleCuts().separate(Z, relaxation)
     assert few.members.blocks.tolist() == [0, 2, 3]
@@ -131,7 +130,6 @@ def test_where_some_starts_make_no_star_all_are_tried(monkeypatch):
     np.fill_diagonal(Z, 1.0)
     relaxation = Relaxation.of(contract(Instance([[0.0], [1.0], [3.0], [7.0], [8.0]], 2)))
     everything = StarCuts().separate(Z, relaxation)
-    monkeypatch.setattr(stars, "EXACT_ORDER", 0)
     monkeypatch.setattr(stars, "STARTS", 1)
     few = StarCuts().separate(Z, relaxation)
     assert len(few)

@@ -23,8 +23,6 @@ from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
 
-# Maximum blocks for examining all candidates in every round.
-EXACT_ORDER = 255
 # Minimum violation of a cut, as a share of Z_ii.
 TOLERANCE = 1e-5
 # Maximum triangle cuts per block and round.
@@ -52,18 +50,12 @@ LEAVES = 14
 
 
 class SampledCuts(CutFamily):
-    """Family whose separation looks at some candidates of large matrices, spread over all."""
+    """Family whose separation looks at some candidates, spread over all."""
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """Return the most violated cuts: among some candidates if these hold any, else among all.
-
-        Of small matrices all candidates are looked at.
-        """
-        if relaxation.m > EXACT_ORDER:
-            cuts = self.most_violated(Z, relaxation, is_exact=False)
-            if len(cuts):
-                return cuts
-        return self.most_violated(Z, relaxation, is_exact=True)
+        """Return the most violated cuts among some candidates; among all where these hold none."""
+        cuts = self.most_violated(Z, relaxation, is_exact=False)
+        return cuts if len(cuts) else self.most_violated(Z, relaxation, is_exact=True)
 
     @abstractmethod
     def most_violated(
@@ -73,7 +65,7 @@ class SampledCuts(CutFamily):
 
 
 class TriangleCuts(SampledCuts):
-    """Pair and triangle cuts, separated exactly up to TOLERANCE; some arms of large matrices."""
+    """Pair and triangle cuts of some arms, or of all, which is exact up to TOLERANCE."""
 
     def most_violated(
         self, Z: NDArray[np.float64], relaxation: Relaxation, is_exact: bool
@@ -81,10 +73,8 @@ class TriangleCuts(SampledCuts):
         m, r = relaxation.m, relaxation.inverse_roots
 
         def step(first: int, last: int) -> Found:
-            if is_exact:
-                order = np.argsort(-Z[first:last], axis=1)
-                return violated_triangles(Z, order, r, TOLERANCE, PER_ARM, first, last)
-            return triangles_of_arms(Z, r, TOLERANCE, PER_ARM, ARMS, first, last)
+            arms = m if is_exact else ARMS
+            return violated_triangles(Z, r, TOLERANCE, PER_ARM, arms, first, last)
 
         ijh, distance = found_by_centres(step, m)
         order = np.argsort(-distance, kind="stable")
@@ -92,7 +82,7 @@ class TriangleCuts(SampledCuts):
 
 
 class StarCuts(SampledCuts):
-    """Star cuts of three leaves and more, grown greedily; from fewer starts in large matrices."""
+    """Star cuts of three leaves and more, grown greedily; from fewer starts first."""
 
     def most_violated(
         self, Z: NDArray[np.float64], relaxation: Relaxation, is_exact: bool
@@ -157,92 +147,24 @@ GOLDEN = 0.6180339887498949
 
 @njit(cache=True, nogil=True)
 def violated_triangles(
-    Z: Reals, order: Integers, r: Reals, tolerance: float, per_arm: int, first: int, last: int
+    Z: Reals, r: Reals, tolerance: float, per_arm: int, arms: int, first: int, last: int
 ) -> tuple[NDArray[np.int32], Reals]:
     """Separate triangle cuts: of each arm (i, j) the `per_arm` most violated, and the pair cut.
 
-    The cuts of an arm are (i, j, h) with h after j in the order of decreasing Z_i.; its violated
-    pair cut is returned with h = j.
+    The cuts of an arm are (i, j, h) with Z_ih <= Z_ij; its violated pair cut is returned with
+    h = j. Every violated triangle has an arm with Z_ij > Z_ii / 2. Those looked at are spread
+    evenly over these, from different ones on for each centre. All h of an arm are looked at in the
+    order of the blocks, so that loops compile to vector instructions.
 
     Z : (m, m) affinity
-    order : (last - first, m) columns of its rows by decreasing entries
     r : (m,) 1/sqrt(size)
+    arms : of each centre, at most
     first, last : the centres are those from the first to before the last
 
     A violation counts when it is above tolerance times Z_ii, and is measured as the distance of Y
-    to the cut's hyperplane. Exact up to that: a triangle can only be violated if Z_ij + Z_ih >
-    Z_ii, so sorted rows end the loops early.
+    to the cut's hyperplane.
 
     Returns ijh (c, 3) int32 and distance (c,).
-    """
-    m = Z.shape[0]
-    capacity = _number_of_arms(Z, tolerance, m, first, last) * (per_arm + 1)
-    count = 0
-    ijh = np.empty((capacity, 3), np.int32)
-    distance = np.empty(capacity)
-    best_h = np.empty(per_arm, np.int64)
-    best_v = np.empty(per_arm)
-    reachable = np.empty(m, np.int64)
-    for i in range(first, last):
-        Zii = Z[i, i]
-        slack = tolerance * Zii
-        rii = r[i] * r[i]
-        nearest = order[i - first]
-        largest = 0.0
-        for j in nearest[:2]:
-            if j != i:
-                largest = max(largest, Z[i, j])
-        n_reachable = 0
-        for j in nearest:
-            if Z[i, j] + largest <= Zii + slack:
-                break
-            if j != i:
-                reachable[n_reachable] = j
-                n_reachable += 1
-        for a in range(n_reachable):
-            j = reachable[a]
-            Zij = Z[i, j]
-            if 2.0 * Zij <= (1.0 + tolerance) * Zii:
-                break  # h comes after j, so Z_ih <= Z_ij
-            rij = r[i] * r[j]
-            found = 0
-            shortest = np.sqrt(rii * rii + 0.5 * rij * rij)  # no norm below is less
-            for b in range(a + 1, n_reachable):
-                h = reachable[b]
-                Zih = Z[i, h]
-                over = Zij + Zih - Zii
-                if over <= slack:
-                    break
-                if found == per_arm and over <= best_v[found - 1] * shortest:
-                    break  # Z_ih only falls, and Z_jh >= 0
-                v = over - Z[j, h]
-                if v > slack:
-                    rjh = r[j] * r[h]
-                    rih = r[i] * r[h]
-                    norm2 = rii * rii + 0.5 * (rij * rij + rih * rih + rjh * rjh)
-                    if found == per_arm and v * v <= best_v[found - 1] ** 2 * norm2:
-                        continue
-                    found = _insert(best_h, best_v, found, h, v / np.sqrt(norm2))
-            if Zij > Zii + slack:
-                ijh[count] = i, j, j
-                distance[count] = (Zij - Zii) / shortest
-                count += 1
-            for s in range(found):
-                ijh[count] = i, j, best_h[s]
-                distance[count] = best_v[s]
-                count += 1
-    return ijh[:count], distance[:count]
-
-
-@njit(cache=True, nogil=True)
-def triangles_of_arms(
-    Z: Reals, r: Reals, tolerance: float, per_arm: int, arms: int, first: int, last: int
-) -> tuple[NDArray[np.int32], Reals]:
-    """Separate triangle cuts as `violated_triangles`, of so many arms of each centre.
-
-    They are spread evenly over those with Z_ij > Z_ii / 2, from different ones on for each centre.
-    As the h of an arm are all looked at, in the order of the blocks, rows need no sorting, and
-    loops compile to vector instructions.
     """
     m = Z.shape[0]
     capacity = _number_of_arms(Z, tolerance, arms, first, last) * (per_arm + 1)
