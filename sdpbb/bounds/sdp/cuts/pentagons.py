@@ -100,8 +100,7 @@ def tied_groups(
             first_of[tied] = i
             weight[i] = weights[tied].sum()
     firsts = np.flatnonzero(first_of == np.arange(len(Z)))
-    sort_descending(firsts, weight)
-    return firsts[:at_most], first_of
+    return firsts[np.argsort(-weight[firsts], kind="stable")][:at_most], first_of
 
 
 class Pentagons(NamedTuple):
@@ -330,20 +329,3 @@ def _chord_estimates(
             place[t], block[t] = first + nearer, s
             t += 1
     return t
-
-
-@njit(cache=True)
-def sort_descending(items: Integers, keys: Reals) -> None:
-    """Sort items in place by decreasing keys[item] (Shell's method, gaps of Ciura).
-
-    The lists are short, and numba's own sort alone takes longer to compile than all else here.
-    """
-    for gap in (701, 301, 132, 57, 23, 10, 4, 1):
-        for a in range(gap, len(items)):
-            item = items[a]
-            key = keys[item]
-            b = a
-            while b >= gap and keys[items[b - gap]] < key:
-                items[b] = items[b - gap]
-                b -= gap
-            items[b] = item
