@@ -94,9 +94,9 @@ def test_a_child_keeps_the_clusters_that_it_allows(node):
 
 def test_what_is_known_may_violate_the_constraints():
     """Only the allowed ones of its clusters become columns."""
-    contraction = contracted(np.arange(6.0)[:, None], 2, cluster_constraints=[MaximumSize(3)])
-    columns = known_columns(contraction, np.array([0, 0, 1, 1, 1, 1]))
-    assert columns.members.tolist() == [[True, True, False, False, False, False]]
+    contraction = contracted(np.arange(7.0)[:, None], 3, cluster_constraints=[MaximumSize(3)])
+    columns = known_columns(contraction, np.array([0, 0, 1, 1, 1, 1, 2]))
+    assert columns.members.astype(int).tolist() == [[1, 1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 1]]
     assert len(known_columns(contraction, None)) == 0
 
 
