@@ -14,7 +14,7 @@ from sdpbb.bounds.bound import BoundProgress
 from sdpbb.bounds.lagrangian.columns import Columns, allowed
 from sdpbb.bounds.lagrangian.duals import DualValues
 from sdpbb.bounds.lagrangian.generation import Generation
-from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster, covering_prefix
+from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster
 from sdpbb.bounds.staged.methods import ColgenBounding
 from sdpbb.problem import Contraction, Instance, MaximumSize, SoftCannotLinks, contract
 from sdpbb.run.parameters import SolverParameters
@@ -240,15 +240,6 @@ def test_both_masters_prove_the_same_of_many_blocks():
     with constants({INTERIOR_FROM: 1000}):
         other = finished(ColgenBounding().start(contraction, None, labels))
     assert last.bound.value == pytest.approx(other.bound.value, rel=1e-6)
-
-
-def test_a_partition_is_told_by_its_columns():
-    contraction = contracted(np.arange(6.0)[:, None], 3)
-    members = np.array([[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1], [1, 0, 0, 0, 0, 1]], bool)
-    assert covering_prefix(Columns.of(contraction, members), 3) == 2
-    assert covering_prefix(Columns.of(contraction, members), 1) == 0
-    assert covering_prefix(Columns.of(contraction, members[[0, 2, 1]]), 3) == 0
-    assert covering_prefix(Columns.of(contraction, members[:1]), 3) == 0
 
 
 BLOCKS_OF_THREE = [(i, j) for i in range(15) for j in (3 * (i // 3),) if i != j]

@@ -135,34 +135,30 @@ def test_nodes_of_nodes_keep_all_decisions():
     ("n", "k"), [(20, 3), (26, 4), (18, 2), pytest.param(60, 4, marks=pytest.mark.slow)]
 )
 def test_solvers_agree_with_the_method_on_larger_instances(n, k):
+    """Their solutions are feasible, and dual values complement them."""
     for cuts in (False, True):
         model = sdpbb.relaxation(clouds(n, n, k), cuts)
         assert bool(len(model.cuts)) is cuts
-        error, values = 1e-5 * model.relaxation.total, []
+        total, values, forbidden = model.relaxation.total, [], model.relaxation.forbidden
         for solver in SOLVERS:
-            values.append(model.solve(solver))
+            more = {"eps_abs": 1e-8, "eps_rel": 1e-8} if solver == "scs" and n < 30 else {}
+            values.append(model.solve(solver, **more))
             # Some versions of Clarabel end short of their own tolerance, and within the error.
             assert model.status in ("optimal", "optimal_inaccurate")
-            assert model.proven_bound() == pytest.approx(values[-1], abs=error)
-            assert (model.cuts.values(model.Z.value) >= model.cuts.rhs - 1e-4).all()
-        assert values[0] == pytest.approx(values[1], abs=error)
-        assert method_bound(model, values[0] - error) == pytest.approx(values[0], abs=error)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_the_solution_is_feasible_and_dual_values_complement_it(solver):
-    model = sdpbb.relaxation(clouds(20, 20, 3))
-    model.solve(solver, **({"eps_abs": 1e-8, "eps_rel": 1e-8} if solver == "scs" else {}))
-    Z, dual, forbidden = model.Z.value, model.dual_point(), model.relaxation.forbidden
-    np.testing.assert_allclose(Z @ model.weights, 1, atol=1e-5)
-    assert np.diag(Z) @ model.weights == pytest.approx(3, abs=1e-5)
-    assert Z.min() > -1e-5
-    assert np.linalg.eigvalsh(Z).min() > -1e-6
-    assert abs(Z[forbidden]).max() < 1e-5
-    assert dual.N[~forbidden].min() > -1e-5
-    assert (dual.N * Z).sum() == pytest.approx(0, abs=1e-4)
-    slack = model.cuts.values(Z) - model.cuts.rhs
-    assert dual.multipliers @ slack == pytest.approx(0, abs=1e-4)
+            assert model.proven_bound() == pytest.approx(values[-1], abs=1e-5 * total)
+            Z, dual = model.Z.value, model.dual_point()
+            np.testing.assert_allclose(Z @ model.weights, 1, atol=1e-4)
+            assert np.diag(Z) @ model.weights == pytest.approx(k, abs=1e-4)
+            assert min(Z.min(), np.linalg.eigvalsh(Z).min()) > -1e-5
+            assert abs(Z[forbidden]).max() < 1e-5
+            assert dual.N[~forbidden].min() > -1e-4
+            assert (dual.N * Z).sum() == pytest.approx(0, abs=1e-3)
+            slack = model.cuts.values(Z) - model.cuts.rhs
+            assert slack.min(initial=0.0) > -1e-4
+            assert dual.multipliers @ slack == pytest.approx(0, abs=1e-3)
+        assert values[0] == pytest.approx(values[1], abs=1e-5 * total)
+        found = method_bound(model, values[0] - 1e-5 * total)
+        assert found == pytest.approx(values[0], abs=1e-5 * total)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -201,17 +197,13 @@ def test_own_inequalities_raise_the_value():
     assert model.solve() == pytest.approx(first, rel=1e-5)
 
 
-def test_cuts_can_be_chosen():
+def test_cuts_can_be_chosen_and_the_problem_exported():
     instance = clouds(20, 20, 3)
     model = sdpbb.relaxation(instance)
     half = sdpbb.relaxation(instance, model.cuts.select(np.arange(0, len(model.cuts), 2)))
     none = sdpbb.relaxation(instance, cuts=False)
     assert 0 == len(none.cuts) < len(half.cuts) < len(model.cuts)
     assert none.solve() < half.solve() * (1 + 1e-6) < model.solve() * (1 + 1e-5)
-
-
-def test_the_problem_can_be_exported():
-    model = sdpbb.relaxation(clouds(20, 20, 3))
     data = model.problem.get_problem_data("SCS")[0]
     assert data["dims"].psd == [model.relaxation.m]
     assert data["A"].shape[0] > len(model.cuts)
