@@ -16,6 +16,7 @@ from sdpbb.bounds.lagrangian.columns import Columns, allowed
 from sdpbb.bounds.lagrangian.sets.pricer import PricingOutcome
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms
+from sdpbb.bounds.sdp.first_duals import clustering_dual
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.problem import Contraction, Instance, contract
@@ -101,6 +102,10 @@ class Node:
         if rng.random() < 0.5:
             # Dual values that are large on a few entries come nearest to wrong fixings.
             N = np.where(rng.random((m, m)) < 0.2, N, 0.0)
+        if rng.random() < 0.5:
+            # Those of a good clustering prove the most, and pairs.
+            row = np.unique(self.labels[self.truth.costs.argmin()], return_inverse=True)[1]
+            N = N + 0.5 * clustering_dual(self.contraction, self.relaxation, row).N
         t = rng.exponential(spread, size=len(cuts)) * (rng.random(len(cuts)) < rng.random())
         return DualPoint(N + N.T, cuts, t)
 
@@ -108,7 +113,7 @@ class Node:
     def soft_terms(self) -> CutSet:
         """Terms of all soft pairs: those that are violated at random symmetric matrices."""
         found, rng = CutSet.empty(), np.random.default_rng(0)
-        for _ in range(10 if self.relaxation.soft is not None else 0):
+        for _ in range(30 if self.relaxation.soft is not None else 0):
             Z = rng.random((self.relaxation.m,) * 2)
             with constants({"bounds.sdp.cuts.soft_pairs.PER_BLOCK": 10**6}):
                 cuts = SoftPairTerms().separate(Z + Z.T, self.relaxation)

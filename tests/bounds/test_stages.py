@@ -156,23 +156,6 @@ def test_columns_go_on_from_the_dual_values_of_the_relaxation():
     assert finished(run).bound.value >= relaxed
 
 
-@constants(STAGES["easy columns given up"])
-def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
-    """Column generation alone does not end in so few steps: its columns are kept."""
-    contraction = cloud(40, 8)
-    run = HybridBounding(HASTY).start(contraction, None)
-    for _ in range(3):
-        assert "easy columns" not in run.warm_start().skipped
-        run.advance(math.inf)
-    run.advance(math.inf)
-    assert run.columns is None
-    assert len(run.inherited.columns.columns) > contraction.n_blocks
-    assert run.n_iterations == 3 + run.relaxed.n_iterations
-    assert run.warm_start().columns is run.inherited.columns
-    assert "easy columns" in run.warm_start().skipped
-    assert HybridBounding(HASTY).start(contraction, run.warm_start()).columns is None
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(("n", "d", "k"), [(10, 31, 5), (60, 15, 10)])
 def test_what_is_far_away_does_not_hide_many_dimensions(n, d, k):
