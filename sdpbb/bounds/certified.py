@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
@@ -68,40 +68,32 @@ class FixingProof:
 Warm = TypeVar("Warm")
 
 
+@dataclass(eq=False)
 class CertifiedBounding(BoundingMethod[Warm]):
     """Wrapper of a bounding method that accepts only bounds which the checker confirms.
 
     Of several forms of the same evidence the checker is shown the shortest that closes the node.
+
+    rules : on clusters of the points, besides cannot-links
+    fits_memory : whether matrices over the blocks fit the memory, without which the checker
+        confirms no bound
+    weights : (n,) of the points; None for 1 each
+    soft : soft pairs of the points, or None
     """
 
-    def __init__(
-        self,
-        inner: BoundingMethod[Warm],
-        points: NDArray[np.float64],
-        rules: Rules = (),
-        fits_memory: bool = True,
-        weights: NDArray[np.float64] | None = None,
-        soft: CheckedSoftPairs | None = None,
-    ) -> None:
-        """
-        Parameters
-        ----------
-        rules : on clusters of the points, besides cannot-links
-        fits_memory : whether matrices over the blocks fit the memory, without which the checker
-            confirms no bound
-        weights : (n,) of the points; None for 1 each
-        soft : soft pairs of the points, or None
-        """
-        self._inner, self._points, self._rules = inner, points, rules
-        self._fits_memory, self._weights, self._soft = fits_memory, weights, soft
+    inner: BoundingMethod[Warm]
+    points: NDArray[np.float64]
+    rules: Rules = ()
+    fits_memory: bool = True
+    weights: NDArray[np.float64] | None = None
+    soft: CheckedSoftPairs | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("_inner", "_points", "_rules", "_fits_memory", "_weights", "_soft")
-        return {name: getattr(self, name) for name in names}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def _geometry(self) -> Geometry:
-        return Geometry.of(self._points, self._weights, self._soft)
+        return Geometry.of(self.points, self.weights, self.soft)
 
     @cached_property
     def _last(self) -> list[tuple[NDArray[np.intp], Contracted]]:
@@ -144,7 +136,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
 
         It is 0 if matrices over the blocks do not fit the memory.
         """
-        if not self._fits_memory:
+        if not self.fits_memory:
             return ProvenBound(0.0)
         bound = scatter_bound(self.contracted(contraction), contraction.adjacency)
         return ProvenBound(_rounded_down(bound))
@@ -162,7 +154,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
 
     def mebibytes(self, contraction: Contraction) -> float:
         """Return the memory that bounding a node takes at its peak, in MiB, about."""
-        return self._inner.mebibytes(contraction)
+        return self.inner.mebibytes(contraction)
 
     def start(
         self,
@@ -171,19 +163,19 @@ class CertifiedBounding(BoundingMethod[Warm]):
         known: NDArray[np.intp] | None = None,
     ) -> CertifiedRun[Warm]:
         """Return a new `CertifiedRun` on a node."""
-        inner = self._inner.start(contraction, warm_start, known)
+        inner = self.inner.start(contraction, warm_start, known)
         run = CertifiedRun(inner, self.scatter(contraction), ProvenBound(0.0))
         return self._attached(run, contraction)
 
     def resume(self, contraction: Contraction, run: CertifiedRun[Warm]) -> CertifiedRun[Warm]:
         """Return the run, attached to the contraction that it has started with."""
-        self._inner.resume(contraction, run.inner)
+        self.inner.resume(contraction, run.inner)
         return self._attached(run, contraction)
 
     def _attached(self, run: CertifiedRun[Warm], contraction: Contraction) -> CertifiedRun[Warm]:
-        rules = with_limits(self._rules, contraction.n_points, contraction.k)
+        rules = with_limits(self.rules, contraction.n_points, contraction.k)
         blocks, contracted = _blocks(contraction, rules), self.contracted(contraction)
-        return run.attach(self._inner, contraction, contracted, blocks)
+        return run.attach(self.inner, contraction, contracted, blocks)
 
 
 @stored
@@ -273,7 +265,7 @@ class CertifiedRun(Attached, Generic[Warm]):
         prices = progress.bound.evidence
         m, adjacency = self._contraction.n_blocks, self._contraction.adjacency
         self.claimed = progress.bound
-        effort = self._effort(SHARE, self._time_left)
+        effort = Effort(SHARE, partial(check_time, self._time_left))
         with suppress(Rejected):
             if isinstance(prices, Lagrangian) and prices.proves_infeasible(
                 self._contracted, self._blocks, effort
@@ -302,36 +294,28 @@ class CertifiedRun(Attached, Generic[Warm]):
             If the time ends before; the evidence is still to be judged then.
         """
         claimed = self.claimed
-        effort = self._effort(SHARE, self._time_left)
+        effort = Effort(SHARE, partial(check_time, self._time_left))
         for evidence in self._method.checkable(self._contraction, claimed.evidence):
-            bound = self._confirmed_bound(evidence, effort)
+            bound = self.confirmed_bound(evidence, effort)
             if bound > self.best.value:
                 self.best = ProvenBound(bound, evidence)
             if self.best.value >= cutoff or claimed.value < cutoff:
                 break
         self.claimed = claimed.bare()
 
-    @staticmethod
-    def _effort(share: float, time_left: TimeLeft) -> Effort:
-        """Return the effort of a check, which ends by `OutOfTime` when no time is left."""
-        return Effort(share, partial(check_time, time_left))
-
-    def _confirmed_bound(self, evidence: Evidence, effort: Effort) -> float:
+    def confirmed_bound(self, evidence: Evidence, effort: Effort) -> float:
         """Return the bound that evidence proves, with this effort of the checker.
 
         It is 0 if the checker rejects the evidence: it gives up searches earlier than the run, and
         numbers may be beyond its range.
         """
-        begun = time.perf_counter()
+        begun, bound = time.perf_counter(), 0.0
         try:
-            return self._checker_bound(evidence, effort)
+            with suppress(Rejected), np.errstate(all="ignore"):
+                bound = _rounded_down(evidence.bound(self._contracted, self._blocks, effort))
         finally:
             self._check_seconds = max(self._check_seconds, time.perf_counter() - begun)
-
-    def _checker_bound(self, evidence: Evidence, effort: Effort) -> float:
-        with suppress(Rejected), np.errstate(all="ignore"):
-            return _rounded_down(evidence.bound(self._contracted, self._blocks, effort))
-        return 0.0
+        return bound
 
     def provisional(self) -> ProvenBound:
         """Return the best bound so far, as far as the checker confirms it with little work.
@@ -343,11 +327,10 @@ class CertifiedRun(Attached, Generic[Warm]):
             return best
         evidence = next(self._method.checkable(self._contraction, claimed.evidence))
         end = time.perf_counter() + LAST_SECONDS
-        effort = self._effort(
-            PROVISIONAL_SHARE, lambda: max(self._time_left(), end - time.perf_counter())
-        )
+        time_left = lambda: max(self._time_left(), end - time.perf_counter())  # noqa: E731
+        effort = Effort(PROVISIONAL_SHARE, partial(check_time, time_left))
         with suppress(OutOfTime):
-            return max(best, ProvenBound(self._confirmed_bound(evidence, effort), evidence))
+            return max(best, ProvenBound(self.confirmed_bound(evidence, effort), evidence))
         return best
 
     def fixings(self, cutoff: float) -> PairFixings:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.problem import Contraction
+from sdpbb.problem.colouring.graph import neighbours, sparse_graph
 from sdpbb.problem.coordinates import offsets
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -47,7 +48,7 @@ def components_apart(
     if not math.isfinite(cutoff):
         return np.zeros(m, np.intp)
     distance = _Distances(contraction, points, weights)
-    starts, neighbours = _adjacent(contraction)
+    graph = sparse_graph(m, contraction.cannot_link)
     left = np.arange(m)
     count = 0
     while len(left):
@@ -59,7 +60,7 @@ def components_apart(
                 return np.zeros(m, np.intp)
             i = waiting.pop()
             near = distance.least_cost(i, left) <= cutoff
-            near &= ~np.isin(left, neighbours[starts[i] : starts[i + 1]])
+            near &= ~np.isin(left, neighbours(graph, i))
             found = left[near]
             component_of[found] = count
             waiting += found.tolist()
@@ -103,11 +104,3 @@ class _Distances:
         lengths = np.maximum(lengths - _EPS * lost, 0.0)
         between = e * size / (e + size) * np.square(lengths)
         return np.asarray((self._inside + between) * (1.0 - terms * _EPS))
-
-
-def _adjacent(contraction: Contraction) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the blocks that block i is cannot-linked to: neighbours[starts[i]:starts[i + 1]]."""
-    pairs = np.concatenate([contraction.cannot_link, contraction.cannot_link[:, ::-1]])
-    counts = np.bincount(pairs[:, 0], minlength=contraction.n_blocks)
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    return starts, pairs[np.argsort(pairs[:, 0], kind="stable"), 1]

@@ -24,6 +24,7 @@ from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.cuts import stars
 from sdpbb.bounds.sdp.safe_bound import safe_bound
+from sdpbb.checker.kernel.effort import FULL
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.runtime.cores import LARGE, using_cores
 from sdpbb.search.result import SolutionStatus
@@ -155,7 +156,7 @@ def test_bounds_of_large_roots(seed):
     certified = CertifiedBounding(SdpBounding(), root.instance.points).start(contraction, None)
     of_dual = safe_bound(run.relaxation, dual).value
     for evidence in SdpBounding().checkable(contraction, dual):
-        checked = certified._checker_bound(evidence, 1.0)
+        checked = certified.confirmed_bound(evidence, FULL)
         assert Fraction(checked) <= cost
         # Single precision moves what has not converged; margins are relative to all scatter.
         assert checked >= of_dual - 1e-4 * abs(of_dual) - 1e-9 * contraction.total

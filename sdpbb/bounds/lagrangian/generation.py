@@ -282,51 +282,56 @@ class Generation(Attached):
         self.under_way = ExactPricing(at, -own.sigma, False, _REPAIRS)
         return True
 
-    def _price_repaired(self, pricing: ExactPricing, repairs: int, cutoff: float) -> None:
-        """Work for a slice on exact pricing at repaired prices, and repair them once more."""
-        at, k = pricing.at, self._contraction.k
-        outcome = self._pricer.exact(at.prices, pricing.target)
+    def _price_in_slices(self, pricing: ExactPricing, cutoff: float) -> None:
+        """Work for a slice on unfinished exact pricing, of whichever kind it is."""
         assert self.own is not None
-        self._add(Columns.of(self._contraction, outcome.members), self.own)
-        if outcome.least is None:
-            return
-        self.under_way = None
-        self._prove(at.prices, outcome.least)
+        prices, target = pricing.at.prices, pricing.target
+        if pricing.rung is not None:
+            target = pricing.rung
+        outcome = self._pricer.exact(prices, target, pricing.for_cover)
+        found = Columns.of(self._contraction, outcome.members)
+        grown, least = self._add(found, self.own), outcome.least
+        if least is not None and not pricing.for_cover:
+            self._prove(prices, least)
+        if pricing.for_cover:
+            self._priced_for_cover(pricing, least, grown)
+        elif pricing.rung is not None:
+            is_reached = least is not None and not len(found)
+            self._priced_to_rung(pricing, pricing.rung, is_reached, grown)
+        elif pricing.repairs is None:
+            self._priced_to_target(pricing, found, least, grown, cutoff)
+        elif least is not None:
+            self._priced_repaired(pricing, pricing.repairs, cutoff)
+
+    def _priced_repaired(self, pricing: ExactPricing, repairs: int, cutoff: float) -> None:
+        """Repair prices once more after exact pricing at repaired ones, if that promises more."""
+        at, self.under_way = pricing.at, None
         if not repairs or self.bound.value >= cutoff:
             return
         prices = self.master.repaired(at.prices, at.sigma)
         if prices is None or np.array_equal(prices, at.prices):
             return
         lower = DualValues(prices, at.sigma)
-        if lower.value(k) > self.bound.value:
+        if lower.value(self._contraction.k) > self.bound.value:
             self.under_way = replace(pricing, at=lower, repairs=repairs - 1)
 
-    def _price_in_slices(self, pricing: ExactPricing, cutoff: float) -> None:
-        """Work for a slice on unfinished exact pricing, of whichever kind it is."""
-        if pricing.for_cover:
-            self._price_for_cover_exactly(pricing)
-        elif pricing.rung is not None:
-            self._price_to_rung(pricing, pricing.rung)
-        elif pricing.repairs is not None:
-            self._price_repaired(pricing, pricing.repairs, cutoff)
-        else:
-            self._price_to_target(pricing, cutoff)
-
-    def _price_to_target(self, pricing: ExactPricing, cutoff: float) -> None:
-        """Work for a slice towards the target itself."""
-        outcome = self._pricer.exact(pricing.at.prices, pricing.target)
-        own, found = self.own, Columns.of(self._contraction, outcome.members)
-        assert own is not None
-        grown = self._add(found, own)
+    def _priced_to_target(
+        self,
+        pricing: ExactPricing,
+        found: Columns,
+        least: float | None,
+        grown: bool,
+        cutoff: float,
+    ) -> None:
+        """Conclude what a slice towards the target itself has shown."""
         # A cluster below the target shows that these prices do not close the node.
         refuted = not pricing.settles and len(found) > 0
-        if outcome.least is None and not grown and not refuted:
+        if least is None and not grown and not refuted:
             self.under_way = self._with_rung(pricing)
             return
-        self.under_way = None
-        if outcome.least is not None:
-            self._prove(pricing.at.prices, outcome.least)
-        shown = self._observation(pricing.at, found, least=outcome.least)
+        self.under_way, own = None, self.own
+        assert own is not None
+        shown = self._observation(pricing.at, found, least=least)
         self.stabilisation.observe(own, shown, self._contraction.k)
         if grown:
             return
@@ -334,7 +339,7 @@ class Generation(Attached):
             # Either the bound closes the node, or these prices will not while the pool is the same.
             self.early = False
             return
-        self.least = outcome.least
+        self.least = least
         if self.integer:
             self.primal.search(self._contraction, self.master.columns, own, cutoff)
         self.is_finished = True
@@ -355,17 +360,15 @@ class Generation(Attached):
         rung = begin + _RUNG * (pricing.target - begin)
         return replace(pricing, rung=rung, has_climbed=True)
 
-    def _price_to_rung(self, pricing: ExactPricing, rung: float) -> None:
-        """Work for a slice towards a lower target; move to the next one if it has ended there."""
-        outcome = self._pricer.exact(pricing.at.prices, rung)
-        if outcome.least is not None:
-            self._prove(pricing.at.prices, outcome.least)
-        assert self.own is not None
-        if self._add(Columns.of(self._contraction, outcome.members), self.own):
+    def _priced_to_rung(
+        self, pricing: ExactPricing, rung: float, is_reached: bool, grown: bool
+    ) -> None:
+        """Move on to the next target after a slice towards a lower one, if it has ended there."""
+        if grown:
             self.under_way = None
             return
         higher = None
-        if outcome.least is not None and not len(outcome.members):
+        if is_reached:
             next_rung = rung + _RUNG * (pricing.target - rung)
             rise = self._contraction.k * (next_rung - rung)
             higher = next_rung if rise > _WORTH * _RUNG * self.bound.value else None
@@ -382,17 +385,12 @@ class Generation(Attached):
         at = DualValues(prices, -float(target))
         self.under_way = ExactPricing(at, float(target), settles=True, for_cover=True)
 
-    def _price_for_cover_exactly(self, pricing: ExactPricing) -> None:
-        """Work for a slice on exact pricing while the pool has no cover (Farkas pricing)."""
-        prices = pricing.at.prices
-        outcome = self._pricer.exact(prices, pricing.target, for_cover=True)
-        assert self.own is not None
-        grown = self._add(Columns.of(self._contraction, outcome.members), self.own)
-        if outcome.least is None and not grown:
+    def _priced_for_cover(self, pricing: ExactPricing, least: float | None, grown: bool) -> None:
+        """Conclude what a slice has shown while the pool has no cover (Farkas pricing)."""
+        if least is None and not grown:
             return
-        self.under_way = None
-        least, k = outcome.least, self._contraction.k
-        if least is not None and is_proof_of_infeasibility(prices, least, k):
+        self.under_way, prices = None, pricing.at.prices
+        if least is not None and is_proof_of_infeasibility(prices, least, self._contraction.k):
             self.bound = ProvenBound(math.inf, Lagrangian(prices, least))
             self.is_finished = True
         self.is_finished |= not grown

@@ -12,8 +12,7 @@ from sdpbb.bounds.bound import matrices_mebibytes
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.conic_run import ConicRun
-from sdpbb.bounds.sdp.cuts.capacities import CapacityClique, CapacityCliqueCuts
-from sdpbb.bounds.sdp.cuts.capacity_kernels import grown_cliques
+from sdpbb.bounds.sdp.cuts.capacities import CapacityClique, CapacityCliqueCuts, grown_cliques
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.cuts.stars import TriangleCuts
 from sdpbb.bounds.sdp.first_duals import SdpWarmStart

@@ -78,10 +78,9 @@ def _stricter_by(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]
 
 def checked_cuts(members: DefiningBlocks, relaxation: Relaxation) -> tuple[Cuts, NDArray[np.intp]]:
     """Return the cuts with these defining blocks as a certificate has them, and their order."""
-    parts = [_CutsOfKind(members, relaxation, number) for number in np.unique(members.kind)]
     groups: list[tuple[Group, NDArray[np.intp]]] = []
-    for part in parts:
-        groups += part.groups()
+    for number in np.unique(members.kind):
+        groups += _groups_of_kind(members, relaxation, number)
     none = Cuts()
     if not groups:
         return none, np.empty(0, np.intp)
@@ -109,68 +108,62 @@ def checked_cuts(members: DefiningBlocks, relaxation: Relaxation) -> tuple[Cuts,
     )
 
 
-class _CutsOfKind:
-    """Cuts of one kind, on their way to a certificate."""
+def _groups_of_kind(
+    members: DefiningBlocks, relaxation: Relaxation, number: int
+) -> Iterator[tuple[Group, NDArray[np.intp]]]:
+    """Yield groups of the cuts of a kind, and their positions among all."""
+    chosen = np.flatnonzero(members.kind == number)
+    some = members.select(chosen)
+    match KINDS[number]:
+        case "stars":
+            lengths = np.diff(some.start)
+            for length in np.unique(lengths).tolist():
+                own = np.flatnonzero(lengths == length)
+                yield Vectors(len(own), (-1, *[1] * (length - 1))), chosen[own]
+        case "vectors":
+            rows, lengths = _parts_once(some)
+            numbers: dict[tuple[int, ...], list[int]] = {}
+            for cut, row in enumerate(np.split(rows[:, 2], np.cumsum(lengths)[:-1])):
+                numbers.setdefault(tuple(row.tolist()), []).append(cut)
+            for vector, cuts in numbers.items():
+                yield Vectors(len(cuts), vector), chosen[cuts]
+        case kind:
+            yield _group(kind, some, relaxation), chosen
 
-    def __init__(self, members: DefiningBlocks, relaxation: Relaxation, number: int) -> None:
-        self._chosen = np.flatnonzero(members.kind == number)
-        self._some, self._relaxation = members.select(self._chosen), relaxation
-        self._kind, self._count = KINDS[number], len(self._chosen)
 
-    def groups(self) -> Iterator[tuple[Group, NDArray[np.intp]]]:
-        """Yield groups of cuts, and their positions among all."""
-        match self._kind:
-            case "stars":
-                lengths = np.diff(self._some.start)
-                for length in np.unique(lengths).tolist():
-                    own = np.flatnonzero(lengths == length)
-                    vector = (-1, *[1] * (length - 1))
-                    yield Vectors(len(own), vector), self._chosen[own]
-            case "vectors":
-                yield from self._vectors()
-            case _:
-                yield self._group(), self._chosen
-
-    def _vectors(self) -> Iterator[tuple[Group, NDArray[np.intp]]]:
-        rows, lengths = _parts_once(self._some)
-        numbers: dict[tuple[int, ...], list[int]] = {}
-        for cut, row in enumerate(np.split(rows[:, 2], np.cumsum(lengths)[:-1])):
-            numbers.setdefault(tuple(row.tolist()), []).append(cut)
-        for vector, own in numbers.items():
-            yield Vectors(len(own), vector), self._chosen[own]
-
-    def _group(self) -> Group:
-        count, limits = self._count, self._relaxation.cluster_limits
-        own = tuple(np.diff(self._some.start).tolist())
-        parts = tuple(_parts_once(self._some)[1].tolist())
-        match self._kind:
-            case "cliques":
-                return Cliques(count)
-            case "complements":
-                return Templates(count, 3, ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0)), 0.0)
-            case "pentagons":
-                return LiftedPentagons(parts)
-            case "soft_cannot_links" | "soft_must_links":
-                return SoftTerms(count, self._kind.split("_")[1])
-            case "most_point_rows" | "least_point_rows":
-                return MeasureRows(count, self._kind.split("_")[0])
-            case "traces":
-                return Traces(own)
-            case "largest_cliques" | "smallest_cliques":
-                return ListedCliques(count, own[0], self._kind.split("_")[0])
-            case "point_sets" | "weight_sets":
-                return Sets(parts, _UNITS[self._kind.split("_")[0]])
-            case "point_cliques" | "weight_cliques":
-                return SetCliques(parts, _UNITS[self._kind.split("_")[0]], own)
-        assert limits is not None
-        least, most = float(limits.least), float(limits.most)
-        match self._kind:
-            case "most_points":
-                return Templates(count, 1, ((0, 0, 1.0),), down(1.0 / most))
-            case "least_points":
-                return Templates(count, 1, ((0, 0, -1.0),), -up(1.0 / least))
-        apart = -difference_down(most, least)
-        return Templates(count, 2, ((0, 0, most), (1, 1, -least), (0, 1, apart)), 0.0)
+def _group(kind: str, members: DefiningBlocks, relaxation: Relaxation) -> Group:
+    """Return the group of all cuts of a kind."""
+    count, limits = len(members.kind), relaxation.cluster_limits
+    own = tuple(np.diff(members.start).tolist())
+    parts = tuple(_parts_once(members)[1].tolist())
+    match kind:
+        case "cliques":
+            return Cliques(count)
+        case "complements":
+            return Templates(count, 3, ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0)), 0.0)
+        case "pentagons":
+            return LiftedPentagons(parts)
+        case "soft_cannot_links" | "soft_must_links":
+            return SoftTerms(count, kind.split("_")[1])
+        case "most_point_rows" | "least_point_rows":
+            return MeasureRows(count, kind.split("_")[0])
+        case "traces":
+            return Traces(own)
+        case "largest_cliques" | "smallest_cliques":
+            return ListedCliques(count, own[0], kind.split("_")[0])
+        case "point_sets" | "weight_sets":
+            return Sets(parts, _UNITS[kind.split("_")[0]])
+        case "point_cliques" | "weight_cliques":
+            return SetCliques(parts, _UNITS[kind.split("_")[0]], own)
+    assert limits is not None
+    least, most = float(limits.least), float(limits.most)
+    match kind:
+        case "most_points":
+            return Templates(count, 1, ((0, 0, 1.0),), down(1.0 / most))
+        case "least_points":
+            return Templates(count, 1, ((0, 0, -1.0),), -up(1.0 / least))
+    apart = -difference_down(most, least)
+    return Templates(count, 2, ((0, 0, most), (1, 1, -least), (0, 1, apart)), 0.0)
 
 
 _UNITS = {"point": "points", "weight": "units"}

@@ -158,22 +158,19 @@ class Relaxation:
     @property
     def measures(self) -> dict[str, SetMeasure]:
         """Measures of blocks for each family of capacity cuts, of those that limits are on."""
-        found = {
-            family: set_measure(self.cluster_limits, self.weights, in_units)
+        return {
+            family: measure
             for family, in_units in (("point_sets", False), ("weight_sets", True))
+            if (measure := set_measure(self.cluster_limits, self.weights, in_units)) is not None
         }
-        return {family: measure for family, measure in found.items() if measure is not None}
 
     @cached_property
     def set_limits(self) -> dict[str, tuple[SetMeasure, SplitTable]]:
         """Measures, and tables of splits, for each family of capacity cuts that splits a set."""
-        found = {
-            family: (measure, SplitTable.of(measure)) for family, measure in self.measures.items()
-        }
         return {
             family: (measure, table)
-            for family, (measure, table) in found.items()
-            if table is not None
+            for family, measure in self.measures.items()
+            if (table := SplitTable.of(measure)) is not None
         }
 
     @cached_property

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress, ProvenBound, matrices_mebibytes
 from sdpbb.bounds.lagrangian.reach import (
@@ -18,10 +17,7 @@ from sdpbb.bounds.lagrangian.reach import (
     is_for_places,
     pricing_mebibytes,
 )
-from sdpbb.bounds.method import BoundingMethod
-from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.bounds.staged.run import Stage, StagedRun, StagedWarmStart
+from sdpbb.bounds.staged.run import Stage, StagedBounding, StagedRun
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import TimeLeft, no_limit
 
@@ -258,40 +254,6 @@ COLUMN_STAGES: tuple[Stage, ...] = (CentreStage(), *with_enumeration(ColumnStage
 
 # Matrices over the blocks that branching by places holds.
 PLACE_MATRICES = 6
-
-
-class StagedBounding(BoundingMethod[StagedWarmStart]):
-    """Base class of bounding methods in stages.
-
-    A stage begins where the one before ends without having closed the node, or is given up. Where
-    HiGHS cannot solve a linear programme, as its numbers differ too much in size, the stage is
-    given up if others bound the node. Bounds that were proven stay.
-    """
-
-    stages: tuple[Stage, ...]
-
-    def __init__(
-        self, sdp: SdpParameters | None = None, max_pricing_slices: int | None = None
-    ) -> None:
-        """max_pricing_slices : of enumeration; None for `enumeration.MAX_PRICING_SLICES`"""
-        self.sdp, self.max_pricing_slices = SdpBounding(sdp), max_pricing_slices
-        self.most_blocks_here = self.sdp.most_blocks_here
-
-    def start(
-        self,
-        contraction: Contraction,
-        warm_start: StagedWarmStart | None,
-        known: NDArray[np.intp] | None = None,
-    ) -> StagedRun:
-        """Return a new `StagedRun` on a node."""
-        inherited = warm_start or StagedWarmStart()
-        run = self.resume(contraction, StagedRun(inherited, known, inherited.skipped))
-        run.go_on(math.inf)
-        return run
-
-    def resume(self, contraction: Contraction, run: StagedRun) -> StagedRun:
-        """Return the run, attached to the contraction that it has started with."""
-        return run.attach(contraction, self)
 
 
 class ColgenBounding(StagedBounding):

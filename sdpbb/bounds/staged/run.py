@@ -1,7 +1,8 @@
-"""Run of a bound in stages on one node (`StagedRun`), and the warm start of its children."""
+"""Bounding in stages: a run on one node (`StagedRun`), warm starts, and the base of its methods."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
 from sdpbb.bounds.lagrangian.reach import is_small
+from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.first_duals import SdpWarmStart
+from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import Attached, stored
@@ -100,14 +103,6 @@ class Stage:
         return part.advance(cutoff, time_left)
 
 
-class StagedMethod(Protocol):
-    """Stages of a bounding method, and parameters of their parts."""
-
-    sdp: SdpBounding
-    stages: tuple[Stage, ...]
-    max_pricing_slices: int | None
-
-
 @stored
 @dataclass(eq=False)
 class StagedRun(Attached):
@@ -136,7 +131,7 @@ class StagedRun(Attached):
     bound: ProvenBound = field(default_factory=lambda: ProvenBound(0.0))
     n_dropped: int = 0
 
-    def attach(self, contraction: Contraction, method: StagedMethod) -> StagedRun:
+    def attach(self, contraction: Contraction, method: StagedBounding) -> StagedRun:
         """Resume on the contraction that the run has started with."""
         self.contraction, self.method = contraction, method
         if self.relaxed is not None:
@@ -322,3 +317,37 @@ class StagedRun(Attached):
             inherited.places if self.places is None else self.places.warm_start(),
             self.skipped,
         )
+
+
+class StagedBounding(BoundingMethod[StagedWarmStart]):
+    """Base class of bounding methods in stages.
+
+    A stage begins where the one before ends without having closed the node, or is given up. Where
+    HiGHS cannot solve a linear programme, as its numbers differ too much in size, the stage is
+    given up if others bound the node. Bounds that were proven stay.
+    """
+
+    stages: tuple[Stage, ...]
+
+    def __init__(
+        self, sdp: SdpParameters | None = None, max_pricing_slices: int | None = None
+    ) -> None:
+        """max_pricing_slices : of enumeration; None for `enumeration.MAX_PRICING_SLICES`"""
+        self.sdp, self.max_pricing_slices = SdpBounding(sdp), max_pricing_slices
+        self.most_blocks_here = self.sdp.most_blocks_here
+
+    def start(
+        self,
+        contraction: Contraction,
+        warm_start: StagedWarmStart | None,
+        known: NDArray[np.intp] | None = None,
+    ) -> StagedRun:
+        """Return a new `StagedRun` on a node."""
+        inherited = warm_start or StagedWarmStart()
+        run = self.resume(contraction, StagedRun(inherited, known, inherited.skipped))
+        run.go_on(math.inf)
+        return run
+
+    def resume(self, contraction: Contraction, run: StagedRun) -> StagedRun:
+        """Return the run, attached to the contraction that it has started with."""
+        return run.attach(contraction, self)

@@ -1,7 +1,9 @@
-"""Master programmes and column generation against the whole programme over all clusters."""
+"""Column generation, by each master programme, against the whole programme over all clusters."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -12,20 +14,25 @@ from sdpbb.bounds.bound import BoundProgress
 from sdpbb.bounds.lagrangian.columns import Columns, allowed
 from sdpbb.bounds.lagrangian.duals import DualValues
 from sdpbb.bounds.lagrangian.generation import Generation
-from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster, covering_prefix
-from sdpbb.bounds.lagrangian.sets.pricer import PricingOutcome
+from sdpbb.bounds.lagrangian.masters.interior import InteriorMaster
 from sdpbb.bounds.staged.methods import ColgenBounding
-from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.problem.cluster_constraints import MaximumSize
-from tests.bounds.lagrangian.brute_force import (
+from sdpbb.problem import Contraction, Instance, MaximumSize, SoftCannotLinks, contract
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import solve
+from sdpbb.search.result import SolutionStatus
+from tests.any_instance import ForbiddenSets
+from tests.bounds.nodes import (
+    PAIRS,
     BruteForcePricer,
     all_columns,
+    contracted,
     drawn_node,
     master_value,
+    nodes,
     optimum,
-    random_contraction,
+    scaled,
 )
-from tests.constants import constants
+from tests.constants import STAGES, constants
 from tests.enumeration import clusterings
 from tests.examples import examples
 
@@ -36,44 +43,6 @@ INTERIOR_FROM = "bounds.lagrangian.masters.INTERIOR_FROM"
 FEW = {
     f"bounds.lagrangian.masters.{name}.MAX_COLUMNS_PER_BLOCK": 2 for name in ("simplex", "interior")
 }
-
-
-def test_a_partition_is_told_by_its_columns():
-    contraction = contract(Instance(np.arange(6.0)[:, None], 3))
-    assert isinstance(contraction, Contraction)
-    members = np.array([[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1], [1, 0, 0, 0, 0, 1]], bool)
-    assert covering_prefix(Columns.of(contraction, members), 3) == 2
-    assert covering_prefix(Columns.of(contraction, members), 1) == 0
-    assert covering_prefix(Columns.of(contraction, members[[0, 2, 1]]), 3) == 0
-    assert covering_prefix(Columns.of(contraction, members[:1]), 3) == 0
-
-
-def test_a_bound_is_proven_before_the_master_programme_is_solved():
-    points = np.random.default_rng(3).normal(size=(300, 2))
-    contraction = contract(Instance(points, 60))
-    assert isinstance(contraction, Contraction)
-    labels = np.argsort(np.argsort(points[:, 0])) * 60 // 300
-    run = ColgenBounding().start(contraction, None, labels)
-    bounds = [run.advance(np.inf).bound.value]
-    while run.advance(np.inf).bound.value == 0.0:
-        assert run.n_iterations < 60
-    for _ in range(400):
-        progress = run.advance(np.inf)
-        bounds.append(progress.bound.value)
-        if progress.stalled:
-            break
-    assert progress.stalled
-    assert (np.diff(bounds) >= 0.0).all()
-    assert len(np.unique(bounds)) > 3
-    # What is proven at other prices by another search is the same.
-    with constants({INTERIOR_FROM: 1000}):
-        other = ColgenBounding().start(contraction, None, labels)
-    for _ in range(400):
-        progress = other.advance(np.inf)
-        if progress.stalled:
-            break
-    assert progress.stalled
-    assert bounds[-1] == pytest.approx(progress.bound.value, rel=1e-6)
 
 
 def begun(contraction: Contraction, pricer, scheme: str) -> Generation:
@@ -96,24 +65,28 @@ def begun(contraction: Contraction, pricer, scheme: str) -> Generation:
     return generation
 
 
-def finished(generation: Generation, cutoff: float = math.inf) -> BoundProgress:
+def finished(
+    run, cutoff: float = math.inf, see: Callable[[BoundProgress], object] = lambda step: None
+) -> BoundProgress:
     """The last step: steps until none changes anything, or the cutoff is reached."""
     before = -math.inf
     for _ in range(3000):
-        step = generation.advance(cutoff)
+        step = run.advance(cutoff)
         assert step.bound.value >= before
         before = step.bound.value
+        see(step)
         if step.stalled or before >= cutoff:
             return step
     raise AssertionError("column generation does not end")
 
 
-def assert_solves_the_master(
-    contraction: Contraction, scheme: str, blind: int, deletes: bool = False
-) -> None:
-    pricer = BruteForcePricer(contraction, blind=blind)
-    with constants(FEW if deletes else {}):
-        generation = begun(contraction, pricer, scheme)
+def precision(scheme: str) -> float:
+    return 1e-6 if scheme == "interior" else 1e-8
+
+
+def assert_solves_the_master(contraction: Contraction, scheme: str, blind: int) -> None:
+    """Its bound is the value of the master, and its dual values are feasible."""
+    generation = begun(contraction, BruteForcePricer(contraction, blind), scheme)
     step = finished(generation)
     expected, best = master_value(contraction), optimum(contraction)
     scale = contraction.total
@@ -124,13 +97,10 @@ def assert_solves_the_master(
         assert labels is None
         return
     assert step.stalled
-    expected += contraction.soft.constant
-    precision = 1e-6 if scheme == "interior" else 1e-8
-    assert math.isclose(step.bound.value, expected, rel_tol=precision, abs_tol=1e-11 * scale)
+    near = {"rel_tol": precision(scheme), "abs_tol": 1e-11 * scale}
+    assert math.isclose(step.bound.value, expected, **near)
     assert (generation.affinity() @ contraction.weights >= 1 - 1e-3).all()
     columns, duals = all_columns(contraction), generation.duals
-    assert duals is not None
-    assert generation.least is not None
     assert (columns.costs - columns.members @ duals.prices >= generation.least).all()
     if labels is not None:
         members = labels == np.arange(contraction.k)[:, None]
@@ -140,134 +110,46 @@ def assert_solves_the_master(
 
 
 @pytest.mark.long
-@given(SEEDS, st.sampled_from(SCHEMES), st.sampled_from([0, 1, 3]), st.booleans())
+@given(nodes(n=(2, 7)), st.sampled_from(SCHEMES), st.sampled_from([0, 1, 3]), st.booleans())
 @examples(90)
-def test_every_scheme_ends_at_the_value_of_the_whole_master(seed, scheme, blind, deletes):
-    contraction = drawn_node(seed, m_max=7)[1] if seed % 2 else random_contraction(seed)
+def test_every_scheme_ends_at_the_value_of_the_whole_master(node, scheme, blind, deletes):
     # Relative gaps are gaps to a positive value: no run asks for more where clusterings are free.
-    assume(scheme != "interior" or master_value(contraction) != 0.0)
-    assert_solves_the_master(contraction, scheme, blind, deletes)
+    assume(scheme != "interior" or master_value(node.contraction) != node.contraction.soft.constant)
+    with constants(FEW if deletes else {}):
+        assert_solves_the_master(node.contraction, scheme, blind)
+
+
+@given(SEEDS, st.sampled_from(SCHEMES), st.sampled_from([0, 2]))
+@examples(60)
+def test_feasible_or_not_the_master_is_solved(seed, scheme, blind):
+    """Points of a line with cannot-links and a maximum size, as if contracting had not looked."""
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(3, 8))
+    links = [pair for pair in combinations(range(m), 2) if rng.random() < 0.5]
+    size = int(rng.integers(2, m + 1))
+    constraints = (MaximumSize(size),) if size < m else ()
+    free = contracted(np.arange(float(m))[:, None] ** 2, m, cluster_constraints=constraints)
+    links = np.array(links, np.intp).reshape(-1, 2)
+    assert_solves_the_master(
+        replace(free, k=int(rng.integers(1, m)), cannot_link=links), scheme, blind
+    )
+
+
+def costs_something(node) -> bool:
+    return 0.0 < node.optimum < math.inf
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_scales(scheme):
     """Tolerances are relative to the data."""
     for seed in range(6):
-        values = []
+        instance, values = drawn_node(seed, *PAIRS, where=costs_something).instance, []
         for factor in (1.0, 1e-5, 1e12):
-            contraction = random_contraction(seed, factor=factor)
-            generation = begun(contraction, BruteForcePricer(contraction), scheme)
-            step = finished(generation)
-            if step.bound.value == math.inf:
-                values.append(math.inf)
-                continue
+            contraction = scaled(instance, factor)
+            step = finished(begun(contraction, BruteForcePricer(contraction), scheme))
             values.append(step.bound.value / factor**2)
             assert step.bound.value <= optimum(contraction)
-        precision = 1e-6 if scheme == "interior" else 1e-8
-        assert np.allclose(values, values[0], rtol=precision, atol=1e-10)
-
-
-def unpropagated(pairs: list[tuple[int, int]], m: int, k: int, size: int) -> Contraction:
-    """Points of a line with cannot-links and a maximum size, as if contracting had not looked."""
-    constraints = (MaximumSize(size),) if size < m else ()
-    points = np.arange(float(m))[:, None] ** 2
-    contraction = contract(Instance(points, m, cluster_constraints=constraints))
-    assert isinstance(contraction, Contraction)
-    links = np.array(sorted(pairs), np.intp).reshape(-1, 2)
-    return replace(contraction, k=k, cannot_link=links)
-
-
-@given(SEEDS, st.sampled_from(SCHEMES), st.sampled_from([0, 2]))
-@examples(60)
-def test_feasible_or_not_the_master_is_solved(seed, scheme, blind):
-    rng = np.random.default_rng(seed)
-    m = int(rng.integers(3, 8))
-    pairs = [(i, j) for i in range(m) for j in range(i + 1, m) if rng.random() < 0.5]
-    contraction = unpropagated(pairs, m, int(rng.integers(1, m)), int(rng.integers(2, m + 1)))
-    assert_solves_the_master(contraction, scheme, blind)
-
-
-@given(SEEDS, st.sampled_from(SCHEMES))
-@examples(60)
-def test_a_cutoff_below_the_masters_value_is_reached_with_less_pricing(seed, scheme):
-    contraction = random_contraction(seed)
-    value = master_value(contraction)
-    if value is None or value < 1e-6:
-        return
-    cutoff = 0.99 * value
-    pricer = BruteForcePricer(contraction)
-    step = finished(begun(contraction, pricer, scheme), cutoff)
-    assert cutoff <= step.bound.value <= optimum(contraction)
-
-
-def test_the_optimal_clustering_and_a_centre_save_steps():
-    rng = np.random.default_rng(0)
-    contraction = contract(Instance(rng.normal(size=(10, 2)), 4))
-    assert isinstance(contraction, Contraction)
-    cold = Generation.begin(contraction, BruteForcePricer(contraction))
-    step = finished(cold)
-    assert cold.duals is not None
-    warm = Generation.begin(
-        contraction,
-        BruteForcePricer(contraction),
-        cold.columns,
-        cold.duals,
-    )
-    again = finished(warm)
-    assert math.isclose(again.bound.value, step.bound.value, rel_tol=1e-9)
-    assert warm.n_iterations < cold.n_iterations / 2
-
-
-def test_an_integral_master_gives_its_clustering():
-    found = 0
-    for seed in range(30):
-        contraction = random_contraction(seed)
-        value, best = master_value(contraction), optimum(contraction)
-        if value is None or value < best - 1e-9:
-            continue
-        generation = Generation.begin(contraction, BruteForcePricer(contraction))
-        finished(generation)
-        labels = generation.clustering()
-        assert labels is not None
-        assert math.isclose(contraction.cost(labels), best, rel_tol=1e-9, abs_tol=1e-12)
-        found += 1
-    assert found > 10
-
-
-@pytest.mark.long
-@given(SEEDS)
-@examples(40)
-def test_a_child_begins_with_its_parents_clusters_and_prices(seed):
-    rng = np.random.default_rng(seed)
-    instance = Instance(rng.normal(size=(8, 2)), 3)
-    parent = contract(instance)
-    assert isinstance(parent, Contraction)
-    generation = Generation.begin(parent, BruteForcePricer(parent))
-    bound = finished(generation).bound
-    warm = generation.warm_start()
-    assert len(warm.columns) == min(len(generation.columns), 80)
-    i, j = sorted(rng.permutation(8)[:2].tolist())
-    for decision in ({"must_link": [(i, j)]}, {"cannot_link": [(i, j)]}):
-        child = contract(instance, blocks=parent.block_of, **decision)
-        assert isinstance(child, Contraction)
-        columns, duals = warm.for_child(child)
-        assert isinstance(duals, DualValues)
-        every = all_columns(child)
-        # The prices prove for the child what they prove for the parent.
-        assert (every.costs - every.members @ duals.prices).min() >= -duals.sigma - 1e-9
-        assert math.isclose(duals.value(3), bound.value, rel_tol=1e-6)
-        went_on = Generation.begin(child, BruteForcePricer(child), columns, duals)
-        assert finished(went_on).bound.value >= bound.value * (1 - 1e-9)
-
-
-def test_the_scatter_of_blocks_is_the_first_bound():
-    contraction = contract(Instance(np.arange(5.0)[:, None], 2, must_link=[(0, 1)]))
-    assert isinstance(contraction, Contraction)
-    generation = Generation.begin(contraction, BruteForcePricer(contraction))
-    assert 0.4999 < generation.bound.value <= 0.5
-    assert generation.duals is None
-    assert not generation.affinity().any()
-    assert len(generation.columns) == len(Columns.singletons(contraction))
+        assert np.allclose(values, values[0], rtol=precision(scheme), atol=1e-10)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -276,48 +158,118 @@ def test_points_that_coincide_do_not_upset_the_units_of_the_master(scheme, seed)
     """Their clusters cost nothing but rounding: that is no unit for perturbations."""
     points = np.random.default_rng(seed).normal(size=(5, 8))
     points[1] = points[0]
-    contraction = contract(Instance(points, 3))
-    assert isinstance(contraction, Contraction)
-    least = optimum(contraction)
-    generation = begun(contraction, BruteForcePricer(contraction), scheme)
-    step = finished(generation)
-    assert step.stalled
-    assert step.bound.value <= least + 1e-9
+    contraction = contracted(points, 3)
+    step = finished(begun(contraction, BruteForcePricer(contraction), scheme))
+    assert step.bound.value <= optimum(contraction) + 1e-9
     assert step.bound.value == pytest.approx(master_value(contraction), rel=1e-6)
 
 
-class Unhurried(BruteForcePricer):
-    """Needs several slices for each search, fewer for lower targets."""
+@given(nodes(*PAIRS, n=(2, 7)), st.sampled_from(SCHEMES))
+@examples(60)
+def test_a_cutoff_below_the_masters_value_is_reached(node, scheme):
+    value = master_value(node.contraction)
+    assume(value is not None and value >= 1e-6)
+    step = finished(
+        begun(node.contraction, BruteForcePricer(node.contraction), scheme), 0.99 * value
+    )
+    assert 0.99 * value <= step.bound.value <= node.optimum
 
-    def __init__(self, contraction):
-        super().__init__(contraction)
-        self.asked = None
-        self.slices_left = 0
 
-    def exact(self, prices, target):
-        if self.asked is None or self.asked[1] != target or (self.asked[0] != prices).any():
-            outcome = super().exact(prices, target)
-            depth = target / min(outcome.least, -1e-9)  # above 1: there is nothing so low
-            self.asked, self.slices_left = (prices.copy(), target), 0 if depth > 1.3 else 40
-        if self.slices_left:
-            self.slices_left -= 1
-            return PricingOutcome(np.zeros((0, len(prices)), bool), None)
-        self.asked = None
-        return super().exact(prices, target)
+def test_an_integral_master_gives_its_clustering():
+    found = 0
+    for seed in range(30):
+        node = drawn_node(seed, *PAIRS, n=(2, 7))
+        value = master_value(node.contraction)
+        if value is not None and value >= node.optimum - 1e-9:
+            generation = Generation.begin(node.contraction, BruteForcePricer(node.contraction))
+            finished(generation)
+            cost = node.contraction.cost(generation.clustering())
+            assert cost == pytest.approx(node.optimum, rel=1e-9, abs=1e-12)
+            found += 1
+    assert found > 10
 
 
 def test_something_is_proven_while_exact_pricing_takes_long():
-    """By lower targets, before the first search has ended at its own."""
-    points = np.random.default_rng(5).normal(size=(9, 2))
-    contraction = contract(Instance(points, 3))
-    assert isinstance(contraction, Contraction)
-    generation = Generation.begin(contraction, Unhurried(contraction))
-    proven = []
-    while True:
-        step = generation.advance(math.inf)
-        if step.stalled:
-            break
-        proven.append(step.bound.value)
-    assert proven == sorted(proven)
-    assert 0.0 < proven[-1] < step.bound.value <= optimum(contraction) + 1e-9
+    """By lower targets, before the first search has ended at its own; first of all the scatter."""
+    points, proven = np.random.default_rng(5).normal(size=(9, 2)), []
+    contraction = contracted(points, 3, [(0, 1)])
+    generation = Generation.begin(contraction, BruteForcePricer(contraction, slices=40))
+    scatter = contraction.scatter.sum()
+    assert scatter * (1 - 1e-9) < generation.bound.value <= scatter
+    step = finished(generation, see=lambda step: proven.append(step.bound.value))
+    assert scatter < proven[-20] < step.bound.value <= optimum(contraction) + 1e-9
     assert step.bound.value == pytest.approx(master_value(contraction), rel=1e-6)
+
+
+@pytest.mark.long
+@given(SEEDS)
+@examples(40)
+def test_a_child_begins_with_its_parents_clusters_and_prices(seed):
+    """And needs less steps than from the beginning."""
+    rng = np.random.default_rng(seed)
+    instance = Instance(rng.normal(size=(8, 2)), 3)
+    parent = contract(instance)
+    cold = Generation.begin(parent, BruteForcePricer(parent))
+    bound = finished(cold).bound
+    again = Generation.begin(parent, BruteForcePricer(parent), cold.columns, cold.duals)
+    assert finished(again).bound.value == pytest.approx(bound.value, rel=1e-9)
+    assert again.n_iterations < max(3, 0.8 * cold.n_iterations)
+    warm = cold.warm_start()
+    assert len(warm.columns) == min(len(cold.columns), 80)
+    i, j = sorted(rng.permutation(8)[:2].tolist())
+    for decision in ({"must_link": [(i, j)]}, {"cannot_link": [(i, j)]}):
+        child = contract(instance, blocks=parent.block_of, **decision)
+        columns, duals = warm.for_child(child)
+        every = all_columns(child)
+        # The prices prove for the child what they prove for the parent.
+        assert (every.costs - every.members @ duals.prices).min() >= -duals.sigma - 1e-9
+        assert math.isclose(duals.value(3), bound.value, rel_tol=1e-6)
+        went_on = Generation.begin(child, BruteForcePricer(child), columns, duals)
+        assert finished(went_on).bound.value >= bound.value * (1 - 1e-9)
+
+
+def test_both_masters_prove_the_same_of_many_blocks():
+    """A bound is proven before the master programme is solved."""
+    points, bounds = np.random.default_rng(3).normal(size=(300, 2)), []
+    contraction = contracted(points, 60)
+    labels = np.argsort(np.argsort(points[:, 0])) * 60 // 300
+    run = ColgenBounding().start(contraction, None, labels)
+    last = finished(run, see=lambda step: bounds.append(step.bound.value))
+    assert len(np.unique(bounds)) > 3
+    assert bounds[60] > 0.0
+    with constants({INTERIOR_FROM: 1000}):
+        other = finished(ColgenBounding().start(contraction, None, labels))
+    assert last.bound.value == pytest.approx(other.bound.value, rel=1e-6)
+
+
+BLOCKS_OF_THREE = [(i, j) for i in range(15) for j in (3 * (i // 3),) if i != j]
+TRIPLES = ForbiddenSets(tuple(map(frozenset, combinations(range(5), 3))))
+# Two clusters hold two of five blocks, or points, each: the pairs do not show it.
+INFEASIBLE = {
+    "size": Instance(
+        np.arange(15.0)[:, None], 2, BLOCKS_OF_THREE, cluster_constraints=[MaximumSize(8)]
+    ),
+    "custom": Instance(np.arange(5.0)[:, None], 2, cluster_constraints=[TRIPLES]),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in STAGES if name.startswith("columns")])
+@pytest.mark.parametrize("of", INFEASIBLE)
+@pytest.mark.parametrize("cutoff", [math.inf, 10.0])
+def test_a_node_without_a_clustering_is_proven_to_have_none(name, of, cutoff):
+    with constants(STAGES[name]):
+        run = ColgenBounding().start(contract(INFEASIBLE[of]), None)
+        assert finished(run, cutoff).bound.value >= cutoff
+
+
+def test_costs_too_far_apart_for_simplex_do_not_end_the_run():
+    # HiGHS ends a master programme as "Unknown": after unscaling, a dual value is out of tolerance.
+    rng = np.random.default_rng(40)
+    n = int(rng.integers(8, 15))
+    points = rng.normal(size=(n, 2))
+    points[0] += 10.0 ** rng.integers(6, 15)
+    soft = [pair for pair in combinations(range(n), 2) if rng.random() < 0.3]
+    instance = Instance(points, 3, cluster_constraints=(SoftCannotLinks(soft, 2),))
+    result = solve(instance, SolverParameters(bounding="colgen"))
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.objective == pytest.approx(solve(instance).objective, rel=1e-9)

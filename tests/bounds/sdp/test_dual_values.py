@@ -2,149 +2,106 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
-from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.bounds.sdp.cuts import soft_pairs
 from sdpbb.bounds.sdp.cuts.cliques import complement_cuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
-from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms, multiplier_caps
+from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.cuts.stars import triangle_cuts
 from sdpbb.bounds.sdp.first_duals import clustering_affinity, clustering_dual
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint, far_apart, pairs_apart, safe_bound
-from sdpbb.problem import Contraction, Instance, Partition, contract
-from tests.any_instance import any_instance
-from tests.contracts.test_cuts import HARD, separated
+from sdpbb.bounds.sdp.safe_bound import (
+    DualFunction,
+    DualPoint,
+    far_apart,
+    nonnegative_part,
+    pairs_apart,
+    safe_bound,
+)
+from sdpbb.problem import Instance, Partition, contract
+from tests.bounds.nodes import RELAXED, contracted, nodes, relaxed
 from tests.enumeration import ExactSquares, Truth, clustering_matrix
 from tests.examples import examples
 
-SEEDS = st.integers(0, 2**32 - 1)
+
+def feasible(*parts, n=(3, 7), k=(2, 4)):
+    return nodes(*(parts or RELAXED), n=n, k=k, where=relaxed)
 
 
-class Problem(NamedTuple):
-    """An instance with its clusterings, as labels of its blocks (number, m)."""
-
-    instance: Instance
-    contraction: Contraction
-    truth: Truth
-    labels: np.ndarray
-
-    @property
-    def relaxation(self):
-        return Relaxation.of(self.contraction)
-
-
-@st.composite
-def problems(draw, *parts, n=(3, 7), k=(2, 4), always=()):
-    """Feasible ones, with two clusters of cannot-links among them."""
-    instance = draw(any_instance(*(parts or (*HARD, "soft pairs")), n=n, k=k, always=always))
-    contraction, truth = contract(instance), Truth(instance)
-    assume(isinstance(contraction, Contraction) and truth.is_feasible and contraction.means.any())
-    assume(contraction.n_blocks > 2)
-    return Problem(instance, contraction, truth, truth.labels[:, contraction.representatives])
-
-
-def random_dual(rng, problem, spread):
-    """Dual values of any size, with cuts of all families; N has any sign everywhere."""
-    relaxation = problem.relaxation
-    m, cuts = relaxation.m, all_terms(relaxation)
-    for _, found in separated(relaxation, problem.labels, rng.integers(2**32)):
-        cuts = cuts + found
-    N = rng.normal(size=(m, m)) * spread
-    if rng.random() < 0.5:
-        # Dual values that are large on a few entries come nearest to wrong fixings.
-        few = rng.random((m, m)) < 0.2
-        N = np.where(few, N, 0.0)
-    t = rng.exponential(spread, size=len(cuts)) * (rng.random(len(cuts)) < rng.random())
-    return DualPoint(N + N.T, cuts, t)
-
-
-def all_terms(relaxation):
-    """Terms of all soft pairs: those that are violated at random symmetric matrices."""
-    found, rng = CutSet.empty(), np.random.default_rng(0)
-    for _ in range(10 if relaxation.soft is not None else 0):
-        Z = rng.random((relaxation.m, relaxation.m))
-        with patch.object(soft_pairs, "PER_BLOCK", 10**6):
-            cuts = SoftPairTerms().separate(Z + Z.T, relaxation)
-        found = found + cuts.select(~np.isin(cuts.keys, found.keys))
-    return found
-
-
-def cutoffs(problem, bound):
+def cutoffs(node, bound):
     """Costs of clusterings and a value beside each: ties are where rounding would show."""
-    costs = problem.truth.costs
+    costs = node.truth.costs
     values = np.unique(np.concatenate([costs, costs * (1.0 + 1e-9)]))
     return [float(value) for value in values if value > bound.value][:8]
 
 
-def assert_fixed(problem, pairs, cutoff):
+def assert_fixed(node, pairs, cutoff):
     """No clustering cheaper than cutoff puts one of the pairs together."""
     i, j = pairs.T
     assert (i < j).all()
-    assert not problem.relaxation.forbidden[i, j].any()
-    cheaper = problem.labels[problem.truth.costs < cutoff * (1.0 - 1e-11)]
+    assert not node.relaxation.forbidden[i, j].any()
+    cheaper = node.labels[node.truth.costs < cutoff * (1.0 - 1e-11)]
     assert (cheaper[:, i] != cheaper[:, j]).all()
 
 
-@given(problems(), st.sampled_from([0.0, 1e-6, 1e-3, 0.1, 1.0, 10.0, 100.0]), SEEDS)
+@given(feasible(), st.sampled_from([0.0, 1e-6, 1e-3, 0.1, 1.0, 10.0, 100.0]))
 @examples(150)
-def test_any_dual_values_prove_what_is_true(problem, spread, seed):
-    """Also stated twice, and in a child, where at least as much is proven as in its parent."""
-    rng, relaxation, truth = np.random.default_rng(seed), problem.relaxation, problem.truth
-    dual = random_dual(rng, problem, spread)
+def test_any_dual_values_prove_what_is_true(node, spread):
+    """Also stated twice, and in a child, where at least as much is proven as in its parent if no
+    dual value needs clipping."""
+    rng, relaxation, truth = node.rng(), node.relaxation, node.truth
+    dual = node.drawn_dual(rng, spread)
     bound = safe_bound(relaxation, dual)
     assert bound.value <= truth.optimum * (1.0 + 1e-12)
     twice = DualPoint(dual.N, dual.cuts + dual.cuts, np.tile(dual.multipliers, 2))
     assert safe_bound(relaxation, twice).value <= truth.optimum * (1.0 + 1e-12)
-    for cutoff in cutoffs(problem, bound):
-        assert_fixed(problem, pairs_apart(relaxation, dual, bound, cutoff), cutoff)
-        assert_fixed(problem, far_apart(problem.contraction, cutoff), cutoff)
-    i, j = sorted(rng.permutation(problem.instance.n_points)[:2].tolist())
-    for decision in ("must_link", "cannot_link"):
-        child = contract(problem.instance, **{decision: [(i, j)]})
-        if not isinstance(child, Contraction) or not child.means.any():
-            continue
-        inherited = safe_bound(Relaxation.of(child), in_child(dual, problem, child)).value
-        kept = (truth.labels[:, i] == truth.labels[:, j]) == (decision == "must_link")
-        assert inherited <= truth.costs[kept].min(initial=np.inf) * (1.0 + 1e-12)
+    for cutoff in cutoffs(node, bound):
+        pairs = pairs_apart(relaxation, dual, bound, cutoff)
+        assert_fixed(node, pairs, cutoff)
+        assert plainly_apart(relaxation, dual, bound, cutoff) <= {*map(tuple, pairs.tolist())}
+        assert_fixed(node, far_apart(node.contraction, cutoff), cutoff)
+    i, j = sorted(rng.permutation(node.instance.n_points)[:2].tolist())
+    plain = replace(dual, N=np.where(relaxation.forbidden, dual.N, np.abs(dual.N)))
+    least = safe_bound(relaxation, plain).value
+    for child, costs in node.children(i, j):
+        for each in (dual, plain):
+            inherited = safe_bound(Relaxation.of(child), in_child(each, node, child)).value
+            assert inherited <= costs.min(initial=np.inf) * (1.0 + 1e-12)
+        if node.instance.stated_limits or node.instance.has_soft_constraints:
+            continue  # the child knows other limits, or caps multipliers
+        of_child = Relaxation.of(child)
+        rounding = 1e-11 * (of_child.total + np.abs(dual.N).sum() * of_child.scale)
+        assert inherited >= least - rounding
 
 
-def in_child(dual, problem, child):
+def plainly_apart(relaxation, dual, bound, cutoff):
+    """Pairs whose best cluster cannot pay, whichever of all other blocks join it."""
+    N, e = nonnegative_part(relaxation, dual), relaxation.weights
+    budget, m = (cutoff - bound.value) / relaxation.scale * e, range(len(e))
+    pays = np.diag(N) + 2.0 * (N[:, None] + N) - budget  # of a third block beside each pair
+    pays[[*m], :, [*m]] = pays[:, [*m], [*m]] = 0.0
+    both = np.diag(N)[:, None] + np.diag(N) + 2.0 * N - budget[:, None] - budget
+    apart = both + np.minimum(pays, 0.0).sum(axis=2) > 1e-9 * (np.abs(N).sum() + budget.sum())
+    return {*map(tuple, np.argwhere(np.triu(apart & ~relaxation.forbidden, 1)).tolist())}
+
+
+def in_child(dual, node, child):
     """The dual values of a parent in the units and blocks of its child."""
-    ratio = problem.relaxation.scale / Relaxation.of(child).scale
-    block_of = child.block_of[problem.contraction.representatives]
+    ratio = node.relaxation.scale / Relaxation.of(child).scale
+    block_of = child.block_of[node.contraction.representatives]
     return dual.scaled(ratio).merged(block_of, child.n_blocks)
 
 
-@given(problems("pairs", n=(6, 9)), SEEDS)
-def test_a_childs_bound_is_at_least_its_parents(problem, seed):
-    """The theorem is about dual values that need no clipping."""
-    rng, relaxation = np.random.default_rng(seed), problem.relaxation
-    drawn = random_dual(rng, problem, 0.3)
-    dual = replace(drawn, N=np.where(relaxation.forbidden, drawn.N, np.abs(drawn.N)))
-    bound = safe_bound(relaxation, dual).value
-    i, j = sorted(rng.permutation(problem.instance.n_points)[:2].tolist())
-    for decision in ({"must_link": [(i, j)]}, {"cannot_link": [(i, j)]}):
-        child = contract(problem.instance, **decision)
-        if isinstance(child, Contraction):
-            of_child = Relaxation.of(child)
-            rounding = 1e-11 * (of_child.total + np.abs(dual.N).sum() * of_child.scale)
-            inherited = safe_bound(of_child, in_child(dual, problem, child)).value
-            assert inherited >= bound - rounding
-
-
-@given(problems(), st.integers(0, 8), SEEDS)
-def test_an_estimate_of_the_bound_is_never_below_it(problem, n_columns, seed):
-    relaxation, rng = problem.relaxation, np.random.default_rng(seed)
-    function = DualFunction.at(relaxation, random_dual(rng, problem, 0.1))
+@given(feasible(), st.integers(0, 8))
+def test_an_estimate_of_the_bound_is_never_below_it(node, n_columns):
+    relaxation, rng = node.relaxation, node.rng()
+    function = DualFunction.at(relaxation, node.drawn_dual(rng, 0.1))
     bound, m, k = function.bound().value, relaxation.m, relaxation.k
     rounding = 1e-12 * relaxation.scale * np.linalg.norm(function.restricted) * m
     columns = min(m, k - 1 + n_columns)
@@ -153,28 +110,29 @@ def test_an_estimate_of_the_bound_is_never_below_it(problem, n_columns, seed):
     assert abs(function.estimate(eigenvectors) - bound) <= rounding
 
 
-@given(problems(k=(2, 3)))
-def test_every_clustering_is_feasible_and_its_value_is_its_cost(problem):
+@given(feasible(k=(2, 3)))
+def test_every_clustering_is_feasible_and_its_value_is_its_cost(node):
     """With the price of the terms of soft pairs that it violates, and the kernel."""
-    r, contraction = problem.relaxation, problem.contraction
-    terms, roots = all_terms(r), np.sqrt(r.weights)
-    caps = multiplier_caps(r, terms)
+    r, contraction, terms = node.relaxation, node.contraction, node.soft_terms
+    caps, roots, V = multiplier_caps(r, terms), np.sqrt(r.weights), r.kernel
     assert np.linalg.norm(r.K @ r.u) <= 1e-12 * np.linalg.norm(r.K)
-    if problem.instance.weights is None:
+    if node.instance.weights is None:
         assert np.linalg.norm(r.K) >= 0.1  # around 1; larger with outliers alone
     has_kernel = r.k == 2 and np.triu(r.forbidden).sum() > 1
-    assert r.kernel.shape[1] > 0 if has_kernel else r.kernel.shape[1] == 0
-    for row, cost in zip(problem.labels[:20], problem.truth.costs, strict=False):
+    assert V.shape[1] > 0 if has_kernel else V.shape[1] == 0
+    M, P = node.drawn_dual(node.rng(), 1.0).N, np.eye(r.m) - V @ V.T
+    np.testing.assert_allclose(r.deflated(M, 3.0), P @ M @ P + 3.0 * V @ V.T, atol=1e-11)
+    for row, cost in zip(node.labels[:20], node.truth.costs, strict=False):
         Z = clustering_matrix(row, r.weights)
         Y = roots[:, None] * Z * roots
         np.testing.assert_allclose(Y @ r.u, r.u, atol=1e-12)
         assert abs(np.trace(Y) - r.k) < 1e-12
         assert not Y[r.forbidden].any()
         np.testing.assert_allclose(r.to_affinity(Y), Z, rtol=1e-12, atol=1e-12 * Z.max())
-        np.testing.assert_allclose(Y @ r.kernel, 0.0, atol=1e-14)
+        np.testing.assert_allclose(Y @ V, 0.0, atol=1e-14)
         price, soft = caps @ np.maximum(terms.rhs - terms.values(Z), 0.0) * r.scale, 0.0
         if contraction.soft is not None:
-            soft = Partition(contraction.lift(row)).penalty(problem.instance)
+            soft = Partition(contraction.lift(row)).penalty(node.instance)
             heaviest = np.abs(contraction.soft.weights).max(initial=0.0)
             assert abs(contraction.soft.constant + price - soft) <= 1e-9 * (soft + heaviest)
         squares = r.scale * (r.K * Y).sum()
@@ -183,29 +141,12 @@ def test_every_clustering_is_feasible_and_its_value_is_its_cost(problem):
         assert abs(r.total - squares + soft - constant - cost) <= error
 
 
-@given(problems("pairs", n=(5, 8), k=(2, 2)), SEEDS)
-def test_deflated_has_the_kernel_for_eigenvectors(problem, seed):
-    r = problem.relaxation
-    V, M = r.kernel, np.random.default_rng(seed).normal(size=(r.m, r.m))
-    np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-14)
-    np.testing.assert_allclose(V.T @ r.u, 0.0, atol=1e-14)
-    P = np.eye(r.m) - V @ V.T
-    np.testing.assert_allclose(
-        r.deflated(M + M.T, 3.0), P @ (M + M.T) @ P + 3.0 * V @ V.T, atol=1e-12
-    )
-
-
-def matched(n, **more):
-    """Points in two clusters, and cannot-links between neighbours."""
-    points = np.random.default_rng(n).normal(size=(n, 2))
-    contraction = contract(Instance(points, 2, cannot_link=[(0, 1), (2, 3)], **more))
-    return Relaxation.of(contraction)
-
-
 def test_the_kernel_strengthens_the_bound():
+    """Points in two clusters, and cannot-links between neighbours."""
     gains = []
     for n in range(4, 10):
-        relaxation = matched(n)
+        points = np.random.default_rng(n).normal(size=(n, 2))
+        relaxation = Relaxation.of(contracted(points, 2, [], [(0, 1), (2, 3)]))
         dual = DualPoint(np.zeros((n, n)), CutSet.empty(), np.zeros(0))
         without = replace(relaxation, forbidden=np.zeros_like(relaxation.forbidden))
         gains.append(safe_bound(relaxation, dual).value - safe_bound(without, dual).value)
@@ -242,17 +183,8 @@ def test_rounding_in_large_blocks_never_lifts_the_bound_above_the_truth():
             assert Fraction(run.advance(np.inf).bound.value) <= truth
 
 
-def test_merging_adds_up_equal_cuts_and_drops_empty_ones():
-    triangles = np.array([[0, 2, 3], [1, 2, 3], [0, 1, 1]], np.int32)
-    dual = DualPoint(np.eye(4), triangle_cuts(triangles), np.array([1.0, 2.0, 4.0]))
-    merged = dual.merged(np.array([0, 0, 1, 2]), 3)
-    assert len(merged.cuts) == 1
-    assert merged.multipliers.tolist() == [3.0]
-    np.testing.assert_array_equal(merged.N, np.diag([2.0, 1.0, 1.0]))
-
-
 def test_blocks_of_clusters_far_apart_are_fixed():
-    """One entry of N alone, 2 N_ij / n, never proves a pair that the test does not."""
+    """Many of them, and more for lower cutoffs."""
     rng = np.random.default_rng(3)
     points = rng.normal(size=(40, 2)) + np.repeat([[0.0, 0.0], [6.0, 0.0]], 20, axis=0)
     contraction = contract(Instance(points, 2))
@@ -268,8 +200,6 @@ def test_blocks_of_clusters_far_apart_are_fixed():
         found.append({*map(tuple, pairs)})
     assert found[0] <= found[1] <= found[2]
     assert len(found[0]) > 300
-    alone = bound.value + relaxation.scale * 2.0 * dual.N / relaxation.n > 1.001 * cost
-    assert {*map(tuple, np.argwhere(np.triu(alone, 1)))} < found[2]
     for cutoff in (-1.0, 0.0, np.inf):  # a closed node, and one without an incumbent
         assert pairs_apart(relaxation, dual, ProvenBound(0.0), cutoff).shape == (0, 2)
 
@@ -282,16 +212,15 @@ def test_outliers_are_far_apart(distance):
     assert {*map(tuple, pairs.tolist())} >= {(i, j) for i in range(30) for j in (30, 31)}
 
 
-@given(problems("pairs", "weights", "units"), SEEDS)
-def test_dual_values_of_any_clustering(problem, seed):
-    row = np.unique(problem.labels[seed % len(problem.labels)], return_inverse=True)[1]
-    dual = clustering_dual(problem.contraction, problem.relaxation, row)
+@given(feasible("pairs", "weights", "units"))
+def test_dual_values_of_any_clustering(node):
+    row = np.unique(node.labels[node.seed % len(node.labels)], return_inverse=True)[1]
+    dual = clustering_dual(node.contraction, node.relaxation, row)
     assert np.array_equal(dual.N, dual.N.T)
-    assert (dual.N[~problem.relaxation.forbidden] >= 0).all()
-    bound = safe_bound(problem.relaxation, dual).value
-    assert bound <= problem.truth.optimum * (1 + 1e-12)
-    Z = clustering_affinity(problem.contraction, row)
-    expected = clustering_matrix(row, problem.contraction.weights)
+    assert (dual.N[~node.relaxation.forbidden] >= 0).all()
+    assert safe_bound(node.relaxation, dual).value <= node.optimum * (1 + 1e-12)
+    Z = clustering_affinity(node.contraction, row)
+    expected = clustering_matrix(row, node.contraction.weights)
     np.testing.assert_allclose(Z, expected, rtol=1e-14)
 
 
@@ -314,9 +243,3 @@ def test_the_bound_of_far_clusters_is_their_cost(seed):
     assert progress.n_iterations == 0
     assert cost * (1 - 1e-5) <= progress.bound.value <= cost
     assert progress.bound.evidence is not None
-
-
-def test_points_in_one_place_have_dual_values():
-    contraction = contract(Instance(np.zeros((5, 2)), 2))
-    dual = clustering_dual(contraction, Relaxation.of(contraction), np.array([0, 0, 1, 1, 1]))
-    assert safe_bound(Relaxation.of(contraction), dual).value <= 0.0

@@ -169,16 +169,16 @@ class InteriorMaster(MasterProgramme):
         """Lower the next tolerance, as pricing has found nothing at the last."""
         self.tolerance = max(min(self.tolerance, _TIGHTER * self.solved), _LAST)
 
-    def purge(self, solution: MasterSolution) -> int:
+    def purge(self, solution: MasterSolution) -> None:
         if len(self.columns) <= self.limit:
-            return 0
+            return
         at = np.repeat(np.arange(len(self._lengths)), self._lengths)
         order = np.argsort(self._reduced(solution.prices, solution.sigma), kind="stable")
         keep = solution.x > 0.0
         keep[: self.n_fixed] = True
         keep[order[: int(KEPT * len(order))]] = True
         self._rows, self._lengths = self._rows[keep[at]], self._lengths[keep]
-        return self._shrink(keep)
+        self._shrink(keep)
 
     def repaired(
         self, prices: NDArray[np.float64], sigma: float, clusters: Columns | None = None

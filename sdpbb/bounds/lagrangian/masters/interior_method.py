@@ -113,7 +113,7 @@ class InteriorSolution:
 
     x : (t,) > 0
     prices, sigma : >= 0, such that reduced costs are > 0 but for the tolerance
-    value, dual_value : of the two
+    value : c'x
     is_precise : whether the tolerance was reached
     """
 
@@ -121,7 +121,6 @@ class InteriorSolution:
     prices: Vector
     sigma: float
     value: float
-    dual_value: float
     is_precise: bool
 
 
@@ -149,7 +148,6 @@ def solve_cover(
         iterate.duals[:m] * unit,
         float(iterate.duals[m]) * unit,
         float(scaled.costs @ iterate.x) * unit,
-        iterate.dual_value * unit,
         is_precise,
     )
 

@@ -100,11 +100,10 @@ class MasterProgramme(Attached, ABC):
         self.columns = self.columns + columns
         return self.columns.select(np.arange(before, len(self.columns)))
 
-    def _shrink(self, keep: NDArray[np.bool_]) -> int:
-        """Delete the columns that are not marked (t,); return how many."""
+    def _shrink(self, keep: NDArray[np.bool_]) -> None:
+        """Delete the columns that are not marked (t,)."""
         self.limit *= GROWTH
         self.columns = self.columns.select(keep)
-        return int((~keep).sum())
 
     @abstractmethod
     def add(self, columns: Columns) -> int:
@@ -121,8 +120,8 @@ class MasterProgramme(Attached, ABC):
         """
 
     @abstractmethod
-    def purge(self, solution: MasterSolution) -> int:
-        """Delete columns of high reduced cost if there are too many, and return how many."""
+    def purge(self, solution: MasterSolution) -> None:
+        """Delete columns of high reduced cost if there are too many."""
 
     @property
     def columns_at_once(self) -> int:

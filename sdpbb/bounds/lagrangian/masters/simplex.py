@@ -145,9 +145,9 @@ class Master(MasterProgramme):
             self.unit = unit
         return solution
 
-    def purge(self, solution: MasterSolution) -> int:
+    def purge(self, solution: MasterSolution) -> None:
         if len(self.columns) <= self.limit or self.basis is None:
-            return 0
+            return
         reduced = self.columns.costs - self.columns.members @ solution.prices
         order = np.argsort(reduced, kind="stable")
         first = self._n_artificial
@@ -155,7 +155,7 @@ class Master(MasterProgramme):
         keep[order[: int(KEPT * len(order))]] = True
         self._model.delete(first + np.flatnonzero(~keep))
         self.basis = self.basis.kept(np.concatenate([np.ones(first, bool), keep]))
-        return self._shrink(keep)
+        self._shrink(keep)
 
     def _append(self, columns: Columns) -> None:
         count = len(columns)

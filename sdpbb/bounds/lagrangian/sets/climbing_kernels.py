@@ -111,6 +111,7 @@ def _make_best_move(
     size and the sum of weights afterwards, and whether there was an improvement.
     """
     m, dimension = data.points.shape
+    n_chosen = chosen.sum()
     value = total - (moment @ moment) / size
     best, block = value - 1e-9 * abs(value), NONE
     for j in range(m):
@@ -126,7 +127,7 @@ def _make_best_move(
                     excluded = True
                     new_size -= data.weights[i]
                     new_total -= weights[i]
-        if new_size <= 0.5:
+        if chosen[j] and n_chosen == 1:
             continue
         for c in range(dimension):
             coordinate = moment[c] + sign * e * data.points[j, c]

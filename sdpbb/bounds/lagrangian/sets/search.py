@@ -249,25 +249,14 @@ def _empty_stack(m: int, p: int, b: int) -> Stack:
 
 
 def _scratch(m: int, g: int) -> Scratch:
-    return Scratch(
-        distance=np.zeros(m),
-        near=np.zeros(m),
-        gain=np.zeros(m),
-        inside=np.zeros(m),
-        outside=np.zeros(m),
-        rivals=np.zeros(m),
-        place=np.full(m, -1, np.int64),
-        met=np.zeros(m, bool),
-        weight_sums=np.zeros((m, m + 2)),
-        pair_sums=np.zeros((m, m + 2)),
-        at=np.zeros(m, np.int64),
-        key=np.zeros(m),
-        worth=np.zeros(m),
-        lifted=np.zeros(m),
-        keen=np.zeros(m),
-        dull=np.zeros(m),
-        shift=np.zeros(1),
-        held=np.zeros(g),
-        fewest=np.zeros(g),
-        most=np.zeros(g),
-    )
+    arrays: dict[str, Any] = {name: np.zeros(m) for name in Scratch._fields}
+    arrays |= {name: np.zeros(g) for name in ("held", "fewest", "most")}
+    arrays |= {
+        "place": np.full(m, -1, np.int64),
+        "met": np.zeros(m, bool),
+        "weight_sums": np.zeros((m, m + 2)),
+        "pair_sums": np.zeros((m, m + 2)),
+        "at": np.zeros(m, np.int64),
+        "shift": np.zeros(1),
+    }
+    return Scratch(**arrays)

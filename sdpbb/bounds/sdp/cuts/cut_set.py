@@ -251,9 +251,6 @@ class ScaledCuts:
             norm=norm,
         )
 
-    def __len__(self) -> int:
-        return len(self.rhs)
-
     @property
     def start(self) -> NDArray[np.int64]:
         return self.cuts.start

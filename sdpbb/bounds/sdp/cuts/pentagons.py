@@ -22,7 +22,7 @@ chords.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,7 @@ class PentagonCuts(CutFamily):
             for copy in range(COPIES)
         ]
         distinct = np.unique(np.array(copies, np.int64).reshape(-1, 5), axis=0)
-        cuts = pentagon_cuts(sharpest_pentagons(Z, relaxation, distinct), e, forbidden)
+        cuts = pentagon_cuts(Z, relaxation, distinct)
         violated = cuts.select(cuts.rhs - cuts.values(Z) > TOLERANCE)
         # Where pairs are forbidden, different cycles may be the same cut.
         first = np.unique(violated.keys, return_index=True)[1]
@@ -100,47 +100,25 @@ def tied_groups(
             first_of[tied] = i
             weight[i] = weights[tied].sum()
     firsts = np.flatnonzero(first_of == np.arange(len(Z)))
-    sort_descending(firsts, weight)
-    return firsts[:at_most], first_of
-
-
-class Pentagons(NamedTuple):
-    """Five-cycles (number, 5) of blocks with estimates, as the checker reads them.
-
-    start : (number + 1,) those of pentagon c are estimates[start[c] : start[c + 1]]
-    estimates : (number of estimates, 3) place, block, points
-    """
-
-    cycles: NDArray[np.int32]
-    start: NDArray[np.int64]
-    estimates: NDArray[np.int32]
-
-
-def sharpest_pentagons(
-    Z: NDArray[np.float64], relaxation: Relaxation, cycles: NDArray[np.int64]
-) -> Pentagons:
-    """Return the pentagons of the rows of cycles (c, 5), with the sharpest estimates at Z."""
-    e = relaxation.weights
-    start, place, block = pentagon_estimates(Z, e, relaxation.forbidden, cycles)
-    estimates = np.column_stack([place, block, e[block]])
-    return Pentagons(cycles.astype(np.int32), start, estimates.astype(np.int32))
+    return firsts[np.argsort(-weight[firsts], kind="stable")][:at_most], first_of
 
 
 def pentagon_cuts(
-    pentagons: Pentagons, weights: NDArray[np.float64], forbidden: NDArray[np.bool_]
+    Z: NDArray[np.float64], relaxation: Relaxation, cycles: NDArray[np.int64]
 ) -> CutSet:
-    """Return the pentagon cuts with the given estimates.
-
-    They are for blocks of these weights (m,) with these cannot-links (m, m).
-    """
-    owner, first, second, coefficient = pentagon_terms(*pentagons, weights, forbidden)
+    """Return the pentagon cuts of the rows of cycles (c, 5), with the sharpest estimates at Z."""
+    e, forbidden, number = relaxation.weights, relaxation.forbidden, len(cycles)
+    start, place, block = pentagon_estimates(Z, e, forbidden, cycles)
+    # Place, block and points of each, as the checker reads them.
+    estimates = np.column_stack([place, block, e[block]]).astype(np.int32)
+    blocks = cycles.astype(np.int32)
+    owner, first, second, coefficient = pentagon_terms(blocks, start, estimates, e, forbidden)
     order = np.argsort(owner, kind="stable")
-    number = len(pentagons.cycles)
     lengths = np.bincount(owner, minlength=number)
     members = replace(
-        DefiningBlocks.uniform("pentagons", pentagons.cycles),
-        part_start=pentagons.start,
-        parts=pentagons.estimates.astype(np.int64),
+        DefiningBlocks.uniform("pentagons", blocks),
+        part_start=start,
+        parts=estimates.astype(np.int64),
     )
     terms = CutSet(
         start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
@@ -151,7 +129,7 @@ def pentagon_cuts(
         members=members,
     )
     # Terms that meet in one entry are added up, as when blocks are merged.
-    return terms.merged(np.arange(len(weights)))
+    return terms.merged(np.arange(len(e)))
 
 
 @njit(cache=True)
@@ -257,7 +235,7 @@ def pentagon_estimates(
 ) -> tuple[Integers, NDArray[np.int32], NDArray[np.int32]]:
     """Find the sharpest estimates at Z of the pentagon cuts of the rows of cycles, (c, 5).
 
-    Return start, place and block, as the checker's `Pentagons` has them.
+    Return start, place and block: those of pentagon c are start[c] to start[c + 1] - 1.
     """
     m = len(weights)
     capacity = len(cycles) * 10 * m
@@ -330,20 +308,3 @@ def _chord_estimates(
             place[t], block[t] = first + nearer, s
             t += 1
     return t
-
-
-@njit(cache=True)
-def sort_descending(items: Integers, keys: Reals) -> None:
-    """Sort items in place by decreasing keys[item] (Shell's method, gaps of Ciura).
-
-    The lists are short, and numba's own sort alone takes longer to compile than all else here.
-    """
-    for gap in (701, 301, 132, 57, 23, 10, 4, 1):
-        for a in range(gap, len(items)):
-            item = items[a]
-            key = keys[item]
-            b = a
-            while b >= gap and keys[items[b - gap]] < key:
-                items[b] = items[b - gap]
-                b -= gap
-            items[b] = item

@@ -2,7 +2,6 @@
 
 import copy
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,24 +10,18 @@ from hypothesis import strategies as st
 
 from heuristics.multi_start import MultiStart
 from sdpbb.bounds.lagrangian.places.run import PlaceRun
-from sdpbb.bounds.lagrangian.reach import has_places
+from sdpbb.bounds.lagrangian.reach import has_one_quantity, has_places
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.time_left import no_limit
+from tests.bounds.nodes import Node, contracted, nodes
 from tests.constants import constants
-from tests.enumeration import feasible_clusterings, optimum, sums_of_squares
 
 SEEDS = st.integers(0, 2**32 - 1)
 AT = "bounds.lagrangian.places.run."
 CELLS, MAX_ROUNDS = f"{AT}CELLS", "bounds.lagrangian.places.run.MAX_ROUNDS"
 SMALL = {CELLS: 50, f"{AT}PLACES": 50, f"{AT}NEW_PLACES": 20, MAX_ROUNDS: 5}
-
-
-def contracted(instance: Instance, *more: object) -> Contraction:
-    contraction = contract(instance, *more)
-    assert isinstance(contraction, Contraction)
-    return contraction
 
 
 def of_blocks(contraction: Contraction, labels: np.ndarray) -> np.ndarray:
@@ -37,7 +30,7 @@ def of_blocks(contraction: Contraction, labels: np.ndarray) -> np.ndarray:
 
 def begun(instance: Instance, labels: np.ndarray) -> PlaceRun | None:
     """A run from the labels of points."""
-    contraction = contracted(instance)
+    contraction = contract(instance)
     return PlaceRun.begin(contraction, of_blocks(contraction, labels))
 
 
@@ -49,80 +42,40 @@ def bounds_of(run: PlaceRun | None, cutoff: float) -> list[float]:
     return [progress.bound.value for progress in bounds]
 
 
-def drawn_limits(rng: np.random.Generator, n: int, k: int) -> dict[str, Any]:
-    """Limits on sizes, listed ones, or limits on weights: the arguments of an instance."""
-    kind = rng.integers(4)
-    if kind == 0:
-        ends = np.sort(rng.integers(1, n - k + 1, k - 1, endpoint=True))
-        sizes = np.diff(np.concatenate([[0], ends + np.arange(k - 1), [n]]))
-        return {"sizes": sizes.tolist()}
-    low, high = rng.uniform(0.3, 1.0), rng.uniform(1.0, 1.6)
-    if kind == 1:
-        weights = rng.uniform(0.5, 2.0, n)
-        mean = weights.sum() / k
-        return {"weights": weights, "min_weight": low * mean, "max_weight": high * mean}
-    if kind == 2:
-        return {"max_size": max(1, int(high * n / k))}
-    return {"min_size": max(1, int(low * n / k)), "max_size": max(1, int(high * n / k))}
+def is_known(node: Node) -> bool:
+    """Whether places know the rules of the node, which has clusterings."""
+    contraction = node.contraction
+    one = not contraction.has_limits or has_one_quantity(contraction)
+    return node.truth.is_feasible and one and has_places(contraction)
 
 
-def drawn(
-    seed: int, n_max: int = 8, is_limited: bool = False
-) -> tuple[Instance, np.ndarray, float]:
-    """An instance with links, any clustering that keeps them, and the optimum."""
-    rng = np.random.default_rng(seed)
-    while True:
-        n, k, d = int(rng.integers(4, n_max + 1)), int(rng.integers(2, 4)), int(rng.integers(1, 4))
-        points = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4)
-        if rng.random() < 0.3:
-            points = np.round(points)
-        pairs = rng.permutation(np.column_stack(np.triu_indices(n, 1))).tolist()
-        cut = int(rng.integers(0, 4))
-        must_link = pairs[:1] if rng.random() < 0.5 else []
-        limits = drawn_limits(rng, n, k) if is_limited else {}
-        instance = Instance(points, k, must_link, pairs[1 : 1 + cut], **limits)
-        labels = feasible_clusterings(instance)
-        labels = labels[[len(np.unique(row)) == k for row in labels]]
-        if len(labels) and isinstance(contract(instance), Contraction):
-            return instance, labels[rng.integers(len(labels))], optimum(instance)
+SIZES = {"n": (4, 8), "k": (2, 3), "d": (1, 3), "where": is_known}
+FREE = nodes("equal points", "units", "pairs", **SIZES)
+LIMITED = st.one_of(
+    nodes("pairs", always=["sizes"], **SIZES), nodes("pairs", always=["weight limits"], **SIZES)
+)
 
 
-@given(SEEDS, st.booleans())
-def test_never_above_the_optimum(seed: int, is_limited: bool) -> None:
-    """Whatever clustering it begins with, pairs that are cannot-linked, and limits there are."""
-    instance, labels, least = drawn(seed, is_limited=is_limited)
-    with constants(SMALL):
-        bounds = bounds_of(begun(instance, labels), least * (1.0 - 1e-3))
+@given(st.one_of(FREE, LIMITED))
+@constants(SMALL)
+def test_never_above_the_optimum(node: Node) -> None:
+    """Whatever clustering it begins with; nor of its children, from the prices of the parent."""
+    rng, parent, least = node.rng(), node.contraction, node.optimum
+    labels = node.truth.labels[rng.integers(len(node.truth.labels))]
+    run = PlaceRun.begin(parent, of_blocks(parent, labels))
+    bounds = bounds_of(run, least * (1.0 - 1e-3))
     for bound in bounds:
         assert bound <= least * (1.0 + 1e-9)
-
-
-@given(SEEDS, st.booleans())
-@constants(SMALL)
-def test_children_never_above_their_optimum(seed: int, is_limited: bool) -> None:
-    """From the prices of a parent: with two of its blocks together, and apart."""
-    instance, labels, least = drawn(seed, 7, is_limited)
-    run, parent = begun(instance, labels), contracted(instance)
-    bounds = bounds_of(run, least)
-    free = np.argwhere(np.triu(~parent.adjacency, 1))
-    if run is None or not len(free) or parent.n_blocks <= parent.k:
-        return
-    rng = np.random.default_rng(seed)
-    pair = parent.representatives[free[rng.integers(len(free))]].tolist()
-    every = feasible_clusterings(instance)
-    is_together = every[:, pair[0]] == every[:, pair[1]]
-    for decision, keep in ((((pair,), ()), is_together), (((), (pair,)), ~is_together)):
-        child = contract(instance, *decision, parent.block_of)
-        if not isinstance(child, Contraction) or child.n_blocks <= child.k:
-            continue
-        costs = sums_of_squares(instance.points, every[keep], instance.weights)
-        best = float(costs.min(initial=math.inf))
-        inherited = PlaceRun.inherit(child, run.warm_start())
-        for bound in bounds_of(inherited, min(best, 2.0 * least + 1.0)):
-            assert bound <= best * (1.0 + 1e-9)
-        if not len(child.cannot_link):
-            # Its first bound is what the parent's prices prove, but for the search's tolerance.
-            assert inherited.values[0] >= bounds[-1] - 0.2 * (2.0 * least + 1.0)
+    i, j = sorted(rng.permutation(node.instance.n_points)[:2].tolist())
+    for child, costs in node.children(i, j) if run is not None else ():
+        if child.n_blocks > child.k:
+            best = float(costs.min(initial=math.inf))
+            inherited = PlaceRun.inherit(child, run.warm_start())
+            for bound in bounds_of(inherited, min(best, 2.0 * least + parent.total)):
+                assert bound <= best * (1.0 + 1e-9)
+            if not len(child.cannot_link) and not parent.has_limits:
+                # Its first bound is what the parent's prices prove, but for its tolerance.
+                assert inherited.values[0] >= bounds[-1] - 0.2 * (2.0 * least + parent.total)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -146,7 +99,7 @@ def test_the_unit_of_the_data_does_not_matter(
     rng = np.random.default_rng(1)
     labels = np.arange(400) % 6
     points = unit * (rng.normal(size=(6, 2)) * 6.0)[labels] + unit * rng.normal(size=(400, 2))
-    labels = MultiStart().run(contracted(Instance(points, 6)), rng).labels
+    labels = MultiStart().run(contracted(points, 6), rng).labels
     cost = Partition(labels).sum_of_squares(points)
     run = begun(Instance(points, 6), labels)
     assert 0.999 * cost <= bounds_of(run, 0.999 * cost)[-1] <= cost
@@ -181,8 +134,7 @@ def test_affinity_is_that_of_clear_clusters() -> None:
 def test_reach() -> None:
     rng = np.random.default_rng(0)
     for d, k, expected in ((3, 2, True), (4, 2, False), (2, 1, False), (2, 10, False)):
-        contraction = contracted(Instance(rng.normal(size=(10, d)), k))
-        assert has_places(contraction) is expected
+        assert has_places(contracted(rng.normal(size=(10, d)), k)) is expected
 
 
 def test_no_time_changes_nothing() -> None:

@@ -12,6 +12,7 @@ from sdpbb.bounds.lagrangian.places.dual import PlaceDual
 from sdpbb.bounds.lagrangian.places.search import PlaceProblem, PlaceSearch
 from sdpbb.bounds.lagrangian.places.value_kernels import NO_LIMITS, AmountLimits
 from sdpbb.runtime.time_left import OutOfTime, no_limit
+from tests.examples import examples
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -55,36 +56,44 @@ def greatest_by_enumeration(of: PlaceProblem, prices: np.ndarray) -> float:
     return max(0.0, float((sets @ (weights * prices) - squares).max()))
 
 
-@given(SEEDS, st.integers(1, 10), st.sampled_from([1e-6, 1e-3, 0.1]))
-def test_least_upper_bound(seed: int, n: int, tolerance: float) -> None:
-    points, weights, prices = random_problem(np.random.default_rng(seed), n)
-    of = problem_of(points, weights)
-    truth = greatest_by_enumeration(of, prices)
-    found = PlaceSearch(of, prices, 0.0, tolerance, 0.9).run(no_limit)
-    assert truth - 1e-12 * (1.0 + truth) <= found <= truth + tolerance + 1e-9
+KINDS = ("free", "matched", "pairs", "limits of points", "limits and pairs")
 
 
-@given(SEEDS, st.integers(1, 10), st.sampled_from([1e-6, 1e-3, 0.1]), st.booleans())
-def test_within_limits(seed: int, n: int, tolerance: float, are_alike: bool) -> None:
-    """Exact where all points count alike; elsewhere one may be shared out."""
+@given(SEEDS, st.integers(1, 10), st.sampled_from([1e-6, 1e-3, 0.1]), st.sampled_from(KINDS))
+@examples(150)
+def test_least_upper_bound(seed: int, n: int, tolerance: float, kind: str) -> None:
+    """Exact without pairs and limits, with pairs that share no point, and where all points count
+    alike; elsewhere no less than the truth, and with pairs no more than without them."""
     rng = np.random.default_rng(seed)
     points, weights, prices = random_problem(rng, n)
-    amounts = rng.integers(1, 5, n).astype(float)
-    pairs = []
-    if are_alike:
-        amounts = np.ones(n)
-    elif n > 1:
-        pairs = [tuple(sorted(rng.permutation(n)[:2].tolist())) for _ in range(rng.integers(0, 4))]
-    least, most = np.sort(rng.integers(0, int(amounts.sum()) + 1, 2)).astype(float)
-    least = min(least, amounts.sum() - 1.0)
-    of = problem_of(points, weights, pairs, AmountLimits(least, max(most, least, 1.0)), amounts)
+    amounts, limits, pairs = np.ones(n), NO_LIMITS, []
+    if kind == "matched":
+        order = rng.permutation(n)
+        pairs = [(order[i], order[i + 1]) for i in range(0, n - 1, 2)]
+    elif "pairs" in kind:
+        every = list(combinations(range(n), 2))
+        pairs = [every[e] for e in rng.permutation(len(every))[: rng.integers(len(every) + 1)]]
+    if "limits" in kind:
+        if pairs:
+            amounts = rng.integers(1, 5, n).astype(float)
+        least, most = np.sort(rng.integers(0, int(amounts.sum()) + 1, 2)).astype(float)
+        least = min(least, amounts.sum() - 1.0)
+        limits = AmountLimits(least, max(most, least, 1.0))
+    of = problem_of(points, weights, pairs, limits, amounts)
     truth = greatest_by_enumeration(of, prices)
     found = PlaceSearch(of, prices, 0.0, tolerance, 0.9).run(no_limit)
     assert truth - 1e-12 * (1.0 + truth) <= found
-    if are_alike and (points != np.round(points)).any():
-        # Blocks that are worth the same at a limit take so many boxes that the tolerance is
-        # loosened, the more the finer it is.
+    # Ties, and blocks that are worth the same at a limit, take so many boxes that the tolerance is
+    # loosened, the more the finer it is.
+    if kind == "free":
+        assert found <= truth + tolerance + 1e-9
+    elif kind == "limits of points" and (points != np.round(points)).any():
         assert found <= truth + 16.0 * max(tolerance, 1e-3)
+    elif kind == "matched":
+        assert found <= truth + 16.0 * max(tolerance, 0.1)
+    elif kind == "pairs":
+        free = greatest_by_enumeration(problem_of(points, weights), prices)
+        assert found <= free + 16.0 * max(tolerance, 0.1)
 
 
 @given(SEEDS)
@@ -110,32 +119,6 @@ def test_no_time_proves_nothing() -> None:
     points, weights, prices = random_problem(np.random.default_rng(1), 100_000)
     with pytest.raises(OutOfTime):
         PlaceSearch(problem_of(points, weights), prices + 5.0, 0.0, 1e-9, 0.9).run(lambda: 0.0)
-
-
-@given(SEEDS, st.integers(2, 9), st.sampled_from([0.1, 1.0]))
-def test_pairs_that_share_no_point_are_exact(seed: int, n: int, tolerance: float) -> None:
-    rng = np.random.default_rng(seed)
-    points, weights, prices = random_problem(rng, n)
-    order = rng.permutation(n)
-    of = problem_of(points, weights, [(order[i], order[i + 1]) for i in range(0, n - 1, 2)])
-    truth = greatest_by_enumeration(of, prices)
-    found = PlaceSearch(of, prices, 0.0, tolerance, 0.9).run(no_limit)
-    # Ties may take so many boxes that the tolerance is loosened.
-    assert truth - 1e-12 * (1.0 + truth) <= found <= truth + 16.0 * tolerance + 1e-9
-
-
-@given(SEEDS, st.integers(2, 9))
-def test_no_cluster_without_pairs_is_worth_more(seed: int, n: int) -> None:
-    """And none is found to be worth more than without them."""
-    rng = np.random.default_rng(seed)
-    points, weights, prices = random_problem(rng, n)
-    every = list(combinations(range(n), 2))
-    chosen = rng.permutation(len(every))[: rng.integers(1, len(every) + 1)]
-    of, free = problem_of(points, weights, [every[e] for e in chosen]), problem_of(points, weights)
-    truth = greatest_by_enumeration(of, prices)
-    found = PlaceSearch(of, prices, 0.0, 0.1, 0.9).run(no_limit)
-    assert truth - 1e-12 * (1.0 + truth) <= found
-    assert found <= greatest_by_enumeration(free, prices) + 0.1 + 1e-9
 
 
 @given(SEEDS)

@@ -1,26 +1,27 @@
-"""Nodes bounded by both kinds of bounds, against all their clusterings."""
+"""Which stages bound a node, and what one takes from another."""
 
 import math
 import pickle
 from itertools import groupby
+from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 from heuristics.multi_start import MultiStart
 from sdpbb.bounds.lagrangian.reach import Reach, is_for_places
-from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.bounds.method import BoundingMethod
+from sdpbb.bounds.registry import BOUNDING_METHODS, Bounding, bounding_method
+from sdpbb.bounds.sdp.bounding import MOST_CONIC, SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.bounds.staged.methods import HYBRID_STAGES, HybridBounding
+from sdpbb.bounds.staged.methods import HYBRID_STAGES, ColgenBounding, HybridBounding
 from sdpbb.errors import BackendFailure
-from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.problem import Contraction, Instance
+from sdpbb.run.kernels import PLACES as PLACE_KERNELS
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.result import SolutionStatus
-from tests.bounds.lagrangian.brute_force import PAIRS, drawn_node
-from tests.bounds.lagrangian.brute_force import optimum as optimum_of_blocks
-from tests.bounds.lagrangian.test_bounds import HASTY, SEEDS, WAYS
+from tests.bounds.nodes import contracted
 from tests.constants import (
     ALL_COLUMNS,
     AT_PLACES,
@@ -29,36 +30,43 @@ from tests.constants import (
     MAX_TRIED_STEPS,
     NO_ENUMERATION,
     NODES_PER_SLICE,
+    STAGES,
     constants,
 )
 from tests.enumeration import optimum
-from tests.examples import examples
 
 MAX_FAR_STEPS, FAR_GAP = "bounds.staged.methods.MAX_FAR_STEPS", "bounds.staged.run.FAR_GAP"
-
-
-@given(SEEDS)
-@examples(10, derandomize=True)
-def test_until_it_stalls_it_is_the_semidefinite_bound(seed):
-    _, contraction = drawn_node(seed, *PAIRS)
-    best = optimum_of_blocks(contraction)
-    if not math.isfinite(best) or contraction.n_blocks <= contraction.k:
-        return
-    cutoff = 1.3 * best + 1e-6
-    other = SdpBounding(HASTY).start(contraction, None)
-    with constants(HARD):
-        run = HybridBounding(HASTY).start(contraction, None)
-    for _ in range(3):
-        progress = other.advance(cutoff)
-        assert run.advance(cutoff).bound == progress.bound
-        if progress.stalled:
-            break
-    assert np.array_equal(run.fixings(cutoff).apart, other.fixings(cutoff).apart)
-    assert np.array_equal(run.affinity(), other.affinity())
-
-
+FOR_PLACES = "bounds.lagrangian.reach.FOR_PLACES"
+HASTY = SdpParameters(max_iterations=40)
 NAMES = list(dict.fromkeys(stage.name for stage in HYBRID_STAGES))
 PLACES, CLUSTERS_OF_PLACES, EASY_COLUMNS, RELAXATION, ENUMERATION, COLUMNS = NAMES
+
+
+def cloud(n: int, k: int) -> Contraction:
+    return contracted(np.random.default_rng(1).normal(size=(n, 2)), k)
+
+
+def best_cost(contraction: Contraction) -> float:
+    return MultiStart().run(contraction, np.random.default_rng(0)).cost
+
+
+def finished(run, cutoff: float = math.inf):
+    """The last step of a run."""
+    progress = run.advance(cutoff)
+    while not (progress.stalled or progress.bound.value >= cutoff):
+        progress = run.advance(cutoff)
+    return progress
+
+
+def test_until_it_stalls_it_is_the_semidefinite_bound():
+    contraction = cloud(20, 3)
+    cutoff = 1.3 * best_cost(contraction)
+    with constants(HARD):
+        run, other = (m(HASTY).start(contraction, None) for m in (HybridBounding, SdpBounding))
+    for _ in range(2):
+        assert run.advance(cutoff).bound == other.advance(cutoff).bound
+    assert np.array_equal(run.fixings(cutoff).apart, other.fixings(cutoff).apart)
+    assert np.array_equal(run.affinity(), other.affinity())
 
 
 @pytest.mark.parametrize(
@@ -80,13 +88,11 @@ PLACES, CLUSTERS_OF_PLACES, EASY_COLUMNS, RELAXATION, ENUMERATION, COLUMNS = NAM
 )
 def test_which_stages_a_node_goes_through(name, without_cutoff, with_cutoff):
     """And which its children skip: what was given up, easy columns unless it ended with them."""
-    contraction = contract(Instance(np.random.default_rng(1).normal(size=(24, 2)), 4))
-    assert isinstance(contraction, Contraction)
-    best = MultiStart().run(contraction, np.random.default_rng(0)).cost
+    contraction, changed = cloud(24, 4), STAGES[name]
+    best = best_cost(contraction)
     for cutoff, expected in ((math.inf, without_cutoff), (best * (1 - 1e-9), with_cutoff)):
-        method, changed = WAYS[name]
         with constants(changed):
-            run, stages, progress = method.start(contraction, None), [], None
+            run, stages, progress = HybridBounding(HASTY).start(contraction, None), [], None
             while progress is None or not (progress.stalled or progress.bound.value >= cutoff):
                 stages.append(run.current.name)
                 progress = run.advance(cutoff)
@@ -97,50 +103,43 @@ def test_which_stages_a_node_goes_through(name, without_cutoff, with_cutoff):
         assert set(run.warm_start().skipped) == skipped
 
 
-def test_places_come_first_where_blocks_are_many_in_few_dimensions(monkeypatch):
+def test_places_come_first_where_blocks_are_many_in_few_dimensions():
     """Each asks for a clustering, or the prices of a parent. Nothing else begins."""
-    points = np.random.default_rng(1).normal(size=(40, 2))
-    contraction = contract(Instance(points, 4))
-    assert isinstance(contraction, Contraction)
+    contraction, bounding = cloud(40, 4), HybridBounding()
     labels = MultiStart().run(contraction, np.random.default_rng(0)).labels
-    bounding = HybridBounding()
-    monkeypatch.setattr("sdpbb.bounds.lagrangian.reach.FOR_PLACES", (Reach(blocks=41),))
-    assert not bounding.is_quick(contraction)
-    monkeypatch.setattr("sdpbb.bounds.lagrangian.reach.FOR_PLACES", (Reach(blocks=40),))
-    assert bounding.is_quick(contraction)
-    run, cutoff = bounding.start(contraction, None, labels), contraction.cost(labels)
-    progress = run.advance(cutoff)
-    while not progress.stalled:
-        progress = run.advance(cutoff)
-    child = bounding.start(contraction, run.warm_start())
-    for of in (run, child):
-        assert of.places is not None
-        assert of.relaxed is of.columns is of.inherited.relaxation is None
-    assert child.advance(cutoff).bound.value >= progress.bound.value * (1.0 - 1e-3)
-    assert bounding.start(contraction, None).places is None
+    cutoff = contraction.cost(labels)
+    with constants({FOR_PLACES: (Reach(blocks=41),)}):
+        assert not bounding.is_quick(contraction)
+    with constants({FOR_PLACES: (Reach(blocks=40),)}):
+        assert bounding.is_quick(contraction)
+        run = bounding.start(contraction, None, labels)
+        progress = finished(run, cutoff)
+        child = bounding.start(contraction, run.warm_start())
+        for of in (run, child):
+            assert of.places is not None
+            assert of.relaxed is of.columns is of.inherited.relaxation is None
+        assert child.advance(cutoff).bound.value >= progress.bound.value * (1.0 - 1e-3)
+        assert bounding.start(contraction, None).places is None
 
 
 @constants(AT_PLACES)
 def test_prices_of_places_prove_no_more_to_an_enumeration_than_they_did():
     """Their rounding, and that of the scatter inside blocks, is in what it begins with."""
     rng = np.random.default_rng(0)
-    points = 1e3 * rng.normal(size=(120, 2))
-    together = [(i, i + 1) for i in range(0, 80, 2)]
-    contraction = contract(Instance(points, 8, must_link=together))
-    assert isinstance(contraction, Contraction)
+    contraction = contracted(
+        1e3 * rng.normal(size=(120, 2)), 8, [(i, i + 1) for i in range(0, 80, 2)]
+    )
     labels = MultiStart().run(contraction, rng).labels
-    cutoff = contraction.cost(labels)
     run = HybridBounding().start(contraction, None, labels)
     while run.enumeration is None:
-        assert not run.advance(cutoff).stalled
-    assert run.places is not None
+        assert not run.advance(contraction.cost(labels)).stalled
     assert run.enumeration.bound.value <= run.places.bound.value
 
 
 def test_memory_is_that_of_all_stages_that_a_node_may_come_to():
     """Where clusters are small, columns follow places, and the relaxation where these are slow."""
     points, hybrid = np.random.default_rng(0).uniform(size=(1000, 2)), HybridBounding()
-    few, many = (contract(Instance(points, k)) for k in (10, 200))
+    few, many = (contracted(points, k) for k in (10, 200))
     assert all(is_for_places(contraction) for contraction in (few, many))
     relaxation = hybrid.sdp.mebibytes(many)
     assert hybrid.mebibytes(few) < relaxation < hybrid.mebibytes(many)
@@ -149,56 +148,26 @@ def test_memory_is_that_of_all_stages_that_a_node_may_come_to():
 @constants({**NO_ENUMERATION, **HARD, **ALL_COLUMNS})
 def test_columns_go_on_from_the_dual_values_of_the_relaxation():
     """Their first prices prove nearly what the relaxation has, which singletons alone do not."""
-    points = np.random.default_rng(1).normal(size=(40, 2))
-    contraction = contract(Instance(points, 8))
-    assert isinstance(contraction, Contraction)
+    contraction = cloud(40, 8)
     run = HybridBounding(SdpParameters(max_iterations=200)).start(contraction, None)
     while run.columns is None:
         relaxed = run.advance(math.inf).bound.value
-    at = run.columns.stabilisation.centre
-    assert at.value(contraction.k) >= 0.9 * relaxed
-    progress = run.advance(math.inf)
-    while not progress.stalled:
-        progress = run.advance(math.inf)
-    assert progress.bound.value >= relaxed
-
-
-@constants(WAYS["easy columns given up"][1])
-def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
-    """Column generation alone does not end in so few steps: its columns are kept."""
-    points = np.random.default_rng(1).normal(size=(40, 2))
-    contraction = contract(Instance(points, 8))
-    assert isinstance(contraction, Contraction)
-    run = HybridBounding(HASTY).start(contraction, None)
-    for _ in range(3):
-        assert run.columns is not None
-        assert "easy columns" not in run.warm_start().skipped
-        run.advance(math.inf)
-    run.advance(math.inf)
-    assert run.columns is None
-    assert len(run.inherited.columns.columns) > contraction.n_blocks
-    assert run.n_iterations == 3 + run.relaxed.n_iterations
-    assert run.warm_start().columns is run.inherited.columns
-    assert "easy columns" in run.warm_start().skipped
-    child = HybridBounding(HASTY).start(contraction, run.warm_start())
-    assert child.columns is None
+    assert run.columns.stabilisation.centre.value(contraction.k) >= 0.9 * relaxed
+    assert finished(run).bound.value >= relaxed
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", ["an outlier", "two groups"])
-def test_what_is_far_away_does_not_hide_many_dimensions(case):
+@pytest.mark.parametrize(("n", "d", "k"), [(10, 31, 5), (60, 15, 10)])
+def test_what_is_far_away_does_not_hide_many_dimensions(n, d, k):
     """One block, or the way between two groups of them, is nearly all of the sum of squares. In the
     dimensions of the others columns would be generated for minutes."""
-    if case == "an outlier":
-        points, k = np.random.default_rng(0).normal(size=(10, 31)), 5
+    points = np.random.default_rng(n == 60).normal(size=(n, d))
+    if n == 10:
         points[9] *= 100.0
     else:
-        points, k = np.random.default_rng(1).normal(size=(60, 15)), 10
         points[:30, 0] += 100.0
-    contraction = contract(Instance(points, k))
-    assert isinstance(contraction, Contraction)
-    run = HybridBounding().start(contraction, None)
-    cutoff = MultiStart().run(contraction, np.random.default_rng(0)).cost * (1.0 - 1e-4)
+    contraction = contracted(points, k)
+    run, cutoff = HybridBounding().start(contraction, None), best_cost(contraction) * (1.0 - 1e-4)
     for _ in range(80):
         progress = run.advance(cutoff)
         if progress.stalled or progress.bound.value >= cutoff:
@@ -217,10 +186,7 @@ def test_what_is_far_away_does_not_hide_many_dimensions(case):
     ids=["for a while", "hopeless", "hopeful"],
 )
 def test_large_clusters_are_tried_for_a_while_and_once_a_tree(changed, most):
-    points = np.random.default_rng(1).normal(size=(40, 2))
-    contraction = contract(Instance(points, 4))
-    assert isinstance(contraction, Contraction)
-    bounding = HybridBounding(SdpParameters(max_iterations=60))
+    contraction, bounding = cloud(40, 4), HybridBounding(SdpParameters(max_iterations=60))
     with constants({**HARD, **FEW_COLUMNS, **changed}):
         run, n_steps = bounding.start(contraction, None), 0
         while not run.advance(math.inf).stalled:
@@ -235,10 +201,8 @@ def test_large_clusters_are_tried_for_a_while_and_once_a_tree(changed, most):
 @pytest.mark.parametrize("most", [1, 3])
 def test_exact_pricing_of_an_enumeration_is_given_up_after_so_many_slices(most):
     """Resumed or not: runs on subsets ask for fewer."""
-    contraction = contract(Instance(np.random.default_rng(1).normal(size=(24, 2)), 4))
-    assert isinstance(contraction, Contraction)
-    cutoff = MultiStart().run(contraction, np.random.default_rng(0)).cost * (1 - 1e-9)
-    bounding = HybridBounding(HASTY, most)
+    contraction, bounding = cloud(24, 4), HybridBounding(HASTY, most)
+    cutoff = best_cost(contraction) * (1 - 1e-9)
     with constants({**HARD, NODES_PER_SLICE: 1}):
         run = bounding.start(contraction, None)
         while ENUMERATION not in run.skipped:
@@ -260,6 +224,9 @@ def test_what_a_linear_programming_solver_cannot_do_others_can(part, monkeypatch
         result = solve(instance, SolverParameters(gap=1e-9))
         assert result.status is SolutionStatus.OPTIMAL
         assert result.objective == pytest.approx(optimum(instance))
+    monkeypatch.setattr("sdpbb.bounds.lagrangian.generation.Generation.advance", fail)
+    with pytest.raises(BackendFailure):
+        ColgenBounding().start(cloud(9, 3), None).advance(math.inf)
 
 
 def test_numbers_that_differ_in_size_end_no_run():
@@ -272,3 +239,16 @@ def test_numbers_that_differ_in_size_end_no_run():
     truth = optimum(instance)
     assert result.objective >= truth * (1 - 1e-9)
     assert result.lower_bound <= truth * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", BOUNDING_METHODS)
+def test_a_method_takes_the_parameters_of_the_semidefinite_bound(name):
+    assert get_args(Bounding) == tuple(BOUNDING_METHODS)
+    conic = SdpParameters(solver="clarabel")
+    made = bounding_method(name, conic)
+    assert isinstance(made, BoundingMethod)
+    assert made.most_blocks_here == MOST_CONIC < bounding_method(name).most_blocks_here
+    relaxation = made if isinstance(made, SdpBounding) else made.sdp
+    assert relaxation.parameters is conic
+    methods = {part.removesuffix("-rare") for part in BOUNDING_METHODS[name].kernels}
+    assert methods <= {*BOUNDING_METHODS, PLACE_KERNELS}

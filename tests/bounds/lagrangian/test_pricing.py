@@ -1,7 +1,4 @@
-"""Contracts of pricing over sets: it agrees with looking at all clusters.
-
-Blocks are few, under every mixture of rules; a search is left after any number of its nodes.
-"""
+"""Pricing over sets agrees with looking at all clusters, wherever a search is paused."""
 
 import math
 import pickle
@@ -15,14 +12,14 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.lagrangian.columns import cluster_costs
 from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer, local_minima
-from sdpbb.bounds.lagrangian.sets.problem import PricingProblem, tiling
+from sdpbb.bounds.lagrangian.sets.problem import FEW_BLOCKS, PricingProblem, tiling
 from sdpbb.bounds.lagrangian.sets.search import ClusterSearch, SoughtClusters
 from sdpbb.problem import Contraction, Instance, contract
-from tests.bounds.lagrangian.brute_force import PAIRS, all_columns, drawn_node, random_prices
+from tests.bounds.nodes import PAIRS, contracted, nodes
 from tests.constants import NODES_PER_SLICE, constants
+from tests.enumeration import ExactSquares
 from tests.examples import examples
 
-SEEDS = st.integers(0, 10**6)
 EVERYTHING = 10**6
 # How blocks are searched, whatever their number and dimension.
 WAYS = st.sampled_from(
@@ -48,118 +45,100 @@ def searched_by(contraction: Contraction, way: str) -> PricingProblem:
     return replace(problem, data=data)
 
 
-def in_slices(problem: PricingProblem, sought: SoughtClusters, seed: int):
-    """The search, left after a few nodes each time, and what it met."""
-    rng = np.random.default_rng([seed, 3])
-    search, met = ClusterSearch.begin(problem, sought), []
-    while not search.is_finished:
-        met.append(search.run(int(rng.integers(1, 6))))
-        search = pickle.loads(pickle.dumps(search)).attach(problem)
-    return search, np.concatenate(met)
-
-
-def searchable_node(seed: int) -> Contraction:
-    """A node whose rules a search knows, which are all but oracles of the user's own."""
-    contraction = drawn_node(seed)[1]
-    return searchable_node(seed + 10**6) if contraction.oracles else contraction
+def searched(problem: PricingProblem, sought: SoughtClusters, rng):
+    """A search to its end, and what it met; the same if it is resumed after every few nodes."""
+    search = ClusterSearch.begin(problem, sought)
+    met = search.run(EVERYTHING)
+    assert search.is_finished
+    other, parts = ClusterSearch.begin(problem, sought), []
+    while not other.is_finished:
+        parts.append(other.run(int(rng.integers(1, 6))))
+        other = pickle.loads(pickle.dumps(other)).attach(problem)
+    assert (other.upper, other.n_nodes) == (search.upper, search.n_nodes)
+    assert np.array_equal(np.concatenate(parts), met)
+    return search, met
 
 
 def keyed(members: np.ndarray) -> set[bytes]:
     return {row.tobytes() for row in members}
 
 
+# Rules that a search knows, which are all but oracles of the user's own.
+KNOWN = {"where": lambda node: not node.contraction.oracles}
+
+
 @pytest.mark.long
-@given(SEEDS, WAYS)
+@given(nodes(**KNOWN), WAYS)
 @examples(50, derandomize=True)
-def test_the_least_value_is_that_of_all_clusters(seed, way):
-    contraction = searchable_node(seed)
-    problem, prices = searched_by(contraction, way), random_prices(contraction, seed)
-    columns, margin = all_columns(contraction), problem.margin(prices)
-    values = columns.costs - columns.members @ prices
-    least = float(values.min(initial=math.inf))
+def test_the_least_value_is_that_of_all_clusters(node, way):
+    contraction, prices, rng = node.contraction, node.prices, node.rng(2)
+    problem = searched_by(contraction, way)
+    columns, margin = node.columns, problem.margin(prices)
+    least = float(node.values(prices).min(initial=math.inf))
     targets = [0.0, 0.5 * min(least, 0.0), min(least, 0.0), 1.5 * min(least, 0.0)]
     if not contraction.is_monotone:
         targets += [2.0, least + 1.0 if math.isfinite(least) else 5.0]
-    target = targets[np.random.default_rng([seed, 2]).integers(len(targets))]
-    sought = SoughtClusters(prices, target)
-    search = ClusterSearch.begin(problem, sought)
-    met = search.run(EVERYTHING)
-    assert search.is_finished
+    target = targets[rng.integers(len(targets))]
+    search, met = searched(problem, SoughtClusters(prices, target), rng)
     assert search.upper == pytest.approx(min(target, least), rel=0, abs=margin + 1e-12 * abs(least))
     assert keyed(met) <= keyed(columns.members)
     assert (cluster_costs(contraction, met) - met @ prices < target + margin).all()
     assert search.upper == target or len(met)
-    again, met_again = in_slices(problem, sought, seed)
-    assert (again.upper, again.n_nodes) == (search.upper, search.n_nodes)
-    assert np.array_equal(met_again, met)
 
 
 @pytest.mark.long
-@given(SEEDS, WAYS, st.booleans())
+@given(nodes(where=lambda node: KNOWN["where"](node) and len(node.columns)), WAYS, st.booleans())
 @examples(50, derandomize=True)
-def test_all_clusters_below_a_threshold_are_met(seed, way, knows_least):
-    contraction = searchable_node(seed)
-    problem, prices = searched_by(contraction, way), random_prices(contraction, seed)
-    columns, margin = all_columns(contraction), problem.margin(prices)
-    if not len(columns):
-        return
-    values = columns.costs - columns.members @ prices
-    share = float(np.random.default_rng([seed, 4]).choice([0.0, 0.1, 0.5, 0.9]))
+def test_all_clusters_below_a_threshold_are_met(node, way, knows_least):
+    prices, rng, values = node.prices, node.rng(4), node.values(node.prices)
+    problem = searched_by(node.contraction, way)
+    margin, share = problem.margin(prices), float(rng.choice([0.0, 0.1, 0.5, 0.9]))
     threshold = float(np.quantile(values, share)) + (share - 0.5) * 1e-3 * float(np.ptp(values))
     least = float(values.min()) - margin if knows_least else None
     sought = SoughtClusters(prices, threshold, optimal_only=False, least=least)
-    search = ClusterSearch.begin(problem, sought)
-    met = search.run(EVERYTHING)
-    found = keyed(met)
-    assert search.is_finished
-    assert keyed(columns.members[values < threshold - margin]) <= found
-    assert found <= keyed(columns.members[values < threshold + margin])
-    again, met_again = in_slices(problem, sought, seed)
-    assert again.n_nodes == search.n_nodes
-    assert np.array_equal(met_again, met)
+    found = keyed(searched(problem, sought, rng)[1])
+    assert keyed(node.columns.members[values < threshold - margin]) <= found
+    assert found <= keyed(node.columns.members[values < threshold + margin])
 
 
-@given(SEEDS, WAYS, st.sampled_from([(1e-6, 0.0), (1.0, 1e3), (1e6, 0.0), (1.0, 1e6)]))
+def test_more_clusters_than_are_handed_over_at_once():
+    problem = PricingProblem.of(contracted(np.random.default_rng(0).normal(size=(12, 2)), 3))
+    sought = SoughtClusters(np.zeros(12), 1e6, optimal_only=False)
+    _, met = searched(problem, sought, np.random.default_rng(0))
+    assert len(np.unique(met, axis=0)) == 2**12 - 1
+
+
+@given(nodes(*PAIRS), WAYS, st.sampled_from([(1e-6, 0.0), (1.0, 1e3), (1e6, 0.0), (1.0, 1e6)]))
 @examples(60, derandomize=True)
-def test_less_the_margin_it_is_a_bound_in_exact_arithmetic(seed, way, place):
+def test_less_the_margin_it_is_a_bound_in_exact_arithmetic(node, way, place):
     """In any units and far from the origin; and no more is taken off than rounding is worth."""
-    instance, (factor, offset) = drawn_node(seed, *PAIRS)[0], place
-    instance = replace(instance, points=factor * instance.points + offset)
+    factor, offset = place
+    instance = replace(node.instance, points=factor * node.instance.points + offset)
     contraction = contract(instance)
     if not isinstance(contraction, Contraction) or contraction.n_blocks > 6:
         return
-    prices = random_prices(contraction, seed)
+    prices = factor**2 * node.prices
     problem = searched_by(contraction, way)
     search = ClusterSearch.begin(problem, SoughtClusters(prices, 0.0))
     search.run(EVERYTHING)
-    margin = problem.margin(prices)
-    exact = exact_values(instance, contraction, all_columns(contraction).members, prices)
+    margin, squares = problem.margin(prices), ExactSquares(instance.points)
+    exact = [
+        squares.of_cluster(np.flatnonzero(row[contraction.block_of]))
+        - sum(map(Fraction, prices[row].tolist()))
+        for row in node.columns.members
+    ]
     assert Fraction(search.upper) - Fraction(margin) <= min(*exact, 0)
     assert margin <= 1e-11 * (np.abs(prices).sum() + contraction.total)
 
 
-def exact_values(instance, contraction, sets, prices) -> list[Fraction]:
-    """c(X) - prices(X) of the points as they are given: sum |p|^2 - |sum p|^2 / number."""
-    found = []
-    for members in sets:
-        points = instance.points[members[contraction.block_of]]
-        rows = [[Fraction(float(x)) for x in point] for point in points]
-        moment = sum(sum(column) ** 2 for column in zip(*rows, strict=True))
-        paid = sum(Fraction(float(price)) for price in prices[members])
-        found.append(sum(x * x for row in rows for x in row) - moment / len(rows) - paid)
-    return found
-
-
 @pytest.mark.long
-@given(SEEDS, st.sampled_from([1, 3, 4000]))
+@given(nodes(), st.sampled_from([1, 3, 4000]))
 @examples(60, derandomize=True)
-def test_a_pricer_proves_the_least_value_whatever_it_has_to_learn(seed, nodes_per_slice):
+def test_a_pricer_proves_the_least_value_whatever_it_has_to_learn(node, nodes_per_slice):
     """In slices, left after each; what it learns of constraints of the user's own is forbidden."""
-    _, contraction = drawn_node(seed)
-    columns, prices = all_columns(contraction), random_prices(contraction, seed)
-    values = columns.costs - columns.members @ prices
+    contraction, prices, values = node.contraction, node.prices, node.values(node.prices)
     least = float(values.min(initial=0.0))
-    target = 0.5 * min(0.0, least) if seed % 2 else 0.0
+    target = 0.5 * min(0.0, least) if node.seed % 2 else 0.0
     with constants({NODES_PER_SLICE: nodes_per_slice}):
         pricers = [BranchingPricer.begin(contraction) for _ in range(2)]
         margin = pricers[0].problem().margin(prices)
@@ -167,7 +146,7 @@ def test_a_pricer_proves_the_least_value_whatever_it_has_to_learn(seed, nodes_pe
             one, other = (pricer.exact(prices, target) for pricer in pricers)
             assert one.least == other.least
             assert np.array_equal(one.members, other.members)
-            assert keyed(one.members) <= keyed(columns.members)
+            assert keyed(one.members) <= keyed(node.columns.members)
             pricers[1] = pickle.loads(pickle.dumps(pricers[1])).attach(contraction)
             if one.least is not None:
                 break
@@ -181,16 +160,15 @@ def test_a_pricer_proves_the_least_value_whatever_it_has_to_learn(seed, nodes_pe
 
 
 @pytest.mark.long
-@given(SEEDS, st.sampled_from([1, 4000]))
+@given(nodes(), st.sampled_from([1, 4000]))
 @examples(60, derandomize=True)
-def test_pricing_for_a_cover_is_exact_to_the_last_unit(seed, nodes_per_slice):
-    _, contraction = drawn_node(seed)
-    members = all_columns(contraction).members.astype(np.int64)
-    low = 0 if contraction.is_monotone else -(2**30)
-    prices = np.random.default_rng(seed).integers(low, 2**40, contraction.n_blocks)
+def test_pricing_for_a_cover_is_exact_to_the_last_unit(node, nodes_per_slice):
+    members, m = node.columns.members.astype(np.int64), node.contraction.n_blocks
+    low = 0 if node.contraction.is_monotone else -(2**30)
+    prices = node.rng().integers(low, 2**40, m)
     least = -int((members @ prices).max(initial=-(2**50)))
     with constants({NODES_PER_SLICE: nodes_per_slice}):
-        pricer = BranchingPricer.begin(contraction)
+        pricer = BranchingPricer.begin(node.contraction)
         for target in (0, least // 2, least + 1, least, least - 7):
             target = min(target, 0)
             outcome = pricer.exact(prices.astype(float), target, for_cover=True)
@@ -202,12 +180,10 @@ def test_pricing_for_a_cover_is_exact_to_the_last_unit(seed, nodes_per_slice):
 
 @constants({NODES_PER_SLICE: 1})
 def test_an_unfinished_slice_proves_nothing_and_other_arguments_begin_anew():
-    contraction = contract(Instance(np.random.default_rng(0).normal(size=(30, 3)), 4))
-    assert isinstance(contraction, Contraction)
+    contraction = contracted(np.random.default_rng(0).normal(size=(30, 3)), 4)
     prices, pricer = np.full(30, 0.5 * contraction.total / 30), BranchingPricer.begin(contraction)
     for _ in range(3):
         assert pricer.exact(prices, 0.0).least is None
-    assert pricer.search is not None
     assert pricer.search.n_nodes == 3
     prices *= 0.5  # which the pricer does not hold by reference
     for target, factor in ((0.0, 1.0), (-1e-3, 1.0), (-1e-3, 1.001)):
@@ -217,17 +193,14 @@ def test_an_unfinished_slice_proves_nothing_and_other_arguments_begin_anew():
 
 
 @pytest.mark.long
-@given(SEEDS)
+@given(nodes())
 @examples(60, derandomize=True)
-def test_local_search_finds_allowed_clusters_that_no_exchange_improves(seed):
-    _, contraction = drawn_node(seed)
-    columns, prices = all_columns(contraction), random_prices(contraction, seed)
-    values = columns.costs - columns.members @ prices
-    value_of = dict(zip(map(bytes, columns.members), values, strict=True))
+def test_local_search_finds_allowed_clusters_that_no_exchange_improves(node):
+    contraction, prices, values = node.contraction, node.prices, node.values(node.prices)
+    value_of = dict(zip(map(bytes, node.columns.members), values, strict=True))
     learning = BranchingPricer.begin(contraction)
     for sigma in (0.0, -math.inf):
-        found = learning.heuristic(prices, sigma)
-        assert all(bytes(row) in value_of for row in found)
+        assert all(bytes(row) in value_of for row in learning.heuristic(prices, sigma))
     if contraction.oracles:
         return
     rounding = 1e-9 * (contraction.total + np.abs(prices).sum())
@@ -237,7 +210,8 @@ def test_local_search_finds_allowed_clusters_that_no_exchange_improves(seed):
         assert (met < below + rounding).all()
         assert (np.diff(met) >= -rounding).all()
         for row, own in zip(minima, met, strict=True):
-            out, into = (columns.members & ~row).sum(axis=1), (row & ~columns.members).sum(axis=1)
+            out = (node.columns.members & ~row).sum(axis=1)
+            into = (row & ~node.columns.members).sum(axis=1)
             near = (out + into <= 1) if contraction.is_monotone else (out <= 1) & (into <= 1)
             assert own <= values[near].min() + rounding
 
@@ -246,11 +220,9 @@ def test_separate_groups_are_all_found():
     """Three far-away groups whose prices are worth more than their scatter: one minimum each."""
     rng = np.random.default_rng(0)
     points = np.repeat([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]], 5, axis=0)
-    contraction = contract(Instance(points + rng.normal(size=(15, 2)), 3))
-    assert isinstance(contraction, Contraction)
-    problem, prices = PricingProblem.of(contraction), np.full(15, 20.0)
+    problem = PricingProblem.of(contracted(points + rng.normal(size=(15, 2)), 3))
     groups = np.repeat(np.eye(3, dtype=bool), 5, axis=1)
-    assert keyed(local_minima(problem, prices, 0.0)) == keyed(groups)
+    assert keyed(local_minima(problem, np.full(15, 20.0), 0.0)) == keyed(groups)
     assert len(local_minima(problem, np.full(15, 1.0), np.inf, n_seeds=4)) == 4
     assert local_minima(problem, np.full(15, -1.0), 0.0).shape == (0, 15)
 
@@ -280,26 +252,25 @@ def test_searches_of_more_blocks_agree_with_and_without_boxes(dimension, kind):
 
 def test_many_blocks_in_the_plane_have_regions_that_tile_it():
     points = np.random.default_rng(0).normal(size=(300, 5))
-    contraction = contract(Instance(points, 30))
-    assert isinstance(contraction, Contraction)
-    assert PricingProblem.of(contraction).regions is None
-    contraction = contract(Instance(points[:, :2], 30))
-    assert isinstance(contraction, Contraction)
-    problem = PricingProblem.of(contraction)
+    assert PricingProblem.of(contracted(points, 30)).regions is None
+    problem = PricingProblem.of(contracted(points[:, :2], 30))
     regions, points = problem.regions, problem.data.points
-    assert regions is not None
-    assert problem.data.squares.size == problem.data.nearest.size == 0
     sides = regions.high - regions.low
     assert sides.prod(axis=1).sum() == pytest.approx(np.ptp(points, axis=0).prod())
     assert (regions.low[regions.owner] <= points).all()
     assert (points <= regions.high[regions.owner]).all()
 
 
-def test_more_clusters_than_are_handed_over_at_once():
-    contraction = contract(Instance(np.random.default_rng(0).normal(size=(12, 2)), 3))
-    assert isinstance(contraction, Contraction)
-    problem = PricingProblem.of(contraction)
-    sought = SoughtClusters(np.zeros(12), 1e6, optimal_only=False)
-    met = ClusterSearch.begin(problem, sought).run(EVERYTHING)
-    assert len(np.unique(met, axis=0)) == 2**12 - 1
-    assert np.array_equal(in_slices(problem, sought, 0)[1], met)
+def test_few_blocks_are_priced_without_boxes_in_few_nodes():
+    """One is a hundred times as far away: halving boxes takes 200,000 nodes and more."""
+    points = np.random.default_rng(0).normal(size=(10, 31))
+    points[9] *= 100.0
+    problem = PricingProblem.of(contracted(points, 5))
+    by_sets_alone = replace(problem, data=problem.data._replace(by_size=False))
+    for tried in (problem, by_sets_alone):
+        search = ClusterSearch.begin(tried, SoughtClusters(np.full(10, 30.0), 0.0))
+        search.run(2**11)
+        assert search.is_finished
+    for m in (FEW_BLOCKS, FEW_BLOCKS + 1):
+        problem = PricingProblem.of(contracted(np.random.default_rng(2).random((m, 2)), 3))
+        assert problem.data.boxes == (m > FEW_BLOCKS)

@@ -1,0 +1,217 @@
+"""Colourings of cannot-link graphs: what is found, what is proven, and what stays open."""
+
+import tracemalloc
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
+from sdpbb.problem.colouring import decide
+from sdpbb.problem.colouring.decide import ColouringLimits
+from sdpbb.problem.colouring.exact import Colourability, colour_exactly, find_clique
+from sdpbb.problem.colouring.graph import (
+    components,
+    greedy_clique,
+    greedy_colouring,
+    induced,
+    k_core,
+    sparse_graph,
+)
+from sdpbb.problem.feasibility import find_feasible
+from sdpbb.runtime.backends.programme import MilpSolution, MilpStatus
+from tests.examples import examples
+from tests.graphs import (
+    clusterings,
+    complete,
+    contraction_of,
+    cycle,
+    mycielski,
+    proper,
+    proper_colourings,
+    random_graph,
+)
+
+YES, NO, UNKNOWN = Colourability.YES, Colourability.NO, Colourability.UNKNOWN
+GROETZSCH = mycielski(cycle(5))
+GRAPHS = st.builds(
+    lambda seed, m, density: random_graph(np.random.default_rng(seed), m, density),
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 7),
+    st.floats(0, 1),
+)
+PLENTY = 10**6
+
+
+@given(GRAPHS, st.integers(1, 4))
+@examples(100)
+def test_colourings_are_those_of_enumeration(adjacency, k):
+    """Greedy ones are proper, and found whenever two colours suffice; the core decides."""
+    graph, is_possible = csr_array(adjacency), bool(proper_colourings(adjacency, k))
+    verdict, colours = colour_exactly(graph, k, budget=PLENTY)
+    assert verdict is (YES if is_possible else NO)
+    greedy = greedy_colouring(graph, k)
+    for labels in (colours, greedy):
+        if labels is not None:
+            assert is_possible
+            assert proper(adjacency, labels)
+            assert set(labels.tolist()) <= set(range(k))
+    assert (colours is not None) == is_possible
+    assert greedy is not None or not (is_possible and (k == 2 or len(adjacency) <= k))
+    inner = induced(graph, k_core(graph, k)[0])
+    verdicts = {colour_exactly(induced(inner, part), k, PLENTY)[0] for part in components(inner)}
+    assert (NO in verdicts) == (not is_possible)
+    edges = np.argwhere(np.triu(adjacency))
+    assert np.array_equal(sparse_graph(len(adjacency), edges).toarray(), adjacency)
+
+
+@given(GRAPHS, st.integers(1, 5))
+@examples(60)
+def test_a_clique_is_found_if_there_is_one(adjacency, order):
+    graph = csr_array(adjacency)
+    cliques = [
+        set(some)
+        for some in combinations(range(len(adjacency)), order)
+        if all(adjacency[i, j] for i, j in combinations(some, 2))
+    ]
+    found = find_clique(graph, order, budget=PLENTY)
+    assert (found is None) == (not cliques)
+    assert found is None or set(found) in cliques
+    greedy = greedy_clique(graph)
+    assert len(greedy) >= 1
+    assert np.array_equal(adjacency[np.ix_(greedy, greedy)], complete(len(greedy)))
+
+
+@given(GRAPHS, st.integers(1, 3), st.randoms(use_true_random=False))
+def test_colourings_with_sizes_are_those_of_enumeration(adjacency, k, random):
+    m = len(adjacency)
+    sizes = sorted(np.bincount([random.randrange(k) for _ in range(m)], minlength=k).tolist())
+
+    def keeps(labels):
+        return sorted(np.bincount(labels, minlength=k).tolist()) == sizes
+
+    every = map(np.array, product(range(k), repeat=m))
+    expected = any(keeps(labels) and proper(adjacency, labels) for labels in every)
+    answer, colours = colour_exactly(csr_array(adjacency), k, PLENTY, keeps=keeps)
+    assert answer is (YES if expected else NO)
+    assert colours is None or keeps(colours)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "k", "fits", "answer"),
+    [
+        (np.zeros((7, 7), bool), 3, lambda some: len(some) <= 3, YES),
+        (np.zeros((7, 7), bool), 3, lambda some: len(some) <= 2, NO),
+        (np.zeros((2, 2), bool), 2, lambda some: 1 not in some, NO),
+    ],
+)
+def test_no_more_vertices_share_a_colour_than_fit(adjacency, k, fits, answer):
+    verdict, colours = colour_exactly(csr_array(adjacency), k, PLENTY, fits=fits)
+    assert verdict is answer
+    assert colours is None or np.bincount(colours).max() <= 3
+
+
+def test_graphs_of_known_numbers():
+    """Complete and empty ones, and a graph without triangles that needs four colours."""
+    for m in (1, 4, 9, 800):
+        graph = csr_array(complete(m))
+        assert len(greedy_clique(graph)) == m
+        assert sorted(greedy_colouring(graph, m)) == list(range(m))
+        assert m == 1 or greedy_colouring(graph, m - 1) is None
+    assert find_clique(csr_array(complete(300)), 300, budget=10**5) == list(range(300))
+    groetzsch, nothing = csr_array(GROETZSCH), csr_array((0, 0), dtype=bool)
+    assert len(greedy_clique(groetzsch)) == 2
+    assert greedy_colouring(groetzsch, 3) is None
+    assert greedy_colouring(groetzsch, 4) is not None
+    assert len(greedy_clique(nothing)) == len(greedy_colouring(nothing, 2)) == 0
+    verdict, colours = colour_exactly(nothing, 1, budget=0)
+    assert (verdict, len(colours)) == (YES, 0)
+
+
+def test_without_a_budget_nothing_is_known():
+    graph = csr_array(GROETZSCH)
+    assert colour_exactly(graph, 3, budget=5) == (UNKNOWN, None)
+    assert colour_exactly(graph, 3, budget=PLENTY)[0] is NO
+    assert find_clique(csr_array(complete(6)), 6, budget=0) is None
+
+
+def check(verdict, adjacency, k):
+    """A clustering that uses all clusters, or a proof that there is none."""
+    if isinstance(verdict, Infeasibility):
+        assert not clusterings(adjacency, k)
+    else:
+        assert verdict.shape == (len(adjacency),)
+        assert proper(adjacency, verdict)
+        assert np.array_equal(np.unique(verdict), np.arange(k))
+
+
+@pytest.mark.parametrize("misses", [False, True])
+@given(adjacency=GRAPHS)
+@examples(40)
+def test_the_verdict_is_that_of_enumeration(misses, adjacency):
+    """Of the integer programme, too, which decides where no greedy colouring is found."""
+    rng = np.random.default_rng(len(adjacency))
+    with pytest.MonkeyPatch.context() as patch:
+        if misses:
+            patch.setattr(decide, "greedy_colouring", lambda graph, k: None)
+        for k in range(1, min(len(adjacency), 4) + 1):
+            check(find_feasible(contraction_of(adjacency, k, rng)), adjacency, k)
+
+
+def test_a_proof_names_its_points():
+    adjacency = np.zeros((7, 7), dtype=bool)
+    for k in range(1, 7):
+        check(find_feasible(contraction_of(adjacency, k, np.random.default_rng(0))), adjacency, k)
+    adjacency[2:6, 2:6] = complete(4)
+    contraction = contraction_of(adjacency, 3, np.random.default_rng(1))
+    expected = tuple(contraction.representatives[2:6].tolist())
+    assert find_feasible(contraction) == Infeasibility(InfeasibilityKind.CLIQUE, expected)
+    pairs = np.argwhere(np.triu(GROETZSCH))
+    points = np.random.default_rng(2).normal(size=(13, 2))  # two points without cannot-links
+    verdict = find_feasible(contract(Instance(points, 3, cannot_link=pairs)))
+    assert verdict == Infeasibility(InfeasibilityKind.NOT_COLOURABLE, tuple(range(11)))
+    labels = find_feasible(contract(Instance(points, 4, cannot_link=pairs)))
+    check(labels, np.pad(GROETZSCH, (0, 2)), 4)
+
+
+def test_no_verdict_of_the_solver_is_no_verdict(monkeypatch):
+    """Nor is one begun that cannot be presolved in the time left; branching needs none."""
+    contraction = contraction_of(GROETZSCH, 3, np.random.default_rng(4))
+    unknown = MilpSolution(MilpStatus.TIME_LIMIT, None, np.inf, -np.inf)
+    monkeypatch.setattr(decide, "solve_binary_programme", lambda programme, **_: unknown)
+    assert find_feasible(contraction, time_limit=1.0) is None
+    monkeypatch.setattr(decide, "solve_binary_programme", None)
+    assert find_feasible(contraction, time_limit=1e-4) is None
+    assert find_feasible(contraction, stop=lambda: True) is None
+    found = decide.decide(csr_array(GROETZSCH), 3, ColouringLimits(nodes=PLENTY))
+    assert (found.answer, found.is_exact) == (NO, True)
+
+
+def test_what_cannot_be_decided_hides_no_proof_elsewhere():
+    """The first component is too large for the time, and the second a clique."""
+    both, no_time = np.zeros((15, 15), dtype=bool), ColouringLimits(time_left=lambda: 0.0)
+    both[:11, :11] = GROETZSCH
+    both[11:, 11:] = complete(4)
+    found = decide.decide(csr_array(both), 3, no_time)
+    assert (found.answer, found.is_clique) == (NO, True)
+    assert found.vertices.tolist() == [11, 12, 13, 14]
+    assert decide.decide(csr_array(both[:11, :11]), 3, no_time) is decide.UNKNOWN
+
+
+@pytest.mark.long
+def test_no_matrix_of_all_blocks_is_held():
+    n = 20_000
+    points = np.random.default_rng(0).normal(size=(n, 2))
+    ring = np.column_stack([np.arange(n), (np.arange(n) + 1) % n])
+    chords = np.column_stack([np.arange(n), (np.arange(n) + 7) % n])
+    contraction = contract(Instance(points, 4, cannot_link=np.concatenate([ring, chords])))
+    tracemalloc.start()
+    labels = find_feasible(contraction)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    i, j = contraction.cannot_link.T
+    assert (labels[i] != labels[j]).all()
+    assert peak < 100e6
