@@ -347,7 +347,7 @@ SIZES = (
 @pytest.mark.long
 @pytest.mark.parametrize("width", [360, 1280])
 def test_pages_fit_screens_of_all_widths(tmp_path, width):
-    """In a browser: nothing is cut, nothing is loaded, and the picture can be zoomed."""
+    """In a browser: nothing is cut, and nothing is loaded."""
     pytest.importorskip("matplotlib")
     browser.require_browser()
     from sdpbb.plots.pages import html_report
@@ -366,12 +366,3 @@ def test_pages_fit_screens_of_all_widths(tmp_path, width):
         picture = browser.screenshot(html, width, 800, tmp_path / f"{name}.png")
         assert picture.startswith(b"\x89PNG")
         assert len(picture) > 10_000
-    zoomed = browser.evaluated(
-        pages["solve"],
-        width,
-        "(() => { const figure = document.querySelector('figure.zooms');"
-        "const svg = figure.querySelector('svg[role=img]'), before = svg.viewBox.baseVal.width;"
-        "figure.querySelector('button[value=in]').click();"
-        "return [before, svg.viewBox.baseVal.width]; })()",
-    )
-    assert zoomed[1] == pytest.approx(zoomed[0] / 1.5)

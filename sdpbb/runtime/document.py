@@ -88,7 +88,6 @@ class Picture:
     description : what it shows, for those who do not see it
     draw : makes it
     titles : by the names of groups of marks, what each mark says under the pointer
-    zooms : whether it can be enlarged
     """
 
     name: str
@@ -96,7 +95,6 @@ class Picture:
     caption: str
     draw: Callable[[], Axes]
     titles: Mapping[str, Sequence[str]] | None = None
-    zooms: bool = False
 
 
 @dataclass(frozen=True)

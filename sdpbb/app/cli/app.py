@@ -22,7 +22,7 @@ from cyclopts import (
     UnusedCliTokensError,
 )
 
-from sdpbb.app.cli.exits import DEBUG, ExitCode, discard, epilog, fail, meanings
+from sdpbb.app.cli.exits import DEBUG, EPILOGUE, ExitCode, discard, fail
 from sdpbb.app.cli.help import Layout
 from sdpbb.app.cli.options import OPTIONS
 from sdpbb.errors import ParameterError
@@ -49,14 +49,6 @@ COMMANDS = (
 )
 """Commands in the order of the help text, each in a module of its name, or in one of `MODULES`."""
 
-EXITS = meanings(
-    {
-        ExitCode.UNANSWERED: "a part of a batch or a sweep failed, or 'doctor' found a problem",
-        ExitCode.REJECTED: "'verify' rejects the certificate",
-    }
-)
-"""Meanings of the exit statuses of all commands."""
-
 HELP = ("-h", "--help")
 OPTION_DEBUG = "--debug"
 
@@ -74,7 +66,7 @@ def application(loaded: Container[str] = COMMANDS, summaries: bool = True) -> Ap
         help_flags=HELP,
         help_format="plaintext",
         help_formatter=Layout(),
-        help_epilogue=epilog(EXITS),
+        help_epilogue=EPILOGUE,
         version=lambda: f"sdpbb {installed_version()}",
         version_flags=["--version"],
         group_parameters=OPTIONS,

@@ -16,20 +16,11 @@ from sdpbb.app.cli.engine import (
     seconds_each,
     solver_parameters,
 )
-from sdpbb.app.cli.exits import ExitCode, meanings, study_exit_code
+from sdpbb.app.cli.exits import ExitCode, study_exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, labels_of
 from sdpbb.app.cli.outputs import TableOutputs, import_engine, running
 from sdpbb.errors import ParameterError
-
-EXITS = meanings(
-    {
-        ExitCode.OPTIMAL: "the clustering is proven, and the state of every point known",
-        ExitCode.UNANSWERED: "the run of a point failed",
-        ExitCode.LIMIT: "stopped at a limit: nothing is known of some points",
-        ExitCode.BACKEND_FAILURE: "a solver or the worker processes failed",
-    }
-)
 
 # Points that the table shows.
 TOP = 20
@@ -38,7 +29,7 @@ INTERVAL = 2.0
 _SHARE = re.compile(r"\s*(\d+(\.\d*)?|\.\d+)\s*(%?)\s*")
 
 
-@command(EXITS)
+@command
 def certainty(
     data: options.Data,
     /,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import EngineOptions, solver_parameters
-from sdpbb.app.cli.exits import ExitCode, exit_code, meanings, say
+from sdpbb.app.cli.exits import ExitCode, exit_code, say
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import CertifiedOutputs, import_engine, running
@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from sdpbb.problem import Instance
     from sdpbb.questions.gaps.report import GapReport
     from sdpbb.runtime.document import Document
-
-# How good the labels are is said in words and figures, not by the exit status.
-EXITS = meanings(
-    {
-        ExitCode.OPTIMAL: "proven how far LABELS is from the best clustering",
-        ExitCode.LIMIT: "stopped at a limit: the gap is valid, the true one may be smaller",
-        ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit; found no clustering to compare "
-        "with",
-    }
-)
 
 
 @options.grouped
@@ -58,7 +48,7 @@ class GapOutputs(CertifiedOutputs):
     ] = None
 
 
-@command(EXITS)
+@command
 def gap(
     data: options.Data,
     given: Annotated[

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from heuristics.registry import METHODS, check_method, check_parameters, method_parameters, summary
 from heuristics.result import HeuristicResult
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import ExitCode, interrupted, meanings, of_option
+from sdpbb.app.cli.exits import ExitCode, interrupted, of_option
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, labels_of
 from sdpbb.app.cli.outputs import Outputs, import_engine, running
@@ -26,17 +26,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
-EXITS = meanings(
-    {
-        ExitCode.FOUND: "found a clustering; the output counts violated constraints",
-        ExitCode.LIMIT_WITHOUT_CLUSTERING: "found neither a clustering nor a proof that none "
-        "exists",
-        ExitCode.INFEASIBLE: "proven that no clustering satisfies the hard constraints",
-        ExitCode.BACKEND_FAILURE: "a solver failed or has no licence",
-    },
-    without=[ExitCode.LIMIT],  # heuristics prove no clustering optimal
-)
 
 # Seconds from one line to the next while a method is at work.
 SILENCE = 5.0
@@ -63,7 +52,7 @@ class WeightedInputs(InstanceOptions):
     ] = None
 
 
-@command(EXITS)
+@command
 def heuristic(
     method: Annotated[str, options.argument("NAME", help="The method; see --list.")],
     data: options.Data,

@@ -16,7 +16,7 @@ from sdpbb.app.cli.engine import (
     seconds_each,
     solver_parameters,
 )
-from sdpbb.app.cli.exits import ExitCode, meanings, study_exit_code
+from sdpbb.app.cli.exits import ExitCode, study_exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import TableOutputs, import_engine, running
@@ -28,15 +28,6 @@ if TYPE_CHECKING:
     from sdpbb.problem.statements import Statement
     from sdpbb.questions.prices.report import Price
 
-EXITS = meanings(
-    {
-        ExitCode.OPTIMAL: "every price is known within the gap",
-        ExitCode.UNANSWERED: "the run without a constraint failed",
-        ExitCode.LIMIT: "stopped at a limit: some prices are less exact or missing",
-        ExitCode.BACKEND_FAILURE: "a solver or the worker processes failed",
-    }
-)
-
 # Constraints that the table shows.
 TOP = 20
 # Seconds between two lines that tell of a constraint that costs nothing.
@@ -45,7 +36,7 @@ INTERVAL = 2.0
 MOST_LINES = 1_000_000
 
 
-@command(EXITS)
+@command
 def price(
     data: options.Data,
     /,

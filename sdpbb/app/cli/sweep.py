@@ -20,7 +20,7 @@ from sdpbb.app.cli.engine import (
     seconds_each,
     solver_parameters,
 )
-from sdpbb.app.cli.exits import ExitCode, meanings, study_exit_code
+from sdpbb.app.cli.exits import ExitCode, study_exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import STDOUT, Content, TableOutputs, import_engine, running
@@ -30,15 +30,6 @@ from sdpbb.runtime.files import shown_path
 if TYPE_CHECKING:
     from sdpbb.questions.sweeps.report import SweepEntry
 
-EXITS = meanings(
-    {
-        ExitCode.OPTIMAL: "every k is proven: optimal within the gap, or infeasible",
-        ExitCode.UNANSWERED: "the run of a k failed",
-        ExitCode.LIMIT: "stopped at a limit: some k is not proven or not started",
-        ExitCode.BACKEND_FAILURE: "the worker processes cannot start",
-    },
-    without=[ExitCode.LIMIT_WITHOUT_CLUSTERING, ExitCode.INFEASIBLE],
-)
 # Numbers of clusters that a range may stand for.
 MOST = 10_000
 
@@ -109,7 +100,7 @@ class SweepOutputs(TableOutputs):
         yield self.picture, drawn
 
 
-@command(EXITS)
+@command
 def sweep(
     data: options.Data,
     /,

@@ -8,7 +8,7 @@ from io import BufferedReader
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import ExitCode, meanings, say
+from sdpbb.app.cli.exits import ExitCode, say
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions, labels_of
 from sdpbb.app.cli.outputs import JsonOutput
@@ -21,19 +21,6 @@ if TYPE_CHECKING:
 
     from sdpbb.checker.kernel.certificate import Certificate
     from sdpbb.problem import Instance
-
-EXITS = meanings(
-    {
-        ExitCode.OPTIMAL: "verified: the clustering is optimal within the gap",
-        ExitCode.REJECTED: "rejected: the certificate does not prove its claim about the instance",
-        ExitCode.LIMIT: "verified: a clustering that is not proven optimal, and a lower bound",
-        ExitCode.LIMIT_WITHOUT_CLUSTERING: "verified: a lower bound, without a clustering",
-        ExitCode.INFEASIBLE: "verified: no clustering satisfies the constraints",
-        ExitCode.INTERRUPTED: "interrupted: nothing is verified",
-        ExitCode.TERMINATED: "terminated (SIGTERM): nothing is verified",
-    },
-    without=[ExitCode.BACKEND_FAILURE],
-)
 
 STATUSES = {
     "optimal": ExitCode.OPTIMAL,
@@ -94,7 +81,7 @@ class VerifyInputs(InstanceOptions):
     ] = None
 
 
-@command(EXITS)
+@command
 def verify(
     file: Annotated[
         str,

@@ -76,16 +76,8 @@ th { font-weight: 600; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; }
 details p { overflow-wrap: anywhere; max-width: none; }
 a { color: var(--blue); }
-a:focus-visible, button:focus-visible, summary:focus-visible, .scroll:focus-visible {
+a:focus-visible, summary:focus-visible, .scroll:focus-visible {
   outline: 2px solid var(--blue); outline-offset: 2px;
-}
-.buttons, .how { display: none; }
-.ready .buttons { display: flex; gap: .4rem; justify-content: flex-end; }
-.ready .how { display: block; }
-.ready svg { touch-action: pan-x pan-y; }
-button {
-  min-width: 2.4rem; padding: .3rem .6rem; font: inherit; color: var(--ink);
-  background: var(--panel); border: 1px solid var(--pale); border-radius: .25rem; cursor: pointer;
 }
 .note { color: var(--soft); font-size: .92rem; }
 figure { margin: 1rem 0; }
@@ -113,7 +105,6 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .9rem; }
     --blue: #0072b2; --sky: #56b4e9; --green: #009e73; --red: #cc3311;
     --indigo: #332288; --wine: #882255;
   }
-  .ready .buttons, .ready .how { display: none; }
   body { max-width: none; padding: 0; font-size: 10.5pt; }
   figure, table, .verdict { break-inside: avoid; }
   h2 { break-after: avoid; }
