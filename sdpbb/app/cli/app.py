@@ -173,8 +173,11 @@ def _unknown(word: str, known: list[str]) -> str:
     text = f"unknown option: {word}" if word.startswith("-") else f"unknown command '{word}'"
     if word.startswith("-") and os.path.exists(word):
         return f"{text}; to name this file, write ./{word}"
-    if word in ("--min-size", "--max-size", "--sizes"):
-        return f"{text}; limits are lines of --constraints FILE, such as MINSIZE 10"
+    from sdpbb.problem.rules import LIMITS  # of messages alone
+
+    keyword = LIMITS.get(word.removeprefix("--").replace("-", "_"))
+    if keyword is not None and "--constraints" in known:
+        return f"{text}; limits are lines of --constraints FILE, such as {keyword} 10"
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.7)
     return f"{text}; did you mean {close[0]}?" if close else text
 

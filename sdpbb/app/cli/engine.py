@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-
-from cyclopts import Parameter
+from typing import Annotated, Any
 
 from sdpbb.app.cli.options import (
     LIMITS,
@@ -42,31 +41,51 @@ class EngineFile(StatedOptions):
 
     file: ParametersFile = None
 
+    def parameters(self) -> SolverParameters:
+        """Return the parameters of a run; errors are those of `solver_parameters`."""
+        return solver_parameters(**self.stated())
+
 
 @engine_options(*OF_EVERY_RUN, "fixing", "workers", "dask", "mpi")
 class EngineOptions(EngineFile):
     """Parameters of a run of the engine."""
 
 
+@grouped
+class StudyFile(EngineFile):
+    """A file of parameters, and what holds for the jobs of a study, such as one for each k."""
+
+    time_limit_each: Annotated[
+        float | None,
+        option(
+            metavar="S",
+            help="Spend at most S seconds on each k, constraint or point.",
+            group=LIMITS,
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        option(
+            metavar="N",
+            default="number of cores",
+            help="Number of k, constraints or points to work on at the same time.",
+        ),
+    ] = None
+
+    def stated(self) -> dict[str, Any]:
+        stated = super().stated()
+        stated.pop("time_limit_each", None)
+        return stated
+
+    @property
+    def seconds_each(self) -> float:
+        """Seconds for each job; inf without a limit."""
+        return math.inf if self.time_limit_each is None else self.time_limit_each
+
+
 @engine_options("gap", "time_limit", "seed", "bounding", "sdp_solver", "milp_solver")
-class StudyOptions(EngineFile):
-    """Parameters of the runs of a study, such as one for each constraint."""
-
-
-def limit_of_each(thing: str) -> Parameter:
-    """Return the option of the seconds for each job of a study, such as "a constraint"."""
-    return option(metavar="S", help=f"Spend at most S seconds on {thing}.", group=LIMITS)
-
-
-def number_at_once(things: str) -> Parameter:
-    """Return the option of the number of jobs of a study, such as "constraints", at a time."""
-    told = f"Number of {things} to work on at the same time."
-    return option(metavar="N", default="number of cores", help=told)
-
-
-def seconds_each(time_limit_each: float | None) -> float:
-    """Return the seconds for each job of a study; inf without a limit."""
-    return math.inf if time_limit_each is None else time_limit_each
+class StudyOptions(StudyFile):
+    """Parameters of the runs of a study."""
 
 
 def solver_parameters(file: str | None = None, **options: object) -> SolverParameters:

@@ -198,26 +198,29 @@ def one_line_errors(debug: bool = False) -> Iterator[None]:
         )
 
 
-def of_option(error: SdpbbError, parameters: Container[str] = ()) -> str:
+def of_option(
+    error: SdpbbError, parameters: Container[str] = (), placed: Container[str] = ()
+) -> str:
     """Return a message on a parameter, `name = value: ...`, as one on an option.
 
     It is the option of that name, or `--option name=value` for those in parameters. Other messages
     are returned as they are.
+
+    placed : names of which the message may say a place before, `FILE: name = value: ...`
     """
     message = str(error)
-    found = re.match(r"([a-z_.]+) = ", message)
-    if found is None:
+    found = re.match(r"(.*?: )?([a-z_.]+) = (True: )?", message)
+    if found is None or (found[1] and found[2] not in placed):
         return message
     from sdpbb.run.parameters import SHORT_NAMES  # of messages alone
 
-    name = {path: short for short, path in SHORT_NAMES.items()}.get(found[1], found[1])
+    name = {path: short for short, path in SHORT_NAMES.items()}.get(found[2], found[2])
     if "." in name:  # in a file of parameters
         return message
     if name in parameters:
-        return f"--option {name}={message[found.end() :]}"
+        return f"--option {name}={message[found.end(2) + 3 :]}"
     option = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
-    told = message[found.end() :]
-    return f"{option}: {told[6:]}" if told.startswith("True: ") else f"{option} {told}"
+    return f"{found[1] or ''}{option}{': ' if found[3] else ' '}{message[found.end() :]}"
 
 
 def fail(code: ExitCode, message: str) -> NoReturn:

@@ -38,27 +38,13 @@ def list_methods() -> None:
         print(f"{name:<{width}}  {summary(name)}")
 
 
-@options.grouped
-class WeightedInputs(InstanceOptions):
-    """Options on the files of an instance that may have soft constraints."""
-
-    constraints: Annotated[
-        str | None,
-        options.option(
-            metavar="FILE",
-            help="As for 'solve'. The weight w of soft constraints 'SML i j w' and 'SCL i j w' "
-            "defaults to 1; methods multiply it by their own price.",
-        ),
-    ] = None
-
-
 @command
 def heuristic(
     method: Annotated[str, options.argument("NAME", help="The method; see --list.")],
     data: options.Data,
     /,
     *,
-    inputs: WeightedInputs = WeightedInputs(),
+    inputs: InstanceOptions = InstanceOptions(),
     seed: options.Seed = 0,
     time_limit: Annotated[
         float | None, options.option(metavar="S", help="Stop after S seconds of the whole run.")

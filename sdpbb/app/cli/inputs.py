@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -147,12 +146,7 @@ class InstanceOptions(InstanceFiles):
             with reading_files(quiet):
                 return read_table(data, reading)
         except InstanceError as error:
-            # FILE: drop = 'x': ... is a message on --drop.
-            option = rf"(?<=: )(?=(?:{'|'.join(READING)}) = )"
-            where, *rest = re.split(option, str(error), maxsplit=1)
-            if not rest:
-                raise
-            raise InstanceError(where + of_option(InstanceError(rest[0]))) from None
+            raise InstanceError(of_option(error, placed=READING)) from None
 
     def read_labels(
         self,

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.engine import EngineOptions, engine_options, solver_parameters
+from sdpbb.app.cli.engine import EngineOptions, engine_options
 from sdpbb.app.cli.exits import ExitCode, exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
@@ -57,7 +57,7 @@ def solve(
     few seconds. Runs with --workers 1 are repeatable.
     """
     # The engine is imported last: what is wrong with the input is told without the wait.
-    parameters = solver_parameters(**engine.stated())
+    parameters = engine.parameters()
     outputs.check([data, inputs.constraints, engine.file], checkpoint)
     instance = inputs.read(data, quiet)
 

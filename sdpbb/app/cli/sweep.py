@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.engine import (
-    OF_EVERY_RUN,
-    EngineFile,
-    engine_options,
-    limit_of_each,
-    number_at_once,
-    seconds_each,
-    solver_parameters,
-)
+from sdpbb.app.cli.engine import OF_EVERY_RUN, StudyFile, engine_options
 from sdpbb.app.cli.exits import ExitCode, study_exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
@@ -35,7 +27,7 @@ MOST = 10_000
 
 
 @engine_options(*OF_EVERY_RUN)
-class SweepEngine(EngineFile):
+class SweepEngine(StudyFile):
     """Parameters of the runs; the limit of time is for the whole sweep."""
 
 
@@ -111,8 +103,6 @@ def sweep(
     ],
     inputs: SweptInputs = SweptInputs(),
     engine: SweepEngine = SweepEngine(),
-    time_limit_each: Annotated[float | None, limit_of_each("a k")] = None,
-    workers: Annotated[int | None, number_at_once("k")] = None,
     out: Annotated[
         str | None,
         options.option(
@@ -141,12 +131,11 @@ def sweep(
     Rand index (ARI) to the clustering of the previous k.
     """
     wanted = numbers_of_clusters(ks)
-    parameters = solver_parameters(**engine.stated(), workers=workers)
+    parameters = engine.parameters()
     outputs.check([data, inputs.constraints, engine.file])
     points = inputs.points(data, quiet)
     largest = replace(inputs, k=min(max(wanted), len(points.points)))
     instance = largest.instance(data, points, quiet)
-    each = seconds_each(time_limit_each)
     import_engine()
     from sdpbb.questions.sweeps.sweep import sweep as run
 
@@ -158,7 +147,7 @@ def sweep(
             instance,
             wanted,
             parameters,
-            time_limit_each=each,
+            time_limit_each=engine.seconds_each,
             folder=out,
             resume=resume,
             certificates=certificates,

@@ -72,15 +72,6 @@ Exact = Annotated[
 ]
 
 
-@options.grouped
-class VerifyInputs(InstanceOptions):
-    """Options on the files of the instance; the certificate states k, too."""
-
-    k: Annotated[
-        int | None, options.clusters("as stated in DATA, otherwise in the certificate")
-    ] = None
-
-
 @command
 def verify(
     file: Annotated[
@@ -90,7 +81,7 @@ def verify(
     /,
     *,
     data: Data,
-    inputs: VerifyInputs = VerifyInputs(),
+    inputs: InstanceOptions = InstanceOptions(),
     labels: Labels = None,
     column: options.LabelsColumn = None,
     gap: Gap = None,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdpbb.problem import Origin, Partition
 from sdpbb.runtime.document import Document, Facts, Part, Picture, Table, Text, Tone, Verdict
-from sdpbb.runtime.rendering import plain_text
-from sdpbb.runtime.results import Reported, Shown, Tabular, keys_of, plain, values_of
+from sdpbb.runtime.results import Reported, Tabular, keys_of, plain, values_of
 from sdpbb.runtime.values import percent_up, rounded_down, seconds_text
 from sdpbb.search.result import Result, SolutionStatus, relative_gap
 
@@ -38,7 +37,7 @@ LEGEND = (
 
 
 @dataclass(frozen=True)
-class SweepEntry(Shown):
+class SweepEntry:
     """Outcome of one number of clusters: its clustering and what is proven of it.
 
     Attributes
@@ -91,26 +90,6 @@ class SweepEntry(Shown):
         if self.objective is not None:
             figures = f", cost {self.objective:.6g}, gap {percent_up(self.gap)}"
         return f"<SweepEntry: k = {self.k}, {self.status}{figures}>"
-
-    def document(self) -> Document:
-        """Return what is proven for this k, for people."""
-        facts = [("Status", self.status)]
-        if self.objective is not None:
-            assert self.result is not None
-            assert self.lower_bound is not None
-            facts += [
-                (self.result.cost_name.capitalize(), f"{self.objective:.10g}"),
-                ("Proven at least", rounded_down(self.lower_bound, 10)),
-                ("Gap", percent_up(self.gap)),
-                ("Sizes", _sizes(self)),
-            ]
-        if self.silhouette is not None:
-            facts.append(("Silhouette", f"{self.silhouette:.3f}"))
-        if self.agreement is not None:
-            facts.append(("Adjusted Rand index to the previous k", f"{self.agreement:.3f}"))
-        if self.message:
-            facts.append(("Message", self.message))
-        return Document(f"k = {self.k}", [Facts(facts)])
 
     @property
     def partition(self) -> Partition | None:
@@ -259,10 +238,6 @@ class SweepReport(Reported, Tabular):
         from sdpbb.plots import plot_sweep
 
         return plot_sweep(self.to_rows())
-
-    def table(self) -> str:
-        """Return a line for each k, and what the figures say."""
-        return plain_text(self.document())
 
     def __repr__(self) -> str:
         done = ", ".join(str(entry.k) for entry in self.entries)
