@@ -94,9 +94,10 @@ def test_every_status_and_stop_has_an_exit_status():
 def test_a_method_at_work_is_told_now_and_then(run, fake, data, monkeypatch):
     def search(self, instance, rng, clock):
         time.sleep(0.2)
+        assert not clock.is_over
         return self.found
 
-    monkeypatch.setattr("sdpbb.app.cli.heuristic.SILENCE", 0.02)
+    monkeypatch.setattr("sdpbb.app.cli.outputs.INTERVAL", 0.02)
     monkeypatch.setattr(fake, "search", search)
     _, out, _ = run("fake", data)
     assert "\nWorking         0 s\n" in out

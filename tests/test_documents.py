@@ -16,7 +16,7 @@ from sdpbb.problem import Origin
 from sdpbb.questions.batch.outcome import BatchResult, RowStatus
 from sdpbb.questions.checks.check import check_constraints
 from sdpbb.questions.sweeps.report import SweepEntry, SweepReport
-from sdpbb.runtime.document import Document, Facts, Mark, Section, Table, Text, Tone, Verdict
+from sdpbb.runtime.document import Document, Facts, Section, Table, Text, Tone, Verdict
 from sdpbb.runtime.rendering import notebook_html, plain_text
 from sdpbb.runtime.results import plain, values_of
 from sdpbb.search.result import Result
@@ -265,12 +265,7 @@ TABLES = st.integers(1, 4).flatmap(
     lambda n: st.builds(
         Table,
         st.lists(ANY, min_size=n, max_size=n) | st.just(()),
-        st.lists(
-            st.lists(
-                ANY | st.builds(Mark, ANY, st.just("#000000"), st.just("o")), min_size=n, max_size=n
-            ),
-            max_size=4,
-        ),
+        st.lists(st.lists(ANY, min_size=n, max_size=n), max_size=4),
         ANY,
         st.integers(0, 3),
     )

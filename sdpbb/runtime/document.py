@@ -43,21 +43,6 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """Cell of a table with the colour and the marker of a cluster in the picture."""
-
-    text: str
-    colour: str
-    marker: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-Cell = str | Mark
-
-
-@dataclass(frozen=True)
 class Table:
     """Table, of which the first column names the rows.
 
@@ -67,7 +52,7 @@ class Table:
     """
 
     columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[str]]
     caption: str = ""
     more: int = 0
 

@@ -11,7 +11,7 @@ from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import StudyOptions
 from sdpbb.app.cli.exits import ExitCode, study_exit_code
 from sdpbb.app.cli.help import command
-from sdpbb.app.cli.inputs import InstanceOptions, labels_of
+from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import TableOutputs, import_engine, running
 from sdpbb.errors import ParameterError
 
@@ -63,7 +63,7 @@ def certainty(
     parameters = engine.parameters()
     outputs.check([data, inputs.constraints, clustering, engine.file])
     instance = inputs.read(data, quiet)
-    labels = labels_of(instance, clustering, column, inputs)
+    labels = inputs.labels(instance, clustering, column)
     import_engine()
     from sdpbb.questions.certainties.certainty import certainty as find
 

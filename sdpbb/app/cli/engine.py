@@ -11,7 +11,6 @@ from sdpbb.app.cli.options import (
     ParametersFile,
     StatedOptions,
     declared_options,
-    given,
     grouped,
     option,
     usable_cores,
@@ -42,8 +41,28 @@ class EngineFile(StatedOptions):
     file: ParametersFile = None
 
     def parameters(self) -> SolverParameters:
-        """Return the parameters of a run; errors are those of `solver_parameters`."""
-        return solver_parameters(**self.stated())
+        """Return the parameters of a run: of the file, and of the options, which take precedence.
+
+        Without workers, dask and mpi, all cores are used.
+
+        Raises
+        ------
+        InstanceError
+            If the file cannot be read, or is wrong.
+        ParameterError
+            If the value of an option is outside of its domain.
+        """
+        options, parameters, named = self.stated(), SolverParameters(), frozenset[str]()
+        if (file := options.pop("file", None)) is not None:
+            parameters, named = read_parameters(file)
+        changes = {SHORT_NAMES.get(name, name): value for name, value in options.items()}
+        if "dask" in changes or changes.get("mpi"):
+            changes.setdefault("workers", 1)
+        elif "workers" in changes:
+            changes |= {"dask": None, "mpi": False}
+        elif not named & {"workers", "dask", "mpi"}:
+            changes["workers"] = usable_cores()
+        return parameters.updated(changes)
 
 
 @engine_options(*OF_EVERY_RUN, "fixing", "workers", "dask", "mpi")
@@ -86,34 +105,6 @@ class StudyFile(EngineFile):
 @engine_options("gap", "time_limit", "seed", "bounding", "sdp_solver", "milp_solver")
 class StudyOptions(StudyFile):
     """Parameters of the runs of a study."""
-
-
-def solver_parameters(file: str | None = None, **options: object) -> SolverParameters:
-    """Return the parameters of a run. Without workers, dask and mpi, all cores are used.
-
-    Parameters
-    ----------
-    file : in TOML; None: no file
-    options : by name; None for those that are not given. They take precedence over the file
-
-    Raises
-    ------
-    InstanceError
-        If the file cannot be read, or is wrong.
-    ParameterError
-        If the value of an option is outside of its domain.
-    """
-    parameters, stated = SolverParameters(), frozenset[str]()
-    if file is not None:
-        parameters, stated = read_parameters(file)
-    changes = {SHORT_NAMES.get(name, name): value for name, value in given(**options).items()}
-    if "dask" in changes or changes.get("mpi"):
-        changes.setdefault("workers", 1)
-    elif "workers" not in changes and not stated & {"workers", "dask", "mpi"}:
-        changes["workers"] = usable_cores()
-    elif "workers" in changes:
-        changes |= {"dask": None, "mpi": False}
-    return parameters.updated(changes)
 
 
 def read_parameters(file: str) -> tuple[SolverParameters, frozenset[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 import shlex
 import sys
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 # What stands for standard output where a file to write is asked for.
 STDOUT = "-"
 # Seconds between two lines of the same kind.
-INTERVAL = 2.0
+INTERVAL = 5.0
 
 
 Content = tuple[str | None, Callable[[], str | bytes]]
@@ -257,7 +256,7 @@ class Running:
     interrupt: threading.Event
     log: ForgivingStream
     quiet: bool
-    told: float = -math.inf
+    told: float = dataclasses.field(default_factory=time.monotonic)
 
     def tell(self, text: str) -> None:
         """Write text to the log, unless the run is quiet."""

@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import EPILOGUE, ExitCode, fail
 from sdpbb.app.cli.help import command
-from sdpbb.app.cli.inputs import InstanceOptions, labels_of
+from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.runtime.files import output_problem, shown_path
 
@@ -82,7 +82,7 @@ def clusters(
         from sdpbb.plots import plot_clusters
 
         instance = inputs.read(data)
-        draw(plot_clusters(instance, labels_of(instance, labels, column, inputs)))
+        draw(plot_clusters(instance, inputs.labels(instance, labels, column)))
 
 
 @command

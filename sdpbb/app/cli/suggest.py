@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, fail
 from sdpbb.app.cli.help import command
-from sdpbb.app.cli.inputs import InstanceOptions, labels_of
+from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import TableOutputs, import_engine
 
 
@@ -66,7 +66,7 @@ def suggest(
     """
     outputs.check([data, inputs.constraints, clustering])
     instance = inputs.read(data, quiet)
-    labels = labels_of(instance, clustering, column, inputs)
+    labels = inputs.labels(instance, clustering, column)
     import_engine()
     from sdpbb.questions.queries.standing import NoClusteringToAskAbout
     from sdpbb.questions.queries.suggest import suggest_queries

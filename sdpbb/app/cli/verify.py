@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, say
 from sdpbb.app.cli.help import command
-from sdpbb.app.cli.inputs import InstanceOptions, labels_of
+from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import JsonOutput
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.runtime.files import shown_path
@@ -108,7 +108,7 @@ def verify(
         with _opened(file) as content:
             certificate = Certificate.load(content)
             instance = _instance(data, inputs, certificate, quiet)
-            expected = labels_of(instance, labels, column, inputs)
+            expected = inputs.labels(instance, labels, column)
             verdict = verdict_on(certificate, instance, workers, exact)
             if labels is not None and expected is not None:
                 _check_labels(shown_path(labels), expected, certificate)

@@ -9,11 +9,11 @@ import numpy as np
 
 from heuristics.measures import silhouettes
 from sdpbb.plots import plot_clusters
-from sdpbb.plots.clusters import group_of, look_of
+from sdpbb.plots.clusters import group_of
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.coordinates import members_of, sum_of_squares
 from sdpbb.problem.formats import labels_file
-from sdpbb.runtime.document import Cell, Download, Mark, Part, Picture, Section, Table, Text
+from sdpbb.runtime.document import Download, Part, Picture, Section, Table, Text
 from sdpbb.runtime.values import amount, shortened
 from sdpbb.search.result import Result
 
@@ -148,7 +148,7 @@ def _cluster_table(instance: Instance, partition: Partition) -> tuple[Table, Tex
     each = None
     if instance.n_points <= MOST_SILHOUETTES:
         each = silhouettes(instance.points, partition.labels)
-    rows: list[list[Cell]] = []
+    rows: list[list[str]] = []
     for cluster in range(min(partition.n_clusters, MOST_CLUSTERS)):
         members = partition.labels == cluster
         size = int(members.sum())
@@ -156,7 +156,7 @@ def _cluster_table(instance: Instance, partition: Partition) -> tuple[Table, Tex
         share = costs[cluster] / total if total > 0 else 0.0
         rows.append(
             [
-                Mark(str(cluster), *look_of(cluster, partition.n_clusters)),
+                str(cluster),
                 f"{size:,}",
                 f"{100 * size / instance.n_points:.1f}%",
                 f"{costs[cluster]:.6g}",

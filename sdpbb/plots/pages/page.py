@@ -22,7 +22,7 @@ from sdpbb.plots.style import (
     rendered,
     require_matplotlib,
 )
-from sdpbb.runtime.document import Document, Facts, Mark, Part, Picture, Section, Text
+from sdpbb.runtime.document import Document, Facts, Part, Picture, Section, Text
 from sdpbb.runtime.rendering import Markup, element, fragment, markup
 from sdpbb.runtime.version import installed_version
 
@@ -153,33 +153,11 @@ def _sized(svg: str, description: str) -> str:
     return svg[: found.start()] + attributes + svg[found.end() :]
 
 
-def drawn(thing: Picture | Mark) -> Markup:
-    """Return the figure of a picture, or the mark of a cluster as it is in the picture."""
-    return _swatch(thing) if isinstance(thing, Mark) else _figure(thing)
-
-
-def _figure(picture: Picture) -> Markup:
+def drawn(picture: Picture) -> Markup:
+    """Return the figure of a picture."""
     drawing = inline_svg(picture.draw(), picture.name, picture.description, picture.titles)
     parts = [
         element("div", drawing, class_="scroll"),
         element("figcaption", picture.caption),
     ]
     return element("figure", Markup.joined(parts))
-
-
-def _swatch(mark: Mark) -> Markup:
-    path = _SHAPES.get(mark.marker, _SHAPES["o"])
-    colour = markup(COLOURS.get(mark.colour, mark.colour)).html
-    shape = f'<path d="{path}" fill="{colour}"/>'
-    return Markup(f'<svg class="swatch" viewBox="-6 -6 12 12" aria-hidden="true">{shape}</svg>')
-
-
-_SHAPES = {
-    "o": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0",
-    "s": "M-4.5 -4.5h9v9h-9z",
-    "^": "M0 -5L5 4.5H-5z",
-    "D": "M0 -5.5L5.5 0L0 5.5L-5.5 0z",
-    "v": "M0 5L5 -4.5H-5z",
-    "p": "M0 -5.2L5 -1.6L3.1 4.3H-3.1L-5 -1.6z",
-    "h": "M0 -5.5L4.8 -2.7V2.7L0 5.5L-4.8 2.7V-2.7z",
-}

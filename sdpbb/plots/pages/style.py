@@ -72,7 +72,6 @@ th { font-weight: 600; }
 .numbers tbody th { max-width: 14rem; overflow-wrap: break-word; }
 .numbers .long { min-width: 10rem; }
 .numbers td:not(.long) { white-space: nowrap; }
-.swatch { width: .85em; height: .85em; margin-right: .5em; vertical-align: -.08em; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; }
 details p { overflow-wrap: anywhere; max-width: none; }
 a { color: var(--blue); }
