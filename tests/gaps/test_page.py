@@ -38,7 +38,7 @@ def test_worse_labels_beside_the_best_clustering():
         page(gap_document(Instance(POINTS, 2), report, trace), command="sdpbb gap a b")
     ).text
     assert (
-        "Not optimal Your labels cost 13. A clustering that costs 2 exists (84.61 % less)" in text
+        "Not optimal Your labels cost 13. A clustering that costs 2 exists (84.6153% less)" in text
     )
     assert f"Gap {percent_up(report.gap)}" in text
     assert f"Lower bound {rounded_down(report.lower_bound, 12)}" in text
