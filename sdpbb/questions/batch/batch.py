@@ -27,8 +27,6 @@ from sdpbb.runtime.version import installed_version
 if TYPE_CHECKING:
     from sdpbb.search.result import Result
 
-# Constraints of a conflict that a message names.
-SHOWN = 6
 # Fields of a result that are fields of a row.
 MEASURED = (
     *("status", "termination", "objective", "lower_bound", "gap"),
@@ -271,7 +269,7 @@ def evaluate(job: Job, certificate: str | None) -> Outcome:
     messages = [outcome.message] if outcome.message else []
     messages += [str(w.message) for w in caught if issubclass(w.category, InstanceWarning)]
     if result.infeasibility is not None:
-        messages.insert(0, _proof(result))
+        messages.insert(0, result.conflict.line if result.conflict else str(result.infeasibility))
     messages += result.notes
     values = result.to_dict()
     fields: dict[str, Any] = {name: values[name] for name in MEASURED}
@@ -286,17 +284,6 @@ def evaluate(job: Job, certificate: str | None) -> Outcome:
         "certificate": certificate is not None and not outcome.message,
     }
     return Outcome(fields)
-
-
-def _proof(result: Result) -> str:
-    """Return why there is no clustering, with conflicting constraints if some are known."""
-    conflict = result.conflict
-    if conflict is None:
-        return str(result.infeasibility)
-    shown = [f"{member.place} {member.text}" for member in conflict.members[:SHOWN]]
-    if len(conflict.members) > SHOWN:
-        shown.append(f"and {len(conflict.members) - SHOWN} more")
-    return f"{conflict.heading}: {', '.join(shown)}"
 
 
 def _labels(result: Result) -> bytes | None:
