@@ -30,7 +30,7 @@ STATUSES = {
 }
 """Exit statuses by what a certificate proves."""
 
-AS_FOR_THE_RUN = " (--drop, --index-column, --missing and --standardize as for the run)"
+AS_FOR_THE_RUN = " (--constraints, and the options of reading the data, as for the run)"
 
 Data = Annotated[
     str,
@@ -114,7 +114,7 @@ def verify(
                 _check_labels(shown_path(labels), expected, certificate)
     except Rejected as error:
         outputs.write({"verified": False, "reason": str(error)}, quiet)
-        hint = _hint(str(error), inputs)
+        hint = AS_FOR_THE_RUN if str(error).startswith("is about other") else ""
         say(f"{shown_path(file)}: rejected: {error}{hint}")
         sys.exit(ExitCode.REJECTED)
     if gap is not None:
@@ -123,25 +123,6 @@ def verify(
         outputs.tell(str(verdict))
     outputs.write(verdict, quiet)
     return STATUSES[verdict.status]
-
-
-def _hint(reason: str, inputs: InstanceOptions) -> str:
-    """Options that may be missing where a certificate is about something else."""
-    if reason.startswith("is about other points"):
-        return AS_FOR_THE_RUN
-    if reason.startswith("is about other weights of points"):
-        return "" if inputs.reading.weight_column else " (--weight-column as for the run)"
-    absent = [
-        option
-        for option, value in (
-            ("--constraints", inputs.constraints),
-            ("--known-classes", inputs.reading.known_classes),
-        )
-        if value is None
-    ]
-    if reason.startswith("is about other ") and absent:
-        return f" ({' and '.join(absent)} as for the run)"
-    return ""
 
 
 def _opened(path: str) -> BufferedReader:

@@ -10,7 +10,7 @@ CSS = """
   --blue: #0072b2; --sky: #56b4e9; --green: #009e73; --red: #cc3311;
   --indigo: #332288; --wine: #882255;
 }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root {
     --ink: #e6eaef; --soft: #a9b4c0; --pale: #7d8794; --rule: #38424d; --paper: #14191f;
     --panel: #1d242c; --good: #4fd0a8; --fair: #f0b64a; --bad: #ff8f57;
@@ -98,12 +98,6 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .9rem; }
   th:not(:last-child), td:not(:last-child) { padding-right: .7rem; }
 }
 @media print {
-  :root {
-    --ink: #000; --soft: #444; --rule: #ccc; --paper: #fff; --panel: #f4f4f4;
-    --good: #00694c; --fair: #8a5a00; --bad: #a83a00;
-    --blue: #0072b2; --sky: #56b4e9; --green: #009e73; --red: #cc3311;
-    --indigo: #332288; --wine: #882255;
-  }
   body { max-width: none; padding: 0; font-size: 10.5pt; }
   figure, table, .verdict { break-inside: avoid; }
   h2 { break-after: avoid; }
