@@ -115,12 +115,8 @@ def test_two_outputs_must_not_be_the_same_file(run, engine, data, tmp_path):
     assert engine.calls == ()
 
 
-CHOICES = {
-    "--bounding": "sdp",
-    "--sdp-solver": "scs",
-    "--constraints-format": "cccg",
-    "--format": "cccg",
-}
+# Options of several commands, each of which holds one value: they are made in one way.
+ONCE = ("-k", "--constraints", "--parameters", "--column", "--json", "--out")
 
 
 def commands(app, path=()):
@@ -135,18 +131,17 @@ def commands(app, path=()):
 
 
 def options_given_twice():
-    """Command lines of all commands, each with one more of its options that hold one value."""
+    """Command lines of all commands, each with one of its options twice."""
     for path, command in commands(application()):
         arguments = command.assemble_argument_collection().filter_by(parse=True)
         words = ["x" for argument in arguments if argument.field_info.is_positional_only]
         options = [one for one in arguments if not one.field_info.is_positional_only]
         for option in options:
             name = max(option.names, key=len)
-            is_group = not name.startswith("-")  # of options that a class has
-            if is_group or option.parameter.allow_repeating or option.token_count() != (1, False):
+            if name not in ONCE:
                 continue
             needed = [other.name for other in options if other.required and other is not option]
-            twice = [name, CHOICES.get(name, "1")] * 2
+            twice = [name, "1"] * 2
             others = [text for other in needed for text in (other, "1")]
             yield name, [*path, *words, *others, *twice]
 

@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from sdpbb.app.cli.engine import solver_parameters
+from sdpbb.app.cli.engine import EngineOptions
 from sdpbb.run.parameters import SolverParameters
 
 
@@ -19,11 +19,11 @@ def test_all_cores_are_used_unless_something_else_is_said(tmp_path, monkeypatch)
     monkeypatch.setattr("sdpbb.app.cli.engine.usable_cores", lambda: 7)
     path = tmp_path / "parameters.toml"
     path.write_text("gap = 0.5\n")
-    assert solver_parameters(str(path)).workers == 7
-    assert solver_parameters(workers=2).workers == 2
+    assert EngineOptions(file=str(path)).parameters().workers == 7
+    assert EngineOptions(workers=2).parameters().workers == 2
     path.write_text("dask = 'tcp://host:1'\n")
-    assert solver_parameters(str(path)).workers == 1
-    assert solver_parameters(str(path), workers=2).dask is None
+    assert EngineOptions(file=str(path)).parameters().workers == 1
+    assert EngineOptions(file=str(path), workers=2).parameters().dask is None
 
 
 def test_a_file_that_is_printed_can_be_read(run, file, tmp_path):

@@ -31,7 +31,7 @@ def test_what_is_missing_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "cvxpy", None)
     monkeypatch.setattr(doctor, "_version", lambda name: None if name == "scs" else "1.0")
     monkeypatch.setattr(doctor, "free_mebibytes", lambda: 100.0)
-    monkeypatch.setattr(doctor, "_PROBLEMS", {"gurobipy": lambda: "no licence: none"})
+    monkeypatch.setattr(doctor, "_gurobi_problem", lambda: "no licence: none")
     found = named(installation_facts())
     assert found["scs"].problem == "scs is not installed; pip install scs"
     assert found["numpy"].problem == ""

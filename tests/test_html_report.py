@@ -7,12 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sdpbb.errors import InstanceNote
 from sdpbb.plots.pages import html_report, write_html_report
-from sdpbb.plots.pages.clusters import tight_constraints
 from sdpbb.plots.pages.style import CSS
 from sdpbb.plots.style import RED
 from sdpbb.problem import Instance, MaximumDiameter, MaximumOverlap, MaximumSize, Origin, Partition
@@ -24,7 +21,6 @@ from sdpbb.runtime.rendering import Markup, element, markup
 from sdpbb.runtime.values import percent_up, rounded_down, shortened
 from sdpbb.search.result import Result
 from sdpbb.search.trace import Trace
-from tests.examples import examples
 from tests.pages import Page, checked, n_drawings
 from tests.test_result import FEASIBLE, OPTIMAL
 from tests.trees import HASTY, SMALL
@@ -91,7 +87,7 @@ def test_a_run_that_began_with_subsets_tells_of_each_level():
 
 
 def test_the_table_of_clusters_adds_up(branched):
-    rows = re.findall(r"</svg>(\d+)</th>\n<td>(\d+)</td>\n<td>.*?</td>\n<td>(.*?)</td>", branched)
+    rows = re.findall(r">(\d+)</th>\n<td>(\d+)</td>\n<td>.*?</td>\n<td>(.*?)</td>", branched)
     assert [int(row[0]) for row in rows] == list(range(6))
     assert sum(int(row[1]) for row in rows) == 60
     assert sum(float(row[2]) for row in rows) == pytest.approx(327.11817, abs=1e-3)
@@ -124,7 +120,7 @@ def test_what_is_said_to_be_red_is_red():
     assert "contradictory ones are red" in page
     assert "stroke: var(--red)" in page
     colours = [RED, *re.findall(r"--red: (#\w{6});", page)]
-    assert len(colours) == 4  # of the picture alone; on a light and a dark screen, on paper
+    assert len(colours) == 3  # of the picture alone; on paper and light screens, on dark ones
     for colour in colours:
         hue = rgb_to_hsv(*(int(colour[i : i + 2], 16) for i in (1, 3, 5)))[0]
         assert min(hue, 1.0 - hue) <= 15 / 360
@@ -285,37 +281,6 @@ def test_means_are_in_the_units_of_the_user():
     html = html_report(scaled, solve(scaled))
     first = np.array([[0.0, 0.0], [0.2, 0.1], [0.1, 0.3], [2.6, 2.6]]).mean(axis=0)
     assert f"<td>{10.0 + 2.0 * first[0]:.5g}</td>" in html
-
-
-def test_tight_constraints_are_those_that_hold_a_point_where_it_costs_more():
-    """Moved alone, without its must-link, the point in the middle saves what is told."""
-    partition = Partition(np.array([0, 0, 0, 1, 1, 1, 0]))
-    (tight,) = tight_constraints(GROUPS, partition)
-    moved = Partition(np.array([0, 0, 0, 1, 1, 1, 1]))
-    assert (tight.kind, tight.rows, tight.moved, tight.cluster) == ("must_link", (0, 6), 6, 1)
-    assert tight.saving == pytest.approx(partition.cost(GROUPS) - moved.cost(GROUPS))
-    text = checked(html_report(GROUPS, replace(solve(GROUPS), partition=partition))).text
-    assert "must-link a, g" in text
-    assert "g to cluster 1" in text
-
-
-@given(st.integers(0, 2**32 - 1))
-@examples(40)
-def test_savings_are_differences_of_costs(seed):
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(4, 9))
-    labels = np.concatenate([[0, 0, 1, 1], rng.integers(0, 3, n - 4)])
-    weights = rng.uniform(0.5, 3.0, n) if rng.random() < 0.5 else None
-    instance = Instance(
-        rng.normal(size=(n, 2)), len(np.unique(labels)), [(0, 1)], [(0, 2), (1, 3)], weights=weights
-    )
-    partition = Partition(labels)
-    for tight in tight_constraints(instance, partition):
-        moved = partition.labels.copy()
-        moved[tight.moved] = tight.cluster
-        saved = partition.cost(instance) - Partition(moved).cost(instance)
-        assert tight.saving == pytest.approx(saved, rel=1e-6, abs=1e-9)
-        assert tight.saving > 0.0
 
 
 def test_long_names_stay_different():

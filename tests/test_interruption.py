@@ -13,7 +13,6 @@ import pytest
 
 import sdpbb
 from sdpbb.problem.formats import write_points
-from sdpbb.questions.batch.batch import JobEnded
 from sdpbb.questions.batch.job import Job
 from sdpbb.runtime.interruption import interrupt_on_ctrl_c
 from sdpbb.search.events import Finished, Started
@@ -192,12 +191,12 @@ def test_a_batch_that_is_interrupted(tmp_path):
     write_points(data, np.array(SMALL))
     jobs = [Job(str(data), f"job-{k}", k=k) for k in (1, 2, 3)]
 
-    def observer(event):
-        if isinstance(event, JobEnded) and event.n_done == 1:
+    def on_row(row, left):
+        if left == 2:
             press()
 
     with pytest.raises(sdpbb.Interrupted) as ended:
-        sdpbb.run_batch(jobs, tmp_path / "out", observer=observer)
+        sdpbb.run_batch(jobs, tmp_path / "out", on_row=on_row)
     result = ended.value.result
     assert result.interrupted
     assert [row.name for row in result.rows] == ["job-1"]

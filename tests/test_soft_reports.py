@@ -46,7 +46,7 @@ def test_the_gap_of_labels_is_that_of_their_cost():
     assert worse.objective == pytest.approx(100.0 + 2.0)
     assert worse.saving == pytest.approx(1.0 - 1.51 / 102.0)
     assert "Your labels cost 102, with the weights of violated soft constraints." in str(worse)
-    assert "A clustering that costs 1.51 exists (98.51 % less)" in str(worse)
+    assert "A clustering that costs 1.51 exists (98.5196% less)" in str(worse)
     assert "1 of 2 soft must-links, 0 of 1 soft cannot-link" in str(worse)
 
 

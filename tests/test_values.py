@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sdpbb.errors import BackendUnavailable
 from sdpbb.runtime.results import plain
-from sdpbb.runtime.values import json_text, pandas_module, percent_up, rounded_down
+from sdpbb.runtime.values import json_text, pandas_module, percent_down, percent_up, rounded_down
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 17))
@@ -45,6 +45,7 @@ def test_a_gap_in_print_is_never_below_itself(share):
     printed, exact = Fraction(percent_up(share).removesuffix("%")), 100 * Fraction(share)
     unit = Fraction(1, 10_000) if abs(share) >= 1e-6 else abs(exact) / 10
     assert exact <= printed <= exact + unit
+    assert exact - unit <= Fraction(percent_down(share).removesuffix("%")) <= exact
 
 
 @pytest.mark.parametrize(

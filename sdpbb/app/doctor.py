@@ -50,76 +50,67 @@ class Fact:
 
 def installation_facts() -> list[Fact]:
     """Return the facts about this installation, group by group."""
-    return [*_versions(), *_machine(), *_kernels(), *_optional()]
+    groups: dict[str, Iterator[tuple[str, ...]]] = {
+        "Versions": _versions(),
+        "Machine": _machine(),
+        "Compiled kernels": _kernels(),
+        "Optional": _optional(),
+    }
+    return [Fact(group, *fact) for group, facts in groups.items() for fact in facts]
 
 
-def _versions() -> Iterator[Fact]:
-    group = "Versions"
-    folder = Path(__file__).resolve().parents[1]
-    yield Fact(group, "sdpbb", f"{installed_version()} in {folder}")
-    yield Fact(group, "Python", f"{platform.python_version()} ({sys.executable})")
+def _versions() -> Iterator[tuple[str, ...]]:
+    yield "sdpbb", f"{installed_version()} in {Path(__file__).resolve().parents[1]}"
+    yield "Python", f"{platform.python_version()} ({sys.executable})"
     for name in _packages():
-        yield Fact(group, name, _version(name) or "-", "" if _version(name) else _missing(name))
+        found = _version(name)
+        yield name, found or "-", "" if found else f"{name} is not installed; pip install {name}"
 
 
-def _machine() -> Iterator[Fact]:
+def _machine() -> Iterator[tuple[str, ...]]:
     import psutil
+    from threadpoolctl import threadpool_info
 
-    group = "Machine"
     has_affinity = hasattr(os, "sched_getaffinity")
     usable = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    yield Fact(group, "System", f"{platform.system()} {platform.release()}, {platform.machine()}")
-    yield Fact(group, "Cores", f"{usable} usable of {os.cpu_count()}")
+    yield "System", f"{platform.system()} {platform.release()}, {platform.machine()}"
+    yield "Cores", f"{usable} usable of {os.cpu_count()}"
     free, total = free_mebibytes(), psutil.virtual_memory().total / 2**20
     little = f"only {free:.0f} MiB are free; expected {LITTLE_MEMORY:.0f} or more"
     problem = little if free < LITTLE_MEMORY else ""
-    yield Fact(group, "Memory", f"{free / 1024:.1f} GiB free of {total / 1024:.1f}", problem)
-    yield Fact(group, "BLAS", f"{_blas()}; one thread while sdpbb computes")
-
-
-def _blas() -> str:
-    from threadpoolctl import threadpool_info
-
-    found = {
+    yield "Memory", f"{free / 1024:.1f} GiB free of {total / 1024:.1f}", problem
+    blas = {
         f"{library.get('internal_api')} {library.get('version') or ''}".strip()
         for library in threadpool_info()
         if library.get("user_api") == "blas"
     }
-    return ", ".join(sorted(found)) or "unknown to threadpoolctl"
+    known = ", ".join(sorted(blas)) or "unknown to threadpoolctl"
+    yield "BLAS", f"{known}; one thread while sdpbb computes"
 
 
-def _kernels() -> Iterator[Fact]:
-    group = "Compiled kernels"
+def _kernels() -> Iterator[tuple[str, ...]]:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         slow = "NUMBA_DISABLE_JIT is set: kernels run as plain Python, 100 times slower; unset it"
-        yield Fact(group, "Compiler", "off", slow)
-    named = os.environ.get("NUMBA_CACHE_DIR")
-    place = named or "next to the source, or in the user's cache"
+        yield "Compiler", "off", slow
+    place = os.environ.get("NUMBA_CACHE_DIR") or "next to the source, or in the user's cache"
     refused = "" if can_mark() else "the folder is not writable: every process compiles again"
-    yield Fact(group, "Cache", place, refused)
-    cached = [part for part in all_parts() if is_compiled(part)]
-    later = "none yet (done when first needed, or by sdpbb doctor --warm)"
-    yield Fact(group, "All cached of", ", ".join(cached) or later)
+    yield "Cache", place, refused
+    cached = ", ".join(part for part in all_parts() if is_compiled(part))
+    yield "All cached of", cached or "none yet (done when first needed, or by sdpbb doctor --warm)"
 
 
-def _optional() -> Iterator[Fact]:
-    group = "Optional"
+def _optional() -> Iterator[tuple[str, ...]]:
+    from sdpbb.runtime.backends.conic import conic_solvers
+
     for extra in EXTRAS:
         for name in _packages(extra):
             found = _version(name)
-            problem = _PROBLEMS[name]() if found and name in _PROBLEMS else ""
-            yield Fact(group, name, found or f"not installed; {install_command(extra)}", problem)
-    yield Fact(group, "Conic solvers", _conic_solvers())
-
-
-def _conic_solvers() -> str:
-    """Return the values of `--sdp-solver` beside admm."""
-    from sdpbb.runtime.backends.conic import conic_solvers
-
-    try:
-        return ", ".join(conic_solvers()) or "none"
+            problem = _gurobi_problem() if found and name == "gurobipy" else ""
+            yield name, found or f"not installed; {install_command(extra)}", problem
+    try:  # the values of `--sdp-solver` beside admm
+        yield "Conic solvers", ", ".join(conic_solvers()) or "none"
     except ImportError:  # a fact of its own says what is missing
-        return "none without cvxpy"
+        yield "Conic solvers", "none without cvxpy"
 
 
 def _packages(extra: str = "") -> list[str]:
@@ -134,10 +125,6 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _missing(name: str) -> str:
-    return f"{name} is not installed; pip install {name}"
-
-
 def _gurobi_problem() -> str:
     """Return why Gurobi cannot be used although it is installed; "" if it can."""
     try:
@@ -147,9 +134,6 @@ def _gurobi_problem() -> str:
             return ""
     except Exception as error:  # whatever a licence lacks
         return f"no licence: {' '.join(str(error).split())}; nothing needs Gurobi"
-
-
-_PROBLEMS: dict[str, Callable[[], str]] = {"gurobipy": _gurobi_problem}
 
 
 SECONDS = 60.0

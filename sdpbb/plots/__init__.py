@@ -1,4 +1,4 @@
-"""Pictures of runs, clusterings and relaxations, drawn by matplotlib (the extra `plot`).
+"""Pictures of runs and clusterings, drawn by matplotlib (the extra `plot`).
 
 Each function draws on `ax`, or on new axes of a figure of their own, and returns the axes:
 `axes.figure.savefig(...)`, or `save`, writes the picture. Nothing is shown by itself, and pyplot is
@@ -13,7 +13,6 @@ not used.
 """
 
 from sdpbb.plots.clusters import plot_certainty, plot_clusters
-from sdpbb.plots.matrix import plot_matrix
 from sdpbb.plots.profile import SolvedRuns, plot_profile
 from sdpbb.plots.style import require_matplotlib, save
 from sdpbb.plots.sweep import plot_sweep
@@ -24,7 +23,6 @@ __all__ = [
     "plot_bounds",
     "plot_certainty",
     "plot_clusters",
-    "plot_matrix",
     "plot_profile",
     "plot_sweep",
     "plot_tree",

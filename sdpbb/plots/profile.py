@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.plots.style import COLOURS, RED, add_legend, as_label, axes_or_new, finish
-from sdpbb.problem.textfile import open_text, shown
+from sdpbb.problem.textfile import open_text
 from sdpbb.runtime.files import FilePath, shown_path
 
 if TYPE_CHECKING:
@@ -102,104 +99,51 @@ def _set_times(ax: Axes, left: float, right: float) -> None:
 
 # Of runs that have an answer: the optimum, or that there is no clustering.
 SOLVED = ("optimal", "infeasible")
-# The column of seconds goes by one of these names.
-SECONDS = ("wall_seconds", "seconds")
 
 
 def read_solved_runs(paths: Sequence[FilePath], by: str | None = None) -> list[SolvedRuns]:
-    """Read the runs in tables of results, as `sdpbb batch` writes them.
-
-    They are CSV with a heading, or one JSON object per line in files whose names end in `.jsonl`,
-    where the last row of a name takes the place of those before.
+    """Read the runs in tables of results, the files `results.csv` of `sdpbb batch`.
 
     Parameters
     ----------
     by : the column whose values make the groups, over all files; None for one group per file, of
-        its name (with its folder's, where two files share a name)
+        its name
 
     Raises
     ------
     InstanceError
-        If a file is not there or no such table. One line: the file, the line where there is one,
-        what is wrong and what would be right.
+        If a file is not there, or is not such a table, or has no such column.
     """
     groups: dict[str, list[float | None]] = {}
-    for path, name in zip(paths, _names(paths), strict=True):
-        for number, row in _rows(path):
-            group = name if by is None else _field(row, by, path, number)
-            seconds = _seconds(row, path, number)
-            groups.setdefault(str(group), []).append(seconds)
+    for path in paths:
+        for group, seconds in _runs(path, by):
+            groups.setdefault(group, []).append(seconds)
     return [
         SolvedRuns(name, tuple(s for s in seconds if s is not None), len(seconds))
         for name, seconds in groups.items()
     ]
 
 
-def _names(paths: Sequence[FilePath]) -> list[str]:
-    stems = [Path(path).stem for path in paths]
-    return [
-        stem if stems.count(stem) == 1 else str(Path(path).with_suffix(""))
-        for path, stem in zip(paths, stems, strict=True)
-    ]
-
-
-def _rows(path: FilePath) -> list[tuple[int, Mapping[str, Any]]]:
-    """Return the rows with their lines; at least one."""
+def _runs(path: FilePath, by: str | None) -> list[tuple[str, float | None]]:
+    """Return the group of each run in a table, and its seconds, None if it was not solved."""
+    name = shown_path(path)
     with open_text(path) as file:
-        if Path(path).suffix.lower() == ".jsonl":
-            rows = _of_json(file, path)
-        else:
-            reader = csv.DictReader(file)
-            try:
-                rows = [(reader.line_num, row) for row in reader]
-            except csv.Error as error:
-                raise InstanceError(f"{shown_path(path)}: is not CSV ({error})") from None
-    if not rows:
-        raise InstanceError(f"{shown_path(path)}: holds no runs; expected a row for each")
-    return rows
-
-
-def _of_json(file: Iterable[str], path: FilePath) -> list[tuple[int, Mapping[str, Any]]]:
-    """Return the last row of each name, and the rows without one."""
-    last: dict[str | int, tuple[int, Mapping[str, Any]]] = {}
-    for number, line in enumerate(file, start=1):
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
-        if not isinstance(row, dict):
-            raise InstanceError(
-                f"{shown_path(path)}:{number}: {shown(line.strip())}; expected a JSON object"
-            )
-        name = row.get("name")
-        last[name if isinstance(name, str) else number] = number, row
-    return list(last.values())
+            rows = list(csv.DictReader(file, restval=""))
+            runs = [(row.get(by or "", name), _seconds(row)) for row in rows]
+        except (csv.Error, KeyError, TypeError, ValueError):
+            runs = []
+    if not runs:
+        raise InstanceError(f"{name}: holds no runs; expected results.csv of 'sdpbb batch'")
+    if by is not None and by not in rows[0]:
+        raise InstanceError(f"{name}: no column {by!r}; expected one of its heading")
+    return runs
 
 
-def _field(row: Mapping[str, Any], name: str, path: FilePath, number: int) -> Any:
-    if name not in row:
-        known = [str(key) for key in row if key is not None]
-        close = get_close_matches(name, known, n=1)
-        names = ", ".join(shown(key)[1:-1] for key in known[:12])
-        others = f"one of {names}" if known else "a row of results"
-        hint = f"{shown(close[0])}, perhaps" if close else others
-        raise InstanceError(f"{shown_path(path)}:{number}: no column {name!r}; expected {hint}")
-    return row[name]
-
-
-def _seconds(row: Mapping[str, Any], path: FilePath, number: int) -> float | None:
-    """Return the seconds of a run, or None if it was not solved."""
-    if _field(row, "status", path, number) not in SOLVED:
+def _seconds(row: Mapping[str, str]) -> float | None:
+    """Return the seconds of a run, None if it was not solved; or raise a ValueError."""
+    if row["status"] not in SOLVED:
         return None
-    name = next((name for name in SECONDS if name in row), SECONDS[0])
-    value = _field(row, name, path, number)
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError, OverflowError):
-        seconds = math.nan
-    if not (math.isfinite(seconds) and seconds >= 0):
-        raise InstanceError(
-            f"{shown_path(path)}:{number}: {name} is {shown(str(value))}; expected a number of "
-            "seconds"
-        )
+    if not 0.0 <= (seconds := float(row["wall_seconds"])) < math.inf:
+        raise ValueError
     return seconds

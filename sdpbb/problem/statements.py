@@ -331,8 +331,8 @@ def _are_among(pairs: NDArray[np.intp], others: NDArray[np.integer], n: int) -> 
     return np.isin(pairs @ [n, 1], others.astype(np.intp) @ [n, 1])
 
 
-# Members that the text shows; all of them are in `members`.
-SHOWN = 20
+# Members that the text shows, and one line; all of them are in `members`.
+SHOWN, SHOWN_IN_LINE = 20, 8
 
 
 @dataclass(frozen=True)
@@ -364,6 +364,14 @@ class Conflict:
             "is_exact": self.is_exact,
             "members": [member.to_dict() for member in self.members],
         }
+
+    @property
+    def line(self) -> str:
+        """Heading and the first members on one line."""
+        members = [f"{member.text} ({member.place})" for member in self.members[:SHOWN_IN_LINE]]
+        if (more := len(self.members) - SHOWN_IN_LINE) > 0:
+            members.append(f"and {more} more")
+        return f"{self.heading}: {', '.join(members)}"
 
     def __str__(self) -> str:
         lines = [f"{self.heading}:", *table(self.members[:SHOWN])]

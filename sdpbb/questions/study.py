@@ -34,7 +34,9 @@ from sdpbb.runtime.executors.executor import SerialExecutor, TaskExecutor
 from sdpbb.runtime.executors.given import GivenExecutor, workers_beyond
 from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.executors.scheduler import Scheduler, Task
+from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.interruption import interruptible
+from sdpbb.runtime.values import seconds_text
 from sdpbb.search.events import Compiling, Observer, ignore
 
 if TYPE_CHECKING:
@@ -104,6 +106,9 @@ class JobPutBack:
     name: str
     reason: str
 
+    def __str__(self) -> str:
+        return f"{shown_path(self.name)}: worker process {self.reason}; retried alone, at the end"
+
 
 @dataclass(frozen=True)
 class AtWork:
@@ -111,6 +116,9 @@ class AtWork:
 
     n_running: int
     seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.n_running} running, {seconds_text(self.seconds)} since the start"
 
 
 StudyEvent = Compiling | JobStarted | JobPutBack | AtWork

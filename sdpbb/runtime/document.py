@@ -43,21 +43,6 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """Cell of a table with the colour and the marker of a cluster in the picture."""
-
-    text: str
-    colour: str
-    marker: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-Cell = str | Mark
-
-
-@dataclass(frozen=True)
 class Table:
     """Table, of which the first column names the rows.
 
@@ -67,7 +52,7 @@ class Table:
     """
 
     columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[str]]
     caption: str = ""
     more: int = 0
 
@@ -88,7 +73,6 @@ class Picture:
     description : what it shows, for those who do not see it
     draw : makes it
     titles : by the names of groups of marks, what each mark says under the pointer
-    zooms : whether it can be enlarged
     """
 
     name: str
@@ -96,7 +80,6 @@ class Picture:
     caption: str
     draw: Callable[[], Axes]
     titles: Mapping[str, Sequence[str]] | None = None
-    zooms: bool = False
 
 
 @dataclass(frozen=True)

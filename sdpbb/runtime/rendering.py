@@ -10,11 +10,9 @@ from html import escape
 from itertools import groupby
 
 from sdpbb.runtime.document import (
-    Cell,
     Document,
     Download,
     Facts,
-    Mark,
     Part,
     Picture,
     Section,
@@ -59,8 +57,8 @@ def element(tag: str, content: str | Markup, **attributes: str) -> Markup:
 NAME, LONG = 15, 30
 EMPTY = Markup("")
 _NUMBER = re.compile(r"[-+]?(\d[\d.,]*(e[-+]?\d+)?|inf)( ?%| s| min| h)?|-")
-Drawing = Callable[[Picture | Mark], Markup]
-"""Function that draws a picture, or the mark of a cluster."""
+Drawing = Callable[[Picture], Markup]
+"""Function that draws a picture."""
 
 
 def plain_text(document: Document) -> str:
@@ -93,7 +91,7 @@ def fragment(part: Part, draw: Drawing | None = None, level: int = 2) -> Markup:
             cells = [_row([name, value], [None, "text"]) for name, value in rows]
             return _scrolling("facts", [element("tbody", Markup.joined(cells))]) if rows else EMPTY
         case Table():
-            return _table(part, draw)
+            return _table(part)
         case Text(text, "verbatim"):
             return element("pre", text)
         case Text(text, "list"):
@@ -149,7 +147,7 @@ def _lines(table: Table) -> Iterator[str]:
     """Yield a table as lines of aligned columns."""
     table = _filled(table)
     rows = [*([table.columns] if table.columns else []), *table.rows]
-    cells = [[_printable(str(cell)) for cell in row] for row in rows]
+    cells = [[_printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     numbers = _are_numbers(table)
     for row in cells:
@@ -169,7 +167,7 @@ def _printable(text: str) -> str:
 
 def _filled(table: Table) -> Table:
     """Return a table without the columns in which no row has a text, but with the first one."""
-    filled = [any(map(str, column)) for column in zip(*table.rows, strict=True)]
+    filled = [any(column) for column in zip(*table.rows, strict=True)]
     kept = [j for j, is_filled in enumerate(filled) if is_filled or j == 0]
     if len(kept) == len(filled):
         return table
@@ -180,17 +178,17 @@ def _filled(table: Table) -> Table:
 def _are_numbers(table: Table) -> list[bool]:
     """Return which columns hold numbers, and nothing else."""
     return [
-        any(map(str, column)) and all(_NUMBER.fullmatch(str(cell)) for cell in column if str(cell))
+        any(column) and all(_NUMBER.fullmatch(cell) for cell in column if cell)
         for column in zip(*table.rows, strict=True)
     ] or [False] * len(table.columns)
 
 
-def _table(table: Table, draw: Drawing | None) -> Markup:
+def _table(table: Table) -> Markup:
     table = _filled(table)
     kinds: list[str | None] = []
     columns = list(zip(*table.rows, strict=True))
     for number, column in zip(_are_numbers(table), columns or table.columns, strict=True):
-        is_long = any(len(str(cell)) > LONG for cell in column)
+        is_long = any(len(cell) > LONG for cell in column)
         kinds.append("text long" if is_long else None if number else "text")
     parts = [element("caption", table.caption)] if table.caption else []
     if table.columns:
@@ -199,7 +197,7 @@ def _table(table: Table, draw: Drawing | None) -> Markup:
             for name, kind in zip(table.columns, kinds, strict=True)
         ]
         parts.append(element("thead", element("tr", Markup.joined(cells))))
-    rows = Markup.joined(_row(row, kinds, draw) for row in table.rows)
+    rows = Markup.joined(_row(row, kinds) for row in table.rows)
     shown = _scrolling("numbers", [*parts, element("tbody", rows)])
     if not table.more:
         return shown
@@ -207,22 +205,14 @@ def _table(table: Table, draw: Drawing | None) -> Markup:
     return Markup.joined([shown, note])
 
 
-def _row(cells: Sequence[Cell], kinds: Sequence[str | None], draw: Drawing | None = None) -> Markup:
+def _row(cells: Sequence[str], kinds: Sequence[str | None]) -> Markup:
     """Return the row of a table, whose first cell names it."""
-    first, *others = (_cell(cell, draw) for cell in cells)
+    first, *others = cells
     parts = [element("th", first, scope="row", style="text-align:left")]
     parts += [
         element("td", cell, **_look(kind)) for cell, kind in zip(others, kinds[1:], strict=True)
     ]
     return element("tr", Markup.joined(parts))
-
-
-def _cell(cell: Cell, draw: Drawing | None) -> str | Markup:
-    if isinstance(cell, str):
-        return cell
-    if draw is None:
-        return cell.text
-    return Markup(draw(cell).html + markup(cell.text).html)
 
 
 def _look(kind: str | None) -> dict[str, str]:

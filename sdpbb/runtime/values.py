@@ -7,17 +7,11 @@ import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 from sdpbb.errors import BackendUnavailable
 from sdpbb.runtime.extras import install_command
-
-# Enough digits for the largest of floats in per cent, with four decimals.
-_UP = Context(prec=320, rounding=ROUND_CEILING)
-
-# Significant digits of costs in sentences, and the most where two costs look the same.
-COST_DIGITS, MOST_COST_DIGITS = 6, 17
 
 
 def rounded_down(value: float, digits: int) -> str:
@@ -34,63 +28,24 @@ def percent_up(share: float | None) -> str:
 
     No more is said than is proven.
     """
+    return _percent(share, ROUND_CEILING)
+
+
+def percent_down(share: float | None) -> str:
+    """Return a saving in per cent, never above it; "-" if it is not finite, or None."""
+    return _percent(share, ROUND_FLOOR)
+
+
+def _percent(share: float | None, rounding: str) -> str:
+    """Return a share in per cent with four decimals, or with two digits where these are 0."""
     if share is None or not math.isfinite(share):
         return "-"
-    in_percent = _UP.multiply(Decimal(share), Decimal(100))
-    if _is_large(share):
-        return f"{in_percent.quantize(Decimal('0.0001'), context=_UP):f}%"
-    return f"{float(Context(prec=2, rounding=ROUND_CEILING).plus(in_percent)):.1e}%"
-
-
-def costs_apart(own: float, other: float | None) -> tuple[str, str]:
-    """Return the cost of the labels, and that of a better clustering, never below it.
-
-    They have as many digits as it takes to see which is the lower one.
-    """
-    for digits in range(COST_DIGITS, MOST_COST_DIGITS):
-        rounded = _rounded(own, digits, ROUND_HALF_EVEN)
-        if other is None:
-            return _by_thousands(rounded), ""
-        above = _rounded(other, digits, ROUND_CEILING)
-        if above < rounded:
-            return _by_thousands(rounded), _by_thousands(above)
-    return repr(own), repr(other)
-
-
-def cost_text(value: float, rounding: str) -> str:
-    """Return a cost >= 0 as text."""
-    return _by_thousands(_rounded(value, COST_DIGITS, rounding))
-
-
-def _rounded(value: float, digits: int, rounding: str) -> Decimal:
-    return Context(prec=digits, rounding=rounding).create_decimal(repr(float(value))).normalize()
-
-
-def _by_thousands(number: Decimal) -> str:
-    """Return a number as people write it: 1,234.5."""
-    return f"{number:,f}" if number == 0 or -6 < number.adjusted() < 15 else f"{number:e}"
-
-
-def share_up(share: float) -> str:
-    """Return a share in per cent, never below it."""
-    return _in_percent(share, ROUND_CEILING)
-
-
-def share_down(share: float) -> str:
-    """Return a share in per cent, never above it."""
-    return _in_percent(share, ROUND_FLOOR)
-
-
-def _in_percent(share: float, rounding: str) -> str:
-    """Return a share >= 0 with two decimals, or two digits below 0.1 %."""
-    exact = 100 * Decimal(repr(float(share)))
-    context = Context(prec=60, rounding=rounding)
-    if exact >= Decimal("0.1"):
-        number = exact.quantize(Decimal("0.01"), context=context)
-    else:
-        number = Context(prec=2, rounding=rounding).plus(exact)
-    number = number.normalize()
-    return f"{number:f} %" if number == 0 or number.adjusted() > -5 else f"{number:.1e} %"
+    # Enough digits for the largest of floats.
+    context = Context(prec=320, rounding=rounding)
+    in_percent = context.multiply(Decimal(share), Decimal(100))
+    if abs(share) >= 1e-6 or share == 0:
+        return f"{in_percent.quantize(Decimal('0.0001'), context=context):f}%"
+    return f"{float(Context(prec=2, rounding=rounding).plus(in_percent)):.1e}%"
 
 
 def plain_number(value: float) -> str:
@@ -125,11 +80,6 @@ def shortened(text: str, length: int) -> str:
         return text
     end = (length - 1) // 2
     return f"{text[: length - 1 - end]}\N{HORIZONTAL ELLIPSIS}{text[len(text) - end :]}"
-
-
-def _is_large(share: float) -> bool:
-    """Return whether four decimals show a share."""
-    return abs(share) >= 1e-6 or share == 0
 
 
 def json_text(values: Mapping[str, Any]) -> str:

@@ -135,8 +135,7 @@ READERS = {
     "checkpoint": Reader("", lambda path, _: read_checkpoint(path), files.checkpoints),
     "trace": Reader(".json", lambda path, _: read_trace(path), files.traces),
     "rows of a batch": Reader(".jsonl", rows, lambda _: files.result_rows()),
-    "runs, json": Reader(".jsonl", runs, lambda _: files.result_rows()),
-    "runs, csv": Reader(".csv", runs, lambda _: files.result_tables()),
+    "runs": Reader(".csv", runs, lambda _: files.result_tables()),
 }
 
 

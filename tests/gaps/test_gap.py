@@ -271,18 +271,18 @@ VIOLATED = tuple(Violation("cannot-link", i, (i, i + 1), (str(i), str(i + 1))) f
 REPORTS = {
     LabelVerdict.OPTIMAL: (
         a_report(OPTIMAL, 2.0, 4.99e-5, 0.0),
-        "Your labels cost 2. They are proven optimal within 0.01 %: none is more than 0.005 % "
-        "better.",
+        "Your labels cost 2. They are proven optimal within 0.01%: none is more than "
+        "0.0050% better.",
     ),
     LabelVerdict.NOT_OPTIMAL: (
         a_report(OPTIMAL, 2.5, 0.2000331, 0.2),
-        "Your labels cost 2.5. A clustering that costs 2 exists (20 % less); none is more than "
-        "20.01 % better.",
+        "Your labels cost 2.5. A clustering that costs 2 exists (20.0000% less); none is more "
+        "than 20.0034% better.",
     ),
     LabelVerdict.UNDECIDED: (
         a_report(FEASIBLE, 2.0, 0.5, 0.0),
-        "Your labels cost 2. No better clustering was found; none is more than 50 % better. The "
-        "run was stopped by the node limit.",
+        "Your labels cost 2. No better clustering was found; none is more than 50.0000% better. "
+        "The run was stopped by the node limit.",
     ),
     LabelVerdict.NOT_COMPARABLE: (
         a_report(UNKNOWN, 1.5, None, None, k=4, violations=VIOLATED),
@@ -321,22 +321,21 @@ def test_a_verdict_is_rounded_so_that_it_stays_true():
     fields = {"objective": 5980.5949, "lower_bound": 5980.1}
     gap, saving = (6672.2 - 5980.1) / 6672.2, (6672.2 - 5980.5949) / 6672.2
     assert verdict_of(fields, 6672.2, gap, saving) == (
-        "Your labels cost 6,672.2. A clustering that costs 5,980.6 exists (10.36 % less); none is "
-        "more than 10.38 % better."
+        "Your labels cost 6672.2. A clustering that costs 5980.5949 exists (10.3654% less); none "
+        "is more than 10.3729% better."
     )
-    # Costs that look the same have more digits.
     fields = {"objective": 78.85144142, "lower_bound": 78.8514}
     assert verdict_of(fields, 78.85145, 1.2e-3, 1.088e-7) == (
-        "Your labels cost 78.85145. A clustering that costs 78.851442 exists (1.0e-5 % less); "
-        "none is more than 0.12 % better."
+        "Your labels cost 78.85145. A clustering that costs 78.85144142 exists (1.0e-05% less); "
+        "none is more than 0.1200% better."
     )
 
 
 def test_verdicts_within_a_large_gap():
     wide = {"objective": 96.9, "lower_bound": 95.8, "gap": 0.012, "parameters": {"gap": 0.05}}
     assert verdict_of(wide, 100.0, 0.042, 0.031) == (
-        "Your labels cost 100. A clustering that costs 96.9 exists (3.1 % less); none is more than "
-        "4.2 % better. They are proven optimal within 5 %, the gap requested."
+        "Your labels cost 100. A clustering that costs 96.9 exists (3.0999% less); none is more "
+        "than 4.2001% better. They are proven optimal within 5%, the gap requested."
     )
     assert verdict_of({"gap": 0.0}, 2.0, 0.0, 0.0) == (
         "Your labels cost 2. They are proven optimal: no clustering is better."
@@ -350,8 +349,9 @@ def test_verdicts_within_a_large_gap():
 
 def test_the_verdict_on_labels_with_another_k():
     assert verdict_of({}, 1e6 / 3, None, None, k=4) == (
-        "Your labels have 2 clusters instead of k = 4, so they have no gap. They cost 333,333. "
-        "Every clustering into 4 clusters costs at least 1.9999; one that costs 2 exists."
+        "Your labels have 2 clusters instead of k = 4, so they have no gap. They cost "
+        "333333.333333. Every clustering into 4 clusters costs at least 1.9999; one that costs 2 "
+        "exists."
     )
 
 

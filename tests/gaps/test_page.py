@@ -38,12 +38,10 @@ def test_worse_labels_beside_the_best_clustering():
         page(gap_document(Instance(POINTS, 2), report, trace), command="sdpbb gap a b")
     ).text
     assert (
-        "Not optimal Your labels cost 13. A clustering that costs 2 exists (84.61 % less)" in text
+        "Not optimal Your labels cost 13. A clustering that costs 2 exists (84.6153% less)" in text
     )
     assert f"Gap {percent_up(report.gap)}" in text
-    lower = rounded_down(report.lower_bound, 10)
-    assert f"is proven to lie between {lower} and 2." in text
-    assert f"Every clustering costs at least {lower} " in text
+    assert f"Lower bound {rounded_down(report.lower_bound, 12)}" in text
     # Of the labels' first cluster one point is in each of the best two.
     assert "Best 0 Best 1 Cluster 0 1 1 Cluster 1 2" in text
     assert "sdpbb gap a b" in text
@@ -79,7 +77,6 @@ def test_constraints_that_cannot_hold_together():
     _, text, _ = paged(instance, [0, 0, 1, 1])
     assert "No clustering satisfies the constraints Proven: no clustering" in text
     assert "Why there is no clustering" in text
-    assert "What is proven" not in text
 
 
 def test_long_lists_are_cut_and_say_so():

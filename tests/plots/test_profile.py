@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 
@@ -65,85 +63,33 @@ def table(tmp_path):
 
 
 def test_answers_are_solved_and_all_others_are_not(table):
-    assert read_solved_runs([table]) == [SolvedRuns("results", (1.5, 0.5, 2.0), 5)]
+    assert read_solved_runs([table]) == [SolvedRuns(str(table), (1.5, 0.5, 2.0), 5)]
 
 
-def test_a_column_makes_groups(table):
-    assert read_solved_runs([table], "bounding") == [
-        SolvedRuns("sdp", (1.5, 0.5), 3),
-        SolvedRuns("colgen", (2.0,), 2),
+def test_a_column_makes_groups_over_all_files(table):
+    assert read_solved_runs([table, table], "bounding") == [
+        SolvedRuns("sdp", (1.5, 0.5) * 2, 6),
+        SolvedRuns("colgen", (2.0,) * 2, 4),
     ]
 
 
-def test_lines_of_json_are_the_same(table, tmp_path):
-    rows = [
-        {"status": "optimal", "seconds": 1.5},
-        {"status": "crashed", "seconds": None},
-    ]
-    path = tmp_path / "other.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert read_solved_runs([path, table]) == [
-        SolvedRuns("other", (1.5,), 2),
-        SolvedRuns("results", (1.5, 0.5, 2.0), 5),
-    ]
-
-
-def test_in_lines_of_json_the_last_row_of_a_name_counts(tmp_path):
-    rows = [
-        {"name": "a", "status": "feasible", "seconds": 5},
-        {"name": "b", "status": "optimal", "seconds": 1.5},
-        {"name": "a", "status": "optimal", "seconds": 9},
-        {"name": None, "status": "crashed"},
-        {"name": None, "status": "crashed"},
-        {"status": "optimal", "seconds": 3},
-    ]
-    path = tmp_path / "results.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert read_solved_runs([path]) == [SolvedRuns("results", (9.0, 1.5, 3.0), 5)]
-    path.write_text(path.read_text().replace("9", '"late"'))
-    with pytest.raises(InstanceError, match=r"results.jsonl:3: seconds is 'late'"):
-        read_solved_runs([path])
-
-
-def test_files_of_one_name_are_told_apart_by_their_folders(table, tmp_path):
-    (tmp_path / "again").mkdir()
-    again = tmp_path / "again" / "results.csv"
-    again.write_text(CSV)
-    names = [group.name for group in read_solved_runs([table, again])]
-    assert names == [str(tmp_path / "results"), str(tmp_path / "again" / "results")]
-
-
+FOREIGN = "holds no runs; expected results.csv of 'sdpbb batch'"
 WRONG = {
-    "nothing": ("x.csv", "", ": holds no runs; expected a row for each"),
-    "no seconds": (
-        "x.csv",
-        "status,name\noptimal,1\n",
-        ":2: no column 'wall_seconds'; expected one of status, name",
-    ),
-    "unprintable names": (
-        "x.csv",
-        f"a\x0b\ufeff,{'b' * 5000}\n1,2\n",
-        rf":2: no column 'status'; expected one of a\x0b\ufeff, {'b' * 55}...",
-    ),
-    "no number": (
-        "x.csv",
-        "status,seconds\noptimal,fast\n",
-        ":2: seconds is 'fast'; expected a number of seconds",
-    ),
-    "a number beyond all floats": (
-        "x.jsonl",
-        f'{{"status": "optimal", "seconds": {"1" * 400}}}\n',
-        f":1: seconds is '{'1' * 55}...'; expected a number of seconds",
-    ),
-    "no JSON": ("x.jsonl", "{}}\n", ":1: '{}}'; expected a JSON object"),
+    "nothing": ("", FOREIGN),
+    "no status": ("name,wall_seconds\na,1\n", FOREIGN),
+    "no seconds": ("status,name\noptimal,1\n", FOREIGN),
+    "a short line": ("status,wall_seconds\noptimal\n", FOREIGN),
+    "no number": ("status,wall_seconds\noptimal,fast\n", FOREIGN),
+    "no time": ("status,wall_seconds\noptimal,nan\n", FOREIGN),
+    "no column": (CSV, "no column 'bonding'; expected one of its heading"),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_table_is_told_in_one_line(case, tmp_path):
-    name, text, message = WRONG[case]
-    path = tmp_path / name
+    text, message = WRONG[case]
+    path = tmp_path / "x.csv"
     path.write_text(text)
     with pytest.raises(InstanceError) as raised:
-        read_solved_runs([path])
-    assert str(raised.value) == f"{path}{message}"
+        read_solved_runs([path], "bonding")
+    assert str(raised.value) == f"{path}: {message}"

@@ -121,7 +121,7 @@ def test_the_command_line_takes_them(files):
     assert run(*verify, "--known-classes", "some.csv").returncode == 0
     rejected = run(*verify)
     assert rejected.returncode == 4
-    assert "--known-classes as for the run" in rejected.stderr
+    assert "options of reading the data, as for the run" in rejected.stderr
     soft = ("--known-classes", "some.csv", "--known-weight", "0.5")
     done = run("solve", *files_of_run, *soft, "--certificate", "b.cert")
     assert done.returncode == 0, done.stderr

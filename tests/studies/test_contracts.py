@@ -13,7 +13,6 @@ import sdpbb
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
-from sdpbb.questions.batch.batch import JobEnded
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.study import Outcome
 from tests.studies import misbehaving
@@ -48,8 +47,8 @@ def batch(folder, second, on_job, patch, workers=1, time_limit=None, interrupt=N
         jobs,
         folder / "out",
         sdpbb.BatchParameters(workers=workers),
-        lambda event: on_job() if isinstance(event, JobEnded) else None,
-        interrupt,
+        interrupt=interrupt,
+        on_row=lambda *_: on_job(),
         **asked,
     )
     n_done = sum(row.objective is not None for row in result.rows)

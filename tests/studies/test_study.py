@@ -96,7 +96,8 @@ def test_a_worker_that_was_killed_costs_no_answer(tmp_path):
         "fine-1": 1,
         "fine-2": 1,
     }
-    assert [type(event) for event in done.events].count(JobPutBack) == 1
+    (put_back,) = (event for event in done.events if isinstance(event, JobPutBack))
+    assert str(put_back).startswith("once: worker process was ended by SIGKILL")
     assert done.started()[-1] == ("once", 2)  # at the end
 
 
@@ -131,6 +132,7 @@ def test_the_observer_hears_of_compilation_and_of_long_jobs(tmp_path, monkeypatc
     beats = [event for event in done.events if isinstance(event, AtWork)]
     assert beats[-1].n_running == 1
     assert beats[-1].seconds > 0.2
+    assert str(AtWork(1, 3.5)) == "1 running, 3.50 s since the start"
 
 
 def test_an_interrupt_keeps_what_was_found(tmp_path):

@@ -81,11 +81,11 @@ def test_bounds_of_more_clusters_are_bounds_of_fewer(monkeypatch):
 def test_decreases_lie_in_their_intervals():
     report = sdpbb.sweep(groups(), [5, 2, 3, 4, 4])
     assert [entry.k for entry in report.entries] == [2, 3, 4, 5]
-    assert report.decrease(2) is None
+    assert report[2].decrease is None
     with pytest.raises(KeyError, match="expected one of 2, 3, 4, 5"):
         report[6]
     for k in (3, 4, 5):
-        found, least, most = report.decrease(k)
+        found, least, most = report[k].decrease
         true = sdpbb.solve(replace(groups(), k=k - 1), EXACT).objective
         true -= sdpbb.solve(replace(groups(), k=k), EXACT).objective
         assert least <= true <= most

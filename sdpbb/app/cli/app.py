@@ -22,7 +22,7 @@ from cyclopts import (
     UnusedCliTokensError,
 )
 
-from sdpbb.app.cli.exits import DEBUG, ExitCode, discard, epilog, fail, meanings
+from sdpbb.app.cli.exits import DEBUG, EPILOGUE, ExitCode, discard, fail
 from sdpbb.app.cli.help import Layout
 from sdpbb.app.cli.options import OPTIONS
 from sdpbb.errors import ParameterError
@@ -49,14 +49,6 @@ COMMANDS = (
 )
 """Commands in the order of the help text, each in a module of its name, or in one of `MODULES`."""
 
-EXITS = meanings(
-    {
-        ExitCode.UNANSWERED: "a part of a batch or a sweep failed, or 'doctor' found a problem",
-        ExitCode.REJECTED: "'verify' rejects the certificate",
-    }
-)
-"""Meanings of the exit statuses of all commands."""
-
 HELP = ("-h", "--help")
 OPTION_DEBUG = "--debug"
 
@@ -74,7 +66,7 @@ def application(loaded: Container[str] = COMMANDS, summaries: bool = True) -> Ap
         help_flags=HELP,
         help_format="plaintext",
         help_formatter=Layout(),
-        help_epilogue=epilog(EXITS),
+        help_epilogue=EPILOGUE,
         version=lambda: f"sdpbb {installed_version()}",
         version_flags=["--version"],
         group_parameters=OPTIONS,
@@ -181,8 +173,11 @@ def _unknown(word: str, known: list[str]) -> str:
     text = f"unknown option: {word}" if word.startswith("-") else f"unknown command '{word}'"
     if word.startswith("-") and os.path.exists(word):
         return f"{text}; to name this file, write ./{word}"
-    if word in ("--min-size", "--max-size", "--sizes"):
-        return f"{text}; limits are lines of --constraints FILE, such as MINSIZE 10"
+    from sdpbb.problem.rules import LIMITS  # of messages alone
+
+    keyword = LIMITS.get(word.removeprefix("--").replace("-", "_"))
+    if keyword is not None and "--constraints" in known:
+        return f"{text}; limits are lines of --constraints FILE, such as {keyword} 10"
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.7)
     return f"{text}; did you mean {close[0]}?" if close else text
 

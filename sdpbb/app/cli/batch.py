@@ -8,29 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import OF_EVERY_RUN, engine_options, read_parameters
-from sdpbb.app.cli.exits import ExitCode, ForgivingStream, meanings, study_exit_code
+from sdpbb.app.cli.exits import ExitCode, ForgivingStream, study_exit_code
 from sdpbb.app.cli.help import command
-from sdpbb.app.cli.outputs import Outputs
+from sdpbb.app.cli.outputs import Outputs, Running
 from sdpbb.questions.batch.batch import BatchParameters
 from sdpbb.runtime.declaration import own_declarations
 from sdpbb.runtime.interruption import finish_on_signal
 from sdpbb.runtime.reading import Reading
+from sdpbb.runtime.values import counted
 from sdpbb.runtime.version import installed_version
 
 if TYPE_CHECKING:
-    from sdpbb.questions.batch.batch import BatchObserver
-
-# An instance that is proven infeasible has its answer.
-EXITS = meanings(
-    {
-        ExitCode.OPTIMAL: "every instance is proven optimal within its gap, or proven infeasible",
-        ExitCode.UNANSWERED: "an instance failed: wrong files, a crash, or it was killed",
-        ExitCode.BAD_INPUT: "the manifest is wrong, or the results cannot be written",
-        ExitCode.LIMIT: "no instance failed, but a limit stopped at least one",
-        ExitCode.BACKEND_FAILURE: "the worker processes cannot start",
-    },
-    without=[ExitCode.LIMIT_WITHOUT_CLUSTERING, ExitCode.INFEASIBLE],
-)
+    from sdpbb.questions.study import StudyEvent
 
 Manifest = Annotated[
     str,
@@ -79,7 +68,7 @@ class BatchOutputs(Outputs):
     labels: options.Absent = None
 
 
-@command(EXITS)
+@command
 def batch(
     manifest: Manifest,
     /,
@@ -99,18 +88,35 @@ def batch(
     precedence over MANIFEST.
     """
     from sdpbb.questions.batch import read_manifest, run_batch
-    from sdpbb.questions.batch.batch import FILES, BatchLog
+    from sdpbb.questions.batch.batch import FILES
+    from sdpbb.questions.study import JobStarted
+    from sdpbb.run.report import COMPILING
+    from sdpbb.search.events import Compiling
 
     parameters = BatchParameters(**{"workers": options.usable_cores(), **own.stated()})
     results = [os.path.join(out, name) for name in FILES]
     outputs.check([manifest, parameters_file, *results])
     base = None if parameters_file is None else read_parameters(parameters_file)[0]
     jobs = read_manifest(manifest, engine.stated(), base)
-    interrupt = threading.Event()
     # A reader who leaves does not end the batch: its results are in files.
     log = ForgivingStream("stderr" if outputs.use_stdout else "stdout", None)
-    observer: BatchObserver = (lambda _: None) if quiet else BatchLog(log, installed_version())
-    with finish_on_signal(interrupt):
-        result = run_batch(jobs, out, parameters, observer, interrupt)
+    current = Running(threading.Event(), log, quiet)
+
+    def observe(event: StudyEvent) -> None:
+        if not isinstance(event, JobStarted):
+            current.tell(COMPILING if isinstance(event, Compiling) else str(event))
+
+    amounts = f"{counted(len(jobs), 'instance')}, {counted(parameters.workers, 'worker')}"
+    current.tell(f"sdpbb {installed_version()}: batch of {amounts}")
+    with finish_on_signal(current.interrupt):
+        result = run_batch(
+            jobs,
+            out,
+            parameters,
+            observe,
+            current.interrupt,
+            on_row=lambda row, left: current.tell(f"{row}; {left} to go"),
+        )
+        current.tell(f"\n{result}")
         outputs.write(result, quiet)
     return study_exit_code(result.interrupted, result.failed, result.succeeded)

@@ -4,41 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from functools import partial
 from typing import Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.engine import (
-    StudyOptions,
-    limit_of_each,
-    number_at_once,
-    seconds_each,
-    solver_parameters,
-)
-from sdpbb.app.cli.exits import ExitCode, meanings, study_exit_code
+from sdpbb.app.cli.engine import StudyOptions
+from sdpbb.app.cli.exits import ExitCode, study_exit_code
 from sdpbb.app.cli.help import command
-from sdpbb.app.cli.inputs import InstanceOptions, labels_of
+from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import TableOutputs, import_engine, running
 from sdpbb.errors import ParameterError
 
-EXITS = meanings(
-    {
-        ExitCode.OPTIMAL: "the clustering is proven, and the state of every point known",
-        ExitCode.UNANSWERED: "the run of a point failed",
-        ExitCode.LIMIT: "stopped at a limit: nothing is known of some points",
-        ExitCode.BACKEND_FAILURE: "a solver or the worker processes failed",
-    }
-)
-
 # Points that the table shows.
 TOP = 20
-# Seconds between two lines on the points that are left.
-INTERVAL = 2.0
 _SHARE = re.compile(r"\s*(\d+(\.\d*)?|\.\d+)\s*(%?)\s*")
 
 
-@command(EXITS)
+@command
 def certainty(
     data: options.Data,
     /,
@@ -66,8 +48,6 @@ def certainty(
         ),
     ] = TOP,
     engine: StudyOptions = StudyOptions(),
-    time_limit_each: Annotated[float | None, limit_of_each("a point")] = None,
-    workers: Annotated[int | None, number_at_once("points")] = None,
     outputs: TableOutputs = TableOutputs(),
     quiet: options.Quiet = False,
 ) -> ExitCode:
@@ -80,20 +60,15 @@ def certainty(
     if top < 0:
         raise ParameterError(f"top = {top}: expected an integer >= 0")
     share = _share(within)
-    parameters = solver_parameters(**engine.stated(), workers=workers)
+    parameters = engine.parameters()
     outputs.check([data, inputs.constraints, clustering, engine.file])
     instance = inputs.read(data, quiet)
-    labels = labels_of(instance, clustering, column, inputs)
+    labels = inputs.labels(instance, clustering, column)
     import_engine()
     from sdpbb.questions.certainties.certainty import certainty as find
 
-    told = time.perf_counter()
-
     def on_point(known: int, left: int) -> None:
-        nonlocal told
-        if time.perf_counter() - told > INTERVAL:
-            told = time.perf_counter()
-            current.tell(f"{known} points are known; {left} to go")
+        current.tell_now_and_then(f"{known} points are known; {left} to go")
 
     with running(outputs, quiet) as current:
         report = find(
@@ -101,7 +76,7 @@ def certainty(
             share,
             parameters,
             labels=labels,
-            time_limit_each=seconds_each(time_limit_each),
+            time_limit_each=engine.seconds_each,
             observer=current.progress(),
             on_point=on_point,
             interrupt=current.interrupt,

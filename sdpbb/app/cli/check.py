@@ -5,23 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, say
+from sdpbb.app.cli.exits import ExitCode, say
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import CertifiedOutputs
 from sdpbb.errors import CertificateError
 from sdpbb.runtime.files import shown_path
-
-EXITS = meanings(
-    {
-        ExitCode.FOUND: "a clustering satisfies the constraints",
-        ExitCode.LIMIT_WITHOUT_CLUSTERING: "found neither a feasible clustering nor a proof that "
-        "none exists",
-        ExitCode.BACKEND_FAILURE: "a solver failed",
-        **NOTHING_WRITTEN,
-    },
-    without=[ExitCode.LIMIT],
-)
 
 
 @options.grouped
@@ -39,7 +28,7 @@ class CheckOutputs(CertifiedOutputs):
     ] = None
 
 
-@command(EXITS)
+@command
 def check(
     data: options.Data,
     /,

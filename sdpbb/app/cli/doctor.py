@@ -7,24 +7,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, WITHOUT_RUN, ExitCode, meanings
+from sdpbb.app.cli.exits import ExitCode
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.outputs import JsonOutput, Outputs
 
 if TYPE_CHECKING:
     from sdpbb.app.doctor import Fact, SelfCheck
 
-EXITS = meanings(
-    {
-        ExitCode.FOUND: "nothing is wrong",
-        ExitCode.UNANSWERED: "something is wrong; the output says what",
-        **NOTHING_WRITTEN,
-    },
-    without=WITHOUT_RUN,
-)
 
-
-@command(EXITS)
+@command
 def doctor(
     *,
     warm: Annotated[

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import partial
-
-from cyclopts import Parameter
+from typing import Annotated, Any
 
 from sdpbb.app.cli.options import (
     LIMITS,
     ParametersFile,
     StatedOptions,
     declared_options,
-    given,
     grouped,
     option,
     usable_cores,
@@ -42,59 +40,71 @@ class EngineFile(StatedOptions):
 
     file: ParametersFile = None
 
+    def parameters(self) -> SolverParameters:
+        """Return the parameters of a run: of the file, and of the options, which take precedence.
+
+        Without workers, dask and mpi, all cores are used.
+
+        Raises
+        ------
+        InstanceError
+            If the file cannot be read, or is wrong.
+        ParameterError
+            If the value of an option is outside of its domain.
+        """
+        options, parameters, named = self.stated(), SolverParameters(), frozenset[str]()
+        if (file := options.pop("file", None)) is not None:
+            parameters, named = read_parameters(file)
+        changes = {SHORT_NAMES.get(name, name): value for name, value in options.items()}
+        if "dask" in changes or changes.get("mpi"):
+            changes.setdefault("workers", 1)
+        elif "workers" in changes:
+            changes |= {"dask": None, "mpi": False}
+        elif not named & {"workers", "dask", "mpi"}:
+            changes["workers"] = usable_cores()
+        return parameters.updated(changes)
+
 
 @engine_options(*OF_EVERY_RUN, "fixing", "workers", "dask", "mpi")
 class EngineOptions(EngineFile):
     """Parameters of a run of the engine."""
 
 
+@grouped
+class StudyFile(EngineFile):
+    """A file of parameters, and what holds for the jobs of a study, such as one for each k."""
+
+    time_limit_each: Annotated[
+        float | None,
+        option(
+            metavar="S",
+            help="Spend at most S seconds on each k, constraint or point.",
+            group=LIMITS,
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        option(
+            metavar="N",
+            default="number of cores",
+            help="Number of k, constraints or points to work on at the same time.",
+        ),
+    ] = None
+
+    def stated(self) -> dict[str, Any]:
+        stated = super().stated()
+        stated.pop("time_limit_each", None)
+        return stated
+
+    @property
+    def seconds_each(self) -> float:
+        """Seconds for each job; inf without a limit."""
+        return math.inf if self.time_limit_each is None else self.time_limit_each
+
+
 @engine_options("gap", "time_limit", "seed", "bounding", "sdp_solver", "milp_solver")
-class StudyOptions(EngineFile):
-    """Parameters of the runs of a study, such as one for each constraint."""
-
-
-def limit_of_each(thing: str) -> Parameter:
-    """Return the option of the seconds for each job of a study, such as "a constraint"."""
-    return option(metavar="S", help=f"Spend at most S seconds on {thing}.", group=LIMITS)
-
-
-def number_at_once(things: str) -> Parameter:
-    """Return the option of the number of jobs of a study, such as "constraints", at a time."""
-    told = f"Number of {things} to work on at the same time."
-    return option(metavar="N", default="number of cores", help=told)
-
-
-def seconds_each(time_limit_each: float | None) -> float:
-    """Return the seconds for each job of a study; inf without a limit."""
-    return math.inf if time_limit_each is None else time_limit_each
-
-
-def solver_parameters(file: str | None = None, **options: object) -> SolverParameters:
-    """Return the parameters of a run. Without workers, dask and mpi, all cores are used.
-
-    Parameters
-    ----------
-    file : in TOML; None: no file
-    options : by name; None for those that are not given. They take precedence over the file
-
-    Raises
-    ------
-    InstanceError
-        If the file cannot be read, or is wrong.
-    ParameterError
-        If the value of an option is outside of its domain.
-    """
-    parameters, stated = SolverParameters(), frozenset[str]()
-    if file is not None:
-        parameters, stated = read_parameters(file)
-    changes = {SHORT_NAMES.get(name, name): value for name, value in given(**options).items()}
-    if "dask" in changes or changes.get("mpi"):
-        changes.setdefault("workers", 1)
-    elif "workers" not in changes and not stated & {"workers", "dask", "mpi"}:
-        changes["workers"] = usable_cores()
-    elif "workers" in changes:
-        changes |= {"dask": None, "mpi": False}
-    return parameters.updated(changes)
+class StudyOptions(StudyFile):
+    """Parameters of the runs of a study."""
 
 
 def read_parameters(file: str) -> tuple[SolverParameters, frozenset[str]]:

@@ -96,50 +96,25 @@ class ExitCode(IntEnum):
 
 
 EXIT_CODES: Mapping[ExitCode, str] = {
-    ExitCode.OPTIMAL: "proven optimal within the gap",
+    ExitCode.OPTIMAL: "what was asked for is proven, found, verified or written",
+    ExitCode.UNANSWERED: "a part of a batch or a study failed, or 'doctor' found a problem",
     ExitCode.USAGE: "the command line is wrong, or a package that it needs is missing",
     ExitCode.BAD_INPUT: "an input file is wrong, or an output file cannot be written",
-    ExitCode.LIMIT: "stopped at a limit; the clustering is not proven optimal",
+    ExitCode.REJECTED: "'verify' rejects the certificate",
+    ExitCode.LIMIT: "stopped at a limit: bounds are valid, but not all is proven",
     ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit without a clustering",
     ExitCode.INFEASIBLE: "proven that no clustering satisfies the constraints",
     ExitCode.BACKEND_FAILURE: "a solver, the worker processes, the Dask cluster or MPI failed",
     ExitCode.INTERNAL_ERROR: "internal error; --debug shows where",
-    ExitCode.INTERRUPTED: "interrupted: the best result is saved (second Ctrl-C: exit immediately)",
-    ExitCode.TERMINATED: "terminated (SIGTERM): the best result is saved",
+    ExitCode.INTERRUPTED: "interrupted: results so far are saved (second Ctrl-C: exit immediately)",
+    ExitCode.TERMINATED: "terminated (SIGTERM): results so far are saved",
 }
-"""Meanings of the exit statuses of `sdpbb solve`."""
+"""Meanings of the exit statuses, the same for all commands."""
 
-NOTHING_WRITTEN: Mapping[ExitCode, str] = {
-    ExitCode.INTERRUPTED: "interrupted: nothing is written",
-    ExitCode.TERMINATED: "terminated (SIGTERM): nothing is written",
-}
-"""Meanings for commands that write nothing before their end."""
-
-
-WITHOUT_RUN = (
-    *(ExitCode.LIMIT, ExitCode.LIMIT_WITHOUT_CLUSTERING),
-    *(ExitCode.INFEASIBLE, ExitCode.BACKEND_FAILURE),
+EPILOGUE = "Exit status:\n" + "\n".join(
+    f"  {code.value:>3}  {meaning}" for code, meaning in EXIT_CODES.items()
 )
-"""Exit statuses that commands without a run do not have."""
-
-
-def meanings(
-    others: Mapping[ExitCode, str], without: Container[ExitCode] = ()
-) -> Mapping[ExitCode, str]:
-    """Return the meanings of a command's exit statuses.
-
-    They are `EXIT_CODES` with others instead of theirs, less those that the command does not
-    have.
-    """
-    all_meanings = {**EXIT_CODES, **others}
-    return {code: all_meanings[code] for code in sorted(all_meanings) if code not in without}
-
-
-def epilog(meanings: Mapping[ExitCode, str]) -> str:
-    """Return the paragraph of a help text on exit statuses."""
-    return "Exit status:\n" + "\n".join(
-        f"  {code.value:>3}  {meaning}" for code, meaning in meanings.items()
-    )
+"""Paragraph of help texts on exit statuses."""
 
 
 def interrupted() -> ExitCode:
@@ -223,26 +198,29 @@ def one_line_errors(debug: bool = False) -> Iterator[None]:
         )
 
 
-def of_option(error: SdpbbError, parameters: Container[str] = ()) -> str:
+def of_option(
+    error: SdpbbError, parameters: Container[str] = (), placed: Container[str] = ()
+) -> str:
     """Return a message on a parameter, `name = value: ...`, as one on an option.
 
     It is the option of that name, or `--option name=value` for those in parameters. Other messages
     are returned as they are.
+
+    placed : names of which the message may say a place before, `FILE: name = value: ...`
     """
     message = str(error)
-    found = re.match(r"([a-z_.]+) = ", message)
-    if found is None:
+    found = re.match(r"(.*?: )?([a-z_.]+) = (True: )?", message)
+    if found is None or (found[1] and found[2] not in placed):
         return message
     from sdpbb.run.parameters import SHORT_NAMES  # of messages alone
 
-    name = {path: short for short, path in SHORT_NAMES.items()}.get(found[1], found[1])
+    name = {path: short for short, path in SHORT_NAMES.items()}.get(found[2], found[2])
     if "." in name:  # in a file of parameters
         return message
     if name in parameters:
-        return f"--option {name}={message[found.end() :]}"
+        return f"--option {name}={message[found.end(2) + 3 :]}"
     option = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
-    told = message[found.end() :]
-    return f"{option}: {told[6:]}" if told.startswith("True: ") else f"{option} {told}"
+    return f"{found[1] or ''}{option}{': ' if found[3] else ' '}{message[found.end() :]}"
 
 
 def fail(code: ExitCode, message: str) -> NoReturn:

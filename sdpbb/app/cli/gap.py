@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.engine import EngineOptions, solver_parameters
-from sdpbb.app.cli.exits import ExitCode, exit_code, meanings, say
+from sdpbb.app.cli.engine import EngineOptions
+from sdpbb.app.cli.exits import ExitCode, exit_code, say
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import CertifiedOutputs, import_engine, running
@@ -22,43 +22,8 @@ if TYPE_CHECKING:
     from sdpbb.questions.gaps.report import GapReport
     from sdpbb.runtime.document import Document
 
-# How good the labels are is said in words and figures, not by the exit status.
-EXITS = meanings(
-    {
-        ExitCode.OPTIMAL: "proven how far LABELS is from the best clustering",
-        ExitCode.LIMIT: "stopped at a limit: the gap is valid, the true one may be smaller",
-        ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit; found no clustering to compare "
-        "with",
-    }
-)
 
-
-@options.grouped
-class GapInputs(InstanceOptions):
-    """Options on the files of the instance; the labels may state k, too."""
-
-    k: Annotated[
-        int | None,
-        options.clusters("as stated in DATA, otherwise the number of clusters in LABELS"),
-    ] = None
-
-
-@options.grouped
-class GapOutputs(CertifiedOutputs):
-    """Output files; the labels may be those that are given."""
-
-    labels: Annotated[
-        str | None,
-        options.option(
-            metavar="OUT",
-            help="Write the labels of the best clustering found (LABELS itself, if none is "
-            "better): 'id,cluster' to a .csv, otherwise one per line. '-' as for --json.",
-            group=options.OUTPUT,
-        ),
-    ] = None
-
-
-@command(EXITS)
+@command
 def gap(
     data: options.Data,
     given: Annotated[
@@ -72,9 +37,9 @@ def gap(
     /,
     *,
     column: options.LabelsColumn = None,
-    inputs: GapInputs = GapInputs(),
+    inputs: InstanceOptions = InstanceOptions(),
     engine: EngineOptions = EngineOptions(),
-    outputs: GapOutputs = GapOutputs(),
+    outputs: CertifiedOutputs = CertifiedOutputs(),
     quiet: options.Quiet = False,
 ) -> ExitCode:
     """Prove how far the clustering LABELS of the points in DATA is from the best one.
@@ -84,7 +49,7 @@ def gap(
     status is 0 for every proven gap, whether LABELS is optimal or not.
     """
     # The engine is imported last: what is wrong with the input is told without the wait.
-    parameters = solver_parameters(**engine.stated())
+    parameters = engine.parameters()
     outputs.check([data, inputs.constraints, given, engine.file])
     instance, numbers = _read(data, inputs, given, column, quiet)
     import_engine()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, WITHOUT_RUN, ExitCode, meanings
+from sdpbb.app.cli.exits import ExitCode
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import constraint_counts, reading_files
 from sdpbb.app.cli.outputs import Outputs
@@ -18,16 +18,8 @@ from sdpbb.runtime.version import installed_version
 if TYPE_CHECKING:
     from sdpbb.constraint_sets import Drawing
 
-EXITS = meanings(
-    {
-        ExitCode.FOUND: "the constraints were drawn and written",
-        **NOTHING_WRITTEN,
-    },
-    without=WITHOUT_RUN,
-)
 
-
-@command(EXITS)
+@command
 def generate(
     labels: Annotated[
         str,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from cyclopts import App
 
-from sdpbb.app.cli.exits import ExitCode, epilog, one_line_errors
+from sdpbb.app.cli.exits import EPILOGUE, ExitCode, one_line_errors
 from sdpbb.app.cli.options import OPTIONS, Debug
 
 if TYPE_CHECKING:
@@ -54,43 +54,35 @@ class Layout:
         _write(console, lines)
 
 
-def command(
-    exits: Mapping[ExitCode, str],
-) -> Callable[[Callable[..., ExitCode | None]], App]:
-    """Return a decorator that makes a command of a function.
+def command(function: Callable[..., ExitCode | None]) -> App:
+    """Return the command of a function: its name, docstring and parameters, and --debug.
 
-    The command has the function's name, docstring and parameters, and the option --debug. Errors
-    are one line on standard error.
-
-    exits : meanings of its exit statuses
+    Errors are one line on standard error.
     """
 
-    def decorate(function: Callable[..., ExitCode | None]) -> App:
-        @functools.wraps(function)
-        def run(*arguments: Any, debug: bool = False, **named: Any) -> ExitCode | None:
-            with one_line_errors(debug):
-                return function(*arguments, **named)
+    @functools.wraps(function)
+    def run(*arguments: Any, debug: bool = False, **named: Any) -> ExitCode | None:
+        with one_line_errors(debug):
+            return function(*arguments, **named)
 
-        types = get_type_hints(function, include_extras=True) | {"debug": Debug}
-        own = inspect.signature(function)
-        debug = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False)
-        parameters = [
-            parameter.replace(annotation=types[parameter.name])
-            for parameter in (*own.parameters.values(), debug)
-        ]
-        run.__annotations__ = types
-        run.__dict__["__signature__"] = own.replace(parameters=parameters)
-        del run.__dict__["__wrapped__"]
-        return App(
-            function.__name__,
-            default_command=run,
-            help=_paragraphs(function),
-            help_epilogue=epilog(exits),
-            version_flags=[],
-            group_parameters=OPTIONS,
-        )
-
-    return decorate
+    types = get_type_hints(function, include_extras=True) | {"debug": Debug}
+    own = inspect.signature(function)
+    debug = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False)
+    parameters = [
+        parameter.replace(annotation=types[parameter.name])
+        for parameter in (*own.parameters.values(), debug)
+    ]
+    run.__annotations__ = types
+    run.__dict__["__signature__"] = own.replace(parameters=parameters)
+    del run.__dict__["__wrapped__"]
+    return App(
+        function.__name__,
+        default_command=run,
+        help=_paragraphs(function),
+        help_epilogue=EPILOGUE,
+        version_flags=[],
+        group_parameters=OPTIONS,
+    )
 
 
 def _lines(console: Console, content: RenderableType) -> list[str]:

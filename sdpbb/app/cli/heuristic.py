@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from heuristics.registry import METHODS, check_method, check_parameters, method_parameters, summary
 from heuristics.result import HeuristicResult
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import ExitCode, interrupted, meanings, of_option
+from sdpbb.app.cli.exits import ExitCode, interrupted, of_option
 from sdpbb.app.cli.help import command
-from sdpbb.app.cli.inputs import InstanceOptions, labels_of
+from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import Outputs, import_engine, running
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
@@ -27,21 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-EXITS = meanings(
-    {
-        ExitCode.FOUND: "found a clustering; the output counts violated constraints",
-        ExitCode.LIMIT_WITHOUT_CLUSTERING: "found neither a clustering nor a proof that none "
-        "exists",
-        ExitCode.INFEASIBLE: "proven that no clustering satisfies the hard constraints",
-        ExitCode.BACKEND_FAILURE: "a solver failed or has no licence",
-    },
-    without=[ExitCode.LIMIT],  # heuristics prove no clustering optimal
-)
-
-# Seconds from one line to the next while a method is at work.
-SILENCE = 5.0
-
-
 def list_methods() -> None:
     """Show the methods and exit."""
     width = max(map(len, METHODS))
@@ -49,27 +33,13 @@ def list_methods() -> None:
         print(f"{name:<{width}}  {summary(name)}")
 
 
-@options.grouped
-class WeightedInputs(InstanceOptions):
-    """Options on the files of an instance that may have soft constraints."""
-
-    constraints: Annotated[
-        str | None,
-        options.option(
-            metavar="FILE",
-            help="As for 'solve'. The weight w of soft constraints 'SML i j w' and 'SCL i j w' "
-            "defaults to 1; methods multiply it by their own price.",
-        ),
-    ] = None
-
-
-@command(EXITS)
+@command
 def heuristic(
     method: Annotated[str, options.argument("NAME", help="The method; see --list.")],
     data: options.Data,
     /,
     *,
-    inputs: WeightedInputs = WeightedInputs(),
+    inputs: InstanceOptions = InstanceOptions(),
     seed: options.Seed = 0,
     time_limit: Annotated[
         float | None, options.option(metavar="S", help="Stop after S seconds of the whole run.")
@@ -112,7 +82,7 @@ def heuristic(
         raise ParameterError(f"seed = {seed}: expected an integer >= 0")
     outputs.check([data, inputs.constraints, truth])
     instance = inputs.read(data, quiet)
-    true = labels_of(instance, truth, column, inputs)
+    true = inputs.labels(instance, truth, column)
     # The compiler is imported last: what is wrong with the input is told without the wait.
     parameters = _parameters(method, option or [], time_limit)
     from threadpoolctl import threadpool_limits
@@ -129,8 +99,15 @@ def heuristic(
         configured = configured_by(method, **parameters)
         configured.check(instance)
         current.tell(header(method, instance, installed_version()))
-        with _heartbeat(current.tell):
-            result = configured.run(instance, seed, current.interrupt.is_set)
+        started = time.perf_counter()
+
+        def is_interrupted() -> bool:
+            """Return whether to end; between pieces of work, as a method is silent."""
+            seconds = time.perf_counter() - started
+            current.tell_now_and_then(f"{'Working':<15} {seconds:.0f} s")
+            return current.interrupt.is_set()
+
+        result = configured.run(instance, seed, is_interrupted)
         report = HeuristicReport(
             instance,
             result,
@@ -179,24 +156,6 @@ def _parameters(method: str, given: list[str], time_limit: float | None) -> dict
         with _errors_name_option({name}):
             values[name] = known[name].from_text(text)
     return values | options.given(time_limit=time_limit)
-
-
-@contextmanager
-def _heartbeat(tell: Callable[[str], None]) -> Iterator[None]:
-    """Write a line every few seconds within the block: a method is silent until its end."""
-    over, started = threading.Event(), time.perf_counter()
-
-    def tell_now_and_then() -> None:
-        while not over.wait(SILENCE):
-            tell(f"{'Working':<15} {time.perf_counter() - started:.0f} s")
-
-    thread = threading.Thread(target=tell_now_and_then, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 @contextmanager

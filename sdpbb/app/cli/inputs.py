@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,20 +70,6 @@ def warnings_as_lines(quiet: bool = False) -> Iterator[None]:
             )
 
 
-def labels_of(
-    instance: Instance, path: str | None, column: str | None, inputs: InstanceOptions
-) -> NDArray[np.intp] | None:
-    """Return the labels (n,) of the points of an instance in a file; None without a file.
-
-    column : of the file, if it is a table
-    """
-    if path is None:
-        if column is not None:
-            raise ParameterError(f"column = {column!r}: expected a file of labels with it")
-        return None
-    return inputs.read_labels(path, column, instance.n_points, instance.origin)
-
-
 def constraint_counts(constraints: Instance | Constraints) -> dict[str, int]:
     """Return the numbers of constraints on pairs by kind."""
     return {
@@ -147,12 +132,20 @@ class InstanceOptions(InstanceFiles):
             with reading_files(quiet):
                 return read_table(data, reading)
         except InstanceError as error:
-            # FILE: drop = 'x': ... is a message on --drop.
-            option = rf"(?<=: )(?=(?:{'|'.join(READING)}) = )"
-            where, *rest = re.split(option, str(error), maxsplit=1)
-            if not rest:
-                raise
-            raise InstanceError(where + of_option(InstanceError(rest[0]))) from None
+            raise InstanceError(of_option(error, placed=READING)) from None
+
+    def labels(
+        self, instance: Instance, path: str | None, column: str | None
+    ) -> NDArray[np.intp] | None:
+        """Return the labels (n,) of the points of an instance in a file; None without a file.
+
+        column : of the file, if it is a table
+        """
+        if path is not None:
+            return self.read_labels(path, column, instance.n_points, instance.origin)
+        if column is not None:
+            raise ParameterError(f"column = {column!r}: expected a file of labels with it")
+        return None
 
     def read_labels(
         self,

@@ -51,7 +51,7 @@ ENGINE = Group("Engine", sort_key=3)
 OUTPUT = Group("Files to write", sort_key=4)
 GROUPS = {
     **dict.fromkeys(own_declarations(Reading), READING),
-    **dict.fromkeys(("time_limit", "time_limit_each", "node_limit", "memory_limit"), LIMITS),
+    **dict.fromkeys(("time_limit", "node_limit", "memory_limit"), LIMITS),
     **dict.fromkeys(("seed", "bounding", "sdp_solver", "milp_solver", "fixing"), ENGINE),
     **dict.fromkeys(("dask", "mpi"), ENGINE),
 }
@@ -90,11 +90,6 @@ def option(
         converter=_read_value,
         allow_leading_hyphen=True,
     )
-
-
-def clusters(default: str) -> Parameter:
-    """Return the annotation of the option -k, with what holds without it."""
-    return option("-k", metavar="K", help="Number of clusters.", default=default)
 
 
 def repeated(*names: str, metavar: str, help: str, group: Group = OPTIONS) -> Parameter:
@@ -263,7 +258,10 @@ LabelsColumn = Annotated[
         default="the only column besides names or numbers of rows",
     ),
 ]
-Clusters = Annotated[int | None, clusters("as stated in DATA")]
+Clusters = Annotated[
+    int | None,
+    option("-k", metavar="K", help="Number of clusters.", default="as stated in the files"),
+]
 Constraints = Annotated[
     str | None,
     option(

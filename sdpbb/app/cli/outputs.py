@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 # What stands for standard output where a file to write is asked for.
 STDOUT = "-"
+# Seconds between two lines of the same kind.
+INTERVAL = 5.0
 
 
 Content = tuple[str | None, Callable[[], str | bytes]]
@@ -242,22 +245,31 @@ def _write(path: str, content: str | bytes) -> None:
         raise
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Running:
     """A run in progress.
 
     interrupt : set by Ctrl-C and SIGTERM, and when nobody waits for the result any more
+    told : time of the last line of `tell_now_and_then`
     """
 
     interrupt: threading.Event
     log: ForgivingStream
     quiet: bool
+    told: float = dataclasses.field(default_factory=time.monotonic)
 
     def tell(self, text: str) -> None:
         """Write text to the log, unless the run is quiet."""
         if not self.quiet:
             self.log.write(f"{text}\n")
             self.log.flush()
+
+    def tell_now_and_then(self, text: str) -> None:
+        """Write text to the log, unless a text like it was written a moment ago."""
+        now = time.monotonic()
+        if now - self.told > INTERVAL:
+            self.told = now
+            self.tell(text)
 
     def progress(self, summarise: bool = False) -> Observer:
         """Return the observer that writes the progress table, unless the run is quiet."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, WITHOUT_RUN, ExitCode, meanings
+from sdpbb.app.cli.exits import ExitCode
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.outputs import Outputs
 from sdpbb.errors import ParameterError
@@ -15,13 +15,8 @@ from sdpbb.errors import ParameterError
 if TYPE_CHECKING:
     from sdpbb.run.parameters import SolverParameters
 
-EXITS = meanings(
-    {ExitCode.FOUND: "the parameters were printed", **NOTHING_WRITTEN},
-    without=WITHOUT_RUN,
-)
 
-
-@command(EXITS)
+@command
 def parameters(
     prefix: Annotated[
         str,

@@ -1,19 +1,17 @@
-"""Draw a run, a clustering, a relaxation, a batch or a sweep."""
+"""Draw a run, a clustering, a batch or a sweep."""
 
 from __future__ import annotations
 
-import math
 import os
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, epilog, fail, meanings, say
+from sdpbb.app.cli.exits import EPILOGUE, ExitCode, fail
 from sdpbb.app.cli.help import command
-from sdpbb.app.cli.inputs import InstanceOptions, labels_of
+from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.runtime.files import output_problem, shown_path
 
@@ -22,18 +20,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-
-EXITS = meanings(
-    {
-        ExitCode.FOUND: "the picture was written",
-        ExitCode.BAD_INPUT: "an input file is wrong, or the picture cannot be written",
-        ExitCode.LIMIT_WITHOUT_CLUSTERING: "the time was too short to find a clustering or a "
-        "proof that none exists",
-        ExitCode.BACKEND_FAILURE: "a solver failed",
-        **NOTHING_WRITTEN,
-    },
-    without=[ExitCode.LIMIT],
-)
 
 Out = Annotated[
     str,
@@ -57,7 +43,7 @@ class DrawnInputs(InstanceOptions):
     k: Annotated[int, Parameter(parse=False)] = 1
 
 
-@command(EXITS)
+@command
 def bounds(trace: TraceFile, /, *, out: Out, title: Title = None) -> None:
     """Draw the best cost and the proven lower bound of a run over time."""
     with _picture(out, title, trace) as draw:
@@ -67,7 +53,7 @@ def bounds(trace: TraceFile, /, *, out: Out, title: Title = None) -> None:
         draw(plot_bounds(read_trace(trace)))
 
 
-@command(EXITS)
+@command
 def tree(trace: TraceFile, /, *, out: Out, title: Title = None) -> None:
     """Draw the branch-and-bound tree of a run, nodes coloured by their end."""
     with _picture(out, title, trace) as draw:
@@ -77,7 +63,7 @@ def tree(trace: TraceFile, /, *, out: Out, title: Title = None) -> None:
         draw(plot_tree(read_trace(trace)))
 
 
-@command(EXITS)
+@command
 def clusters(
     data: options.Data,
     /,
@@ -96,66 +82,16 @@ def clusters(
         from sdpbb.plots import plot_clusters
 
         instance = inputs.read(data)
-        draw(plot_clusters(instance, labels_of(instance, labels, column, inputs)))
+        draw(plot_clusters(instance, inputs.labels(instance, labels, column)))
 
 
-@command(EXITS)
-def matrix(
-    data: options.Data,
-    /,
-    *,
-    out: Out,
-    labels: Annotated[
-        str | None,
-        options.option(
-            metavar="FILE",
-            help="Labels to sort by, one per line; they must satisfy the must-links.",
-            default="labels of a heuristic",
-        ),
-    ] = None,
-    column: options.LabelsColumn = None,
-    inputs: InstanceOptions = InstanceOptions(),
-    time_limit: Annotated[
-        float | None, options.option(metavar="S", help="Improve the relaxation for S seconds.")
-    ] = None,
-    title: Title = None,
-) -> None:
-    """Solve the semidefinite relaxation at the root and draw its matrix Z, sorted by cluster.
-
-    Squares of full colour are clusters that the relaxation is sure of; what is paler is left to
-    branching. Constraints may be on pairs only: limits on sizes or weights are refused.
-    """
-    with _picture(out, title) as draw:
-        from sdpbb.plots import plot_matrix
-
-        if time_limit is not None and not time_limit > 0:
-            raise ParameterError(f"time_limit = {time_limit}: expected more than 0 seconds")
-        instance = inputs.read(data)
-        chosen = labels_of(instance, labels, column, inputs)
-        from sdpbb.plots.matrix import solved_relaxation
-        from sdpbb.problem import Infeasibility
-        from sdpbb.runtime.jit import clock_stopped_by_compiler
-
-        limit = math.inf if time_limit is None else time_limit
-        told = partial(say, "Compiling kernels: once per machine and version")
-        with clock_stopped_by_compiler(told):
-            solved = solved_relaxation(instance, chosen, limit)
-        if solved is None:
-            message = "the time was too short to find a clustering or a proof that none exists"
-            fail(ExitCode.LIMIT_WITHOUT_CLUSTERING, message)
-        if isinstance(solved, Infeasibility):
-            fail(ExitCode.INFEASIBLE, f"no clustering satisfies the constraints: {solved}")
-        draw(plot_matrix(solved.affinity, solved.labels))
-
-
-@command(EXITS)
+@command
 def profile(
     results: Annotated[
         list[str],
         options.argument(
             "RESULTS",
-            help="Results of 'sdpbb batch', one or several: the folder, or results.csv or "
-            "results.jsonl in it.",
+            help="Results of 'sdpbb batch', one or several: the folder, or results.csv in it.",
         ),
     ],
     /,
@@ -179,7 +115,7 @@ def profile(
         draw(plot_profile(read_solved_runs([_table(path) for path in results], by)))
 
 
-@command(EXITS)
+@command
 def sweep(
     results: Annotated[
         str,
@@ -205,8 +141,8 @@ def sweep(
         draw(plot_sweep(read_sweep(file)))
 
 
-plot = App("plot", help=__doc__, help_epilogue=epilog(EXITS), version_flags=[])
-for position, kind in enumerate((bounds, tree, clusters, matrix, profile, sweep)):
+plot = App("plot", help=__doc__, help_epilogue=EPILOGUE, version_flags=[])
+for position, kind in enumerate((bounds, tree, clusters, profile, sweep)):
     kind.sort_key = position
     plot.command(kind)
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.engine import (
-    StudyOptions,
-    limit_of_each,
-    number_at_once,
-    seconds_each,
-    solver_parameters,
-)
-from sdpbb.app.cli.exits import ExitCode, meanings, study_exit_code
+from sdpbb.app.cli.engine import StudyOptions
+from sdpbb.app.cli.exits import ExitCode, study_exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import TableOutputs, import_engine, running
@@ -28,24 +20,13 @@ if TYPE_CHECKING:
     from sdpbb.problem.statements import Statement
     from sdpbb.questions.prices.report import Price
 
-EXITS = meanings(
-    {
-        ExitCode.OPTIMAL: "every price is known within the gap",
-        ExitCode.UNANSWERED: "the run without a constraint failed",
-        ExitCode.LIMIT: "stopped at a limit: some prices are less exact or missing",
-        ExitCode.BACKEND_FAILURE: "a solver or the worker processes failed",
-    }
-)
-
 # Constraints that the table shows.
 TOP = 20
-# Seconds between two lines that tell of a constraint that costs nothing.
-INTERVAL = 2.0
 # Lines that a range may stand for.
 MOST_LINES = 1_000_000
 
 
-@command(EXITS)
+@command
 def price(
     data: options.Data,
     /,
@@ -67,8 +48,6 @@ def price(
         ),
     ] = TOP,
     engine: StudyOptions = StudyOptions(),
-    time_limit_each: Annotated[float | None, limit_of_each("a constraint")] = None,
-    workers: Annotated[int | None, number_at_once("constraints")] = None,
     outputs: TableOutputs = TableOutputs(),
     quiet: options.Quiet = False,
 ) -> ExitCode:
@@ -81,7 +60,7 @@ def price(
     """
     if top < 0:
         raise ParameterError(f"top = {top}: expected an integer >= 0")
-    parameters = solver_parameters(**engine.stated(), workers=workers)
+    parameters = engine.parameters()
     outputs.check([data, inputs.constraints, engine.file])
     instance = inputs.read(data, quiet)
     n_hard = len(instance.must_link) + len(instance.cannot_link)
@@ -94,22 +73,17 @@ def price(
     import_engine()
     from sdpbb.questions.prices.prices import constraint_prices
 
-    told = -math.inf
-
     def on_price(price: Price, left: int) -> None:
-        nonlocal told
-        now = time.perf_counter()
         # There are many that cost nothing, and they come fast.
-        if price.upper > 0 or left == 0 or now - told > INTERVAL:
-            told = now
-            current.tell(f"{price}; {left} to go")
+        is_news = price.upper > 0 or left == 0
+        (current.tell if is_news else current.tell_now_and_then)(f"{price}; {left} to go")
 
     with running(outputs, quiet) as current:
         report = constraint_prices(
             instance,
             chosen,
             parameters,
-            time_limit_each=seconds_each(time_limit_each),
+            time_limit_each=engine.seconds_each,
             observer=current.progress(),
             on_price=on_price,
             interrupt=current.interrupt,

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.engine import EngineOptions, engine_options, solver_parameters
-from sdpbb.app.cli.exits import EXIT_CODES, ExitCode, exit_code
+from sdpbb.app.cli.engine import EngineOptions, engine_options
+from sdpbb.app.cli.exits import ExitCode, exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import CertifiedOutputs, import_engine, running
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from sdpbb.search.events import Event, Observer
     from sdpbb.search.result import Result
 
-EXITS = EXIT_CODES
 LABELS_HINT = (
     "Labels          not written: "
     "--labels OUT.csv writes the cluster of each point, --json OUT the result"
@@ -41,7 +40,7 @@ class RunOutputs(CertifiedOutputs):
     ] = None
 
 
-@command(EXITS)
+@command
 def solve(
     data: options.Data,
     /,
@@ -58,7 +57,7 @@ def solve(
     few seconds. Runs with --workers 1 are repeatable.
     """
     # The engine is imported last: what is wrong with the input is told without the wait.
-    parameters = solver_parameters(**engine.stated())
+    parameters = engine.parameters()
     outputs.check([data, inputs.constraints, engine.file], checkpoint)
     instance = inputs.read(data, quiet)
 
@@ -93,7 +92,7 @@ class ResumedOptions(options.StatedOptions):
     """Parameters of a run that may differ when it is resumed."""
 
 
-@command(EXITS)
+@command
 def resume(
     file: Annotated[
         str,

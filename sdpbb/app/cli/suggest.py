@@ -6,19 +6,10 @@ import math
 from typing import Annotated, Literal
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import NOTHING_WRITTEN, ExitCode, fail, meanings
+from sdpbb.app.cli.exits import ExitCode, fail
 from sdpbb.app.cli.help import command
-from sdpbb.app.cli.inputs import InstanceOptions, labels_of
+from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import TableOutputs, import_engine
-
-EXITS = meanings(
-    {
-        ExitCode.FOUND: "there are queries, or the constraints already imply every answer",
-        ExitCode.BACKEND_FAILURE: "a solver failed",
-        **NOTHING_WRITTEN,
-    },
-    without=[ExitCode.LIMIT, ExitCode.LIMIT_WITHOUT_CLUSTERING],
-)
 
 
 @options.grouped
@@ -36,7 +27,7 @@ class SuggestOutputs(TableOutputs):
     ] = None
 
 
-@command(EXITS)
+@command
 def suggest(
     data: options.Data,
     /,
@@ -75,7 +66,7 @@ def suggest(
     """
     outputs.check([data, inputs.constraints, clustering])
     instance = inputs.read(data, quiet)
-    labels = labels_of(instance, clustering, column, inputs)
+    labels = inputs.labels(instance, clustering, column)
     import_engine()
     from sdpbb.questions.queries.standing import NoClusteringToAskAbout
     from sdpbb.questions.queries.suggest import suggest_queries

@@ -11,16 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.engine import (
-    OF_EVERY_RUN,
-    EngineFile,
-    engine_options,
-    limit_of_each,
-    number_at_once,
-    seconds_each,
-    solver_parameters,
-)
-from sdpbb.app.cli.exits import ExitCode, meanings, study_exit_code
+from sdpbb.app.cli.engine import OF_EVERY_RUN, StudyFile, engine_options
+from sdpbb.app.cli.exits import ExitCode, study_exit_code
 from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import STDOUT, Content, TableOutputs, import_engine, running
@@ -30,21 +22,12 @@ from sdpbb.runtime.files import shown_path
 if TYPE_CHECKING:
     from sdpbb.questions.sweeps.report import SweepEntry
 
-EXITS = meanings(
-    {
-        ExitCode.OPTIMAL: "every k is proven: optimal within the gap, or infeasible",
-        ExitCode.UNANSWERED: "the run of a k failed",
-        ExitCode.LIMIT: "stopped at a limit: some k is not proven or not started",
-        ExitCode.BACKEND_FAILURE: "the worker processes cannot start",
-    },
-    without=[ExitCode.LIMIT_WITHOUT_CLUSTERING, ExitCode.INFEASIBLE],
-)
 # Numbers of clusters that a range may stand for.
 MOST = 10_000
 
 
 @engine_options(*OF_EVERY_RUN)
-class SweepEngine(EngineFile):
+class SweepEngine(StudyFile):
     """Parameters of the runs; the limit of time is for the whole sweep."""
 
 
@@ -109,7 +92,7 @@ class SweepOutputs(TableOutputs):
         yield self.picture, drawn
 
 
-@command(EXITS)
+@command
 def sweep(
     data: options.Data,
     /,
@@ -120,8 +103,6 @@ def sweep(
     ],
     inputs: SweptInputs = SweptInputs(),
     engine: SweepEngine = SweepEngine(),
-    time_limit_each: Annotated[float | None, limit_of_each("a k")] = None,
-    workers: Annotated[int | None, number_at_once("k")] = None,
     out: Annotated[
         str | None,
         options.option(
@@ -150,12 +131,11 @@ def sweep(
     Rand index (ARI) to the clustering of the previous k.
     """
     wanted = numbers_of_clusters(ks)
-    parameters = solver_parameters(**engine.stated(), workers=workers)
+    parameters = engine.parameters()
     outputs.check([data, inputs.constraints, engine.file])
     points = inputs.points(data, quiet)
     largest = replace(inputs, k=min(max(wanted), len(points.points)))
     instance = largest.instance(data, points, quiet)
-    each = seconds_each(time_limit_each)
     import_engine()
     from sdpbb.questions.sweeps.sweep import sweep as run
 
@@ -167,7 +147,7 @@ def sweep(
             instance,
             wanted,
             parameters,
-            time_limit_each=each,
+            time_limit_each=engine.seconds_each,
             folder=out,
             resume=resume,
             certificates=certificates,

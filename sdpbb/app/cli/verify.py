@@ -8,9 +8,9 @@ from io import BufferedReader
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
-from sdpbb.app.cli.exits import ExitCode, meanings, say
+from sdpbb.app.cli.exits import ExitCode, say
 from sdpbb.app.cli.help import command
-from sdpbb.app.cli.inputs import InstanceOptions, labels_of
+from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import JsonOutput
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.runtime.files import shown_path
@@ -22,19 +22,6 @@ if TYPE_CHECKING:
     from sdpbb.checker.kernel.certificate import Certificate
     from sdpbb.problem import Instance
 
-EXITS = meanings(
-    {
-        ExitCode.OPTIMAL: "verified: the clustering is optimal within the gap",
-        ExitCode.REJECTED: "rejected: the certificate does not prove its claim about the instance",
-        ExitCode.LIMIT: "verified: a clustering that is not proven optimal, and a lower bound",
-        ExitCode.LIMIT_WITHOUT_CLUSTERING: "verified: a lower bound, without a clustering",
-        ExitCode.INFEASIBLE: "verified: no clustering satisfies the constraints",
-        ExitCode.INTERRUPTED: "interrupted: nothing is verified",
-        ExitCode.TERMINATED: "terminated (SIGTERM): nothing is verified",
-    },
-    without=[ExitCode.BACKEND_FAILURE],
-)
-
 STATUSES = {
     "optimal": ExitCode.OPTIMAL,
     "feasible": ExitCode.LIMIT,
@@ -43,7 +30,7 @@ STATUSES = {
 }
 """Exit statuses by what a certificate proves."""
 
-AS_FOR_THE_RUN = " (--drop, --index-column, --missing and --standardize as for the run)"
+AS_FOR_THE_RUN = " (--constraints, and the options of reading the data, as for the run)"
 
 Data = Annotated[
     str,
@@ -85,16 +72,7 @@ Exact = Annotated[
 ]
 
 
-@options.grouped
-class VerifyInputs(InstanceOptions):
-    """Options on the files of the instance; the certificate states k, too."""
-
-    k: Annotated[
-        int | None, options.clusters("as stated in DATA, otherwise in the certificate")
-    ] = None
-
-
-@command(EXITS)
+@command
 def verify(
     file: Annotated[
         str,
@@ -103,7 +81,7 @@ def verify(
     /,
     *,
     data: Data,
-    inputs: VerifyInputs = VerifyInputs(),
+    inputs: InstanceOptions = InstanceOptions(),
     labels: Labels = None,
     column: options.LabelsColumn = None,
     gap: Gap = None,
@@ -130,13 +108,13 @@ def verify(
         with _opened(file) as content:
             certificate = Certificate.load(content)
             instance = _instance(data, inputs, certificate, quiet)
-            expected = labels_of(instance, labels, column, inputs)
+            expected = inputs.labels(instance, labels, column)
             verdict = verdict_on(certificate, instance, workers, exact)
             if labels is not None and expected is not None:
                 _check_labels(shown_path(labels), expected, certificate)
     except Rejected as error:
         outputs.write({"verified": False, "reason": str(error)}, quiet)
-        hint = _hint(str(error), inputs)
+        hint = AS_FOR_THE_RUN if str(error).startswith("is about other") else ""
         say(f"{shown_path(file)}: rejected: {error}{hint}")
         sys.exit(ExitCode.REJECTED)
     if gap is not None:
@@ -145,25 +123,6 @@ def verify(
         outputs.tell(str(verdict))
     outputs.write(verdict, quiet)
     return STATUSES[verdict.status]
-
-
-def _hint(reason: str, inputs: InstanceOptions) -> str:
-    """Options that may be missing where a certificate is about something else."""
-    if reason.startswith("is about other points"):
-        return AS_FOR_THE_RUN
-    if reason.startswith("is about other weights of points"):
-        return "" if inputs.reading.weight_column else " (--weight-column as for the run)"
-    absent = [
-        option
-        for option, value in (
-            ("--constraints", inputs.constraints),
-            ("--known-classes", inputs.reading.known_classes),
-        )
-        if value is None
-    ]
-    if reason.startswith("is about other ") and absent:
-        return f" ({' and '.join(absent)} as for the run)"
-    return ""
 
 
 def _opened(path: str) -> BufferedReader:

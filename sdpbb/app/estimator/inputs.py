@@ -28,9 +28,6 @@ from sdpbb.runtime.declaration import as_integer
 from sdpbb.runtime.reading import Reading
 from sdpbb.search.result import Result, stopped_by
 
-# Constraints that the message on an infeasible instance names.
-SHOWN_MEMBERS = 8
-
 
 class InvalidInstance(InstanceError, ValueError):
     """An InstanceError of an estimator, where scikit-learn's callers expect a ValueError."""
@@ -58,23 +55,12 @@ def as_value_errors() -> Iterator[None]:
 def without_clustering(result: Result) -> InvalidInstance | NoClusteringFound:
     """Return the error of a fit whose result has no clustering."""
     if result.infeasibility is not None:
-        return InvalidInstance(f"no clustering satisfies the constraints: {_proof(result)}")
+        proof = result.conflict.line if result.conflict else result.infeasibility
+        return InvalidInstance(f"no clustering satisfies the constraints: {proof}")
     return NoClusteringFound(
         f"stopped by {stopped_by(result.termination)}; found neither a clustering nor a proof "
         "that none exists; allow more time or fewer constraints"
     )
-
-
-def _proof(result: Result) -> str:
-    """Return a conflict of constraints, or the points that the proof rests on, on one line."""
-    conflict = result.conflict
-    if conflict is None:
-        return str(result.infeasibility)
-    members = [f"{member.text} ({member.place})" for member in conflict.members[:SHOWN_MEMBERS]]
-    more = len(conflict.members) - SHOWN_MEMBERS
-    if more > 0:
-        members.append(f"and {more} more")
-    return f"{conflict.heading}: {', '.join(members)}"
 
 
 NAMING = ", or to give it as index_column if it names the rows"

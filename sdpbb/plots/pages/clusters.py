@@ -1,25 +1,19 @@
-"""Sections on the points: clusters, means, members, tight constraints; or the conflict.
-
-A must-link is tight if one of its points alone, a cannot-link if one of its points in the cluster
-of the other, would lower the sum of squares while all other points stay where they are. This is a
-look at single moves, and no price (`sdpbb price`), which is proven.
-"""
+"""Sections on the points: clusters, means, members; or the conflict."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from heuristics.measures import costs_of_moves, silhouettes
+from heuristics.measures import silhouettes
 from sdpbb.plots import plot_clusters
-from sdpbb.plots.clusters import group_of, look_of
+from sdpbb.plots.clusters import group_of
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.coordinates import members_of, sum_of_squares
 from sdpbb.problem.formats import labels_file
-from sdpbb.runtime.document import Cell, Download, Mark, Part, Picture, Section, Table, Text
+from sdpbb.runtime.document import Download, Part, Picture, Section, Table, Text
 from sdpbb.runtime.values import amount, shortened
 from sdpbb.search.result import Result
 
@@ -77,59 +71,9 @@ def named_points(instance: Instance, partition: Partition) -> dict[int, Sequence
     }
 
 
-# Points times clusters up to which single moves are looked at.
-MOST_MOVES = 20_000_000
-
-
-@dataclass(frozen=True)
-class TightConstraint:
-    """Constraint that keeps a point from a cluster where it costs less.
-
-    kind : "must_link" or "cannot_link"
-    rows : (i, j)
-    moved, cluster : the point, and the cluster that it is kept from
-    saving : by how much the sum of squares would be less
-    """
-
-    kind: str
-    rows: tuple[int, int]
-    moved: int
-    cluster: int
-    saving: float
-
-
-def tight_constraints(instance: Instance, partition: Partition) -> list[TightConstraint] | None:
-    """Return the tight constraints, the largest savings first; None where points are too many."""
-    if instance.n_points * partition.n_clusters > MOST_MOVES:
-        return None
-    pairs = len(instance.must_link) + len(instance.cannot_link)
-    if not pairs:
-        return []
-    savings = -costs_of_moves(instance.points, partition.labels, instance.weights)
-    savings[np.isinf(savings)] = 0.0
-    savings[savings <= 1e-12 * np.abs(savings).max(initial=0.0)] = 0.0
-    labels = partition.labels
-    found = []
-    for i, j in instance.must_link.tolist():
-        moved = max((i, j), key=lambda row: float(savings[row].max()))
-        cluster = int(savings[moved].argmax())
-        found.append(("must_link", i, j, moved, cluster))
-    for i, j in instance.cannot_link.tolist():
-        moved, other = max(
-            ((i, j), (j, i)), key=lambda ends: float(savings[ends[0], labels[ends[1]]])
-        )
-        found.append(("cannot_link", i, j, moved, int(labels[other])))
-    tight = [
-        TightConstraint(kind, (i, j), moved, cluster, float(savings[moved, cluster]))
-        for kind, i, j, moved, cluster in found
-        if savings[moved, cluster] > 0.0
-    ]
-    return sorted(tight, key=lambda each: -each.saving)
-
-
-# Clusters that are told of one by one; points whose names are in the picture, whose silhouettes
-# are computed; tight constraints that are listed.
-MOST_CLUSTERS, MOST_TITLED, MOST_SILHOUETTES, MOST_TIGHT = 500, 5_000, 5_000, 20
+# Clusters that have a row each; points whose names are in the picture, and whose silhouettes are
+# computed.
+MOST_CLUSTERS, MOST_TITLED, MOST_SILHOUETTES = 500, 5_000, 5_000
 _SILHOUETTE = (
     " The silhouette is between -1 and 1: near 1 where a cluster's points are far from the next "
     "cluster; its mean over all points is {:.3f}."
@@ -153,7 +97,7 @@ def conflict(instance: Instance, result: Result) -> Section:
 def clustering(
     instance: Instance, partition: Partition, heading: str = "The clustering"
 ) -> Section:
-    """Return the section of the clusters: tables, a picture, members and tight constraints."""
+    """Return the section of the clusters: tables, a picture and members."""
     n_violated = sum(len(violated) for violated in partition.violations(instance))
     n_constraints = len(instance.must_link) + len(instance.cannot_link)
     kept = []
@@ -178,7 +122,6 @@ def clustering(
         f"{lines}{_projection(instance)}",
         lambda: plot_clusters(instance, partition),
         titles,
-        zooms=True,
     )
     parts: list[Part] = [
         *kept,
@@ -186,38 +129,8 @@ def clustering(
         *_cluster_table(instance, partition),
         picture,
         member_lists(instance, partition),
-        *_tight(instance, partition),
     ]
     return Section(heading, parts)
-
-
-def _tight(instance: Instance, partition: Partition) -> list[Part]:
-    """Return the section of the constraints that keep a point from a cheaper cluster."""
-    found = tight_constraints(instance, partition)
-    if found is None or not len(instance.must_link) + len(instance.cannot_link):
-        return []
-    heading = "Constraints that were tight"
-    if not found:
-        none = "None: no point alone would cost less elsewhere, if one of its constraints were not."
-        return [Section(heading, [Text(none)])]
-    origin, rows = instance.origin, []
-    for each in found[:MOST_TIGHT]:
-        names = [shortened(origin.row(row), LONGEST) for row in each.rows]
-        text = f"{_KINDS[each.kind]} {names[0]}, {names[1]}"
-        place = origin.place(each.kind, *each.rows)
-        moved = f"{shortened(origin.row(each.moved), LONGEST)} to cluster {each.cluster}"
-        rows.append([text, place, moved, f"{each.saving:.4g}"])
-    columns = ["Constraint", "Stated at", "Would move", "Saving"]
-    note = (
-        "They keep a point from a cluster in which it alone would cost less. The saving is the "
-        "decrease of the sum of squares if this point moved and no other. 'sdpbb price' proves "
-        "the price of a constraint."
-    )
-    table = Table(columns, rows, "Tight constraints", len(found) - len(rows))
-    return [Section(heading, [table, Text(note, "note")])]
-
-
-_KINDS = {"must_link": "must-link", "cannot_link": "cannot-link"}
 
 
 def _projection(instance: Instance) -> str:
@@ -235,7 +148,7 @@ def _cluster_table(instance: Instance, partition: Partition) -> tuple[Table, Tex
     each = None
     if instance.n_points <= MOST_SILHOUETTES:
         each = silhouettes(instance.points, partition.labels)
-    rows: list[list[Cell]] = []
+    rows: list[list[str]] = []
     for cluster in range(min(partition.n_clusters, MOST_CLUSTERS)):
         members = partition.labels == cluster
         size = int(members.sum())
@@ -243,7 +156,7 @@ def _cluster_table(instance: Instance, partition: Partition) -> tuple[Table, Tex
         share = costs[cluster] / total if total > 0 else 0.0
         rows.append(
             [
-                Mark(str(cluster), *look_of(cluster, partition.n_clusters)),
+                str(cluster),
                 f"{size:,}",
                 f"{100 * size / instance.n_points:.1f}%",
                 f"{costs[cluster]:.6g}",

@@ -22,7 +22,7 @@ from sdpbb.plots.style import (
     rendered,
     require_matplotlib,
 )
-from sdpbb.runtime.document import Document, Facts, Mark, Part, Picture, Section, Text
+from sdpbb.runtime.document import Document, Facts, Part, Picture, Section, Text
 from sdpbb.runtime.rendering import Markup, element, fragment, markup
 from sdpbb.runtime.version import installed_version
 
@@ -37,7 +37,7 @@ LONGEST_TILE = 24
 def page(document: Document, version: str = "", command: str = "") -> str:
     """Return a page of a document.
 
-    It refers to no other file; its one script zooms pictures.
+    It refers to no other file, and has no script.
 
     version : of the program that made the result; "" for this one
     command : what was typed for it; "" for a result from Python
@@ -56,13 +56,12 @@ def page(document: Document, version: str = "", command: str = "") -> str:
         parts.append(fragment(repeated))
     main = element("main", Markup.joined(parts))
     footer = element("footer", f"Written by sdpbb {version or installed_version()}.")
-    script = f"<script>{SCRIPT}</script>\n" if 'class="zooms"' in main.html else ""
     title = markup(f"{document.name or 'unnamed'}: {document.title}")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title.html}</title>\n<style>{CSS}</style>\n</head>\n"
-        f"<body>\n{main.html}\n{footer.html}\n{script}</body>\n</html>\n"
+        f"<body>\n{main.html}\n{footer.html}\n</body>\n</html>\n"
     )
 
 
@@ -154,102 +153,11 @@ def _sized(svg: str, description: str) -> str:
     return svg[: found.start()] + attributes + svg[found.end() :]
 
 
-BUTTONS = (
-    ("in", "Zoom in", "+"),
-    ("out", "Zoom out", "\N{MINUS SIGN}"),
-    ("all", "Show all", "1:1"),
-)
-
-SCRIPT = """
-for (const figure of document.querySelectorAll("figure.zooms")) {
-  const svg = figure.querySelector("svg[role=img]");
-  const whole = svg.viewBox.baseVal, all = [whole.x, whole.y, whole.width, whole.height];
-  let view = all.slice(), from = null;
-  const show = () => svg.setAttribute("viewBox", view.join(" "));
-  const at = event => {
-    const box = svg.getBoundingClientRect();
-    return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
-  };
-  const zoom = (factor, x = 0.5, y = 0.5) => {
-    const width = Math.min(all[2], view[2] * factor), height = width * all[3] / all[2];
-    move(view[0] + x * (view[2] - width), view[1] + y * (view[3] - height), width, height);
-  };
-  const move = (x, y, width, height) => {
-    view = [
-      Math.max(all[0], Math.min(x, all[0] + all[2] - width)),
-      Math.max(all[1], Math.min(y, all[1] + all[3] - height)), width, height];
-    show();
-  };
-  const act = {
-    in: () => zoom(1 / 1.5), out: () => zoom(1.5), all: () => { view = all.slice(); show(); },
-  };
-  for (const button of figure.querySelectorAll("button")) {
-    button.addEventListener("click", act[button.value]);
-  }
-  svg.addEventListener("wheel", event => {
-    if (!event.ctrlKey && !event.metaKey) return;
-    event.preventDefault();
-    zoom(event.deltaY < 0 ? 1 / 1.2 : 1.2, ...at(event));
-  }, {passive: false});
-  svg.addEventListener("pointerdown", event => {
-    if (view[2] === all[2]) return;
-    from = [at(event), view.slice()];
-    svg.setPointerCapture(event.pointerId);
-  });
-  svg.addEventListener("pointermove", event => {
-    if (!from) return;
-    const to = at(event), [[x, y], [left, top, width, height]] = from;
-    move(left + (x - to[0]) * width, top + (y - to[1]) * height, width, height);
-  });
-  svg.addEventListener("pointerup", () => { from = null; });
-  figure.classList.add("ready");
-}
-"""
-
-
-def drawn(thing: Picture | Mark) -> Markup:
-    """Return the figure of a picture, or the mark of a cluster as it is in the picture."""
-    return _swatch(thing) if isinstance(thing, Mark) else _figure(thing)
-
-
-def _figure(picture: Picture) -> Markup:
-    """Return a figure. One that zooms does so by buttons, and with the wheel and Ctrl.
-
-    Without scripts it is as other figures, and has no buttons.
-    """
+def drawn(picture: Picture) -> Markup:
+    """Return the figure of a picture."""
     drawing = inline_svg(picture.draw(), picture.name, picture.description, picture.titles)
     parts = [
         element("div", drawing, class_="scroll"),
         element("figcaption", picture.caption),
     ]
-    if not picture.zooms:
-        return element("figure", Markup.joined(parts))
-    buttons = Markup.joined(
-        element("button", sign, type="button", value=value, title=name, aria_label=name)
-        for value, name, sign in BUTTONS
-    )
-    how = "Ctrl and the wheel zoom, dragging moves; a point tells its name under the pointer."
-    parts = [
-        element("div", buttons, class_="buttons", role="group", aria_label="Zoom"),
-        *parts,
-        element("p", how, class_="note how"),
-    ]
-    return element("figure", Markup.joined(parts), class_="zooms")
-
-
-def _swatch(mark: Mark) -> Markup:
-    path = _SHAPES.get(mark.marker, _SHAPES["o"])
-    colour = markup(COLOURS.get(mark.colour, mark.colour)).html
-    shape = f'<path d="{path}" fill="{colour}"/>'
-    return Markup(f'<svg class="swatch" viewBox="-6 -6 12 12" aria-hidden="true">{shape}</svg>')
-
-
-_SHAPES = {
-    "o": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0",
-    "s": "M-4.5 -4.5h9v9h-9z",
-    "^": "M0 -5L5 4.5H-5z",
-    "D": "M0 -5.5L5.5 0L0 5.5L-5.5 0z",
-    "v": "M0 5L5 -4.5H-5z",
-    "p": "M0 -5.2L5 -1.6L3.1 4.3H-3.1L-5 -1.6z",
-    "h": "M0 -5.5L4.8 -2.7V2.7L0 5.5L-4.8 2.7V-2.7z",
-}
+    return element("figure", Markup.joined(parts))

@@ -33,7 +33,7 @@ def html_report(
     """Return a page on a run.
 
     It has question, clustering, proof, and what it takes to repeat the run. It refers to no other
-    file; its one script zooms the picture of the clusters.
+    file, and has no script.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ CSS = """
   --blue: #0072b2; --sky: #56b4e9; --green: #009e73; --red: #cc3311;
   --indigo: #332288; --wine: #882255;
 }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root {
     --ink: #e6eaef; --soft: #a9b4c0; --pale: #7d8794; --rule: #38424d; --paper: #14191f;
     --panel: #1d242c; --good: #4fd0a8; --fair: #f0b64a; --bad: #ff8f57;
@@ -72,20 +72,11 @@ th { font-weight: 600; }
 .numbers tbody th { max-width: 14rem; overflow-wrap: break-word; }
 .numbers .long { min-width: 10rem; }
 .numbers td:not(.long) { white-space: nowrap; }
-.swatch { width: .85em; height: .85em; margin-right: .5em; vertical-align: -.08em; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; }
 details p { overflow-wrap: anywhere; max-width: none; }
 a { color: var(--blue); }
-a:focus-visible, button:focus-visible, summary:focus-visible, .scroll:focus-visible {
+a:focus-visible, summary:focus-visible, .scroll:focus-visible {
   outline: 2px solid var(--blue); outline-offset: 2px;
-}
-.buttons, .how { display: none; }
-.ready .buttons { display: flex; gap: .4rem; justify-content: flex-end; }
-.ready .how { display: block; }
-.ready svg { touch-action: pan-x pan-y; }
-button {
-  min-width: 2.4rem; padding: .3rem .6rem; font: inherit; color: var(--ink);
-  background: var(--panel); border: 1px solid var(--pale); border-radius: .25rem; cursor: pointer;
 }
 .note { color: var(--soft); font-size: .92rem; }
 figure { margin: 1rem 0; }
@@ -107,13 +98,6 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .9rem; }
   th:not(:last-child), td:not(:last-child) { padding-right: .7rem; }
 }
 @media print {
-  :root {
-    --ink: #000; --soft: #444; --rule: #ccc; --paper: #fff; --panel: #f4f4f4;
-    --good: #00694c; --fair: #8a5a00; --bad: #a83a00;
-    --blue: #0072b2; --sky: #56b4e9; --green: #009e73; --red: #cc3311;
-    --indigo: #332288; --wine: #882255;
-  }
-  .ready .buttons, .ready .how { display: none; }
   body { max-width: none; padding: 0; font-size: 10.5pt; }
   figure, table, .verdict { break-inside: avoid; }
   h2 { break-after: avoid; }

@@ -14,24 +14,19 @@ from typing import TYPE_CHECKING, Any
 from sdpbb.errors import InstanceWarning, ParameterError
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.manifest import read_manifest
-from sdpbb.questions.batch.outcome import BatchResult, Row, RowStatus, short_line, summary
-from sdpbb.questions.study import AtWork, JobPutBack, JobStarted, Outcome, Study, solved
+from sdpbb.questions.batch.outcome import BatchResult, Row, RowStatus, summary
+from sdpbb.questions.study import Outcome, Study, StudyEvent, solved
 from sdpbb.questions.study_folder import RESULTS, StudyFolder, open_folder
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.report import COMPILING, TextStream
 from sdpbb.runtime.declaration import Parameters, parameter
 from sdpbb.runtime.executors import worker
 from sdpbb.runtime.executors.memory import within_free_memory
-from sdpbb.runtime.files import FilePath, shown_path
-from sdpbb.runtime.values import counted
+from sdpbb.runtime.files import FilePath
 from sdpbb.runtime.version import installed_version
-from sdpbb.search.events import Compiling
 
 if TYPE_CHECKING:
     from sdpbb.search.result import Result
 
-# Constraints of a conflict that a message names.
-SHOWN = 6
 # Fields of a result that are fields of a row.
 MEASURED = (
     *("status", "termination", "objective", "lower_bound", "gap"),
@@ -40,38 +35,6 @@ MEASURED = (
 TABLE, SUMMARY = "results.csv", "summary.txt"
 FILES = (RESULTS, TABLE, SUMMARY)
 LABELS, CERTIFICATES = "labels", "certificates"
-
-
-@dataclass(frozen=True)
-class BatchStarted:
-    """The batch begins.
-
-    Of n_jobs in all, n_done were settled before; n_workers processes do the others.
-    """
-
-    n_jobs: int
-    n_done: int
-    n_workers: int
-
-
-@dataclass(frozen=True)
-class JobEnded:
-    """A row has been written. n_done counts the jobs that are settled now."""
-
-    row: Row
-    n_done: int
-    n_jobs: int
-
-
-@dataclass(frozen=True)
-class BatchEnded:
-    """The results have been written."""
-
-    result: BatchResult
-
-
-BatchEvent = BatchStarted | Compiling | JobStarted | JobPutBack | JobEnded | AtWork | BatchEnded
-BatchObserver = Callable[[BatchEvent], None]
 
 
 @dataclass(frozen=True)
@@ -109,9 +72,11 @@ def run_batch(
     jobs: FilePath | Iterable[Job],
     folder: FilePath,
     parameters: BatchParameters | None = None,
-    observer: BatchObserver = lambda event: None,
+    observer: Callable[[StudyEvent], None] = lambda event: None,
     interrupt: threading.Event | None = None,
     executor: Executor | None = None,
+    *,
+    on_row: Callable[[Row, int], None] | None = None,
 ) -> BatchResult:
     """Solve many instances, each in isolation, and write a row for each.
 
@@ -127,12 +92,13 @@ def run_batch(
         written at the end, `labels/NAME.csv` for each clustering, and `certificates/NAME.cert` for
         each run that is to leave a proof
     parameters : how it is done
-    observer : receives the events of the batch (`sdpbb.questions.batch.batch`)
+    observer : receives what happens to workers (`sdpbb.questions.study.StudyEvent`)
     interrupt : set it, from a signal handler or another thread, to end the batch with rows for what
         is running then, which do not settle their jobs
     executor : any `concurrent.futures.Executor`, each worker of which solves one instance at a
         time; otherwise as for `sdpbb.solve`. Workers read the files of the jobs, and jobs keep
         their time limits themselves: one that does not is not killed
+    on_row : is called with each row as it has been written, and with the number of jobs to come
 
     Raises
     ------
@@ -161,7 +127,7 @@ def run_batch(
         observer=observer,
     )
     with open_folder(folder, parameters.resume, Row.from_dict) as opened:
-        batch = _Batch(listed, opened, parameters, observer)
+        batch = _Batch(listed, opened, parameters, on_row)
         return study.conduct(interrupt, lambda: batch.run(study))
 
 
@@ -183,10 +149,10 @@ class _Batch:
         jobs: list[Job],
         folder: StudyFolder[Row],
         parameters: BatchParameters,
-        observer: BatchObserver,
+        on_row: Callable[[Row, int], None] | None,
     ) -> None:
         self._jobs, self._folder = jobs, folder
-        self._parameters, self._observer = parameters, observer
+        self._parameters, self._on_row = parameters, on_row
         self._rows: dict[str, Row] = {}  # the last one of each job
         self._settled: set[str] = set()
         self._digests: dict[str, str] = {}
@@ -195,7 +161,6 @@ class _Batch:
         """Do all jobs, or those that end before the interrupt; write the tables."""
         waiting = self._unsettled()
         n_jobs = len(self._jobs)
-        self._observer(BatchStarted(n_jobs, len(self._settled), self._parameters.workers))
         study.run(waiting, self._begin, self._take, needs_processes=True)
         result = BatchResult(
             rows=tuple(self._rows[job.name] for job in self._jobs if job.name in self._rows),
@@ -205,7 +170,6 @@ class _Batch:
         )
         self._folder.write(TABLE, result.to_csv())
         self._folder.write(SUMMARY, summary(result))
-        self._observer(BatchEnded(result))
         return result
 
     def _unsettled(self) -> list[Job]:
@@ -253,7 +217,8 @@ class _Batch:
         self._rows[job.name] = row
         if not row.was_interrupted:
             self._settled.add(job.name)
-        self._observer(JobEnded(row, len(self._settled), len(self._jobs)))
+        if self._on_row is not None:
+            self._on_row(row, len(self._jobs) - len(self._settled))
 
     def _write_labels(self, job: Job, content: bytes | None) -> str | None:
         """Write the labels of a job, or remove those of an earlier run; return their file."""
@@ -304,7 +269,7 @@ def evaluate(job: Job, certificate: str | None) -> Outcome:
     messages = [outcome.message] if outcome.message else []
     messages += [str(w.message) for w in caught if issubclass(w.category, InstanceWarning)]
     if result.infeasibility is not None:
-        messages.insert(0, _proof(result))
+        messages.insert(0, result.conflict.line if result.conflict else str(result.infeasibility))
     messages += result.notes
     values = result.to_dict()
     fields: dict[str, Any] = {name: values[name] for name in MEASURED}
@@ -321,17 +286,6 @@ def evaluate(job: Job, certificate: str | None) -> Outcome:
     return Outcome(fields)
 
 
-def _proof(result: Result) -> str:
-    """Return why there is no clustering, with conflicting constraints if some are known."""
-    conflict = result.conflict
-    if conflict is None:
-        return str(result.infeasibility)
-    shown = [f"{member.place} {member.text}" for member in conflict.members[:SHOWN]]
-    if len(conflict.members) > SHOWN:
-        shown.append(f"and {len(conflict.members) - SHOWN} more")
-    return f"{conflict.heading}: {', '.join(shown)}"
-
-
 def _labels(result: Result) -> bytes | None:
     """Return the content of the file of labels; None without a clustering."""
     from sdpbb.problem.formats import labels_file
@@ -341,63 +295,3 @@ def _labels(result: Result) -> bytes | None:
         return None
     labels = result.partition.labels
     return labels_file(labels, row_ids(result.origin, len(labels)), result.origin)
-
-
-class BatchLog:
-    """Observer that writes plain lines, which read the same in a terminal and in a file.
-
-    There is one for each job that ends, one with the number of jobs under way where none ends for a
-    while, and the summary.
-    """
-
-    def __init__(self, stream: TextStream, version: str) -> None:
-        self._stream, self._version = stream, version
-        self._n_before = self._n_done = self._n_jobs = 0
-
-    def __call__(self, event: BatchEvent) -> None:
-        match event:
-            case BatchStarted(n_jobs, n_done):
-                self._n_before = self._n_done = n_done
-                self._n_jobs = n_jobs
-                self._write(_header(event, self._version))
-            case Compiling():
-                self._write(COMPILING)
-            case JobPutBack(name, reason):
-                again = "retried once, at the end and alone"
-                self._write(f"{shown_path(name)}: worker process {reason}; {again}")
-            case JobEnded(row, n_done):
-                self._n_done = n_done
-                self._write_count(short_line(row))
-            case AtWork(n_running, seconds):
-                self._write_count(f"{n_running} running, {_clock(seconds)}{self._left(seconds)}")
-            case BatchEnded(result):
-                self._write(f"\n{summary(result)}".rstrip("\n"))
-
-    def _left(self, seconds: float) -> str:
-        """Return about how long the others take, if they take as long as those that have ended."""
-        if (n_ended := self._n_done - self._n_before) == 0:
-            return ""
-        return f", about {_clock(seconds / n_ended * (self._n_jobs - self._n_done))} remaining"
-
-    def _write_count(self, text: str) -> None:
-        """Write a line that begins with the number of jobs that are done."""
-        self._write(f"[{self._n_done:>{len(str(self._n_jobs))}}/{self._n_jobs}] {text}")
-
-    def _write(self, text: str) -> None:
-        self._stream.write(text + "\n")
-        self._stream.flush()
-
-
-def _header(started: BatchStarted, version: str) -> str:
-    """Return the first line of a batch: its instances and workers."""
-    before = f", {started.n_done} of them done before" if started.n_done else ""
-    return (
-        f"sdpbb {version}: batch of {counted(started.n_jobs, 'instance')}{before}, "
-        f"{counted(started.n_workers, 'worker')}"
-    )
-
-
-def _clock(seconds: float) -> str:
-    """Return seconds as h:mm:ss."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

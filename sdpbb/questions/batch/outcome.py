@@ -124,11 +124,27 @@ class Row:
             for name, limit in job.limits().items()
         )
 
+    @property
+    def end(self) -> str:
+        """Status in words, with what stopped the run."""
+        stopped_by = self.termination if self.status in STOPPED else None
+        return ", ".join(filter(None, (self.status, stopped_by))).replace("_", " ")
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         return values_of(self)
 
     to_row = to_dict
+
+    def __str__(self) -> str:
+        told = [self.end]
+        if self.objective is not None:
+            told.append(f"cost {self.objective:.12g}, gap {percent_up(self.gap)}")
+        if self.wall_seconds is not None:
+            told.append(seconds_text(self.wall_seconds))
+        if self.message:
+            told.append(shown_path(self.message))
+        return f"{shown_path(self.name)}: {', '.join(told)}"
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Row:
@@ -282,7 +298,7 @@ class BatchResult(Reported, Tabular):
             lines = [
                 [
                     shortened(row.name, LONGEST),
-                    row.status.replace("_", " "),
+                    row.end,
                     shortened(row.message, LONGEST_MESSAGE),
                     f"tried {row.attempts} times" if row.attempts > 1 else "",
                 ]
@@ -335,7 +351,7 @@ def _table(rows: list[Row]) -> Table:
         [
             shortened(row.name, LONGEST),
             *("" if number is None else f"{number:,}" for number in (row.n_points, row.k)),
-            row.status.value if row.succeeded else f"{row.status.value}, {_stopped_by(row)}",
+            row.end,
             "" if row.objective is None else f"{row.objective:.12g}",
             "" if row.lower_bound is None else rounded_down(row.lower_bound, 12),
             "" if row.gap is None else percent_up(row.gap),
@@ -345,10 +361,6 @@ def _table(rows: list[Row]) -> Table:
         for row in rows[:MOST_ROWS]
     ]
     return Table(columns, lines, more=len(rows) - len(lines))
-
-
-def _stopped_by(row: Row) -> str:
-    return (row.termination or "").replace("_", " ")
 
 
 def shifted_geometric_mean(values: list[float] | list[int], shift: float) -> float:
@@ -364,37 +376,3 @@ def shifted_geometric_mean(values: list[float] | list[int], shift: float) -> flo
 def summary(result: BatchResult) -> str:
     """Return the document of a batch as plain text, under a line with the version."""
     return f"sdpbb {installed_version()}\n\n{plain_text(result.document())}\n"
-
-
-def short_line(row: Row) -> str:
-    """Return the result of a job on one line."""
-    if row.succeeded:
-        return f"{shown_path(row.name)}: {_answer(row)}"
-    return _failed(row) if row.termination is None else _stopped(row)
-
-
-def _answer(row: Row) -> str:
-    took = f"{_seconds(row)}, {row.n_nodes} node{'' if row.n_nodes == 1 else 's'}"
-    note = f" ({shown_path(row.message)})" if row.message else ""
-    if row.objective is None:
-        return f"{row.status.value}{note}, {took}"
-    return f"{row.status.value} {row.objective:.12g}, gap {percent_up(row.gap)}, {took}{note}"
-
-
-def _stopped(row: Row) -> str:
-    if row.objective is None:
-        found = "without a clustering"
-    else:
-        found = f"sum of squares {row.objective:.12g}, gap {percent_up(row.gap)}"
-    bound = "" if row.lower_bound is None else f", lower bound {rounded_down(row.lower_bound, 12)}"
-    name = shown_path(row.name)
-    return f"{name}: {row.status.value}, {_stopped_by(row)} after {_seconds(row)}, {found}{bound}"
-
-
-def _failed(row: Row) -> str:
-    tries = f" (tried {row.attempts} times)" if row.attempts > 1 else ""
-    return f"{shown_path(row.name)}: {row.status.value}: {shown_path(row.message)}{tries}"
-
-
-def _seconds(row: Row) -> str:
-    return "0 s" if row.wall_seconds is None else f"{row.wall_seconds:.2f} s"

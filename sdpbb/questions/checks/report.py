@@ -70,8 +70,7 @@ class ForcedPair:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values; rows are named as the user does."""
-        reasons = [reason.to_dict() for reason in self.reasons]
-        return {"rows": list(self.names), "reasons": reasons}
+        return values_of(self, "rows:names", "reasons")
 
 
 @dataclass(frozen=True)

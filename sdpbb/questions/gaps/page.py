@@ -10,7 +10,7 @@ from sdpbb.plots.pages.run import proof, question, reproduction
 from sdpbb.problem import Instance, Partition
 from sdpbb.questions.gaps.report import GapReport
 from sdpbb.runtime.document import Document, Part, Section, Table, Text
-from sdpbb.runtime.values import rounded_down, shortened
+from sdpbb.runtime.values import shortened
 from sdpbb.search.trace import Trace
 
 # Violated constraints, and clusters of either clustering, that are listed; names of a constraint.
@@ -26,42 +26,12 @@ def gap_document(instance: Instance, report: GapReport, trace: Trace | None = No
     parts = [*brief.parts, question(instance, result)]
     if result.infeasibility is not None:
         parts.append(conflict(instance, result))
-    else:
-        parts.append(_interval(instance, report))
     parts += _violated(report)
     parts.append(clustering(instance, report.partition, "The clustering of the labels"))
     if result.partition is not None:
         parts.append(_best(instance, report.partition, result.partition))
     parts += [*proof(result, trace), reproduction(result)]
     return Document(brief.title, parts, instance.name)
-
-
-def _interval(instance: Instance, report: GapReport) -> Section:
-    """Return the section of the interval that the least cost lies in, beside that of the labels."""
-    result, name = report.result, report.result.cost_name
-    assert report.lower_bound is not None
-    lower = rounded_down(report.lower_bound, 10)
-    that = " that satisfies the constraints" if instance.has_constraints else ""
-    if result.objective is None:
-        text = f"No clustering{that} has a {name} below {lower}."
-    else:
-        text = (
-            f"The least {name} of a clustering into {report.k:,} clusters{that} is proven to lie "
-            f"between {lower} and {result.objective:.10g}."
-        )
-    if report.gap is None:
-        text += " The labels are not such a clustering, so their own cost may be below it."
-    costs = [("The labels", f"{report.objective:.10g}", report.objective)]
-    if result.objective is not None:
-        best = "The best clustering found"
-        costs.append((best, f"{result.objective:.10g}", result.objective))
-    costs.append(("Every clustering costs at least", lower, report.lower_bound))
-    rows = [
-        [what, cost, f"{100 * value / report.objective:.4f}%" if report.objective > 0 else ""]
-        for what, cost, value in costs
-    ]
-    heading = ["", name.capitalize(), "Share of the labels' cost"]
-    return Section("What is proven", [Text(text), Table(heading, rows, "Costs")])
 
 
 def _violated(report: GapReport) -> list[Section]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -12,21 +11,14 @@ from sdpbb.problem import Partition, SoftViolations
 from sdpbb.problem.partition import Violation
 from sdpbb.runtime.document import Document, Facts, Part, Text, Tone, Verdict
 from sdpbb.runtime.results import Reported, values_of
-from sdpbb.runtime.values import (
-    cost_text,
-    costs_apart,
-    counted,
-    percent_up,
-    rounded_down,
-    seconds_text,
-    share_down,
-    share_up,
-)
+from sdpbb.runtime.values import counted, percent_down, percent_up, rounded_down, seconds_text
 from sdpbb.search.result import PRECISION, Result, SolutionStatus, clusters_in_pandas, stopped_by
 
 if TYPE_CHECKING:
     import pandas as pd
 
+# Significant digits of costs.
+DIGITS = 12
 # Violated constraints that are printed; all of them are in the report itself.
 SHOWN_VIOLATIONS = 5
 
@@ -175,12 +167,12 @@ class GapReport(Reported):
 
     def _facts(self) -> list[tuple[str, str]]:
         """Return the figures behind the verdict, by name."""
-        facts = [(self.result.cost_name.capitalize(), f"{self.objective:.12g}")]
+        facts = [(self.result.cost_name.capitalize(), f"{self.objective:.{DIGITS}g}")]
         if self.soft is not None:
             facts.append(("Soft violated", str(self.soft)))
         facts += [("Violated", text) for text in _shown_violations(self.violations)]
         if self.lower_bound is not None:
-            facts.append(("Lower bound", rounded_down(self.lower_bound, 12)))
+            facts.append(("Lower bound", rounded_down(self.lower_bound, DIGITS)))
         if self.gap is not None:
             facts.append(("Gap", percent_up(self.gap)))
         elif self.difference is not None:
@@ -220,19 +212,19 @@ def _compared(report: GapReport) -> list[str]:
     assert report.gap is not None
     assert report.saving is not None
     best = report.result.objective if report.saving > PRECISION else None
-    cost, other = costs_apart(report.objective, best)
-    sentences = [f"Your labels cost {cost}{_with_weights(report)}."]
+    sentences = [f"Your labels cost {report.objective:.{DIGITS}g}{_with_weights(report)}."]
     if report.gap == 0.0:
         return [*sentences, "They are proven optimal: no clustering is better."]
-    limit = f"none is more than {share_up(report.gap)} better"
+    limit = f"none is more than {percent_up(report.gap)} better"
     if report.gap >= 1.0:
         limit = "no lower bound above 0 is proven"
     if best is not None:
-        found = f"A clustering that costs {other} exists ({share_down(report.saving)} less)"
+        less = percent_down(report.saving)
+        found = f"A clustering that costs {best:.{DIGITS}g} exists ({less} less)"
         sentences.append(f"{found}; {limit}.")
     if report.proven_optimal:
-        within = share_up(max(report.result.gap_asked, PRECISION))
-        proven = f"They are proven optimal within {within}"
+        within = 100.0 * max(report.result.gap_asked, PRECISION)
+        proven = f"They are proven optimal within {within:g}%"
         sentences.append(f"{proven}: {limit}." if best is None else f"{proven}, the gap requested.")
     elif best is None:
         sentences.append(f"No better clustering was found; {limit}.")
@@ -247,20 +239,19 @@ def _not_compared(report: GapReport) -> list[str]:
         reasons.append(f"have {have} instead of k = {report.k}")
     if report.violations:
         reasons.append(f"violate {counted(len(report.violations), 'constraint')}")
-    cost = cost_text(report.objective, ROUND_HALF_EVEN)
     such = f"clustering into {counted(report.k, 'cluster')}"
     if report.violations:
         such += " that satisfies the constraints"
     sentences = [
         f"Your labels {' and '.join(reasons)}, so they have no gap.",
-        f"They cost {cost}{_with_weights(report)}.",
+        f"They cost {report.objective:.{DIGITS}g}{_with_weights(report)}.",
     ]
     lower, best = report.lower_bound, result.objective
     least = None
     if lower is not None and math.isfinite(lower):
-        least = f"Every {such} costs at least {cost_text(max(0.0, lower), ROUND_FLOOR)}"
+        least = f"Every {such} costs at least {rounded_down(max(0.0, lower), DIGITS)}"
     if best is not None:
-        found = cost_text(best, ROUND_CEILING)
+        found = f"{best:.{DIGITS}g}"
         least = f"{least}; one that costs {found} exists" if least else f"A {such} costs {found}"
     return [*sentences, f"{least}."] if least else sentences
 
@@ -283,4 +274,4 @@ def _best(report: GapReport) -> str:
     result = report.result
     proven = "proven optimal" if result.status is SolutionStatus.OPTIMAL else "not proven optimal"
     same = ", the labels themselves" if result.partition == report.partition else ""
-    return f"{result.objective:.12g}, {proven}{same}"
+    return f"{result.objective:.{DIGITS}g}, {proven}{same}"

@@ -13,8 +13,8 @@ from sdpbb.problem.files.constraints_lines import UNANSWERED
 from sdpbb.problem.partition import objection
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.questions.queries.strategy import QueryKind
-from sdpbb.runtime.document import Document, Facts, Part, Table, Text
-from sdpbb.runtime.results import Reported, Shown, Tabular, keys_of, values_of
+from sdpbb.runtime.document import Document, Part, Table, Text
+from sdpbb.runtime.results import Reported, Tabular, keys_of, values_of
 from sdpbb.runtime.values import counted, csv_text, shortened
 from sdpbb.runtime.version import installed_version
 
@@ -27,7 +27,7 @@ LONGEST = 40
 
 
 @dataclass(frozen=True)
-class Query(Shown):
+class Query:
     """Question whether two points belong together, or of which class a point is.
 
     Attributes
@@ -64,17 +64,6 @@ class Query(Shown):
     def __repr__(self) -> str:
         names = " ".join(shortened(name, LONGEST) for name in self.names)
         return f"<Query: {names}, {self.kind.value}, score {self.score:.2f}>"
-
-    def document(self) -> Document:
-        """Return what is asked and why, for people."""
-        asked = ("Together or apart?", " \u2013 ".join(self.names))
-        facts = [
-            ("Class?", self.names[0]) if self.kind is QueryKind.CLASS else asked,
-            ("Clusters", f"{self.clusters[0]} and {self.clusters[1]}"),
-            ("Score", f"{self.score:.2f}"),
-            ("Reason", self.reason),
-        ]
-        return Document("Query", [Facts(facts)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,48 +25,35 @@ class Batch:
     """
 
     def __init__(self, standing: Standing) -> None:
-        self._standing = standing
-        contraction = standing.contraction
-        self._group = list(range(contraction.n_blocks))
-        self._members = [[block] for block in self._group]
-        self._apart: list[set[int]] = [set() for _ in self._group]
-        for i, j in contraction.cannot_link.tolist():
-            self._apart[i].add(j)
-            self._apart[j].add(i)
+        self._standing, contraction = standing, standing.contraction
+        # A number for each block, the same for blocks that are connected by pairs.
+        self._group = np.arange(contraction.n_blocks)
         # Blocks that are the clusters, or one cluster: there is one clustering only.
         self._is_decided = contraction.k in (1, contraction.n_blocks)
-        self.pairs: list[tuple[int, int]] = []
+        self._n_pairs = 0
 
     def __len__(self) -> int:
-        return len(self.pairs)
+        return self._n_pairs
 
     @property
     def is_full(self) -> bool:
         """True if every further answer is or may come to be implied."""
-        return self._is_decided or len(self.pairs) == len(self._group) - 1
+        return self._is_decided or self._n_pairs == len(self._group) - 1
 
     def holds(self, block: int) -> bool:
         """Return whether a pair of the batch holds the block."""
-        return len(self._members[self._group[block]]) > 1
+        return bool(np.count_nonzero(self._group == self._group[block]) > 1)
 
     def add(self, i: int, j: int) -> bool:
         """Add a pair of blocks, unless its answer is or may come to be implied; say whether."""
-        a, b = self._group[i], self._group[j]
-        if self.is_full or a == b or self._are_apart(a, b) or self._is_implied(i, j):
+        a, b = np.sort(self._group[[i, j]])
+        apart = np.sort(self._group[self._standing.contraction.cannot_link], axis=1)
+        is_apart = (apart == (a, b)).all(axis=1).any()
+        if self.is_full or a == b or is_apart or self._is_implied(i, j):
             return False
-        if len(self._members[a]) < len(self._members[b]):
-            a, b = b, a
-        for block in self._members[b]:
-            self._group[block] = a
-        self._members[a] += self._members[b]
-        self._members[b] = []
-        self._apart[a] |= self._apart[b]
-        self.pairs.append((i, j))
+        self._group[self._group == b] = a
+        self._n_pairs += 1
         return True
-
-    def _are_apart(self, a: int, b: int) -> bool:
-        """Return whether a cannot-link is known between two groups of connected blocks."""
-        return any(self._group[block] == b for block in self._apart[a])
 
     def _is_implied(self, i: int, j: int) -> bool:
         """Return whether propagation finds one of the answers impossible."""

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdpbb.problem import Origin, Partition
 from sdpbb.runtime.document import Document, Facts, Part, Picture, Table, Text, Tone, Verdict
-from sdpbb.runtime.rendering import plain_text
-from sdpbb.runtime.results import Reported, Shown, Tabular, keys_of, plain, values_of
+from sdpbb.runtime.results import Reported, Tabular, keys_of, values_of
 from sdpbb.runtime.values import percent_up, rounded_down, seconds_text
 from sdpbb.search.result import Result, SolutionStatus, relative_gap
 
@@ -18,8 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PROVEN = ("k", "status", "objective", "lower_bound", "gap")
-DECREASE = ("decrease", "decrease_lower", "decrease_upper")
-MEASURED = ("silhouette", "agreement", "sizes:sizes_text", "n_nodes", "wall_seconds", "message")
+COMPARED = ("decrease:decrease.0", "decrease_lower:decrease.1", "decrease_upper:decrease.2")
+TOOK = ("n_nodes", "wall_seconds", "message")
+COLUMNS = (*PROVEN, *COMPARED, "silhouette", "agreement", "sizes:sizes_text", *TOOK)
 # Files of a sweep in its folder.
 TABLE, VALUES, LABELS = "sweep.csv", "sweep.json", "labels.csv"
 DIGITS = 8
@@ -38,7 +38,7 @@ LEGEND = (
 
 
 @dataclass(frozen=True)
-class SweepEntry(Shown):
+class SweepEntry:
     """Outcome of one number of clusters: its clustering and what is proven of it.
 
     Attributes
@@ -50,6 +50,8 @@ class SweepEntry(Shown):
     silhouette : mean over the points, between -1 and 1; None where it is not defined
     agreement : adjusted Rand index with the clustering of the k before it in the sweep; None
         without one
+    decrease : by how much the cost is less than at the k before it, and the least and the most that
+        the least costs of both are proven to differ by; None without one
     message : what went wrong, or is to be known; "" for nothing
     """
 
@@ -58,6 +60,7 @@ class SweepEntry(Shown):
     lower_bound: float | None
     silhouette: float | None = None
     agreement: float | None = None
+    decrease: tuple[float, float, float] | None = None
     message: str = ""
 
     @property
@@ -74,7 +77,11 @@ class SweepEntry(Shown):
 
     def to_line(self) -> dict[str, Any]:
         """Return plain values on the run of this k alone: the line of `results.jsonl`."""
-        return values_of(self, *PROVEN, *MEASURED[3:])
+        return values_of(self, *PROVEN, *TOOK)
+
+    def to_row(self) -> dict[str, Any]:
+        """Return a row of a table; sizes as "61 50 39"."""
+        return values_of(self, *COLUMNS)
 
     @property
     def n_nodes(self) -> int | None:
@@ -91,26 +98,6 @@ class SweepEntry(Shown):
         if self.objective is not None:
             figures = f", cost {self.objective:.6g}, gap {percent_up(self.gap)}"
         return f"<SweepEntry: k = {self.k}, {self.status}{figures}>"
-
-    def document(self) -> Document:
-        """Return what is proven for this k, for people."""
-        facts = [("Status", self.status)]
-        if self.objective is not None:
-            assert self.result is not None
-            assert self.lower_bound is not None
-            facts += [
-                (self.result.cost_name.capitalize(), f"{self.objective:.10g}"),
-                ("Proven at least", rounded_down(self.lower_bound, 10)),
-                ("Gap", percent_up(self.gap)),
-                ("Sizes", _sizes(self)),
-            ]
-        if self.silhouette is not None:
-            facts.append(("Silhouette", f"{self.silhouette:.3f}"))
-        if self.agreement is not None:
-            facts.append(("Adjusted Rand index to the previous k", f"{self.agreement:.3f}"))
-        if self.message:
-            facts.append(("Message", self.message))
-        return Document(f"k = {self.k}", [Facts(facts)])
 
     @property
     def partition(self) -> Partition | None:
@@ -186,34 +173,7 @@ class SweepReport(Reported, Tabular):
                 return entry
         raise KeyError(f"k = {k}: expected one of {', '.join(str(e.k) for e in self.entries)}")
 
-    def decrease(self, k: int) -> tuple[float, float, float] | None:
-        """Return by how much the cost at k is less than at the k before it, and its interval.
-
-        The least costs differ by what lies in the interval, which is proven. None for the first k,
-        and where one of both has no clustering.
-        """
-        at = [entry.k for entry in self.entries].index(k)
-        if at == 0:
-            return None
-        before, entry = self.entries[at - 1 : at + 1]
-        if before.objective is None or entry.objective is None:
-            return None
-        assert before.lower_bound is not None
-        assert entry.lower_bound is not None
-        least = before.lower_bound - entry.objective
-        most = before.objective - entry.lower_bound
-        return before.objective - entry.objective, least, most
-
-    columns = keys_of((*PROVEN, *DECREASE, *MEASURED))
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Return a flat row for each k; sizes as "61 50 39"."""
-        return [
-            values_of(entry, *PROVEN)
-            | dict(zip(DECREASE, plain(self.decrease(entry.k) or (None,) * 3), strict=True))
-            | values_of(entry, *MEASURED)
-            for entry in self.entries
-        ]
+    columns, items = keys_of(COLUMNS), "entries"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON: the rows, with the labels of each k."""
@@ -248,7 +208,7 @@ class SweepReport(Reported, Tabular):
         if costs:
             description = f"Costs by number of clusters: {', '.join(costs)}."
             parts.append(Picture("sweep", description, CAPTION, self._picture))
-        rows = [_row(entry, self.decrease(entry.k)) for entry in self.entries]
+        rows = [_row(entry) for entry in self.entries]
         parts += [Table(_HEADING, rows, "Each number of clusters"), Text(LEGEND, "note")]
         if self.left:
             why = "the sweep was interrupted" if self.interrupted else "the time was over"
@@ -259,10 +219,6 @@ class SweepReport(Reported, Tabular):
         from sdpbb.plots import plot_sweep
 
         return plot_sweep(self.to_rows())
-
-    def table(self) -> str:
-        """Return a line for each k, and what the figures say."""
-        return plain_text(self.document())
 
     def __repr__(self) -> str:
         done = ", ".join(str(entry.k) for entry in self.entries)
@@ -285,15 +241,15 @@ _HEADING = (
 )
 
 
-def _row(entry: SweepEntry, decrease: tuple[float, float, float] | None) -> list[str]:
+def _row(entry: SweepEntry) -> list[str]:
     """Return the cells of a k in the table."""
     cells = [str(entry.k), entry.status, *[""] * 4]
     if entry.objective is not None:
         assert entry.lower_bound is not None
         bound = rounded_down(entry.lower_bound, DIGITS)
         cells[2:5] = [f"{entry.objective:.{DIGITS}g}", bound, percent_up(entry.gap)]
-    if decrease is not None:
-        cells[5] = f"{decrease[0]:.6g}"
+    if entry.decrease is not None:
+        cells[5] = f"{entry.decrease[0]:.6g}"
     measures = (entry.silhouette, entry.agreement)
     cells += ["" if value is None else f"{value:.3f}" for value in measures]
     return [*cells, _sizes(entry), entry.message]

@@ -17,7 +17,7 @@ import numpy as np
 
 from heuristics.measures import adjusted_rand_index, silhouette
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem import Instance, Origin, Partition
+from sdpbb.problem import Instance, Origin
 from sdpbb.problem.checks import OF_ONE_K
 from sdpbb.problem.files.labels import encoded
 from sdpbb.questions.study import Outcome, Study, solved
@@ -222,20 +222,31 @@ class _Sweep:
         bounds = {k: entry.lower_bound for k, entry in sorted(self._found.items())}
         if self._instance.is_monotone:
             _hand_down(bounds)
-        before: Partition | None = None
+        before: SweepEntry | None = None
         for k, bound in bounds.items():
             entry = self._found[k]
-            partition = entry.partition
             if entry.objective is not None and bound is not None:
                 bound = bound_below(bound, entry.objective)
-            if partition is not None:
-                labels, agreement = partition.labels, None
-                if before is not None:
-                    agreement = adjusted_rand_index(before.labels, labels)
-                mean = silhouette(self._instance.points, labels)
-                entry = replace(entry, silhouette=mean, agreement=agreement)
-            yield replace(entry, lower_bound=bound)
-            before = partition
+            entry = replace(entry, lower_bound=bound)
+            if entry.partition is not None:
+                mean = silhouette(self._instance.points, entry.partition.labels)
+                entry = _compared(replace(entry, silhouette=mean), before)
+            yield entry
+            before = entry
+
+
+def _compared(entry: SweepEntry, before: SweepEntry | None) -> SweepEntry:
+    """Return an entry with a clustering, compared with the k before it, if that has one, too."""
+    if before is None or before.partition is None or entry.partition is None:
+        return entry
+    agreement = adjusted_rand_index(before.partition.labels, entry.partition.labels)
+    cost, cost_before = entry.objective, before.objective
+    assert cost is not None
+    assert cost_before is not None
+    assert entry.lower_bound is not None
+    assert before.lower_bound is not None
+    decrease = cost_before - cost, before.lower_bound - cost, cost_before - entry.lower_bound
+    return replace(entry, agreement=agreement, decrease=decrease)
 
 
 def _hand_down(bounds: dict[int, float | None]) -> None:
