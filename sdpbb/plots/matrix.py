@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -34,7 +33,7 @@ def plot_matrix(affinity: ArrayLike, labels: ArrayLike, ax: Axes | None = None) 
 
     Parameters
     ----------
-    affinity : (m, m) symmetric and nonnegative (see `sdpbb.run.heuristic.RootRelaxation`)
+    affinity : (m, m) symmetric and nonnegative (see `sdpbb.run.heuristic.root_affinities`)
     labels : (m,) integers, the clusters to sort by
 
     Raises
@@ -113,7 +112,7 @@ def solved_relaxation(
     Parameters
     ----------
     labels : (n,) to sort by; None for those of the best clustering that a heuristic finds
-    time_limit : seconds, for the relaxation
+    time_limit : seconds, for the relaxation, which takes one iteration at least
 
     Returns
     -------
@@ -123,13 +122,13 @@ def solved_relaxation(
     Raises
     ------
     ParameterError
-        If labels part points that must link, or time_limit is too short for a solution.
+        If labels part points that must link.
     InstanceError
         If there are constraints on clusters, beyond pairs, or too many blocks.
     """
     # The engine is imported here: what draws other pictures does without.
     from sdpbb.problem.feasibility import find_feasible
-    from sdpbb.run.heuristic import RootRelaxation, size_problem
+    from sdpbb.run.heuristic import root_affinities, size_problem
 
     if instance.has_constraints_beyond_pairs:
         raise InstanceError(
@@ -148,13 +147,8 @@ def solved_relaxation(
         chosen = _heuristic_labels(contraction)
     else:
         chosen = _of_blocks(contraction, labels, instance.origin)
-    last = deque(RootRelaxation(time_limit)(contraction), maxlen=1)
-    if not last:
-        raise ParameterError(
-            f"time_limit = {time_limit:g}: too short for {contraction.n_blocks} blocks; expected "
-            "more seconds"
-        )
-    return SolvedRelaxation(last[0], chosen)
+    *_, affinity = root_affinities(contraction, time_limit)
+    return SolvedRelaxation(affinity, chosen)
 
 
 def _of_blocks(

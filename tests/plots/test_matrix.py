@@ -100,9 +100,3 @@ def test_a_relaxation_that_takes_hours_is_refused(monkeypatch):
     monkeypatch.setattr("sdpbb.run.heuristic.MOST_BLOCKS", 5)
     with pytest.raises(InstanceError, match=r"has 6 blocks.*; expected a sample of the points$"):
         solved_relaxation(Instance(POINTS, 2))
-
-
-def test_a_time_limit_before_the_first_solution_is_told(monkeypatch):
-    monkeypatch.setattr("sdpbb.run.heuristic._within", lambda *arguments: None)
-    with pytest.raises(ParameterError, match=r"^time_limit = 1: too short for 6 blocks"):
-        solved_relaxation(Instance(POINTS, 2), time_limit=1.0)
