@@ -11,7 +11,7 @@ from importlib import import_module
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.errors import ArchiveError
 from sdpbb.problem import Infeasibility, Instance
-from sdpbb.run.certificates.recorder import Proof
+from sdpbb.run.certificates.proof import Proof
 from sdpbb.run.decomposition.subsets import SubsetBounds
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.archive.stored import stored

@@ -26,7 +26,7 @@ from sdpbb.problem import Contraction, Infeasibility, Partition, contract
 from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules
 from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.run import conclusion
-from sdpbb.run.certificates.recorder import ProofRecorder
+from sdpbb.run.certificates.proof import Proof
 from sdpbb.run.checkpoint import CheckpointWriter, RunState
 from sdpbb.run.checks import checked_clustering
 from sdpbb.run.kernels import WarmUp, compile_first
@@ -166,9 +166,8 @@ class _Run:
             interrupt=request.interrupt,
             started=RUN_CLOCK() - state.seconds,
         )
-        self._recorder = ProofRecorder(state.proof)
-        if state.parameters.certify:
-            state.proof = self._recorder.proof
+        if state.parameters.certify and state.proof is None:
+            state.proof = Proof()
         self._writer = CheckpointWriter(
             request.checkpoint, state, lambda: limits.seconds, self._observer
         )
@@ -183,14 +182,13 @@ class _Run:
         if isinstance(contraction, Contraction):
             n_blocks, n_pairs = contraction.n_blocks, len(contraction.cannot_link)
         n_equal = len(joined.must_link) - len(instance.must_link)
-        started = Started.of(instance, n_blocks, n_pairs, n_equal, self._request.resumed)
-        self._observer(started)
+        self._observer(Started(instance, n_blocks, n_pairs, n_equal, self._request.resumed))
         if isinstance(contraction, Infeasibility):
             state.infeasibility, state.search = contraction, None
         elif state.search is None and state.infeasibility is None:
             self._begin_search(contraction)
-        if state.infeasibility is not None:
-            self._recorder.record_infeasible()
+        if state.infeasibility is not None and state.proof is not None:
+            state.proof.nodes[0].is_infeasible = True
         reached = None
         if state.search is None:
             self._writer.write()
@@ -307,7 +305,7 @@ class _Run:
             contraction,
             self._context(asked, plan.is_without_bound, fits),
             self._limits,
-            self._recorder.record,
+            self._state.proof,
             self._reporter,
             Watches(self._reporter, self._writer),
         )
@@ -343,9 +341,8 @@ class _Run:
         evaluations = Evaluations(
             self._search, context, self._limits, self._workforce, self._reporter
         )
-        recorders = [self._recorder] if parameters.certify else []
-        watches = Watches(*recorders, self._reporter, self._writer)
-        return branch_and_bound(evaluations, watches)
+        proofs = [] if self._state.proof is None else [self._state.proof]
+        return branch_and_bound(evaluations, Watches(*proofs, self._reporter, self._writer))
 
     def _context(
         self, bounding: BoundingMethod[Any], is_without_bound: bool, fits: bool
@@ -402,5 +399,6 @@ class _Run:
         from sdpbb.run.certificates.writer import write_certificate
 
         proofs = None if state.subsets is None else state.subsets.best_proofs()
-        gap, proof = state.parameters.gap, self._recorder.proof
-        self._observer(write_certificate(order, state.instance, gap, result, proof, proofs))
+        assert state.proof is not None  # of a certified run
+        gap = state.parameters.gap
+        self._observer(write_certificate(order, state.instance, gap, result, state.proof, proofs))

@@ -122,8 +122,8 @@ class Trace:
 
     def __call__(self, event: Event) -> None:
         match event:
-            case Started():
-                self.name, self._origin = event.name, event.origin
+            case Started(instance):
+                self.name, self._origin = instance.name, instance.origin
             case Progress():
                 self._progress(event)
             case SubsetsBounded():

@@ -213,7 +213,7 @@ def test_a_search_that_looks_everywhere_leaves_infeasible_nodes():
 
 
 def test_rows_have_the_names_of_their_user():
-    started = Started("x", 6, 1, 2, 0, 0, 6, 0, origin=Origin(row_names=tuple("abcdef")))
+    started = Started(Instance(np.eye(6), 2, origin=Origin(row_names=tuple("abcdef"))), 6, 0)
     trace = traced(started, Branched(0, 1.0, PAIR, 1, 2), NodeLeft(2, INF, INFEASIBLE_NODE))
     assert trace.nodes == [
         TracedNode(None, None, None, 1.0, NodeEnd.BRANCHED),
