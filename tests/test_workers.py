@@ -56,19 +56,6 @@ def at_once(monkeypatch):
 
 
 @pytest.fixture
-def pools(monkeypatch):
-    """The pools that runs have made."""
-    made = []
-
-    def pool(executor, **options):
-        made.append(Scheduler(executor, **options))
-        return made[-1]
-
-    monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
-    return made
-
-
-@pytest.fixture
 def variant(monkeypatch):
     def made(fixing, stars, **more):
         if not stars:  # of one process

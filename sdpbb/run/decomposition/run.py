@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +17,15 @@ from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, contrac
 from sdpbb.problem.equal_points import equal_points, join_equal_points
 from sdpbb.run.certificates.proof import SubsetProof
 from sdpbb.run.checkpoint import RunState
-from sdpbb.run.decomposition.bounding import LevelBounding, SubsetSearch, SubsetTask
+from sdpbb.run.decomposition.bounding import SubsetSearch, SubsetTask, bound_subset
 from sdpbb.run.decomposition.dealing import subset_tree
 from sdpbb.run.decomposition.restriction import Restriction, n_across, rows_of
 from sdpbb.run.decomposition.root import Root
-from sdpbb.run.decomposition.subsets import SubsetBounds, restricted_costs
-from sdpbb.search.events import SubsetsChosen
+from sdpbb.run.decomposition.subsets import SubsetBounds, SubsetTree, restricted_costs
+from sdpbb.runtime.executors.scheduler import Task
+from sdpbb.search.events import SubsetLost, SubsetsBounded, SubsetsChosen
+from sdpbb.search.limits import Budget
+from sdpbb.search.loop import LONGEST_SLICE, TaskRounds
 from sdpbb.search.result import Termination
 from sdpbb.search.workforce import Workforce
 
@@ -43,6 +47,13 @@ LARGEST_FILE, EVIDENCE = 7000.0, 0.4
 COPIES = 14
 # Subsets at the same time where memory does not count.
 UNLIMITED = 10**6
+# A subset is left once it takes this many times as long as others of its size, and these seconds at
+# least; its bound counts.
+SECONDS_FACTOR, PATIENCE = 4.0, 1.0
+# A slice of a subset is this part of the time that it has taken, or LONGEST_SLICE.
+SLICE_SHARE = 0.5
+# Seconds between two sums of the bounds.
+BETWEEN_SUMS = 0.25
 
 
 @dataclass(eq=False)
@@ -106,7 +117,7 @@ class Decomposition:
         if state.is_infeasible:  # known when the run was left
             root.take(state)
         while root.is_open and state.level > 0:
-            limit = self._bound_level(state)
+            limit = Level(self, state).bound()
             if limit is not None:
                 return limit
             if root.is_open:
@@ -128,41 +139,26 @@ class Decomposition:
         """Labels of the blocks that are dealt out, of the best clustering known."""
         return self.root.labels[self._dealt.representatives]
 
-    def _bound_level(self, state: SubsetBounds) -> Termination | None:
-        """Bound the subsets of the present level; return the limit that was reached."""
-        level, dealt, workforce = state.level, self._dealt, self.workforce
-        costs = restricted_costs(
-            dealt.weights, dealt.means, dealt.scatter, self._labels, state.tree
-        )
-        whole, parts = float(costs[1]), float(costs[1 << level : 2 << level].sum())
-        loss = max(0.0, 1.0 - parts / whole) if whole > 0.0 else 0.0
-        largest = int(state.tree.n_blocks(level).max())
-        chosen = SubsetsChosen(
+    def costs(self, tree: SubsetTree) -> NDArray[np.float64]:
+        """Return the costs of the restrictions of the best clustering to the subsets, about."""
+        dealt = self._dealt
+        return restricted_costs(dealt.weights, dealt.means, dealt.scatter, self._labels, tree)
+
+    def chosen(self, state: SubsetBounds) -> SubsetsChosen:
+        """Return the event that tells of the present level."""
+        return SubsetsChosen(
             seconds=self.root.limits.seconds,
-            n_subsets=len(state.todo(level)),
-            n_blocks=largest,
-            n_dropped=n_across(dealt, state.tree.subset_of(level)),
+            n_subsets=len(state.todo(state.level)),
+            n_blocks=int(state.tree.n_blocks(state.level).max()),
+            n_dropped=n_across(self._dealt, state.tree.subset_of(state.level)),
         )
-        labels = self.root.search.tree.labels
 
-        def make(subset: int) -> tuple[SubsetTask, SubsetSearch] | None:
-            return self._subset_task(state.tree.blocks(subset), labels, loss)
-
-        workforce.choose_for_subsets(largest > self.bounding.most_blocks_here)
-        shares_memory = not (workforce.works_here or workforce.is_given)
-        at_once = max(1, self._most_tasks(state, level)) if shares_memory else UNLIMITED
-        subsets = in_order(state, costs)
-        return LevelBounding(self.root, state, chosen, subsets, make, workforce, at_once).run()
-
-    def _subset_task(
-        self, blocks: NDArray[np.intp], labels: NDArray[np.intp] | None, loss: float
-    ) -> tuple[SubsetTask, SubsetSearch] | None:
+    def task(self, blocks: NDArray[np.intp], loss: float) -> tuple[SubsetTask, SubsetSearch] | None:
         """Return a subset to bound, and its search; None if it has fewer than k blocks.
 
         "k clusters or fewer" is not "exactly k" then.
 
-        labels : (n,) of the best clustering, if there is one
-        loss : share of its cost that it loses when it is restricted to the subsets
+        loss : share of its cost that a clustering loses when it is restricted to the subsets
         """
         if len(blocks) < self.run.instance.k:
             return None
@@ -176,6 +172,7 @@ class Decomposition:
         proof = None
         if self._is_certified:
             proof = SubsetProof(rows.astype(np.int32), equal_points(stated))
+        labels = self.root.search.tree.labels
         own = None if labels is None else labels[rows]
         return SubsetTask.of(instance, own, self.bounding, loss, self.root.context, proof)
 
@@ -194,9 +191,9 @@ class Decomposition:
         most = int(state.tree.n_blocks(level).max())
         if most > self.run.parameters.decomposition.largest or not self._holds_evidence(most):
             return False
-        return self._most_tasks(state, level) > 0
+        return self.most_tasks(state, level) > 0
 
-    def _most_tasks(self, state: SubsetBounds, level: int) -> int:
+    def most_tasks(self, state: SubsetBounds, level: int) -> int:
         """Return how many subsets of a level this machine's memory holds at the same time."""
         blocks = state.tree.blocks((1 << level) + int(np.argmax(state.tree.n_blocks(level))))
         if len(blocks) < self.run.instance.k:
@@ -219,6 +216,138 @@ class Decomposition:
         It is a triangle of single-precision numbers for each.
         """
         return 2.0 * self._dealt.n_blocks * most / 2**20 if self._is_certified else 0.0
+
+
+@dataclass
+class _Running:
+    """Subset that is being bounded.
+
+    seconds : that its slices have taken until the present one, which began at `began`
+    """
+
+    number: int
+    task: SubsetTask
+    search: SubsetSearch
+    seconds: float = 0.0
+    began: float = 0.0
+
+
+class Level(TaskRounds):
+    """Subsets of a level as a source of tasks, each of which is bounded in slices of time."""
+
+    def __init__(self, decomposition: Decomposition, bounds: SubsetBounds) -> None:
+        """bounds : are raised, and the root with them to their sum"""
+        root, workforce, level = decomposition.root, decomposition.workforce, bounds.level
+        super().__init__(root.limits, workforce)
+        self._decomposition, self._root, self._bounds = decomposition, root, bounds
+        self._chosen = decomposition.chosen(bounds)
+        workforce.choose_for_subsets(
+            self._chosen.n_blocks > decomposition.bounding.most_blocks_here
+        )
+        # Tasks at the same time, which the memory of this machine holds.
+        shares_memory = not (workforce.works_here or workforce.is_given)
+        most = decomposition.most_tasks(bounds, level) if shares_memory else UNLIMITED
+        self._most_tasks = max(1, most)
+        costs = decomposition.costs(bounds.tree)
+        whole, parts = float(costs[1]), float(costs[1 << level : 2 << level].sum())
+        self._loss = max(0.0, 1.0 - parts / whole) if whole > 0.0 else 0.0
+        self._todo = deque(in_order(bounds, costs))
+        self._ready: deque[_Running] = deque()
+
+    def bound(self) -> Termination | None:
+        """Bound the subsets until all are, or the root is closed; return the limit reached."""
+        root, bounds, reporter, chosen = self._root, self._bounds, self._root.reporter, self._chosen
+        reporter.tell(chosen)
+        summed_at, is_over = self.seconds, False
+        for tasks in self.rounds():
+            for running, task in tasks:
+                self._take(running, task)
+            if not tasks:  # all workers are busy
+                self._prepare(self._workforce.n_at_once)
+            reporter.subsets = self._n_bounded, chosen.n_subsets
+            if self.seconds >= summed_at + BETWEEN_SUMS and not bounds.is_infeasible:
+                summed_at = self.seconds
+                root.raise_to(bounds.total())
+            root.watch.round_ended(root.search)
+            is_over = bounds.is_infeasible or not root.is_open
+            if is_over:
+                break
+        root.take(bounds)
+        reporter.subsets = None
+        if not bounds.is_infeasible:
+            told = SubsetsBounded(chosen, self.seconds, self._n_bounded, bounds.total())
+            reporter.tell(told)
+        return None if is_over else self.limit
+
+    @property
+    def _n_bounded(self) -> int:
+        return self._chosen.n_subsets - len(self._bounds.todo(self._bounds.level))
+
+    def _next_task(self) -> Task | None:
+        """Return a slice of the next subset; None if there is none, or memory holds no more."""
+        if len(self._under_way) >= self._most_tasks:
+            return None
+        self._prepare(1)
+        if not self._ready:
+            return None
+        running = self._ready.popleft()
+        running.began = self.seconds
+        self._under_way[running.number] = running
+        arguments = running.task, running.search, self._budget(running)
+        return Task(running.number, bound_subset, arguments)
+
+    def _prepare(self, count: int) -> None:
+        """Prepare subsets until some are ready to be bounded, if enough remain."""
+        while self._todo and len(self._ready) < count:
+            subset = self._todo.popleft()
+            made = self._decomposition.task(self._bounds.tree.blocks(subset), self._loss)
+            if made is None:
+                self._bounds.is_done[subset] = True
+            else:
+                self._ready.append(_Running(subset, *made))
+
+    def _budget(self, running: _Running) -> Budget:
+        """Return the budget of the next slice of a subset."""
+        left, seconds = self._limits.time_limit - running.began, running.seconds
+        slice_ = min(max(LONGEST_SLICE, SLICE_SHARE * seconds), self._most_seconds() - seconds)
+        cores = self._workforce.cores_of_a_task(len(self._under_way), self._most_tasks)
+        if not self._workforce.works_here:
+            return Budget(slice_, left, cores=cores)
+        return Budget(slice_, left, self._root.is_cancelled, cores=cores)
+
+    def _take(self, running: _Running, task: Task) -> None:
+        """Take a slice of a subset, which is done with or has another one.
+
+        A subset of which two workers have died is done with.
+        """
+        search = self._root.search
+        if task.is_lost:
+            search.count(n_lost_subsets=1)
+            self._finish(running)
+            self._root.reporter.tell(SubsetLost(len(self._bounds.tree.blocks(task.key))))
+            return
+        running.search = task.value
+        running.seconds += self.seconds - running.began
+        of_slice, lower = running.search.search, running.search.lower
+        search.count(n_iterations=of_slice.statistics.n_iterations)
+        self._bounds.raise_to(running.number, lower, running.search.proof)
+        if lower == math.inf:
+            return
+        if not of_slice.tree.n_open or running.seconds >= self._most_seconds():
+            self._finish(running)
+        else:
+            self._ready.appendleft(running)  # its next slice comes before other subsets
+
+    def _finish(self, running: _Running) -> None:
+        """Be done with a subset."""
+        self._root.search.count(n_subsets=1)
+        self._bounds.is_done[running.number] = True
+        self._bounds.seconds[running.number] = running.seconds
+
+    def _most_seconds(self) -> float:
+        """Return the seconds that a subset may take: not much longer than others."""
+        mean = self._bounds.mean_seconds(self._bounds.level)
+        return max(PATIENCE, SECONDS_FACTOR * mean) if mean > 0.0 else math.inf
 
 
 def next_level(bounds: SubsetBounds, seconds_left: float, n_at_once: int) -> int:

@@ -117,7 +117,7 @@ def test_a_node_is_given_up(monkeypatch, name, value):
 
 def test_too_many_blocks_are_refused_before_the_run(monkeypatch):
     events = []
-    monkeypatch.setattr("sdpbb.run.checks.LARGEST_CONIC", 10)
+    monkeypatch.setattr("sdpbb.run.arguments.LARGEST_CONIC", 10)
     sdp = SdpParameters(solver="scs")
     for bounding in ("sdp", "colgen", "hybrid", "decomposition"):
         with pytest.raises(ParameterError, match=r"^sdp\.solver = 'scs': 18 blocks, expected at"):
