@@ -20,7 +20,8 @@ from sdpbb.search.events import (
     CheckpointFailed,
     Compiling,
     Finished,
-    NodeLost,
+    NodeEnd,
+    NodeLeft,
     Progress,
     Started,
     SubsetLost,
@@ -110,7 +111,7 @@ def test_trouble_is_one_line_each():
     assert log(WorkerCrashed("was ended by SIGKILL")) == [
         "a worker crashed (was ended by SIGKILL); what it evaluated is evaluated again"
     ]
-    assert log(NodeLost(7)) == [
+    assert log(NodeLeft(7, 1.0, NodeEnd.LOST)) == [
         "node 7: two workers crashed; node abandoned, its bound stays valid"
     ]
     assert log(SubsetLost(150)) == [

@@ -225,11 +225,3 @@ def test_labels_sizes_and_centers_of_a_clustering():
 def test_without_a_clustering_there_are_no_labels(fields):
     result = Result(**fields)
     assert result.labels is result.sizes is result.centers is None
-
-
-def test_a_run_has_the_means_of_its_clusters():
-    instance = Instance([[0.0], [0.1], [5.0], [5.1]], 2, must_link=[(0, 3)])
-    result = solve(instance)
-    members = [instance.points[result.labels == c] for c in range(2)]
-    assert result.sizes.tolist() == [len(rows) for rows in members]
-    assert result.centers == pytest.approx(np.array([rows.mean(axis=0) for rows in members]))

@@ -198,10 +198,6 @@ def test_a_failure_of_a_solver_leaves_a_checkpoint(path, monkeypatch):
     assert resume(path).objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
 
 
-def test_resume_is_public():
-    assert sdpbb.resume is resume
-
-
 USED = (
     "20.2 s of 20 s were used before: --time-limit counts the whole run; --more-time S adds some "
     "(more_time=S in Python)"

@@ -25,7 +25,7 @@ from sdpbb.run.parameters import SearchParameters, SolverParameters
 from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import solve
 from sdpbb.runtime.executors.scheduler import Scheduler
-from sdpbb.search.events import NodeLost, WorkerCrashed
+from sdpbb.search.events import NodeEnd, NodeLeft, WorkerCrashed
 from sdpbb.search.result import SolutionStatus, Termination
 from tests.enumeration import optimum, random_instance
 from tests.trees import (
@@ -191,7 +191,8 @@ def test_a_node_that_ends_its_workers_is_given_up(at_once, pools, monkeypatch, c
     assert result.statistics.root_lower_bound <= result.lower_bound < SMALL_OPTIMUM
     assert result.objective >= SMALL_OPTIMUM * (1 - 1e-8)
     assert result.statistics.n_nodes > 3  # the others were evaluated
-    (lost,) = (event for event in events if isinstance(event, NodeLost))
+    ends = [event for event in events if isinstance(event, NodeLeft)]
+    (lost,) = (event for event in ends if event.end is NodeEnd.LOST)
     (died,) = (event for event in events if isinstance(event, WorkerCrashed))
     assert events.index(died) < events.index(lost)
     told = capsys.readouterr().out

@@ -25,7 +25,8 @@ from sdpbb.search.events import (
     Event,
     Finished,
     MemoryShort,
-    NodeLost,
+    NodeEnd,
+    NodeLeft,
     Observer,
     Progress,
     Resumed,
@@ -40,7 +41,7 @@ from sdpbb.search.result import Result
 LOGGER = logging.getLogger("sdpbb")
 # Without a handler Python writes warnings to standard error.
 LOGGER.addHandler(logging.NullHandler())
-_WARNINGS = (MemoryShort, WorkerCrashed, NodeLost, SubsetLost, CheckpointFailed)
+_WARNINGS = (MemoryShort, WorkerCrashed, NodeLeft, SubsetLost, CheckpointFailed)
 
 # Seconds between two lines that tell of no new clustering.
 INTERVAL = 0.5
@@ -151,7 +152,7 @@ def notice(event: Event) -> str:
             return memory_shortage(event)
         case WorkerCrashed(reason):
             return f"a worker crashed ({reason}); what it evaluated is evaluated again"
-        case NodeLost(node):
+        case NodeLeft(node, end=NodeEnd.LOST):
             return f"node {node}: two workers crashed; node abandoned, its bound stays valid"
         case SubsetLost(n_blocks):
             return (

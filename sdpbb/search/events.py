@@ -183,13 +183,6 @@ class WorkerCrashed:
 
 
 @dataclass(frozen=True)
-class NodeLost:
-    """The worker that evaluated a node died, twice; the node keeps the bound it has."""
-
-    node: int
-
-
-@dataclass(frozen=True)
 class SubsetLost:
     """The worker that bounded a subset died, twice; the subset keeps the bound it has.
 
@@ -243,7 +236,6 @@ Event = (
     | SubsetsBounded
     | NodeEvent
     | WorkerCrashed
-    | NodeLost
     | SubsetLost
     | CheckpointFailed
     | Finished

@@ -54,7 +54,6 @@ def branch_and_bound(evaluations: Evaluations, watch: Watch) -> Termination | No
                 number, result = node.number, task.value
                 if result is None:  # two workers have died of it
                     search.lose(number, evaluations.seconds)
-                    watch.lost(search, number)
                     continue
                 pair = search.apply(number, result, evaluations.seconds)  # 3
                 children = None if pair is None else tree.split(number, pair)  # 4

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.search.events import Event, NewIncumbent, NodeLost, Observer, Progress
+from sdpbb.search.events import Event, NewIncumbent, Observer, Progress
 from sdpbb.search.limits import Limits
 from sdpbb.search.node import NodeResult
 from sdpbb.search.tree import Search
@@ -34,9 +34,6 @@ class Watch:
         `result.pair` share a cluster, and the one in which they do not.
         """
 
-    def lost(self, search: Search, number: int) -> None:
-        """Be told that a node has been abandoned, because two workers died of it."""
-
     def round_ended(self, search: Search) -> None:
         """Be told that all results that have come back have been taken."""
 
@@ -60,10 +57,6 @@ class Watches(Watch):
         for watch in self._watches:
             watch.evaluated(search, number, result, children)
 
-    def lost(self, search: Search, number: int) -> None:
-        for watch in self._watches:
-            watch.lost(search, number)
-
     def round_ended(self, search: Search) -> None:
         for watch in self._watches:
             watch.round_ended(search)
@@ -77,8 +70,8 @@ class Reporter(Watch):
     """Watch that tells an observer of a search.
 
     It sends `Progress` after each result, and now and then where there is none, before it a
-    `NewIncumbent` if there is a new one; `NodeLeft`, `Branched` and `NodeLost`. A clustering that
-    the observer returns for a `Progress` is offered to the tree.
+    `NewIncumbent` if there is a new one; `NodeLeft` and `Branched`. A clustering that the observer
+    returns for a `Progress` is offered to the tree.
     """
 
     def __init__(
@@ -128,9 +121,6 @@ class Reporter(Watch):
     ) -> None:
         self._n_cuts = result.n_cuts
         self._report(search)
-
-    def lost(self, search: Search, number: int) -> None:
-        self._observer(NodeLost(number))
 
     def round_ended(self, search: Search) -> None:
         for event in search.tree.take_news():

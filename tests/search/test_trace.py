@@ -19,7 +19,6 @@ from sdpbb.search.events import (
     Finished,
     NodeEnd,
     NodeLeft,
-    NodeLost,
     Progress,
     Started,
     SubsetLost,
@@ -163,7 +162,7 @@ def test_rows_have_the_names_of_their_user():
 
 
 def test_other_events_leave_no_trace():
-    assert traced(Compiling(), NodeLost(3), SubsetLost(150)).to_dict() == Trace().to_dict()
+    assert traced(Compiling(), SubsetLost(150)).to_dict() == Trace().to_dict()
 
 
 LEVEL = SubsetsBounded(SubsetsChosen(0.5, 8, 31, 2), 1.5, 7, 64.0)
