@@ -48,7 +48,6 @@ def branch_and_bound(evaluations: Evaluations, watch: Watch) -> Termination | No
     """
     search, tree = evaluations.search, evaluations.search.tree
     try:
-        watch.began(search)
         for tasks in evaluations.rounds():  # 1, 2
             for node, task in tasks:
                 number, result = node.number, task.value
@@ -153,6 +152,7 @@ class Evaluations(TaskRounds):
         self._looked_at, self._longest_step = 0.0, 0.0
 
     def rounds(self) -> Iterator[list[tuple[Node, Task]]]:
+        self._reporter.began(self.search)
         for tasks in super().rounds():
             if tasks and self._workforce.works_here:
                 self._note_step()

@@ -22,9 +22,6 @@ SILENCE, FIRST_REPORT, BETWEEN_CLUSTERINGS = 5.0, 0.5, 0.5
 class Watch:
     """Base class of search callbacks; each does nothing."""
 
-    def began(self, search: Search) -> None:
-        """Be told that the search begins, or continues from where it was left."""
-
     def evaluated(
         self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
     ) -> None:
@@ -46,10 +43,6 @@ class Watches(Watch):
 
     def __init__(self, *watches: Watch) -> None:
         self._watches = watches
-
-    def began(self, search: Search) -> None:
-        for watch in self._watches:
-            watch.began(search)
 
     def evaluated(
         self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
@@ -99,6 +92,7 @@ class Reporter(Watch):
         self._observer(event)
 
     def began(self, search: Search) -> None:
+        """Report that the search begins, or continues from where it was left."""
         # A clustering that the user has given is news.
         if search.tree.source == "start" and not search.statistics.n_nodes:
             self._report(search)

@@ -48,8 +48,8 @@ class Root:
     watch: Watch
 
     def begin(self) -> None:
-        """Take the root from the tree, where it is open; tell the watch."""
-        self.watch.began(self.search)
+        """Take the root from the tree, where it is open, and report that the search begins."""
+        self.reporter.began(self.search)
         self.search.tree.select()
 
     @property
