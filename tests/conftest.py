@@ -54,6 +54,22 @@ def warm_workers(request):
 
 
 @pytest.fixture
+def pools():
+    """The schedulers that runs make: first that of this process, then that of other workers."""
+    from sdpbb.runtime.executors.scheduler import Scheduler
+
+    made = []
+
+    def pool(executor, **options):
+        made.append(Scheduler(executor, **options))
+        return made[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sdpbb.search.workforce.Scheduler", pool)
+        yield made
+
+
+@pytest.fixture
 def run(monkeypatch, capsys) -> Callable[..., tuple[int, str, str]]:
     """Run the command in this process: its exit status, standard output and standard error."""
     from sdpbb.app.cli import main

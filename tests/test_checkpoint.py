@@ -32,8 +32,7 @@ from sdpbb.runtime.archive.stored import TYPES, has_own_state
 from sdpbb.search.events import CheckpointFailed
 from sdpbb.search.node import Node
 from sdpbb.search.result import SolutionStatus
-from sdpbb.search.tolerances import Tolerances
-from sdpbb.search.tree import Search, Tree
+from sdpbb.search.tree import Search, Tolerances, Tree
 from tests.trees import CHOICE, HASTY, LONG, SMALL, go_over_at_once
 
 TINY = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)], name="tiny")

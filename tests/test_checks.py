@@ -18,7 +18,7 @@ from sdpbb.problem import (
     MinimumDifference,
     SoftCannotLinks,
 )
-from sdpbb.run.checks import check_compatibility
+from sdpbb.run.arguments import check_compatibility
 
 POINTS = np.random.default_rng(0).normal(size=(8, 2))
 

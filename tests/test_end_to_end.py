@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sdpbb import SolverParameters, read_instance, solve, verify_certificate
+from sdpbb import read_instance, solve, verify_certificate
 from sdpbb.app.cli import ExitCode
 from sdpbb.problem.formats import write_points
 from sdpbb.run.checkpoint import read_checkpoint
@@ -116,21 +116,3 @@ def test_published_sets_close_at_the_root(data, constraints):
     result = solve(instance)
     assert result.status is SolutionStatus.OPTIMAL
     assert result.statistics.n_nodes == 1
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sdpbb.errors.InstanceNote")  # of a column that dominates
-@pytest.mark.skipif(not SHARED.exists(), reason=f"no published instances in {SHARED}")
-def test_an_unconstrained_and_a_constrained_run_order_as_they_must():
-    """Constraints can only cost: each larger set of cannot-links has the larger optimum."""
-    costs = []
-    for n_used in (0, 50, 100):
-        full = read_instance(
-            SHARED / "datasets" / "wine.txt",
-            None,
-            SHARED / "constraints" / "wine" / "ml_0_cl_100_0.txt",
-        )
-        instance = type(full)(full.points, full.k, cannot_link=full.cannot_link[:n_used])
-        costs.append(solve(instance, SolverParameters(gap=1e-8)).objective)
-    assert costs == sorted(costs)
-    assert costs[0] < costs[-1]

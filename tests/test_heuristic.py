@@ -12,7 +12,7 @@ from heuristics.registry import METHODS
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.formats import read_instance
-from sdpbb.run.heuristic import RootRelaxation
+from sdpbb.run.heuristic import root_affinities
 from tests.examples import examples
 
 INSTANCES = Path(__file__).parents[1] / "instances"
@@ -53,7 +53,7 @@ def test_the_relaxation_is_one_of_a_clustering():
     name = "iris_ml_19_cl_19.txt"
     instance = read_instance(INSTANCES / "iris.txt", None, INSTANCES / name)
     contraction = contracted(instance)
-    *_, Z = RootRelaxation()(contraction)
+    *_, Z = root_affinities(contraction)
     assert (Z >= 0).all()
     assert not Z[contraction.adjacency].any()
     assert Z @ contraction.weights == pytest.approx(np.ones(contraction.n_blocks), abs=1e-2)
@@ -68,7 +68,7 @@ def test_small_and_degenerate_instances(n, k, same, seed):
     k = min(n, k)
     points = np.random.default_rng(seed).normal(size=(n, 2)) * (not same)
     instance = Instance(points, k)
-    *_, Z = RootRelaxation()(contracted(instance))
+    *_, Z = root_affinities(contracted(instance))
     assert (Z >= 0).all()
     result = sdpbb.heuristic("ipc-kmeans", start="sdp").run(instance, seed)
     assert result.keeps_hard_constraints
@@ -92,9 +92,9 @@ def test_a_relaxation_that_takes_hours_is_refused(monkeypatch):
 def test_the_relaxation_is_left_at_its_time_limit():
     points = np.random.default_rng(0).normal(size=(40, 2))
     contraction = contracted(Instance(points, 5))
-    short, whole = list(RootRelaxation(1e-9)(contraction)), list(RootRelaxation()(contraction))
+    short, whole = list(root_affinities(contraction, 1e-9)), list(root_affinities(contraction))
     assert len(short) == 1 < len(whole)
-    again = list(RootRelaxation()(contraction))
+    again = list(root_affinities(contraction))
     assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))
 
 

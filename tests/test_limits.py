@@ -19,7 +19,6 @@ from sdpbb.run.memory_plan import SENT, WORKER, MemoryPlan, memory_plan
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import resume, solve
 from sdpbb.runtime.executors.memory import resident_mebibytes
-from sdpbb.runtime.executors.scheduler import Scheduler
 from sdpbb.search.evaluate import evaluate
 from sdpbb.search.events import MemoryShort, Progress
 from sdpbb.search.limits import Limits, Sampled
@@ -31,7 +30,6 @@ from tests.trees import (
     LONG,
     SMALL,
     SMALL_OPTIMUM,
-    SMALLER,
     Endless,
     Hungry,
     Swelling,
@@ -159,15 +157,6 @@ def test_the_command_at_its_memory_limit(run, tmp_path):
     assert read_checkpoint(tmp_path / "run").parameters.memory_limit == 1.0
 
 
-@pytest.mark.long
-def test_one_worker_repeats_itself():
-    one, two = (solve(SMALLER, HASTY) for _ in range(2))
-    assert one.partition == two.partition
-    assert one.lower_bound == two.lower_bound
-    for name in ("n_nodes", "n_iterations", "n_fixed", "root_lower_bound"):
-        assert getattr(one.statistics, name) == getattr(two.statistics, name)
-
-
 # -- steps that take long --------------------------------------------------------------------
 
 
@@ -218,31 +207,19 @@ def test_a_step_that_takes_ever_more_memory_is_ended(long_steps):
     assert result.objective < math.inf
 
 
-def test_a_step_of_this_process_that_took_long_is_its_last_but_one(monkeypatch):
+def test_a_step_of_this_process_that_took_long_is_its_last_but_one(monkeypatch, pools):
     monkeypatch.undo()
     monkeypatch.setattr("sdpbb.search.workforce.LONGEST_STEP", -10.0)
-    pools = []
-
-    def pool(executor, **options):
-        pools.append(executor)
-        return Scheduler(executor, **options)
-
-    monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
     result = solve(SMALL, HASTY)
     assert result.status is SolutionStatus.OPTIMAL
     assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
-    assert [executor.n_workers for executor in pools] == [1, 1]
+    assert [pool.n_workers for pool in pools] == [1, 1]
 
 
 @pytest.mark.long
-def test_a_long_task_that_looks_at_the_limits_is_no_long_step(monkeypatch):
+def test_a_long_task_that_looks_at_the_limits_is_no_long_step(monkeypatch, pools):
     """As of heuristics, which stop when they are told to."""
     monkeypatch.undo()
-    pools = []
-
-    def pool(executor, **options):
-        pools.append(executor)
-        return Scheduler(executor, **options)
 
     def slow(node, upper, context, budget):
         for _ in range(30):
@@ -250,7 +227,6 @@ def test_a_long_task_that_looks_at_the_limits_is_no_long_step(monkeypatch):
             assert not budget.cancelled()
         return evaluate(node, upper, context, budget)
 
-    monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
     monkeypatch.setattr("sdpbb.search.loop.evaluate", slow)
     assert solve(SMALL, replace(HASTY, node_limit=2)).statistics.n_nodes == 2
     assert len(pools) == 1
@@ -313,14 +289,7 @@ def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
         assert resumed.parameters.bounding == bounding
 
 
-def test_no_more_workers_begin_than_fit_the_memory(monkeypatch):
-    pools = []
-
-    def pool(executor, **options):
-        pools.append(executor)
-        return Scheduler(executor, **options)
-
-    monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
+def test_no_more_workers_begin_than_fit_the_memory(monkeypatch, pools):
     monkeypatch.setattr(
         "sdpbb.run.run.memory_plan",
         lambda parameters, *_, is_resumed, is_local: MemoryPlan(
@@ -331,7 +300,7 @@ def test_no_more_workers_begin_than_fit_the_memory(monkeypatch):
     result = solve(SMALL, replace(HASTY, workers=3, node_limit=4), told.append)
     assert result.statistics.n_nodes >= 4
     assert [event.workers for event in told if isinstance(event, MemoryShort)] == [2]
-    assert [executor.n_workers for executor in pools] == [1, 2]
+    assert [pool.n_workers for pool in pools] == [1, 2]
 
 
 def test_columns_alone_where_they_fit_and_both_bounds_do_not(monkeypatch):

@@ -13,7 +13,8 @@ from sdpbb.search.events import (
     Compiling,
     Finished,
     MemoryShort,
-    NodeLost,
+    NodeEnd,
+    NodeLeft,
     SubsetsChosen,
 )
 from sdpbb.search.result import Result
@@ -43,7 +44,7 @@ def test_a_resumed_run_is_logged(caplog, tmp_path):
     ("event", "level", "text"),
     [
         (Compiling(), logging.INFO, "Compiling kernels"),
-        (NodeLost(3), logging.WARNING, "node 3: two workers crashed"),
+        (NodeLeft(3, 1.0, NodeEnd.LOST), logging.WARNING, "node 3: two workers crashed"),
         (CheckpointFailed("c", "full", False, None), logging.WARNING, "checkpoint c not written"),
         (MemoryShort(9, 100.0, 10.0, None, 1), logging.WARNING, "memory: a node of 9 blocks"),
     ],
@@ -70,8 +71,8 @@ def test_other_events_are_not_logged(caplog):
 def test_warnings_are_not_written_unless_asked_for():
     script = (
         "from sdpbb.run.report import log\n"
-        "from sdpbb.search.events import NodeLost\n"
-        "log(NodeLost(3))"
+        "from sdpbb.search.events import SubsetLost\n"
+        "log(SubsetLost(3))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert done.stdout == done.stderr == b""

@@ -2,8 +2,10 @@ import io
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from sdpbb.problem import Instance, MaximumOverlap
 from sdpbb.run.report import (
     HEADING,
     LEGEND,
@@ -18,7 +20,8 @@ from sdpbb.search.events import (
     CheckpointFailed,
     Compiling,
     Finished,
-    NodeLost,
+    NodeEnd,
+    NodeLeft,
     Progress,
     Started,
     SubsetLost,
@@ -28,7 +31,19 @@ from sdpbb.search.events import (
 from sdpbb.search.result import Result, Statistics
 from tests.test_result import OPTIMAL
 
-STARTED = Started("iris", 150, 4, 3, 19, 18, 131, 17)
+IRIS = Instance(
+    np.random.default_rng(0).normal(size=(150, 4)),
+    3,
+    must_link=[(i, i + 1) for i in range(19)],
+    cannot_link=[(i, i + 1) for i in range(100, 118)],
+    name="iris",
+)
+STARTED = Started(IRIS, 131, 17)
+
+
+def of(**stated) -> Started:
+    """The beginning of a run on an instance of which something else is stated."""
+    return replace(STARTED, instance=replace(IRIS, **stated))
 
 
 def progress(seconds: float, source: str = "", **changes) -> Progress:
@@ -56,7 +71,8 @@ def test_the_heading_of_the_table_comes_with_its_first_row():
 
 
 def test_one_of_a_kind_is_no_plural():
-    lines = log(replace(STARTED, n_must_link=1, n_cannot_link=0, n_block_cannot_link=1))
+    one = of(must_link=[(0, 1)], cannot_link=None)
+    lines = log(replace(one, n_cannot_link=1))
     assert lines[1].endswith("k = 3, 1 must-link, 0 cannot-links")
     assert lines[2].endswith(", 1 cannot-link between them")
     assert "must-linked points and 1 equal point: " in log(replace(STARTED, n_equal=1))[2]
@@ -66,12 +82,13 @@ def test_one_of_a_kind_is_no_plural():
 
 def test_constraints_on_clusters_are_counted():
     for n, text in ((1, ", 1 constraint on clusters"), (2, ", 2 constraints on clusters")):
-        assert log(replace(STARTED, n_cluster_constraints=n))[1] == log(STARTED)[1] + text
+        constraints = [MaximumOverlap([0, 1], 1)] * n
+        assert log(of(cluster_constraints=constraints))[1] == log(STARTED)[1] + text
 
 
 def test_sizes_that_subsets_drop_are_told_once():
     chosen = SubsetsChosen(1.0, 3, 50, 0)
-    limited = replace(STARTED, sizes="40 to 60 points each")
+    limited = of(min_size=40, max_size=60)
     assert log(limited, chosen, chosen).count(SIZES_OF_SUBSETS) == 1
     assert SIZES_OF_SUBSETS not in log(STARTED, chosen)
 
@@ -86,7 +103,7 @@ def test_bounds_of_subsets_say_how_many_are_in_the_sum():
 
 def test_soft_constraints_that_subsets_drop_are_told_once():
     chosen = SubsetsChosen(1.0, 3, 50, 0)
-    assert log(replace(STARTED, n_soft=2), chosen, chosen).count(SOFT_OF_SUBSETS) == 1
+    assert log(of(soft_must_link=[(0, 1, 2.0)]), chosen, chosen).count(SOFT_OF_SUBSETS) == 1
     assert SOFT_OF_SUBSETS not in log(STARTED, chosen)
 
 
@@ -94,7 +111,7 @@ def test_trouble_is_one_line_each():
     assert log(WorkerCrashed("was ended by SIGKILL")) == [
         "a worker crashed (was ended by SIGKILL); what it evaluated is evaluated again"
     ]
-    assert log(NodeLost(7)) == [
+    assert log(NodeLeft(7, 1.0, NodeEnd.LOST)) == [
         "node 7: two workers crashed; node abandoned, its bound stays valid"
     ]
     assert log(SubsetLost(150)) == [
@@ -106,8 +123,8 @@ def test_trouble_is_one_line_each():
 
 
 def test_a_name_of_two_lines_is_shown_on_one():
-    assert log(Started("a\nb", 4, 2, 2, 0, 0, 4, 0))[1].startswith(r"'a\nb': 4 points")
-    assert log(Started("", 4, 2, 2, 0, 0, 4, 0))[1].startswith("unnamed: 4 points")
+    assert log(of(name="a\nb"))[1].startswith(r"'a\nb': 150 points")
+    assert log(of(name=""))[1].startswith("unnamed: 150 points")
 
 
 @pytest.mark.parametrize(

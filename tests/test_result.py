@@ -67,8 +67,7 @@ INFEASIBLE = UNKNOWN | {
 def test_what_a_result_says_of_itself(fields, text):
     result = Result(**fields)
     assert str(result) == text
-    assert repr(result).startswith(f"<Result: {result.status.value}, ")
-    assert "\n" not in repr(result)
+    assert repr(result) == f"<Result: {text}>"
 
 
 def test_no_more_is_printed_than_is_proven():
@@ -160,16 +159,6 @@ def test_centers_are_in_the_units_of_the_user():
     assert solve(instance).centers == pytest.approx(np.array([[101.0, 1.1], [202.0, 9.1]]))
 
 
-def test_representations_are_short():
-    result = Result(**OPTIMAL)
-    assert repr(result) == (
-        "<Result: optimal, sum of squares 2, gap 0.0050%, 2 clusters of 1, 2 points>"
-    )
-    assert repr(Result(**UNKNOWN)) == "<Result: unknown, lower bound 1.9999>"
-    many = Result(**OPTIMAL | {"partition": Partition(np.arange(300) % 99)})
-    assert repr(many).endswith(", 99 clusters of 3 to 4 points>")
-
-
 @pytest.mark.parametrize(
     "fields",
     [
@@ -236,11 +225,3 @@ def test_labels_sizes_and_centers_of_a_clustering():
 def test_without_a_clustering_there_are_no_labels(fields):
     result = Result(**fields)
     assert result.labels is result.sizes is result.centers is None
-
-
-def test_a_run_has_the_means_of_its_clusters():
-    instance = Instance([[0.0], [0.1], [5.0], [5.1]], 2, must_link=[(0, 3)])
-    result = solve(instance)
-    members = [instance.points[result.labels == c] for c in range(2)]
-    assert result.sizes.tolist() == [len(rows) for rows in members]
-    assert result.centers == pytest.approx(np.array([rows.mean(axis=0) for rows in members]))

@@ -198,10 +198,6 @@ def test_a_failure_of_a_solver_leaves_a_checkpoint(path, monkeypatch):
     assert resume(path).objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
 
 
-def test_resume_is_public():
-    assert sdpbb.resume is resume
-
-
 USED = (
     "20.2 s of 20 s were used before: --time-limit counts the whole run; --more-time S adds some "
     "(more_time=S in Python)"
@@ -332,7 +328,7 @@ def test_what_cannot_be_resumed_is_told_and_left_alone(run, path, tmp_path, make
 
 def test_the_log_says_where_a_run_goes_on(capsys):
     resumed = Resumed("run.ckpt", 12, 5, 34.5)
-    ProgressTable(sys.stdout, "1")(Started("x", 4, 2, 2, 0, 0, 4, 0, resumed))
+    ProgressTable(sys.stdout, "1")(Started(SMALL, 60, 0, 0, resumed))
     assert "\nresumed from run.ckpt: 12 nodes done, 5 open, 34.5 s\n" in capsys.readouterr().out
 
 

@@ -6,7 +6,7 @@ import pytest
 import sdpbb
 from sdpbb.errors import InstanceError, InstanceNote, ParameterError
 from sdpbb.problem.sources import FrameArguments
-from sdpbb.run.solve_arguments import SolveArguments, stated_run
+from sdpbb.run.arguments import SolveArguments, stated_run
 from sdpbb.runtime.declaration import own_declarations
 
 POINTS = np.array([[0.0], [0.1], [5.0], [5.1]])

@@ -25,7 +25,7 @@ from sdpbb.run.parameters import SearchParameters, SolverParameters
 from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import solve
 from sdpbb.runtime.executors.scheduler import Scheduler
-from sdpbb.search.events import NodeLost, WorkerCrashed
+from sdpbb.search.events import NodeEnd, NodeLeft, WorkerCrashed
 from sdpbb.search.result import SolutionStatus, Termination
 from tests.enumeration import optimum, random_instance
 from tests.trees import (
@@ -53,19 +53,6 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are killed b
 def at_once(monkeypatch):
     """Other processes do all of the work."""
     monkeypatch.setattr(CHOICE, go_over_at_once)
-
-
-@pytest.fixture
-def pools(monkeypatch):
-    """The pools that runs have made."""
-    made = []
-
-    def pool(executor, **options):
-        made.append(Scheduler(executor, **options))
-        return made[-1]
-
-    monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
-    return made
 
 
 @pytest.fixture
@@ -204,7 +191,8 @@ def test_a_node_that_ends_its_workers_is_given_up(at_once, pools, monkeypatch, c
     assert result.statistics.root_lower_bound <= result.lower_bound < SMALL_OPTIMUM
     assert result.objective >= SMALL_OPTIMUM * (1 - 1e-8)
     assert result.statistics.n_nodes > 3  # the others were evaluated
-    (lost,) = (event for event in events if isinstance(event, NodeLost))
+    ends = [event for event in events if isinstance(event, NodeLeft)]
+    (lost,) = (event for event in ends if event.end is NodeEnd.LOST)
     (died,) = (event for event in events if isinstance(event, WorkerCrashed))
     assert events.index(died) < events.index(lost)
     told = capsys.readouterr().out

@@ -23,7 +23,7 @@ class ProvenBound:
     (`sdpbb.bounds.sdp.safe_bound`, `sdpbb.bounds.lagrangian.duals`), the partitioning of a
     node's enumerated clusters, a parent's bound, the cost of a node's only clustering, the scatter
     inside blocks, or zero; inf says that the node holds no clustering. An objective value reported
-    by a solver is a float, and floats cannot prune: the comparisons in `sdpbb.search.tolerances`
+    by a solver is a float, and floats cannot prune: the comparisons in `sdpbb.search.tree`
     take a ProvenBound.
 
     evidence : what a certificate can show for it: dual values of the bounding method, or evidence

@@ -27,7 +27,7 @@ from sdpbb.errors import (
     InstanceError,
     ParameterError,
 )
-from sdpbb.run.checks import check_executor
+from sdpbb.run.arguments import check_executor
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.executors import worker
 from sdpbb.runtime.executors.executor import SerialExecutor, TaskExecutor

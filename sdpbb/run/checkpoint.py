@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import get_type_hints
 
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.errors import ArchiveError
 from sdpbb.problem import Infeasibility, Instance
-from sdpbb.run.certificates.recorder import Proof
+from sdpbb.run.certificates.proof import Proof
 from sdpbb.run.decomposition.subsets import SubsetBounds
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.archive.stored import stored
@@ -55,16 +56,7 @@ class RunState:
     subsets: SubsetBounds | None = None
 
     def __post_init__(self) -> None:
-        expected = {
-            "instance": Instance,
-            "parameters": SolverParameters,
-            "seconds": float,
-            "infeasibility": Infeasibility | None,
-            "search": Search | None,
-            "proof": Proof | None,
-            "subsets": SubsetBounds | None,
-        }
-        for name, kind in expected.items():
+        for name, kind in get_type_hints(RunState).items():
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} is a {type(getattr(self, name)).__name__}")
 

@@ -1,10 +1,10 @@
-"""`sdpbb.heuristic`: published heuristics by name, and `RootRelaxation` for starts from the SDP."""
+"""`sdpbb.heuristic`: published heuristics by name, and starts from the root's relaxation."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -22,14 +22,9 @@ from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
 from sdpbb.problem.sources import InstanceArguments
-from sdpbb.run.kernels import WarmUp
-from sdpbb.runtime.executors.executor import SerialExecutor, TaskExecutor
 from sdpbb.runtime.executors.memory import free_mebibytes
-from sdpbb.runtime.executors.processes import LocalProcesses
-from sdpbb.runtime.executors.scheduler import Scheduler, Task, source_of
 from sdpbb.runtime.jit import clock_stopped_by_compiler
-from sdpbb.runtime.time_left import RUN_CLOCK, TimeLeft
-from sdpbb.search.loop import GRACE, LOOK
+from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
 
 # The relaxation is solved until its bound is so close to a clustering's cost that the starts it
 # gives hardly change any more.
@@ -128,70 +123,47 @@ def heuristic(
 def _configured(name: str, parameters: dict[str, Any]) -> Heuristic:
     """Return a heuristic; of "ipc-kmeans" with start="sdp" with the semidefinite relaxation."""
     if name == "ipc-kmeans" and parameters.get("start") == "sdp":
-        relaxation = RootRelaxation(parameters.get("time_limit", math.inf))
+        relaxation = partial(root_affinities, time_limit=parameters.get("time_limit", math.inf))
         parameters = {"affinities": relaxation, **parameters}
     return registered(name, **parameters)
 
 
-@dataclass(frozen=True)
-class RootRelaxation:
-    """Semidefinite relaxation of a contraction, solved as at the root of `sdpbb.solve`.
+def root_affinities(
+    contraction: Contraction, time_limit: float = math.inf
+) -> Iterator[NDArray[np.float64]]:
+    """Yield affinities of the blocks, as the relaxation at the root of `sdpbb.solve` has them.
+
+    Z (m, m) is nonnegative, zero on cannot-links, and Z e ~ 1. There is one after each evaluation
+    of the bound, the last when it meets the cost of a clustering found before or hardly approaches
+    it any more.
 
     Parameters
     ----------
-    time_limit : seconds, > 0. Steps that take long, on many blocks, are those of another process,
-        which is left behind then
+    contraction : must have a clustering (see `sdpbb.problem.feasibility.find_feasible`)
+    time_limit : seconds, > 0. The first affinity comes after them if an iteration takes longer
+
+    Raises
+    ------
+    ParameterError
+        If there are more than `MOST_BLOCKS` blocks, or its matrices do not fit the memory.
     """
-
-    time_limit: float = math.inf
-
-    def __call__(self, contraction: Contraction) -> Iterator[NDArray[np.float64]]:
-        """Yield affinities Z (m, m) of the blocks: nonnegative, zero on cannot-links, Z e ~ 1.
-
-        One after each evaluation of the bound, the last when it meets the cost of a clustering
-        found before or hardly approaches it any more.
-
-        Parameters
-        ----------
-        contraction : must have a clustering (see `sdpbb.problem.feasibility.find_feasible`)
-
-        Raises
-        ------
-        ParameterError
-            If there are more than `MOST_BLOCKS` blocks, or its matrices do not fit the memory.
-        """
-        if problem := size_problem(contraction):
-            raise ParameterError(f"start = 'sdp': {problem}; expected 'k-means++'")
-        if contraction.n_blocks == contraction.k:
-            yield np.diag(1.0 / contraction.weights)
-            return
-        if not contraction.means.any():  # all clusterings cost the same
-            yield np.full((contraction.n_blocks,) * 2, 1.0 / contraction.weights.sum())
-            return
-        end = RUN_CLOCK() + self.time_limit
-        with threadpool_limits(1), clock_stopped_by_compiler():  # see `sdpbb.run.run`
-            known = _cost_of_some(contraction, lambda: end - RUN_CLOCK())
-            with Scheduler(_executor(contraction)) as scheduler:
-                run = None
-                while run is None or RUN_CLOCK() < end:
-                    seconds = end - RUN_CLOCK()
-                    task = Task(0, _step, (contraction, run, known, seconds))
-                    done = _within(scheduler, task, end)
-                    if done is None:
-                        return
-                    run = done.run
-                    yield done.affinity
-                    if done.is_last:
-                        return
-
-
-@dataclass(frozen=True, eq=False)
-class _Step:
-    """Bounding by the relaxation after a step."""
-
-    run: Any
-    affinity: NDArray[np.float64]
-    is_last: bool
+    if problem := size_problem(contraction):
+        raise ParameterError(f"start = 'sdp': {problem}; expected 'k-means++'")
+    if contraction.n_blocks == contraction.k:
+        yield np.diag(1.0 / contraction.weights)
+        return
+    if not contraction.means.any():  # all clusterings cost the same
+        yield np.full((contraction.n_blocks,) * 2, 1.0 / contraction.weights.sum())
+        return
+    time_left = at_most(no_limit, time_limit)
+    with threadpool_limits(1), clock_stopped_by_compiler():  # see `sdpbb.run.run`
+        cost = _cost_of_some(contraction, time_left)
+        run, is_last = bounding_method("sdp").start(contraction, None), False
+        while not is_last:
+            progress = run.advance(cost, time_left)
+            is_close = progress.stalled or progress.bound.value >= (1.0 - GAP) * cost
+            is_last = is_close or time_left() <= 0.0
+            yield run.affinity()
 
 
 def _cost_of_some(contraction: Contraction, time_left: TimeLeft) -> float:
@@ -203,30 +175,3 @@ def _cost_of_some(contraction: Contraction, time_left: TimeLeft) -> float:
     descent = Descent(contraction, effort, known, time_left)
     found = MultiStart(effort).run(contraction, rng, descent=descent)
     return found.cost if contraction.keeps_sizes(found.labels) else math.inf
-
-
-def _step(contraction: Contraction, begun: Any, cost: float, seconds: float) -> _Step:
-    """Evaluate the bound once more, within so many seconds if that can be foreseen."""
-    end, bounding = RUN_CLOCK() + seconds, bounding_method("sdp")
-    is_first = begun is None
-    run = bounding.start(contraction, None) if is_first else bounding.resume(contraction, begun)
-    progress = run.advance(cost, lambda: end - RUN_CLOCK())
-    is_last = progress.stalled or progress.bound.value >= (1.0 - GAP) * cost
-    return _Step(run, run.affinity(), is_last)
-
-
-def _executor(contraction: Contraction) -> TaskExecutor:
-    """Return that of this process, or of another one that can be left behind in a long step."""
-    if contraction.n_blocks > bounding_method("sdp").most_blocks_here:
-        return LocalProcesses(1, WarmUp("sdp"))
-    return SerialExecutor()
-
-
-def _within(scheduler: Scheduler, task: Task, end: float) -> _Step | None:
-    """Return the value of a task; None if it has none at the end."""
-    source = source_of(task)
-    while scheduler.round(source, LOOK) == []:
-        if RUN_CLOCK() >= end + GRACE:
-            break
-    step: _Step | None = task.value  # None, too, if its workers died
-    return step

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sdpbb.bounds.registry import Bounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -168,13 +168,3 @@ class SolverParameters(Parameters):
             raise wrong("mpi", self.mpi, expected)
         if self.certify and self.gap < LEAST_CERTIFIED_GAP:
             raise wrong("gap", self.gap, f"{LEAST_CERTIFIED_GAP} or more for a certificate")
-
-    def for_certificates(self) -> SolverParameters:
-        """Return the parameters for a run that is certified.
-
-        Raises
-        ------
-        ParameterError
-            If the gap is too small.
-        """
-        return replace(self, certify=True)

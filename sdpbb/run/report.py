@@ -13,6 +13,7 @@ import math
 import sys
 from typing import Any, Protocol
 
+from sdpbb.problem import Instance
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.rendering import element, plain_text
 from sdpbb.runtime.values import counted, percent_up, rounded_down
@@ -24,7 +25,8 @@ from sdpbb.search.events import (
     Event,
     Finished,
     MemoryShort,
-    NodeLost,
+    NodeEnd,
+    NodeLeft,
     Observer,
     Progress,
     Resumed,
@@ -39,7 +41,7 @@ from sdpbb.search.result import Result
 LOGGER = logging.getLogger("sdpbb")
 # Without a handler Python writes warnings to standard error.
 LOGGER.addHandler(logging.NullHandler())
-_WARNINGS = (MemoryShort, WorkerCrashed, NodeLost, SubsetLost, CheckpointFailed)
+_WARNINGS = (MemoryShort, WorkerCrashed, NodeLeft, SubsetLost, CheckpointFailed)
 
 # Seconds between two lines that tell of no new clustering.
 INTERVAL = 0.5
@@ -102,9 +104,9 @@ class ProgressTable:
                 self._write(_header(event, self._version))
                 self._heading = f"{LEGEND}\n\n{HEADING}"
                 self._on_subsets = [SUM_OF_SUBSETS]
-                if event.sizes:
+                if event.instance.stated_limits:
                     self._on_subsets.append(SIZES_OF_SUBSETS)
-                if event.n_soft:
+                if event.instance.has_soft_constraints:
                     self._on_subsets.append(SOFT_OF_SUBSETS)
             case Progress():
                 self._progress(event)
@@ -150,7 +152,7 @@ def notice(event: Event) -> str:
             return memory_shortage(event)
         case WorkerCrashed(reason):
             return f"a worker crashed ({reason}); what it evaluated is evaluated again"
-        case NodeLost(node):
+        case NodeLeft(node, end=NodeEnd.LOST):
             return f"node {node}: two workers crashed; node abandoned, its bound stays valid"
         case SubsetLost(n_blocks):
             return (
@@ -217,25 +219,27 @@ def summary(result: Result) -> str:
     return plain_text(result.document())
 
 
-def instance_line(started: Started) -> str:
+def instance_line(instance: Instance) -> str:
     """Return one line: the instance, its points and its constraints."""
-    name = shown_path(started.name) or "unnamed"
-    n = started.n_cluster_constraints
-    on_clusters = f", {counted(n, 'constraint')} on clusters" if n else ""
-    on_clusters += f", {started.sizes}" if started.sizes else ""
-    soft = f", {counted(started.n_soft, 'soft constraint')}" if started.n_soft else ""
-    return (
-        f"{name}: {counted(started.n_points, 'point')}{' with weights' * started.has_weights}, "
-        f"{counted(started.n_features, 'feature')}, "
-        f"k = {started.k}, {counted(started.n_must_link, 'must-link')}, "
-        f"{counted(started.n_cannot_link, 'cannot-link')}{soft}{on_clusters}"
-    )
+    n_soft = len(instance.soft_must_link) + len(instance.soft_cannot_link)
+    weighted = " with weights" if instance.weights is not None else ""
+    said = [
+        counted(instance.n_points, "point") + weighted,
+        counted(instance.n_features, "feature"),
+        f"k = {instance.k}",
+        counted(len(instance.must_link), "must-link"),
+        counted(len(instance.cannot_link), "cannot-link"),
+        counted(n_soft, "soft constraint") if n_soft else "",
+        f"{counted(n, 'constraint')} on clusters" if (n := len(instance.other_constraints)) else "",
+        *instance.stated_limits,
+    ]
+    return f"{shown_path(instance.name) or 'unnamed'}: {', '.join(filter(None, said))}"
 
 
 def _header(started: Started, version: str) -> str:
     lines = [
         f"sdpbb {version}: exact constrained minimum sum-of-squares clustering",
-        instance_line(started),
+        instance_line(started.instance),
         _blocks_line(started),
         _resumption(started.resumed),
     ]
@@ -244,18 +248,16 @@ def _header(started: Started, version: str) -> str:
 
 def _blocks_line(started: Started) -> str:
     """Return one line on the blocks, which other lines count."""
+    n_points = started.instance.n_points
     if not started.n_blocks:  # the instance is infeasible at once
         return ""
-    if started.n_blocks == started.n_points:
-        return f"blocks to cluster: the {started.n_points:,} points, as nothing is merged"
-    merged = []
-    if started.n_blocks + started.n_equal < started.n_points:
-        merged.append("must-linked points")
-    if started.n_equal:
-        merged.append(counted(started.n_equal, "equal point"))
+    if started.n_blocks == n_points:
+        return f"blocks to cluster: the {n_points:,} points, as nothing is merged"
+    linked = ["must-linked points"] if started.n_blocks + started.n_equal < n_points else []
+    equal = [counted(started.n_equal, "equal point")] if started.n_equal else []
     return (
-        f"after merging {' and '.join(merged)}: {started.n_blocks:,} blocks (points or groups), "
-        f"{counted(started.n_block_cannot_link, 'cannot-link')} between them"
+        f"after merging {' and '.join(linked + equal)}: {started.n_blocks:,} blocks (points or "
+        f"groups), {counted(started.n_cannot_link, 'cannot-link')} between them"
     )
 
 
@@ -279,8 +281,8 @@ def _upper(cost: float) -> str:
 def log(event: Event) -> None:
     """Observe a run: warnings, its beginning and its end (INFO), new clusterings (DEBUG)."""
     match event:
-        case Started():
-            LOGGER.info("%s", instance_line(event))
+        case Started(instance):
+            LOGGER.info("%s", instance_line(instance))
         case Progress(source=source) if source:
             LOGGER.debug(
                 "clustering of %s: %.10g, lower bound %.10g, gap %s, after %.1f s",

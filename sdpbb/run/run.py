@@ -26,19 +26,16 @@ from sdpbb.problem import Contraction, Infeasibility, Partition, contract
 from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules
 from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.run import conclusion
-from sdpbb.run.certificates.recorder import ProofRecorder
+from sdpbb.run.arguments import checked_clustering
+from sdpbb.run.certificates.proof import Proof
 from sdpbb.run.checkpoint import CheckpointWriter, RunState
-from sdpbb.run.checks import checked_clustering
 from sdpbb.run.kernels import WarmUp, compile_first
 from sdpbb.run.memory_plan import MemoryPlan, memory_plan
-from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.report import memory_shortage
 from sdpbb.runtime.backends.milp import using_integer_solver
 from sdpbb.runtime.cores import LARGE
-from sdpbb.runtime.executors.executor import TaskExecutor
-from sdpbb.runtime.executors.given import GivenExecutor, workers_beyond
+from sdpbb.runtime.executors.given import workers_beyond
 from sdpbb.runtime.executors.memory import resident_mebibytes
-from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.files import FilePath
 from sdpbb.runtime.jit import clock_stopped_by_compiler
 from sdpbb.runtime.time_left import RUN_CLOCK
@@ -57,8 +54,7 @@ from sdpbb.search.loop import Evaluations, branch_and_bound
 from sdpbb.search.node import Node
 from sdpbb.search.reporting import Reporter, Watches
 from sdpbb.search.result import Result, Termination
-from sdpbb.search.tolerances import Tolerances
-from sdpbb.search.tree import Search, Tree
+from sdpbb.search.tree import Search, Tolerances, Tree
 from sdpbb.search.workforce import Workforce
 
 if TYPE_CHECKING:
@@ -71,11 +67,12 @@ MEMORY_SECONDS = 0.25
 PRICING_SLICES = 1
 
 
-@dataclass(frozen=True, eq=False)
-class Request:
-    """All that a run needs.
+@dataclass(eq=False)
+class Run:
+    """Run of the solver.
 
-    state : with the instance and the parameters; that of a checkpoint is resumed
+    state : with the instance and the parameters, which become those that the memory allows once the
+        bound of the root as a whole begins. It is changed; that of a checkpoint is resumed
     observer, interrupt : receives events; ends the run when it is set
     checkpoint, order : the files that it writes; None: no file
     start : a clustering to begin with, if there is one
@@ -92,105 +89,77 @@ class Request:
     resumed: Resumed | None = None
     executor: Executor | None = None
 
+    def result(self) -> Result:
+        """Solve the instance; write checkpoints, and in the end the certificate.
 
-def run(request: Request) -> Result:
-    """Solve the instance; write checkpoints, and in the end the certificate.
+        The certificate is written after `Finished`, so that whoever keeps the result has it before.
 
-    The certificate is written after `Finished`, so that whoever keeps the result has it before.
+        Raises
+        ------
+        CertificateError
+            With the result, if its certificate cannot be written.
+        """
+        parameters, observer = self.state.parameters, self.observer
+        # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
+        # 150; parallelism belongs across nodes.
+        with threadpool_limits(1):
+            asked = self.executor, parameters.dask, parameters.mpi
+            warm_up = WarmUp.of(self.state.instance, parameters.bounding)
+            with (
+                workers_beyond(*asked, warm_up) as given,
+                clock_stopped_by_compiler(lambda: observer(Compiling())),
+                using_integer_solver(parameters.search.milp_solver),
+            ):
+                with RUN_CLOCK.stopped():
+                    compile_first(parameters.bounding)
+                self._workforce = Workforce(
+                    parameters.workers,
+                    warm_up,
+                    given,
+                    on_death=lambda reason: observer(WorkerCrashed(reason)),
+                )
+                self._begin()
+                result = self._solve()
+            observer(Finished(result))
+            self._write_certificate(result)
+        return result
 
-    Raises
-    ------
-    CertificateError
-        With the result, if its certificate cannot be written.
-    """
-    parameters, observer = request.state.parameters, request.observer
-    # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
-    # 150; parallelism belongs across nodes.
-    with threadpool_limits(1):
-        asked = request.executor, parameters.dask, parameters.mpi
-        warm_up = WarmUp.of(request.state.instance, parameters.bounding)
-        with (
-            workers_beyond(*asked, warm_up) as given,
-            clock_stopped_by_compiler(lambda: observer(Compiling())),
-            using_integer_solver(parameters.search.milp_solver),
-        ):
-            with RUN_CLOCK.stopped():
-                compile_first(parameters.bounding)
-            under_way = _Run(request, _workforce(parameters, warm_up, given, observer))
-            result = under_way.solve()
-        observer(Finished(result))
-        under_way.write_certificate(result)
-    return result
-
-
-def _workforce(
-    parameters: SolverParameters,
-    warm_up: WarmUp,
-    given: GivenExecutor | None,
-    observer: Observer,
-) -> Workforce:
-    """Return the workers that parameters ask for."""
-
-    def make_executor(n_workers: int) -> TaskExecutor:
-        if given is not None:
-            return given
-        with RUN_CLOCK.stopped():
-            warm_up()  # all workers load what is cached
-        return LocalProcesses(n_workers, warm_up)
-
-    return Workforce(
-        make_executor,
-        parameters.workers,
-        is_given=given is not None,
-        on_death=lambda reason: observer(WorkerCrashed(reason)),
-    )
-
-
-class _Run:
-    """Run under way: its state, which is changed, and what works on it.
-
-    The parameters of the state are those that the memory allows once the bound of the root as a
-    whole begins.
-    """
-
-    def __init__(self, request: Request, workforce: Workforce) -> None:
-        state, self._observer = request.state, request.observer
-        self._request, self._state, self._workforce = request, state, workforce
+    def _begin(self) -> None:
+        """Begin to count the time, and take up the state."""
+        state, parameters = self.state, self.state.parameters
         self._joined = join_equal_points(state.instance)
         self._seconds_before = state.seconds
         self._limits = limits = Limits(
-            time_limit=state.parameters.time_limit,
-            node_limit=state.parameters.node_limit,
-            memory_limit=state.parameters.memory_limit,
+            time_limit=parameters.time_limit,
+            node_limit=parameters.node_limit,
+            memory_limit=parameters.memory_limit,
             memory=Sampled(resident_mebibytes, MEMORY_SECONDS),
-            interrupt=request.interrupt,
+            interrupt=self.interrupt,
             started=RUN_CLOCK() - state.seconds,
         )
-        self._recorder = ProofRecorder(state.proof)
-        if state.parameters.certify:
-            state.proof = self._recorder.proof
+        if parameters.certify and state.proof is None:
+            state.proof = Proof()
         self._writer = CheckpointWriter(
-            request.checkpoint, state, lambda: limits.seconds, self._observer
+            self.checkpoint, state, lambda: limits.seconds, self.observer
         )
         self._is_resumed = state.search is not None
         self._shortage: MemoryShort | None = None  # what the memory did not allow
 
-    def solve(self) -> Result:
+    def _solve(self) -> Result:
         """Contract, begin a search with a first clustering, raise its bound as far as it goes."""
-        state, instance, joined = self._state, self._state.instance, self._joined
+        state, instance, joined = self.state, self.state.instance, self._joined
         contraction = contract(joined)
         n_blocks, n_pairs = 0, 0
         if isinstance(contraction, Contraction):
             n_blocks, n_pairs = contraction.n_blocks, len(contraction.cannot_link)
         n_equal = len(joined.must_link) - len(instance.must_link)
-        started = Started.of(instance, n_blocks, n_pairs, n_equal, self._request.resumed)
-        self._observer(started)
+        self.observer(Started(instance, n_blocks, n_pairs, n_equal, self.resumed))
         if isinstance(contraction, Infeasibility):
             state.infeasibility, state.search = contraction, None
         elif state.search is None and state.infeasibility is None:
             self._begin_search(contraction)
-        if state.infeasibility is not None:
-            self._recorder.record_infeasible()
+        if state.infeasibility is not None and state.proof is not None:
+            state.proof.nodes[0].is_infeasible = True
         reached = None
         if state.search is None:
             self._writer.write()
@@ -214,7 +183,7 @@ class _Run:
         The colouring satisfies the constraints on pairs. Set the proof if there is none, and
         nothing if the time is over first.
         """
-        state, start = self._state, self._request.start
+        state, start = self.state, self.start
         if start is not None:
             labels, source = start.labels, "start"
         else:
@@ -236,8 +205,8 @@ class _Run:
 
         Return the limit that was reached, or None.
         """
-        parameters, tree = self._state.parameters, self._search.tree
-        self._reporter = Reporter(self._observer, self._limits, self._read)
+        parameters, tree = self.state.parameters, self._search.tree
+        self._reporter = Reporter(self.observer, self._limits, self._read)
         asked = bounding_method(parameters.bounding, parameters.sdp)
         plan = memory_plan(
             parameters,
@@ -254,8 +223,8 @@ class _Run:
 
     @property
     def _search(self) -> Search:
-        assert self._state.search is not None
-        return self._state.search
+        assert self.state.search is not None
+        return self.state.search
 
     def _read(self, labels: Any) -> tuple[NDArray[np.intp], float]:
         """Return labels (n,) that the observer hands in, and their cost.
@@ -265,7 +234,7 @@ class _Run:
         ParameterError
             If they are no clustering of the instance, or violate a constraint.
         """
-        instance = self._state.instance
+        instance = self.state.instance
         partition = checked_clustering(labels, instance, "observer")
         return partition.labels, partition.cost(instance)
 
@@ -279,7 +248,7 @@ class _Run:
 
         asked : the bounding method of the parameters
         """
-        parameters, tree = self._state.parameters, self._search.tree
+        parameters, tree = self.state.parameters, self._search.tree
         if tree.has_begun or not tree.n_open:
             return False
         if parameters.bounding != "hybrid":
@@ -299,7 +268,7 @@ class _Run:
         from sdpbb.run.decomposition.root import Root  # seldom needed
         from sdpbb.run.decomposition.run import Decomposition
 
-        parameters = self._state.parameters
+        parameters = self.state.parameters
         # The scatter inside blocks, all that is asked for of the root, is worth no large matrix.
         fits = contraction.n_blocks <= parameters.decomposition.largest
         root = Root(
@@ -307,13 +276,13 @@ class _Run:
             contraction,
             self._context(asked, plan.is_without_bound, fits),
             self._limits,
-            self._recorder.record,
+            self.state.proof,
             self._reporter,
             Watches(self._reporter, self._writer),
         )
         decomposition = Decomposition(
             root=root,
-            run=self._state,
+            run=self.state,
             bounding=bounding_method(parameters.bounding, parameters.sdp, PRICING_SLICES),
             workforce=self._workforce,
             free_mebibytes=plan.available,
@@ -322,19 +291,19 @@ class _Run:
         decomposition.prepare()
         # A resumed run may have been cut short in this before.
         root.look_for_clusterings()
-        if self._state.subsets is None:
+        if self.state.subsets is None:
             root.raise_by_places(plan.available)
         return root.end(decomposition.bound())
 
     def _search_tree(self, n_blocks: int, plan: MemoryPlan) -> Termination | None:
         """Bound the root as a whole, and branch; return the limit that was reached, or None."""
-        is_short = plan.parameters != self._state.parameters or plan.is_without_bound
+        is_short = plan.parameters != self.state.parameters or plan.is_without_bound
         if is_short and self._search.tree.n_open:
             self._shortage = plan.event(n_blocks)
-            self._observer(self._shortage)
-            self._state.parameters = plan.parameters
+            self.observer(self._shortage)
+            self.state.parameters = plan.parameters
             self._workforce.allow_workers(plan.parameters.workers)
-        parameters = self._state.parameters
+        parameters = self.state.parameters
         bounding = bounding_method(parameters.bounding, parameters.sdp)
         # Without a bound, no step takes long.
         long_steps = not plan.is_without_bound and n_blocks > bounding.most_blocks_here
@@ -343,9 +312,8 @@ class _Run:
         evaluations = Evaluations(
             self._search, context, self._limits, self._workforce, self._reporter
         )
-        recorders = [self._recorder] if parameters.certify else []
-        watches = Watches(*recorders, self._reporter, self._writer)
-        return branch_and_bound(evaluations, watches)
+        proofs = [] if self.state.proof is None else [self.state.proof]
+        return branch_and_bound(evaluations, Watches(*proofs, self._reporter, self._writer))
 
     def _context(
         self, bounding: BoundingMethod[Any], is_without_bound: bool, fits: bool
@@ -354,7 +322,7 @@ class _Run:
 
         fits : whether the memory holds the matrices of a bound that a certificate can show
         """
-        parameters, instance = self._state.parameters, self._state.instance
+        parameters, instance = self.state.parameters, self.state.instance
         if parameters.certify:
             from sdpbb.bounds.certified import CertifiedBounding  # of certified runs
 
@@ -376,7 +344,7 @@ class _Run:
 
     def _deviations(self) -> tuple[str, ...]:
         """Return notes on deviations from the request."""
-        state, shortage = self._state, self._shortage
+        state, shortage = self.state, self._shortage
         notes: tuple[str, ...] = ()
         if state.subsets is not None and state.search and state.search.statistics.n_subsets:
             from sdpbb.run.decomposition.restriction import left_out  # seldom needed
@@ -386,7 +354,7 @@ class _Run:
 
     def _time_used_before(self, reached: Termination | None) -> tuple[str, ...]:
         """Return the note on a resumed run that its time limit has ended."""
-        before, limit = self._seconds_before, self._state.parameters.time_limit
+        before, limit = self._seconds_before, self.state.parameters.time_limit
         if not before or reached is not Termination.TIME_LIMIT:
             return ()
         return (
@@ -394,13 +362,14 @@ class _Run:
             "--more-time S adds some (more_time=S in Python)",
         )
 
-    def write_certificate(self, result: Result) -> None:
+    def _write_certificate(self, result: Result) -> None:
         """Write the certificate of the result, if it is asked for."""
-        order, state = self._request.order, self._state
+        order, state = self.order, self.state
         if order is None or not order.applies_to(result):
             return
         from sdpbb.run.certificates.writer import write_certificate
 
         proofs = None if state.subsets is None else state.subsets.best_proofs()
-        gap, proof = state.parameters.gap, self._recorder.proof
-        self._observer(write_certificate(order, state.instance, gap, result, proof, proofs))
+        assert state.proof is not None  # of a certified run
+        gap = state.parameters.gap
+        self.observer(write_certificate(order, state.instance, gap, result, state.proof, proofs))

@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
+from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
-from sdpbb.run.checkpoint import RunState, read_checkpoint
-from sdpbb.run.checks import (
-    check_begun_with_certificate,
+from sdpbb.run.arguments import (
+    SolveArguments,
     check_certifiable,
     check_compatibility,
     check_executor,
     checked_clustering,
     reserved_checkpoint,
+    stated_run,
 )
+from sdpbb.run.checkpoint import RunState, read_checkpoint
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.report import announcement, log, progress_table
-from sdpbb.run.run import Request, run
-from sdpbb.run.solve_arguments import SolveArguments, stated_run
+from sdpbb.run.run import Run
 from sdpbb.runtime.declaration import wrong
-from sdpbb.runtime.files import FilePath, new_file_problem, output_problem
+from sdpbb.runtime.files import FilePath, new_file_problem, output_problem, shown_path
 from sdpbb.runtime.interruption import interruptible
 from sdpbb.search.events import Observer, Resumed, all_of, ignore
 from sdpbb.search.result import Result
@@ -160,7 +161,7 @@ def solve_and_certify(
     check_executor(executor, parameters)
     with reserved_checkpoint(checkpoint, new_file_problem):
         if order is not None or parameters.certify:
-            parameters = parameters.for_certificates()
+            parameters = replace(parameters, certify=True)
             check_certifiable(instance, None if order is None else order.path, checkpoint)
         first = None if start is None else checked_clustering(start, instance, "start")
         state = RunState(instance, parameters)
@@ -171,9 +172,9 @@ def solve_and_certify(
 def _run(
     state: RunState, observer: Observer, interrupt: threading.Event | None, **more: Any
 ) -> Result:
-    """Run (more: of a `Request`) until it ends, or the interrupt or the first Ctrl-C ends it."""
+    """Run (more: of a `Run`) until it ends, or the interrupt or the first Ctrl-C ends it."""
     observer = all_of(log, observer)
-    return interruptible(interrupt, lambda stop: run(Request(state, observer, stop, **more)))
+    return interruptible(interrupt, lambda stop: Run(state, observer, stop, **more).result())
 
 
 class Changes(TypedDict, total=False):
@@ -236,7 +237,9 @@ def resume(
         order = None
         if certificate is not None:
             check_certifiable(saved.instance, certificate, path, checkpoint)
-            check_begun_with_certificate(saved.parameters, certificate)
+            if not saved.parameters.certify:
+                begun = f"{shown_path(certificate)}: the run did not start with one"
+                raise ParameterError(f"certificate = {begun}")
             order = _order(certificate)
         if more_time is not None:
             changes["time_limit"] = saved.seconds + more_time

@@ -18,9 +18,9 @@ from sdpbb.problem.feasibility import find_feasible
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.backends.milp import using_integer_solver
 from sdpbb.runtime.cores import using_cores
-from sdpbb.search.branching import branching_pair
 from sdpbb.search.contractions import (
     bounded_contraction,
+    branching_pair,
     contractions_of,
     known_labels,
     labels_of_blocks,
@@ -28,8 +28,7 @@ from sdpbb.search.contractions import (
 )
 from sdpbb.search.limits import ENDLESS, Budget
 from sdpbb.search.node import EvaluationState, Fixings, Node, NodeResult, NodeStatus
-from sdpbb.search.tolerances import Tolerances
-from sdpbb.search.tree import with_fixings
+from sdpbb.search.tree import Tolerances, with_fixings
 
 
 @dataclass(frozen=True)

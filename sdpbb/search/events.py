@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.problem import Instance, Origin
+from sdpbb.problem import Instance
 from sdpbb.search.result import Result
 
 
@@ -27,57 +27,20 @@ class Resumed:
     seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Started:
     """The instance has been contracted.
 
-    `resumed` is None for a run from the beginning, `origin` says what its rows are called, and
-    `n_equal` points were joined with equal ones, `has_weights` says whether points have weights.
+    n_blocks, n_cannot_link : blocks, and cannot-links between them; 0 if contraction has refuted it
+    n_equal : points that were joined with equal ones
+    resumed : the state from which the run goes on; None for a run from the beginning
     """
 
-    name: str
-    n_points: int
-    n_features: int
-    k: int
-    n_must_link: int
-    n_cannot_link: int
+    instance: Instance
     n_blocks: int
-    n_block_cannot_link: int
-    resumed: Resumed | None = None
-    n_cluster_constraints: int = 0
-    origin: Origin = field(default_factory=Origin, compare=False)
+    n_cannot_link: int
     n_equal: int = 0
-    has_weights: bool = False
-    n_soft: int = 0
-    sizes: str = ""
-
-    @classmethod
-    def of(
-        cls,
-        instance: Instance,
-        n_blocks: int,
-        n_block_cannot_link: int,
-        n_equal: int,
-        resumed: Resumed | None,
-    ) -> Started:
-        """Return the event for an instance; it has no blocks where contraction has refuted it."""
-        return cls(
-            name=instance.name,
-            n_points=instance.n_points,
-            n_features=instance.n_features,
-            k=instance.k,
-            n_must_link=len(instance.must_link),
-            n_cannot_link=len(instance.cannot_link),
-            n_blocks=n_blocks,
-            n_block_cannot_link=n_block_cannot_link,
-            resumed=resumed,
-            n_cluster_constraints=len(instance.other_constraints),
-            origin=instance.origin,
-            n_equal=n_equal,
-            sizes=", ".join(instance.stated_limits),
-            has_weights=instance.weights is not None,
-            n_soft=len(instance.soft_must_link) + len(instance.soft_cannot_link),
-        )
+    resumed: Resumed | None = None
 
 
 @dataclass(frozen=True)
@@ -220,13 +183,6 @@ class WorkerCrashed:
 
 
 @dataclass(frozen=True)
-class NodeLost:
-    """The worker that evaluated a node died, twice; the node keeps the bound it has."""
-
-    node: int
-
-
-@dataclass(frozen=True)
 class SubsetLost:
     """The worker that bounded a subset died, twice; the subset keeps the bound it has.
 
@@ -280,7 +236,6 @@ Event = (
     | SubsetsBounded
     | NodeEvent
     | WorkerCrashed
-    | NodeLost
     | SubsetLost
     | CheckpointFailed
     | Finished

@@ -48,13 +48,11 @@ def branch_and_bound(evaluations: Evaluations, watch: Watch) -> Termination | No
     """
     search, tree = evaluations.search, evaluations.search.tree
     try:
-        watch.began(search)
         for tasks in evaluations.rounds():  # 1, 2
             for node, task in tasks:
                 number, result = node.number, task.value
                 if result is None:  # two workers have died of it
                     search.lose(number, evaluations.seconds)
-                    watch.lost(search, number)
                     continue
                 pair = search.apply(number, result, evaluations.seconds)  # 3
                 children = None if pair is None else tree.split(number, pair)  # 4
@@ -154,6 +152,7 @@ class Evaluations(TaskRounds):
         self._looked_at, self._longest_step = 0.0, 0.0
 
     def rounds(self) -> Iterator[list[tuple[Node, Task]]]:
+        self._reporter.began(self.search)
         for tasks in super().rounds():
             if tasks and self._workforce.works_here:
                 self._note_step()

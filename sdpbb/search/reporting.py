@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.search.events import Event, NewIncumbent, NodeLost, Observer, Progress
+from sdpbb.search.events import Event, NewIncumbent, Observer, Progress
 from sdpbb.search.limits import Limits
 from sdpbb.search.node import NodeResult
 from sdpbb.search.tree import Search
@@ -22,9 +22,6 @@ SILENCE, FIRST_REPORT, BETWEEN_CLUSTERINGS = 5.0, 0.5, 0.5
 class Watch:
     """Base class of search callbacks; each does nothing."""
 
-    def began(self, search: Search) -> None:
-        """Be told that the search begins, or continues from where it was left."""
-
     def evaluated(
         self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
     ) -> None:
@@ -33,9 +30,6 @@ class Watch:
         If there are children, the node has been split: into the one in which the points of
         `result.pair` share a cluster, and the one in which they do not.
         """
-
-    def lost(self, search: Search, number: int) -> None:
-        """Be told that a node has been abandoned, because two workers died of it."""
 
     def round_ended(self, search: Search) -> None:
         """Be told that all results that have come back have been taken."""
@@ -50,19 +44,11 @@ class Watches(Watch):
     def __init__(self, *watches: Watch) -> None:
         self._watches = watches
 
-    def began(self, search: Search) -> None:
-        for watch in self._watches:
-            watch.began(search)
-
     def evaluated(
         self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
     ) -> None:
         for watch in self._watches:
             watch.evaluated(search, number, result, children)
-
-    def lost(self, search: Search, number: int) -> None:
-        for watch in self._watches:
-            watch.lost(search, number)
 
     def round_ended(self, search: Search) -> None:
         for watch in self._watches:
@@ -77,8 +63,8 @@ class Reporter(Watch):
     """Watch that tells an observer of a search.
 
     It sends `Progress` after each result, and now and then where there is none, before it a
-    `NewIncumbent` if there is a new one; `NodeLeft`, `Branched` and `NodeLost`. A clustering that
-    the observer returns for a `Progress` is offered to the tree.
+    `NewIncumbent` if there is a new one; `NodeLeft` and `Branched`. A clustering that the observer
+    returns for a `Progress` is offered to the tree.
     """
 
     def __init__(
@@ -106,6 +92,7 @@ class Reporter(Watch):
         self._observer(event)
 
     def began(self, search: Search) -> None:
+        """Report that the search begins, or continues from where it was left."""
         # A clustering that the user has given is news.
         if search.tree.source == "start" and not search.statistics.n_nodes:
             self._report(search)
@@ -128,9 +115,6 @@ class Reporter(Watch):
     ) -> None:
         self._n_cuts = result.n_cuts
         self._report(search)
-
-    def lost(self, search: Search, number: int) -> None:
-        self._observer(NodeLost(number))
 
     def round_ended(self, search: Search) -> None:
         for event in search.tree.take_news():

@@ -399,18 +399,7 @@ class Result(Reported):
         return Section("Means of the clusters", [Table(columns, rows)], folded=True)
 
     def __repr__(self) -> str:
-        told = [self.status.value]
-        if self.infeasibility is not None:
-            told.append(str(self.conflict.heading if self.conflict else self.infeasibility))
-        if self.objective is not None:
-            told.append(f"{self.cost_name} {self.objective:.6g}")
-        if self.gap is not None:
-            told.append(f"gap {percent_up(self.gap)}")
-        elif self.lower_bound is not None:
-            told.append(f"lower bound {rounded_down(self.lower_bound, 6)}")
-        if self.partition is not None:
-            told.append(str(self.partition))
-        return f"<Result: {', '.join(told)}>"
+        return f"<Result: {str(self).splitlines()[0]}>"
 
 
 def names_of(origin: Origin) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, TypeVar, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Origin
@@ -122,8 +122,8 @@ class Trace:
 
     def __call__(self, event: Event) -> None:
         match event:
-            case Started():
-                self.name, self._origin = event.name, event.origin
+            case Started(instance):
+                self.name, self._origin = instance.name, instance.origin
             case Progress():
                 self._progress(event)
             case SubsetsBounded():
@@ -275,10 +275,9 @@ def _trace(values: Any) -> Trace:
     if not isinstance(values, dict) or values.get("kind") != KIND:
         raise ValueError
     trace = Trace()
-    trace.name, trace.status = (_read(str, [values.get(n)], n)[0] for n in ("name", "status"))
+    trace.name, trace.status = (_value(str, values.get(n), n) for n in ("name", "status"))
     for name, kind in TABLES.items():
-        if name in values or name != "levels":  # which older files lack
-            setattr(trace, name, _rows(values.get(name), name, kind))
+        setattr(trace, name, _rows(values.get(name), name, kind))
     for position, node in enumerate(trace.nodes):
         if node.parent is not None and node.parent >= position:
             raise _Malformed("a node before its parent")
@@ -292,50 +291,25 @@ def _rows(table: Any, name: str, kind: type[Row]) -> list[Row]:
     types = get_type_hints(kind, include_extras=True)
     if not isinstance(table, dict) or not all(isinstance(table.get(key), list) for key in types):
         raise _Malformed(f"no table {name!r}")
-    columns = [_read(types[key], table[key], f"{name}.{key}") for key in types]
+    columns = [[_value(types[key], each, f"{name}.{key}") for each in table[key]] for key in types]
     if len(set(map(len, columns))) > 1:
         raise _Malformed(f"columns of {name!r} differ in length")
     return [kind(*row) for row in zip(*columns, strict=True)]
 
 
-def _read(kind: Any, values: Iterable[Any], name: str) -> list[Any]:
-    """Return the values of a column as its rows have them."""
-    is_right, read = _VALUES[kind]
-    found = list(values)
-    if not all(map(is_right, found)):
+def _value(kind: Any, value: Any, name: str) -> Any:
+    """Return a value of a column as rows of its type have it."""
+    if value is None and (kind is Bound or NoneType in get_args(kind)):
+        return math.inf if kind is Bound else None
+    if kind is NodeEnd and value in [end.value for end in NodeEnd]:
+        return NodeEnd(value)
+    wanted = get_args(kind)[0] if kind is Bound or isinstance(kind, UnionType) else kind
+    is_pair = type(value) is list and [type(each) for each in value] == [str, str]
+    is_number = type(value) in (int, float) and math.isfinite(value)
+    if wanted == tuple[str, str] and is_pair:
+        return tuple(value)
+    if wanted is float and is_number:
+        return float(value)
+    if wanted not in (str, bool, int) or type(value) is not wanted or (wanted is int and value < 0):
         raise _Malformed(f"a value in {name!r} that cannot be there")
-    return list(map(read, found))
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _is_number(value: Any) -> bool:
-    is_real = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_real and math.isfinite(value)
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(_is_text, value))
-
-
-def _same(value: Any) -> Any:
     return value
-
-
-# By the type of a column: which values it may hold in a file, and what rows have for them.
-_VALUES: dict[Any, tuple[Callable[[Any], bool], Callable[[Any], Any]]] = {
-    str: (_is_text, _same),
-    int: (_is_count, _same),
-    float: (_is_number, _same),
-    Bound: (lambda v: v is None or _is_number(v), lambda v: math.inf if v is None else float(v)),
-    int | None: (lambda v: v is None or _is_count(v), _same),
-    bool | None: (lambda v: v is None or isinstance(v, bool), _same),
-    tuple[str, str] | None: (lambda v: v is None or _is_pair(v), lambda v: v and tuple(v)),
-    NodeEnd: (lambda v: v in [end.value for end in NodeEnd], NodeEnd),
-}

@@ -1,11 +1,12 @@
-"""Search tree: its open nodes, the incumbent and the global lower bound; counters of a search."""
+"""Search tree: open nodes, incumbent, global bound, tolerance of the gap; counters of a search."""
 
 from __future__ import annotations
 
 import heapq
 import math
 from collections import deque
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,39 @@ from sdpbb.bounds.bound import ProvenBound
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.search.events import Branched, NodeEnd, NodeEvent, NodeLeft
 from sdpbb.search.node import Fixings, Node, NodeResult, NodeStatus, Pair
-from sdpbb.search.result import Statistics, relative_gap
-from sdpbb.search.tolerances import Tolerances
+from sdpbb.search.result import PRECISION, Statistics, relative_gap
+
+
+@stored
+@dataclass(frozen=True)
+class Tolerances:
+    """Comparisons between bounds and costs, relative to the cost, and to nothing else.
+
+    Coordinates are exact numbers, so that a cost is 0 where points coincide, and only there.
+
+    gap : relative, as (upper - lower) / upper; below PRECISION it counts as PRECISION
+    """
+
+    gap: float
+
+    def cutoff(self, upper: float) -> float:
+        """Return the least bound that closes a node when `upper` is the cost of the incumbent."""
+        if not np.isfinite(upper):
+            return upper
+        # A few units in the last place inside, so that the gap, computed again, is not above it.
+        relative = max(self.gap, PRECISION) - 8.0 * float(np.finfo(np.float64).eps)
+        return upper - relative * upper
+
+    def closes(self, bound: ProvenBound, upper: float) -> bool:
+        """Return whether a bound closes a node.
+
+        Then none of its clusterings beats the incumbent by more than the tolerance.
+        """
+        return bound.value >= self.cutoff(upper)
+
+    def improves(self, cost: float, upper: float) -> bool:
+        """Return whether a clustering is to replace the incumbent."""
+        return cost < upper
 
 
 @stored
@@ -35,48 +67,42 @@ class Tree:
     ----------
     upper, labels, source : the cost of the incumbent, (n,) its labels, and who found it; inf, None
         and "" while there is none
+    closed : the least bound of the nodes that are finished
+    abandoned : bounds of those that were given up
+    n_created : nodes so far, which are numbered from 0
     """
 
+    tolerances: Tolerances
+    upper: float
+    labels: NDArray[np.intp] | None
+    source: str
+    closed: float
+    abandoned: tuple[float, ...]
+    n_created: int
+
     def __init__(self, root: Node, tolerances: Tolerances) -> None:
-        self.__setstate__(
-            {
-                "tolerances": tolerances,
-                "upper": math.inf,
-                "labels": None,
-                "source": "",
-                "nodes": (root,),
-                "closed": math.inf,
-                "abandoned": (),
-                "n_created": 0,
-            }
-        )
+        self.tolerances = tolerances
+        self.upper, self.labels, self.source = math.inf, None, ""
+        self.closed, self.abandoned, self.n_created = math.inf, (), 0
+        self._open_all((root,))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for a copy or a checkpoint: all unfinished nodes are open in it."""
-        return {
-            "tolerances": self.tolerances,
-            "upper": self.upper,
-            "labels": self.labels,
-            "source": self.source,
-            "nodes": self._unfinished(),
-            "closed": self._closed,
-            "abandoned": self._abandoned,
-            "n_created": self._n_created,
-        }
+        kept = {each.name: getattr(self, each.name) for each in fields(self)}
+        return kept | {"nodes": self._unfinished()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.tolerances: Tolerances = state["tolerances"]
-        self.upper: float = state["upper"]
-        self.labels: NDArray[np.intp] | None = state["labels"]
-        self.source: str = state["source"]
+        nodes = state["nodes"]
+        self.__dict__.update((name, value) for name, value in state.items() if name != "nodes")
+        self._open_all(nodes)
+
+    def _open_all(self, nodes: Iterable[Node]) -> None:
+        """Have these unfinished nodes open, and none running."""
         self._open: list[tuple[float, int, Node]] = []
         self._running: dict[int, Node] = {}
         self._due: deque[int] = deque()  # running nodes whose evaluation is to go on
-        self._closed: float = state["closed"]  # the least bound of the nodes that are finished
-        self._abandoned: tuple[float, ...] = state["abandoned"]  # their bounds
-        self._n_created: int = state["n_created"]
         self._news: list[NodeEvent] = []
-        for node in state["nodes"]:
+        for node in nodes:
             self._push(node)
 
     @property
@@ -88,7 +114,7 @@ class Tree:
     def has_begun(self) -> bool:
         """True once the bounding of a node has begun."""
         states = [node.state for node in self._unfinished()]
-        return self._n_created > 1 or any(s is not None and s.bounding is not None for s in states)
+        return self.n_created > 1 or any(s is not None and s.bounding is not None for s in states)
 
     @property
     def n_waiting(self) -> int:
@@ -108,7 +134,7 @@ class Tree:
     @property
     def bound_of_nodes(self) -> float:
         """Least bound of all nodes: proven for every clustering of the instance."""
-        bounds = [self._closed, *self._abandoned]
+        bounds = [self.closed, *self.abandoned]
         if self._open:
             bounds.append(self._open[0][0])
         bounds += [node.lower.value for node in self._running.values()]
@@ -190,19 +216,19 @@ class Tree:
         """Close a running node: to the tolerance, none of its clusterings beats the incumbent."""
         assert self.tolerances.closes(lower, self.upper)
         del self._running[number]
-        self._closed = min(self._closed, lower.value)
+        self.closed = min(self.closed, lower.value)
         self._news.append(_finished_event(number, lower.value))
 
     def drop(self, number: int) -> None:
         """Drop a running node, as no clustering keeps its decisions and fixings."""
         node = self._running.pop(number)
-        self._closed = min(self._closed, node.fixings.below)
+        self.closed = min(self.closed, node.fixings.below)
         self._news.append(_finished_event(number, node.fixings.below))
 
     def abandon(self, number: int, end: NodeEnd) -> None:
         """Give up a running node that is not closed: its bound counts as it is from now on."""
         lower = self._running.pop(number).lower.value
-        self._abandoned = (*self._abandoned, lower)
+        self.abandoned = (*self.abandoned, lower)
         self._news.append(NodeLeft(number, lower, end))
 
     def split(self, number: int, pair: Pair) -> tuple[int, int]:
@@ -217,7 +243,7 @@ class Tree:
         return together, apart
 
     def _add_child(self, node: Node) -> int:
-        number = self._n_created
+        number = self.n_created
         self._push(replace(node, number=number))
         return number
 
@@ -233,13 +259,13 @@ class Tree:
         """Close open nodes by the incumbent, which also frees their warm starts."""
         cutoff = self.tolerances.cutoff(self.upper)
         closed = [(bound, number) for bound, number, _ in self._open if bound >= cutoff]
-        self._closed = min([self._closed, *(bound for bound, _ in closed)])
+        self.closed = min([self.closed, *(bound for bound, _ in closed)])
         self._news += [_finished_event(number, bound) for bound, number in closed]
         self._open = [entry for entry in self._open if entry[0] < cutoff]
         heapq.heapify(self._open)
 
     def _push(self, node: Node) -> None:
-        self._n_created = max(self._n_created, node.number + 1)
+        self.n_created = max(self.n_created, node.number + 1)
         heapq.heappush(self._open, (node.lower.value, node.number, node))
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sdpbb.runtime.executors.executor import SerialExecutor, TaskExecutor
+from sdpbb.runtime.executors.executor import SerialExecutor
+from sdpbb.runtime.executors.given import GivenExecutor
+from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.executors.scheduler import Scheduler, Task, TaskSource
+from sdpbb.runtime.time_left import RUN_CLOCK
 
 # Most runs end before another process has begun, which takes a second. All processes but one start
 # after ALONE seconds, on idle cores. The last competes with this process: it starts after
@@ -34,23 +37,24 @@ class Workforce:
 
     def __init__(
         self,
-        make_executor: Callable[[int], TaskExecutor],
         n_workers: int,
-        is_given: bool = False,
+        warm_up: Callable[[], None],
+        given: GivenExecutor | None = None,
         on_death: Callable[[str], object] = lambda reason: None,
     ) -> None:
         """
         Parameters
         ----------
-        make_executor : makes an executor with so many workers; a given one has its own number
         n_workers : of this machine, where each may use a core
-        is_given : whether the executor is somebody else's
+        warm_up : function of a module, called here before other processes start, and in each of
+            them before its first task
+        given : somebody else's executor, with its own number of workers
         on_death : called with how a worker has ended whose task is done again
         """
         self.here = self.scheduler = Scheduler(SerialExecutor())
         self.n_cores = n_workers
-        self.is_given = is_given
-        self._make_executor = make_executor
+        self.is_given = given is not None
+        self._given, self._warm_up = given, warm_up
         self._on_death = on_death
         self._n_workers = n_workers
         self._workers: Scheduler | None = None
@@ -67,9 +71,14 @@ class Workforce:
     def workers(self) -> Scheduler:
         """Scheduler of the workers, made when it is first used."""
         if self._workers is None:
-            executor = self._make_executor(self._n_workers)
+            executor = self._given or self._local_processes()
             self._workers = Scheduler(executor, on_death=lambda key, reason: self._on_death(reason))
         return self._workers
+
+    def _local_processes(self) -> LocalProcesses:
+        with RUN_CLOCK.stopped():
+            self._warm_up()  # all workers load what is cached
+        return LocalProcesses(self._n_workers, self._warm_up)
 
     @property
     def has_several_workers(self) -> bool:

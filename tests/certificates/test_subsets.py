@@ -122,7 +122,7 @@ def test_what_is_stated_of_the_points_of_a_subset_is_what_the_checker_sees():
         rows = np.flatnonzero(rng.random(instance.n_points) < 0.7)
         if not isinstance(contraction, Contraction) or len(rows) < instance.k:
             continue
-        part = Restriction(instance, contraction).stated(rows)
+        part = Restriction(instance, is_certified=True).instance(rows)
         whole, own = CheckedConstraints.of(instance), CheckedConstraints.of(part)
         pairs = (whole.must_link, whole.cannot_link)
         soft = [checked_soft_pairs(each) for each in (instance, part)]

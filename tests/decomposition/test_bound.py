@@ -15,9 +15,9 @@ from sdpbb.problem import (
     SoftCannotLinks,
     contract,
 )
-from sdpbb.run.decomposition.bounding import Accuracy, SubsetTask, bound_subset
+from sdpbb.run.decomposition.bounding import SubsetTask, bound_subset
 from sdpbb.run.decomposition.dealing import subset_tree
-from sdpbb.run.decomposition.restriction import Restriction
+from sdpbb.run.decomposition.restriction import Restriction, n_across, rows_of
 from sdpbb.run.decomposition.subsets import SubsetBounds, SubsetTree, restricted_costs, subsets_at
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
@@ -53,12 +53,12 @@ def test_the_sum_over_subsets_is_at_most_the_optimum(instance, seed):
     firsts = truth.labels[:, contraction.representatives]
     labels = truth.labels[(truth.labels == firsts[:, contraction.block_of]).all(axis=1)]
     tree = random_tree(np.random.default_rng(seed), contraction.n_blocks)
-    restriction, total = Restriction(instance, contraction), 0.0
+    restriction, total = Restriction(instance), 0.0
     for subset in subsets_at(tree.depth):
         blocks = tree.blocks(subset)
-        if not len(blocks) or len(rows := restriction.rows(blocks)) < instance.k:
+        if len(rows := rows_of(contraction, blocks)) < instance.k:
             continue
-        part = restriction.instance(blocks, rows)
+        part = restriction.instance(rows)
         truths = {k: Truth(replace(part, k=k)) for k in range(1, instance.k + 1)}
         for row in labels[:30]:
             inside = canonical(row[rows])
@@ -105,13 +105,12 @@ def test_costs_of_restrictions(seed):
     costs = restricted_costs(
         contraction.weights, contraction.means, contraction.scatter, labels, tree
     )
-    restriction = Restriction(instance, contraction)
     for subset in range(1, len(costs)):
         blocks = tree.blocks(subset)
         if not len(blocks):
             assert costs[subset] == 0.0
             continue
-        rows = restriction.rows(blocks)
+        rows = rows_of(contraction, blocks)
         of_rows = np.unique(contraction.lift(labels)[rows], return_inverse=True)[1]
         expected = Partition(of_rows).sum_of_squares(instance.points[rows])
         assert costs[subset] == pytest.approx(expected, abs=1e-9)
@@ -147,8 +146,7 @@ def test_blocks_that_cannot_links_connect_stay_together_if_they_are_few():
     contraction, tree = dealt(Instance(points, 3, cannot_link=chains + path), labels, 2, most=8)
     subset_of = tree.subset_of(2)
     assert all(subset_of[i] == subset_of[j] for i, j in chains)
-    restriction = Restriction(Instance(points, 3, cannot_link=chains + path), contraction)
-    assert 0 < restriction.n_dropped(subset_of) <= 4
+    assert 0 < n_across(contraction, subset_of) <= 4
     assert sorted(tree.order) == list(range(200))
 
 
@@ -195,8 +193,7 @@ def test_a_subset_that_has_no_clustering_is_a_proof():
 
 def test_a_subset_that_would_be_branched_is_left_with_its_bound():
     whole = context_of(CLOUD, Blind())
-    accuracy = Accuracy(part=0.5, least=1e-6, most=1e-3, unmatched=0.0)
-    task, subset = SubsetTask.of(CLOUD, np.arange(60) % 3, Blind(), accuracy, whole)
+    task, subset = SubsetTask.of(CLOUD, np.arange(60) % 3, Blind(), 0.0, whole)
     done = bound_subset(task, subset, Budget())
     assert (done.search.tree.n_open, done.lower) == (0, 0.0)
     assert done.search.tree.upper < task.given
@@ -232,10 +229,10 @@ def test_soft_must_links_count_only_where_subsets_can_be_divided_for_nothing():
     soft = {"soft_must_link": [(0, 1, 5.0), (1, 2, 5.0)], "soft_cannot_link": [(0, 2, 1.0)]}
     instance = Instance(points, 2, **soft)
     assert Truth(instance).optimum == 1.0
-    restriction = Restriction(instance, contract(instance))
-    part = restriction.instance(np.arange(3), np.arange(3))
+    restriction = Restriction(instance)
+    part = restriction.instance(np.arange(3))
     assert (len(part.soft_must_link), len(part.soft_cannot_link)) == (0, 1)
-    whole = restriction.instance(np.arange(4), np.arange(4))
+    whole = restriction.instance(np.arange(4))
     assert (len(whole.soft_must_link), len(whole.soft_cannot_link)) == (2, 1)
 
 

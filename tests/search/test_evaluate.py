@@ -18,8 +18,7 @@ from sdpbb.search.contractions import only_clustering
 from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.limits import Budget
 from sdpbb.search.node import Node, NodeStatus
-from sdpbb.search.tolerances import Tolerances
-from sdpbb.search.tree import advanced, child
+from sdpbb.search.tree import Tolerances, advanced, child
 from tests.enumeration import feasible_clusterings, sums_of_squares
 from tests.heuristics.test_assignment import UNSOLVED
 

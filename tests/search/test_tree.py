@@ -1,187 +1,183 @@
 import copy
-from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.problem import Instance, contract
-from sdpbb.search.branching import branching_pair, most_contested_pair, most_undecided_pair
-from sdpbb.search.events import NodeEnd, NodeLeft
+from sdpbb.search.contractions import branching_pair, most_contested_pair, most_undecided_pair
+from sdpbb.search.events import Branched, NodeEnd, NodeEvent, NodeLeft
 from sdpbb.search.node import Fixings, Node, NodeResult, NodeStatus
-from sdpbb.search.tolerances import Tolerances
-from sdpbb.search.tree import Tree, with_fixings
+from sdpbb.search.tree import Tolerances, Tree
+from tests.examples import examples
 
 LABELS = np.array([0, 1])
-
-
-@pytest.fixture
-def tree() -> Tree:
-    return Tree(Node(), Tolerances(gap=0.1))
 
 
 PAIR = (3, 5)
 
 
-def split(tree: Tree, lower: float) -> Node:
-    """Replace the next node by two children with this bound."""
-    node = tree.select()
-    update(tree, node.number, lower=ProvenBound(lower))
-    tree.split(node.number, PAIR)
-    return node
+class Model:
+    """Costs of all clusterings, dealt to the unfinished nodes of a tree by decisions at random."""
 
+    def __init__(self, rng: Random) -> None:
+        self.rng = rng
+        self.costs = [rng.uniform(80.0, 120.0) for _ in range(rng.randint(0, 9))]
+        self.tree = Tree(Node(), Tolerances(rng.choice([0.0, 0.3])))
+        self.held: dict[int, list[float]] = {0: self.costs}
+        self.n_created, self.due = 1, set()
+        self.lost: set[int] = set()
+        self.before = self.nodes
 
-def update(tree: Tree, number: int, **more: object) -> None:
-    tree.update(replace(tree.running(number), **more))
+    @property
+    def nodes(self) -> dict[int, Node]:
+        """The unfinished nodes, by their numbers."""
+        return {node.number: node for node in self.tree.__getstate__()["nodes"]}
 
-
-def test_the_bound_counts_open_running_and_closed_nodes(tree):
-    tree.offer(LABELS, 100.0, "given")
-    root = tree.select()
-    assert tree.lower == 0.0
-    update(tree, root.number, lower=ProvenBound(40.0))
-    assert tree.lower == 40.0
-    assert tree.n_open == 1
-    assert tree.split(root.number, PAIR) == (1, 2)
-    assert (tree.lower, tree.n_open) == (40.0, 2)
-    together = tree.select()
-    assert (together.must_link, together.cannot_link) == ((PAIR,), ())
-    tree.close(together.number, ProvenBound(92.0))
-    apart = tree.select()
-    assert (apart.must_link, apart.cannot_link) == ((), (PAIR,))
-    assert tree.lower == 40.0
-    tree.close(apart.number, ProvenBound(95.0))
-    assert (tree.lower, tree.n_open) == (92.0, 0)
-    assert tree.is_closed
-    assert tree.select() is None
-
-
-def test_several_nodes_can_run(tree):
-    tree.offer(LABELS, 100.0, "given")
-    split(tree, 10.0)
-    one, two = tree.select(), tree.select()
-    assert (tree.n_open, tree.n_waiting, tree.select()) == (2, 0, None)
-    update(tree, one.number, lower=ProvenBound(30.0))
-    assert tree.lower == 10.0
-    tree.close(two.number, ProvenBound(95.0))
-    assert tree.lower == 30.0
-
-
-def test_a_node_that_holds_no_clustering_does_not_count(tree):
-    tree.offer(LABELS, 100.0, "given")
-    tree.drop(tree.select().number)
-    assert tree.lower == 100.0
-    assert tree.is_closed
-
-
-def test_no_node_proves_more_than_its_fixings_allow(tree):
-    """Fixed pairs hold below 93 only: what is above has not been looked at."""
-    tree.offer(LABELS, 100.0, "given")
-    root = tree.select()
-    tree.update(with_fixings(root, Fixings(cannot_link=np.array([[0, 1]]), below=93.0)))
-    assert tree.running(0).proven(ProvenBound(99.0)) == ProvenBound(93.0)
-    tree.drop(0)
-    assert tree.n_open == 0
-    assert tree.lower == 93.0
-
-
-def test_a_child_begins_with_the_bound_and_the_fixings_of_its_parent(tree):
-    tree.offer(LABELS, 100.0, "given")
-    root = tree.select()
-    tree.update(with_fixings(root, Fixings(cannot_link=np.array([[0, 1]]), below=93.0)))
-    update(tree, root.number, lower=ProvenBound(50.0))
-    for number in tree.split(root.number, PAIR):
+    def step(self) -> None:
+        """Do one of the things that may happen to a tree."""
+        rng = self.rng
+        if rng.random() < 0.2:
+            self.tree, self.due = copy.deepcopy(self.tree), set()
+            assert self.tree.n_open == self.tree.n_waiting
+        tree = self.tree
+        if rng.random() < 0.1 and self.costs:
+            cost, before = rng.choice(self.costs), tree.upper
+            assert tree.offer(LABELS, cost, "given") == (cost < before)
+            assert tree.upper == min(cost, before)
+        waiting = self.nodes
         node = tree.select()
-        assert (node.number, node.lower, node.fixings.below) == (number, ProvenBound(50.0), 93.0)
+        if node is None:
+            return
+        if self.due:
+            assert node.number in self.due
+        else:
+            assert node.lower == min(each.lower for each in waiting.values())
+        self.due.discard(node.number)
+        self.evaluate(node)
+
+    def evaluate(self, node: Node) -> None:
+        """Apply a result that is true of the clusterings of a node, or lose it."""
+        rng, tree, number, held = self.rng, self.tree, node.number, self.held[node.number]
+        least = min(held, default=np.inf)
+        proven = rng.choice([0.0, rng.random() * least, least]) if held else rng.uniform(0.0, 200.0)
+        more: dict[str, object] = {}
+        if held and rng.random() < 0.5:
+            more = {"labels": LABELS, "cost": rng.choice(held), "source": "sdp"}
+        draw = rng.random()
+        if draw < 0.05:
+            tree.abandon(number, NodeEnd.LOST)
+            self.lost.add(number)
+        elif not held and draw < 0.5:
+            assert tree.apply(number, result(NodeStatus.INFEASIBLE, 0.0)) is None
+        elif draw < 0.4:
+            fixings, status = Fixings(), NodeStatus.UNFINISHED
+            if draw < 0.2 and np.isfinite(tree.upper):
+                below = tree.tolerances.cutoff(tree.upper)
+                fixings, status = Fixings(np.array([[0, 1]]), below), NodeStatus.FIXED
+                self.held[number] = [cost for cost in held if cost < below]
+            assert tree.apply(number, result(status, proven, fixings=fixings, **more)) is None
+            self.due |= {number} & self.nodes.keys()
+        elif tree.apply(number, result(NodeStatus.BRANCH, proven, pair=PAIR, **more)) == PAIR:
+            children = tree.split(number, PAIR)
+            assert children == (self.n_created, self.n_created + 1)
+            self.n_created += 2
+            halves = [rng.random() < 0.5 for _ in held]
+            for is_together, child in zip((True, False), children, strict=True):
+                self.held[child] = [
+                    cost for cost, half in zip(held, halves, strict=True) if half == is_together
+                ]
+                born = self.nodes[child]
+                assert (born.must_link, born.cannot_link) == (
+                    (*node.must_link, PAIR) if is_together else node.must_link,
+                    node.cannot_link if is_together else (*node.cannot_link, PAIR),
+                )
+
+    def check_news(self, told: list[NodeEvent]) -> None:
+        """There is an event of each node that is done with, with the bound that it had."""
+        nodes = self.nodes
+        born = {
+            child
+            for each in told
+            if isinstance(each, Branched)
+            for child in (each.together, each.apart)
+        }
+        assert {each.node for each in told} == (self.before.keys() | born) - nodes.keys()
+        for each in told:
+            if isinstance(each, Branched):
+                assert each.pair == PAIR
+            elif each.end is NodeEnd.LOST:
+                assert each.node in self.lost
+            else:
+                least = self.tree.tolerances.cutoff(self.tree.upper)
+                assert min(self.held[each.node], default=np.inf) >= each.lower >= least
+                assert each.end is (NodeEnd.INFEASIBLE if each.lower == np.inf else NodeEnd.CLOSED)
+        left = {(each.node, each.lower, each.end) for each in self.tree.open_nodes()}
+        assert left == {(n, node.lower.value, NodeEnd.OPEN) for n, node in nodes.items()}
+        self.before = nodes
+
+    def check(self) -> None:
+        """What is said of the tree is true of the clusterings."""
+        tree, nodes = self.tree, self.nodes
+        self.check_news(tree.take_news())
+        assert tree.n_open == len(nodes)
+        assert tree.lower <= min(self.costs, default=np.inf)
+        for number, node in nodes.items():
+            assert node.lower.value <= min(self.held[number], default=np.inf)
+            assert tree.lower <= node.lower.value
+        assert not (tree.is_closed and tree.is_exhausted)
+        if not nodes and not self.lost:
+            assert tree.is_closed or tree.is_exhausted
+            assert tree.is_exhausted == (not self.costs)
 
 
-def test_a_better_incumbent_closes_open_nodes(tree):
-    tree.offer(LABELS, 100.0, "given")
-    split(tree, 50.0)
-    assert not tree.is_closed
-    assert tree.n_open == 2
-    assert tree.offer(LABELS, 55.0, "sdp")
-    assert not tree.offer(LABELS, 55.0, "sdp")
-    assert tree.n_open == 0
-    assert tree.select() is None
-    assert (tree.lower, tree.upper, tree.source) == (50.0, 55.0, "sdp")
+@given(st.integers(0, 2**32 - 1))
+@examples(100)
+def test_a_tree_proves_what_is_true_of_all_clusterings(seed):
+    """Whatever becomes of its nodes, and wherever it is copied."""
+    model, lower = Model(Random(seed)), 0.0
+    for _ in range(40):
+        model.step()
+        model.check()
+        assert model.tree.bound_of_nodes >= lower
+        lower = model.tree.bound_of_nodes
 
 
 def result(status: NodeStatus, lower: float, **more: object) -> NodeResult:
     return NodeResult(status, ProvenBound(lower), **more)
 
 
-@pytest.mark.parametrize("status", [NodeStatus.UNFINISHED, NodeStatus.FIXED])
-def test_a_node_whose_evaluation_is_to_go_on_comes_first(tree, status):
-    split(tree, 10.0)
-    node = tree.select()
-    assert not tree.apply(node.number, result(status, 30.0))
-    assert (tree.lower, tree.n_open, tree.n_due, tree.n_waiting) == (10.0, 2, 1, 1)
-    again = tree.select()
-    assert (again.number, again.lower) == (node.number, ProvenBound(30.0))
-    assert (tree.n_open, tree.n_due) == (2, 0)
+@pytest.mark.parametrize("status", [NodeStatus.UNFINISHED, NodeStatus.INFEASIBLE])
+def test_no_node_proves_more_than_its_fixings_allow(status):
+    """Fixed pairs hold below 93 only: what is above has not been looked at."""
+    tree = Tree(Node(fixings=Fixings(below=93.0)), Tolerances(gap=0.1))
+    tree.offer(LABELS, 100.0, "given")
+    assert tree.apply(tree.select().number, result(status, 99.0)) is None
+    assert tree.take_news() == [NodeLeft(0, 93.0, NodeEnd.CLOSED)]
+    assert (tree.n_open, tree.lower) == (0, 93.0)
 
 
-def test_a_result_closes_drops_or_splits_its_node(tree):
-    split(tree, 10.0)
-    split(tree, 20.0)
-    found = {"labels": LABELS, "cost": 100.0, "source": "sdp"}
-    branching = result(NodeStatus.BRANCH, 30.0, pair=PAIR, **found)
-    assert tree.apply(tree.select().number, branching) == PAIR
-    assert (tree.upper, tree.source) == (100.0, "sdp")
-    assert not tree.apply(tree.select().number, result(NodeStatus.INFEASIBLE, 40.0))
-    # A bound that closes the node does so whatever is to be done with it besides.
-    assert not tree.apply(tree.select().number, result(NodeStatus.BRANCH, 95.0, pair=PAIR))
-    assert (tree.n_open, tree.n_due, tree.lower) == (1, 0, 30.0)
-
-
-def test_a_closed_node_whose_bound_does_not_close_it_is_given_up(tree):
+def test_a_closed_node_whose_bound_does_not_close_it_is_given_up():
+    tree = Tree(Node(), Tolerances(gap=0.1))
     tree.offer(LABELS, 100.0, "given")
     assert not tree.apply(tree.select().number, result(NodeStatus.CLOSED, 80.0))
     assert (tree.n_open, tree.lower, tree.is_closed) == (0, 80.0, False)
     assert tree.take_news() == [NodeLeft(0, 80.0, NodeEnd.UNPROVEN)]
+    tree.offer(LABELS, 85.0, "sdp")
+    assert (tree.lower, tree.source, tree.is_closed) == (80.0, "sdp", True)
 
 
-def test_a_lost_node_keeps_its_bound_and_the_run_from_being_closed(tree):
-    tree.offer(LABELS, 100.0, "given")
-    node = tree.select()
-    update(tree, node.number, lower=ProvenBound(70.0))
-    tree.abandon(node.number, NodeEnd.LOST)
-    assert (tree.n_open, tree.lower, tree.is_closed) == (0, 70.0, False)
-    tree.offer(LABELS, 75.0, "sdp")
-    assert tree.is_closed
-
-
-def test_best_first(tree):
-    split(tree, 10.0)
-    split(tree, 20.0)
-    tree.select()
-    split(tree, 30.0)
-    assert [tree.select().lower.value for _ in range(3)] == [20.0, 30.0, 30.0]
-
-
-def test_node_numbers_are_never_used_twice(tree):
-    numbers = {0}
-    for lower in range(5):
-        split(tree, float(lower))
-        numbers.update(n.number for n in tree.__getstate__()["nodes"])
-    assert numbers == set(range(11))
-
-
-def test_a_restored_tree_goes_on_as_the_saved_one(tree):
-    tree.offer(LABELS, 100.0, "given")
-    split(tree, 10.0)
-    split(tree, 20.0)
+def test_neither_a_lost_node_nor_an_incumbent_leaves_a_tree_exhausted():
+    tree = Tree(Node(), Tolerances(gap=0.1))
     tree.abandon(tree.select().number, NodeEnd.LOST)
-    tree.close(tree.select().number, ProvenBound(91.0))
-    running = tree.select()
-    other = copy.deepcopy(tree)
-    assert (other.lower, other.upper) == (tree.lower, 100.0)
-    assert other.n_open == tree.n_open == other.n_waiting
-    assert other.select().number == running.number
-    assert other.split(running.number, PAIR) == tree.split(running.number, PAIR)
-    numbers = [sorted(n.number for n in t.__getstate__()["nodes"]) for t in (tree, other)]
-    assert numbers[0] == numbers[1]
+    assert not tree.is_exhausted
+    other = Tree(Node(), tree.tolerances)
+    other.offer(LABELS, 5.0, "given")
+    other.drop(other.select().number)
+    assert (other.lower, other.is_closed, other.is_exhausted) == (5.0, True, False)
 
 
 def test_tolerances():
@@ -194,26 +190,6 @@ def test_tolerances():
     assert tolerances.improves(5.0, np.inf)
     assert tolerances.improves(5.0 - 1e-15, 5.0)
     assert not tolerances.improves(5.0, 5.0)
-
-
-def test_a_tree_without_a_clustering_is_exhausted_when_no_node_is_left(tree):
-    root = tree.select()
-    assert (tree.lower, tree.gap, tree.is_exhausted) == (0.0, np.inf, False)
-    tree.split(root.number, PAIR)
-    tree.drop(tree.select().number)
-    assert (tree.n_open, tree.lower, tree.is_exhausted) == (1, 0.0, False)
-    tree.drop(tree.select().number)
-    assert (tree.n_open, tree.is_closed, tree.is_exhausted) == (0, False, True)
-    assert copy.deepcopy(tree).is_exhausted
-
-
-def test_neither_a_lost_node_nor_an_incumbent_leaves_a_tree_exhausted(tree):
-    tree.abandon(tree.select().number, NodeEnd.LOST)
-    assert not tree.is_exhausted
-    other = Tree(Node(), tree.tolerances)
-    other.offer(LABELS, 5.0, "given")
-    other.drop(other.select().number)
-    assert (other.is_closed, other.is_exhausted) == (True, False)
 
 
 def test_a_gap_of_zero_means_precision():

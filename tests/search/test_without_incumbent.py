@@ -14,7 +14,6 @@ from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.problem import (
     ClusterConstraint,
-    Infeasibility,
     InfeasibilityKind,
     Instance,
     MaximumSize,
@@ -150,14 +149,6 @@ def parity(k: int, limit: int) -> Instance:
 
 IMPOSSIBLE = parity(2, 1)
 POSSIBLE = parity(3, 1)
-
-
-def test_the_examples_are_what_they_are_meant_to_be():
-    """Neither has a contradiction that contraction would find."""
-    assert not isinstance(contract(IMPOSSIBLE), Infeasibility)
-    assert not isinstance(contract(POSSIBLE), Infeasibility)
-    assert optimum(IMPOSSIBLE) is None
-    assert optimum(POSSIBLE) is not None
 
 
 @pytest.mark.parametrize("bounding", [Blind(), Seeing(0.5)])

@@ -1,5 +1,7 @@
 """Workers of a run: no more of them, and no earlier, than they are called for."""
 
+import pytest
+
 from sdpbb.runtime.executors.executor import SerialExecutor
 from sdpbb.search.workforce import Workforce
 
@@ -19,19 +21,25 @@ class Workers(SerialExecutor):
         self.is_alive = False
 
 
-def recorded(n_workers, is_given=False):
-    """A workforce, and the executors that they have made so far."""
+@pytest.fixture
+def made(monkeypatch):
+    """The executors that workforces have made so far."""
     made = []
 
-    def make(most):
+    def make(most, warm_up):
         made.append(Workers(most))
         return made[-1]
 
-    return Workforce(make, n_workers, is_given), made
+    monkeypatch.setattr("sdpbb.search.workforce.LocalProcesses", make)
+    return made
 
 
-def test_workers_begin_when_they_are_called_for_and_end_with_the_run():
-    workforce, made = recorded(3)
+def of(n_workers, given=None):
+    return Workforce(n_workers, lambda: None, given)
+
+
+def test_workers_begin_when_they_are_called_for_and_end_with_the_run(made):
+    workforce = of(3)
     with workforce:
         assert workforce.has_several_workers
         assert workforce.n_cores == 3
@@ -43,8 +51,8 @@ def test_workers_begin_when_they_are_called_for_and_end_with_the_run():
     assert not made[0].is_alive
 
 
-def test_fewer_workers_are_other_ones():
-    workforce, made = recorded(3)
+def test_fewer_workers_are_other_ones(made):
+    workforce = of(3)
     workforce.allow_workers(5)
     first = workforce.workers
     workforce.allow_workers(3)
@@ -57,12 +65,14 @@ def test_fewer_workers_are_other_ones():
 
 
 def test_a_given_executor_has_several_workers_whatever_is_asked_for():
-    assert recorded(1, is_given=True)[0].has_several_workers
-    assert not recorded(1)[0].has_several_workers
+    given = Workers(1)
+    assert of(1, given).has_several_workers
+    assert of(1, given).workers.n_workers == 1
+    assert not of(1).has_several_workers
 
 
-def test_tasks_share_the_cores():
-    workforce, _ = recorded(4)
+def test_tasks_share_the_cores(made):
+    workforce = of(4)
     assert workforce.cores_of_a_task(9) == 4  # this process does one at a time
     workforce.choose_for_subsets(False)
     assert not workforce.works_here

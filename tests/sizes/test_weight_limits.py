@@ -316,13 +316,12 @@ def test_restrictions_allow_what_the_whole_does():
     weights = rng.uniform(0.5, 2.0, 12)
     for max_weight in (0.5 * weights.sum(), 0.75 * weights.sum()):
         instance = Instance(rng.normal(size=(12, 1)), 2, weights=weights, max_weight=max_weight)
-        contraction = contract(instance)
-        restriction = Restriction(instance, contraction)
+        restriction = Restriction(instance)
         for rows in (np.arange(12), np.arange(0, 12, 2), np.arange(9)):
-            part = restriction.instance(rows, rows)
+            part = restriction.instance(rows)
             for labels in feasible_clusterings(instance)[:200]:
                 for quantity in part.rules.quantities:
                     sums = np.bincount(labels[rows], quantity.linear)
                     assert sums.max() <= quantity.limits.most
-    heavy = restriction.instance(np.arange(12), np.arange(12))
+    heavy = restriction.instance(np.arange(12))
     assert heavy.limits_weight

@@ -19,8 +19,7 @@ from sdpbb.run.checkpoint import RunState
 from sdpbb.run.conclusion import of_run
 from sdpbb.search.node import Node
 from sdpbb.search.result import bound_below
-from sdpbb.search.tolerances import Tolerances
-from sdpbb.search.tree import Search, Tree
+from sdpbb.search.tree import Search, Tolerances, Tree
 from tests.any_instance import any_instance, drawn_instance
 from tests.enumeration import optimum
 from tests.examples import examples

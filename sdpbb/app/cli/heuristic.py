@@ -221,11 +221,10 @@ class HeuristicReport(Reported):
 def header(method: str, instance: Instance, version: str) -> str:
     """Return the header: method and instance."""
     from sdpbb.run.report import instance_line
-    from sdpbb.search.events import Started
 
     return (
         f"sdpbb {version}: constrained clustering by {method}, without a proof\n"
-        f"{instance_line(Started.of(instance, 0, 0, 0, None))}\n"
+        f"{instance_line(instance)}\n"
     )
 
 

@@ -50,9 +50,8 @@ from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.questions.certainties.report import CertaintyReport
 from sdpbb.questions.looks import fits_one_matrix, has_long_steps, look
 from sdpbb.questions.study import Outcome, Study, solved
-from sdpbb.run.checks import checked_clustering
+from sdpbb.run.arguments import SolveArguments, checked_clustering, stated_run
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.solve_arguments import SolveArguments, stated_run
 from sdpbb.runtime.declaration import as_number
 from sdpbb.runtime.executors import worker
 from sdpbb.search.events import Event, Observer, Progress, ignore

@@ -70,7 +70,7 @@ def check_constraints(
     """
     instance = instance_of(instance, k, arguments, check_constraints)
     if certificate is not None:
-        from sdpbb.run.checks import check_certifiable
+        from sdpbb.run.arguments import check_certifiable
 
         check_certifiable(instance, certificate)
     time_left = at_most(no_limit, checked_seconds(time_limit))

@@ -20,9 +20,9 @@ from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.row_values import in_row_order, note_noise
 from sdpbb.problem.sources import arguments_of
 from sdpbb.questions.gaps.report import GapReport
+from sdpbb.run.arguments import SolveArguments, changed, divided
 from sdpbb.run.certificates.writer import CertificateOrder
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.solve_arguments import SolveArguments, changed, divided
 from sdpbb.run.solver import solve_and_certify
 from sdpbb.runtime.files import FilePath
 from sdpbb.runtime.interruption import interruptible

@@ -21,8 +21,8 @@ from sdpbb.problem.statements import Catalogue, Statement, StatementKind, soft_s
 from sdpbb.questions.looks import fits_one_matrix, has_long_steps, look
 from sdpbb.questions.prices.report import Price, PriceProof, PriceReport
 from sdpbb.questions.study import Outcome, Study, solved
+from sdpbb.run.arguments import SolveArguments, stated_run
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.solve_arguments import SolveArguments, stated_run
 from sdpbb.search.events import Observer, ignore
 from sdpbb.search.result import (
     PRECISION,

@@ -15,7 +15,7 @@ from sdpbb.problem.sources import InstanceArguments
 from sdpbb.questions.queries.report import Query, QueryReport
 from sdpbb.questions.queries.standing import Memberships, Standing, memberships_of, standing_of
 from sdpbb.questions.queries.strategy import ChosenPair, QueryKind, chosen_blocks, chosen_pairs
-from sdpbb.run.checks import checked_clustering
+from sdpbb.run.arguments import checked_clustering
 
 Ask = Literal["pairs", "classes"]
 """What is asked: whether two points belong together, or of which class a point is."""

@@ -23,9 +23,9 @@ from sdpbb.problem.files.labels import encoded
 from sdpbb.questions.study import Outcome, Study, solved
 from sdpbb.questions.study_folder import StudyFolder, open_folder
 from sdpbb.questions.sweeps.report import LABELS, TABLE, VALUES, SweepEntry, SweepReport
+from sdpbb.run.arguments import SolveArguments, stated_run
 from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.solve_arguments import SolveArguments, stated_run
 from sdpbb.runtime.archive.encoding import Encoder
 from sdpbb.runtime.backends.milp import require_integer_solver
 from sdpbb.runtime.files import FilePath, shown_path
@@ -275,7 +275,7 @@ def check_checkpoint(
         If it is of another run.
     """
     saved = read_checkpoint(path)
-    asked = parameters.for_certificates() if certified else parameters
+    asked = replace(parameters, certify=True) if certified else parameters
     names = [
         field.name
         for field in fields(asked)

@@ -24,7 +24,7 @@ from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.checker_rules import CheckedConstraints, checked_soft_pairs
 from sdpbb.problem.equal_points import equal_points
-from sdpbb.run.certificates.recorder import BoundStep, Proof, ProofNode, SubsetProof
+from sdpbb.run.certificates.proof import BoundStep, Proof, ProofNode, SubsetProof
 from sdpbb.run.certificates.replay import Step, infeasibility, propagated
 from sdpbb.runtime.files import FilePath, replacement, shown_path
 from sdpbb.runtime.version import installed_version
@@ -101,7 +101,7 @@ def certificate_arrays(
     """
     n, d = instance.points.shape
     constraints, steps = CheckedConstraints.of(instance), LogBuilder()
-    target = values(proof.nodes)[0]
+    target = proof.lower
     of_subsets = None if subsets is None else _value(subsets)
     if subsets is not None and of_subsets is not None and of_subsets >= target:
         target = of_subsets
@@ -145,7 +145,7 @@ def certificate_arrays(
 
 def _value(subsets: Sequence[SubsetProof]) -> float:
     """Return the sum of what is proven of subsets, as the checker adds it up."""
-    proven = [values(subset.proof.nodes)[0] for subset in subsets]
+    proven = [subset.proof.lower for subset in subsets]
     return math.inf if math.inf in proven else sum_down(proven)
 
 
@@ -181,33 +181,6 @@ def _by_first_point(labels: NDArray[np.intp]) -> NDArray[np.intp]:
     rank = np.empty(len(first), np.intp)
     rank[np.argsort(first)] = np.arange(len(first))
     return np.asarray(rank[inverse.reshape(-1)])
-
-
-def values(nodes: list[ProofNode]) -> list[float]:
-    """Return the bound that is proven for the clusterings of each node: inf where there are none.
-
-    Children come after their parents.
-    """
-    proven = [0.0] * len(nodes)
-    for position in range(len(nodes) - 1, -1, -1):
-        node = nodes[position]
-        value = 0.0
-        if node.is_infeasible:
-            value = math.inf
-        elif node.end is not None:
-            value = min(proven[node.end.together], proven[node.end.apart])
-        for step in reversed(node.steps):
-            if isinstance(step, FixingProof):
-                value = min(value, step.below)
-            else:
-                value = max(value, step.bound)
-        proven[position] = max(0.0, value)
-    return proven
-
-
-def proves(step: BoundStep | FixingProof, target: float) -> bool:
-    """Return whether a step by itself proves the target for a node: later steps are not needed."""
-    return isinstance(step, BoundStep) and step.bound >= target
 
 
 class LogBuilder:
@@ -251,7 +224,7 @@ class _Tree:
 
     def __init__(self, log: LogBuilder, proof: Proof) -> None:
         self._log, self._proof = log, proof
-        self._target = values(proof.nodes)[0]
+        self._target = proof.lower
 
     def write(self, node: ProofNode, blocks: Blocks) -> list[tuple[ProofNode, Blocks]]:
         """Write a node; return the nodes that it is split into, the one that is next last."""
@@ -280,7 +253,7 @@ class _Tree:
                 break
             if isinstance(step, FixingProof):
                 blocks, refutation = self._propagate(self._fix(step, blocks))
-            elif proves(step, self._target):
+            elif step.bound >= self._target:  # later steps are not needed
                 assert np.array_equal(step.blocks, blocks.block_of), "blocks that do not follow"
                 self._bound(step)
                 return blocks, True

@@ -13,6 +13,6 @@ can always be split, at no cost, so that "k or fewer" and "exactly k" have the s
 - `subsets`: tree of subsets, each the union of its halves, and what is proven; `dealing` makes it
 - `restriction`: the instance of a subset
 - `root`: the root that is raised, and the bound by prices and places that comes before
-- `bounding`: the subsets of a level as tasks of the scheduler, each a search of one node
-- `run`: level by level; the subsets to bound next, and whether they fit
+- `bounding`: a subset as a search of one node, in slices
+- `run`: level by level, whose subsets are tasks; those to bound next, and whether they fit
 """

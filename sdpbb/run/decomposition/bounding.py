@@ -1,10 +1,8 @@
-"""Bounding of the subsets of a level, each as a search of one node, in slices of time."""
+"""Bounding of a subset as a search of one node, in slices of time."""
 
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,50 +14,23 @@ from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules
-from sdpbb.run.certificates.recorder import Proof, ProofRecorder, SubsetProof
-from sdpbb.run.decomposition.root import Root
-from sdpbb.run.decomposition.subsets import SubsetBounds
-from sdpbb.runtime.executors.scheduler import Task
+from sdpbb.run.certificates.proof import Proof, SubsetProof
 from sdpbb.search.evaluate import EvaluationContext, evaluate
-from sdpbb.search.events import NodeEnd, SubsetLost, SubsetsBounded, SubsetsChosen
+from sdpbb.search.events import NodeEnd
 from sdpbb.search.limits import Budget
-from sdpbb.search.loop import LONGEST_SLICE, TaskRounds
 from sdpbb.search.node import Node
-from sdpbb.search.result import Statistics, Termination
-from sdpbb.search.tolerances import Tolerances
-from sdpbb.search.tree import Search, Tree
-from sdpbb.search.workforce import Workforce
+from sdpbb.search.result import Statistics
+from sdpbb.search.tree import Search, Tolerances, Tree
 
+# Accuracy of the bound of a subset, as a share of the loss of the decomposition itself: larger
+# subsets, which lose less, come next.
+ACCURACY = 0.5
+# The relative gap of a subset is at most this, and at least this share of the gap of the run.
+LARGEST_GAP, LEAST_GAP = 5e-2, 0.25
 # A subset has the restriction of a good clustering to begin with. A descent from it comes first,
 # and a little more where the first bound, that of the clustering's dual values, does not do.
 HEURISTIC_ITERATIONS = (1,)
 LITTLE = MultiStartParameters(n_starts=4, n_relocations=5, swap_effort=0.5)
-# A subset is left once it takes this many times as long as others of its size, and these seconds at
-# least; its bound counts.
-SECONDS_FACTOR, PATIENCE = 4.0, 1.0
-# A slice of a subset is this part of the time that it has taken, or LONGEST_SLICE.
-SLICE_SHARE = 0.5
-# Seconds between two sums of the bounds.
-BETWEEN_SUMS = 0.25
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """Accuracy of the bound of a subset: a part of what the sum loses by the subset anyway.
-
-    part : of what the subset loses, which is what its own best clustering saves, and `unmatched`
-    least, most : relative gaps, between which it is
-    unmatched : share of its cost that a clustering loses when it is restricted to the subsets
-    """
-
-    part: float
-    least: float
-    most: float
-    unmatched: float
-
-    def gap(self, saved: float) -> float:
-        """Return the relative gap, where a subset's own clustering saves a share of its cost."""
-        return min(max(self.part * (self.unmatched + saved), self.least), self.most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +38,15 @@ class SubsetTask:
     """Subset to bound, with all that its slices share.
 
     context : of the evaluation of its root, whose tolerance depends on the best clustering
-    accuracy : how near it is bounded
     given : cost of the restriction of the best clustering of the whole, inf for none
+    loss : share of its cost that this clustering loses when it is restricted to the subsets
+    gap : of the run
     """
 
     context: EvaluationContext
-    accuracy: Accuracy
     given: float
+    loss: float
+    gap: float
 
     @classmethod
     def of(
@@ -81,7 +54,7 @@ class SubsetTask:
         instance: Instance,
         labels: NDArray[np.intp] | None,
         bounding: BoundingMethod[Any],
-        accuracy: Accuracy,
+        loss: float,
         whole: EvaluationContext,
         proof: SubsetProof | None = None,
     ) -> tuple[SubsetTask, SubsetSearch]:
@@ -115,15 +88,19 @@ class SubsetTask:
             is_without_bound=False,
             heuristic_iterations=HEURISTIC_ITERATIONS,
         )
-        task = cls(context, accuracy, given)
+        task = cls(context, given, loss, whole.tolerances.gap)
         search = Search(Tree(node, task.tolerances(given)))
         search.tree.upper = given
         return task, SubsetSearch(search, proof)
 
     def tolerances(self, upper: float) -> Tolerances:
-        """Return how near it is bounded if the best clustering known of it costs so much."""
+        """Return how near it is bounded if the best clustering known of it costs so much.
+
+        That is a part of what the subset loses anyway: `loss`, and what its own clustering saves.
+        """
         saved = 1.0 - upper / self.given if 0.0 < self.given < math.inf else 0.0
-        return Tolerances(self.accuracy.gap(saved))
+        gap = max(ACCURACY * (self.loss + saved), LEAST_GAP * self.gap)
+        return Tolerances(min(gap, LARGEST_GAP))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,11 +117,7 @@ class SubsetSearch:
     @property
     def lower(self) -> float:
         """Bound proven for the subset; inf if no clustering keeps its constraints."""
-        if self.proof is None:
-            return self.search.tree.bound_of_nodes
-        from sdpbb.run.certificates.writer import values  # of certified runs
-
-        return values(self.proof.proof.nodes)[0]
+        return self.search.tree.bound_of_nodes if self.proof is None else self.proof.proof.lower
 
 
 def bound_subset(task: SubsetTask, subset: SubsetSearch, budget: Budget) -> SubsetSearch:
@@ -163,157 +136,10 @@ def bound_subset(task: SubsetTask, subset: SubsetSearch, budget: Budget) -> Subs
         left = replace(budget.left(), bounds=node.state is not None)
         result = evaluate(node, tree.upper, context, left)
         if proof is not None:
-            ProofRecorder(proof.proof).record(0, result)
+            proof.proof.nodes[0].record(result)
         tree.tolerances = task.tolerances(min(tree.upper, result.cost))
         if search.apply(0, result, 0.0) is not None:
             tree.abandon(0, NodeEnd.UNPROVEN)  # a larger subset tells more than its two children
         if budget.is_over():
             break
     return SubsetSearch(search, proof)
-
-
-@dataclass
-class _Running:
-    """Subset that is being bounded.
-
-    seconds : that its slices have taken until the present one, which began at `began`
-    """
-
-    number: int
-    task: SubsetTask
-    search: SubsetSearch
-    seconds: float = 0.0
-    began: float = 0.0
-
-
-class LevelBounding(TaskRounds):
-    """Bounding of subsets of a level, in slices of time."""
-
-    def __init__(
-        self,
-        root: Root,
-        bounds: SubsetBounds,
-        chosen: SubsetsChosen,
-        subsets: Iterable[int],
-        make: Callable[[int], tuple[SubsetTask, SubsetSearch] | None],
-        workforce: Workforce,
-        most_tasks: int,
-    ) -> None:
-        """
-        Parameters
-        ----------
-        root : is raised to the sum of the bounds
-        bounds : are raised
-        chosen : tells of the level
-        subsets : to bound, in this order
-        make : returns a subset to bound, and its search; None where it has no bound
-        workforce : does the slices
-        most_tasks : at the same time, which the memory holds
-        """
-        super().__init__(root.limits, workforce)
-        self._root, self._bounds, self._chosen = root, bounds, chosen
-        self._todo, self._make = deque(subsets), make
-        self._most_tasks = most_tasks
-        self._is_infeasible = False
-        self._ready: deque[_Running] = deque()
-
-    def run(self) -> Termination | None:
-        """Bound the subsets until all are, or the root is closed; return the limit reached."""
-        root, reporter, chosen = self._root, self._root.reporter, self._chosen
-        reporter.tell(chosen)
-        limit = self._bound()
-        if self._is_infeasible:
-            root.refute()
-        elif root.is_open:
-            root.raise_to(self._bounds.total())
-        reporter.subsets = None
-        if not self._is_infeasible:
-            total = self._bounds.total()
-            reporter.tell(SubsetsBounded(chosen, self.seconds, self._n_bounded, total))
-        return limit
-
-    @property
-    def _n_bounded(self) -> int:
-        return self._chosen.n_subsets - len(self._bounds.todo(self._bounds.level))
-
-    def _bound(self) -> Termination | None:
-        root, bounds, summed_at = self._root, self._bounds, self.seconds
-        for tasks in self.rounds():
-            for running, task in tasks:
-                self._take(running, task)
-            if not tasks:  # all workers are busy
-                self._prepare(self._workforce.n_at_once)
-            root.reporter.subsets = self._n_bounded, self._chosen.n_subsets
-            if self.seconds >= summed_at + BETWEEN_SUMS and not self._is_infeasible:
-                summed_at = self.seconds
-                root.raise_to(bounds.total())
-            root.watch.round_ended(root.search)
-            if self._is_infeasible or not root.is_open:
-                return None
-        return self.limit
-
-    def _next_task(self) -> Task | None:
-        """Return a slice of the next subset; None if there is none, or memory holds no more."""
-        if len(self._under_way) >= self._most_tasks:
-            return None
-        self._prepare(1)
-        if not self._ready:
-            return None
-        running = self._ready.popleft()
-        running.began = self.seconds
-        self._under_way[running.number] = running
-        arguments = running.task, running.search, self._budget(running)
-        return Task(running.number, bound_subset, arguments)
-
-    def _prepare(self, count: int) -> None:
-        """Prepare subsets until some are ready to be bounded, if enough remain."""
-        while self._todo and len(self._ready) < count:
-            subset = self._todo.popleft()
-            made = self._make(subset)
-            if made is None:
-                self._bounds.is_done[subset] = True
-            else:
-                self._ready.append(_Running(subset, *made))
-
-    def _budget(self, running: _Running) -> Budget:
-        """Return the budget of the next slice of a subset."""
-        left, seconds = self._limits.time_limit - running.began, running.seconds
-        slice_ = min(max(LONGEST_SLICE, SLICE_SHARE * seconds), self._most_seconds() - seconds)
-        cores = self._workforce.cores_of_a_task(len(self._under_way), self._most_tasks)
-        if not self._workforce.works_here:
-            return Budget(slice_, left, cores=cores)
-        return Budget(slice_, left, self._root.is_cancelled, cores=cores)
-
-    def _take(self, running: _Running, task: Task) -> None:
-        """Take a slice of a subset, which is done with or has another one.
-
-        A subset of which two workers have died is done with.
-        """
-        search = self._root.search
-        if task.is_lost:
-            search.count(n_lost_subsets=1)
-            self._finish(running)
-            self._root.reporter.tell(SubsetLost(len(self._bounds.tree.blocks(task.key))))
-            return
-        running.search = task.value
-        running.seconds += self.seconds - running.began
-        of_slice, lower = running.search.search, running.search.lower
-        search.count(n_iterations=of_slice.statistics.n_iterations)
-        self._bounds.raise_to(running.number, lower, running.search.proof)
-        if lower == math.inf:
-            self._is_infeasible = True
-        elif not of_slice.tree.n_open or running.seconds >= self._most_seconds():
-            self._finish(running)
-        else:
-            self._ready.appendleft(running)  # its next slice comes before other subsets
-
-    def _finish(self, running: _Running) -> None:
-        """Be done with a subset."""
-        self._root.search.count(n_subsets=1)
-        self._bounds.is_done[running.number] = True
-        self._bounds.seconds[running.number] = running.seconds
-
-    def _most_seconds(self) -> float:
-        """Return the seconds that a subset may take: not much longer than others."""
-        mean = self._bounds.mean_seconds(self._bounds.level)
-        return max(PATIENCE, SECONDS_FACTOR * mean) if mean > 0.0 else math.inf

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +10,8 @@ from numpy.typing import NDArray
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.lagrangian.reach import has_places, place_mebibytes
 from sdpbb.problem import Contraction
+from sdpbb.run.certificates.proof import Proof
+from sdpbb.run.decomposition.subsets import SubsetBounds
 from sdpbb.runtime.time_left import at_most
 from sdpbb.search.evaluate import BEFORE_SHARE, NO_CLUSTERING, EvaluationContext, evaluate
 from sdpbb.search.limits import Budget, Limits
@@ -34,7 +35,7 @@ class Root:
     search : has not begun; its clusterings are replaced by better ones
     contraction, context : of the root
     limits : of the run
-    record : is given what heuristics have proven, for the proof, if the context keeps evidence
+    proof : of the search, which records what heuristics have proven; None if it is not certified
     reporter, watch : of the search; the reporter is among what the watch tells
     """
 
@@ -42,13 +43,13 @@ class Root:
     contraction: Contraction
     context: EvaluationContext
     limits: Limits
-    record: Callable[[int, NodeResult], None]
+    proof: Proof | None
     reporter: Reporter
     watch: Watch
 
     def begin(self) -> None:
-        """Take the root from the tree, where it is open; tell the watch."""
-        self.watch.began(self.search)
+        """Take the root from the tree, where it is open, and report that the search begins."""
+        self.reporter.began(self.search)
         self.search.tree.select()
 
     @property
@@ -85,8 +86,8 @@ class Root:
         budget = Budget(until_end=seconds, cancelled=self.is_cancelled, found=take, bounds=False)
         context = replace(self.context, is_without_bound=True)
         result = evaluate(replace(self._node, state=None), tree.upper, context, budget)
-        if self.context.keeps_evidence:
-            self.record(0, result)
+        if self.proof is not None:
+            self.proof.nodes[0].record(result)
         self._apply(result)
 
     def raise_by_places(self, free_mebibytes: float) -> None:
@@ -128,9 +129,12 @@ class Root:
         if proven > self._node.lower:
             self._apply(NodeResult(NodeStatus.UNFINISHED, proven))
 
-    def refute(self) -> None:
-        """Drop it: no clustering keeps the constraints."""
-        self._apply(NodeResult(NodeStatus.INFEASIBLE, NO_CLUSTERING))
+    def take(self, bounds: SubsetBounds) -> None:
+        """Raise its bound to the sum of those of subsets; drop it if one has no clustering."""
+        if bounds.is_infeasible:
+            self._apply(NodeResult(NodeStatus.INFEASIBLE, NO_CLUSTERING))
+        elif self.is_open:
+            self.raise_to(bounds.total())
 
     def _apply(self, result: NodeResult) -> None:
         """Take a result into the search, and tell the watch."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,28 +13,24 @@ from numpy.typing import NDArray
 from sdpbb.bounds.bound import matrices_mebibytes
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.errors import ParameterError
-from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
-from sdpbb.problem.equal_points import join_equal_points
-from sdpbb.run.certificates.recorder import SubsetProof
+from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, contract
+from sdpbb.problem.equal_points import equal_points, join_equal_points
+from sdpbb.run.certificates.proof import SubsetProof
 from sdpbb.run.checkpoint import RunState
-from sdpbb.run.decomposition.bounding import Accuracy, LevelBounding, SubsetSearch, SubsetTask
+from sdpbb.run.decomposition.bounding import SubsetSearch, SubsetTask, bound_subset
 from sdpbb.run.decomposition.dealing import subset_tree
-from sdpbb.run.decomposition.restriction import Restriction
+from sdpbb.run.decomposition.restriction import Restriction, n_across, rows_of
 from sdpbb.run.decomposition.root import Root
-from sdpbb.run.decomposition.subsets import SubsetBounds, restricted_costs
-from sdpbb.run.parameters import DecompositionParameters
-from sdpbb.search.events import SubsetsChosen
+from sdpbb.run.decomposition.subsets import SubsetBounds, SubsetTree, restricted_costs
+from sdpbb.runtime.executors.scheduler import Task
+from sdpbb.search.events import SubsetLost, SubsetsBounded, SubsetsChosen
+from sdpbb.search.limits import Budget
+from sdpbb.search.loop import LONGEST_SLICE, TaskRounds
 from sdpbb.search.result import Termination
 from sdpbb.search.workforce import Workforce
 
 # Of the blocks of the smallest subsets, the part that cannot-links may keep together.
 LINKED = 0.25
-# Accuracy of the bound of a subset, as a share of the loss of the decomposition itself: larger
-# subsets, which lose less, come next.
-ACCURACY = 0.5
-# The relative gap of a subset is at most this, and at least this share of the gap of the run.
-LARGEST_GAP = 5e-2
-LEAST_GAP = 0.25
 # Seconds of a subset grow like this power of its number of blocks, where that is not seen yet.
 POWER = 2.25
 LEAST_POWER, MOST_POWER = 1.5, 3.5
@@ -50,6 +47,13 @@ LARGEST_FILE, EVIDENCE = 7000.0, 0.4
 COPIES = 14
 # Subsets at the same time where memory does not count.
 UNLIMITED = 10**6
+# A subset is left once it takes this many times as long as others of its size, and these seconds at
+# least; its bound counts.
+SECONDS_FACTOR, PATIENCE = 4.0, 1.0
+# A slice of a subset is this part of the time that it has taken, or LONGEST_SLICE.
+SLICE_SHARE = 0.5
+# Seconds between two sums of the bounds.
+BETWEEN_SUMS = 0.25
 
 
 @dataclass(eq=False)
@@ -79,15 +83,24 @@ class Decomposition:
         ParameterError
             If no certificate can hold what would be proven.
         """
-        context = self.root.context
-        is_joined = context.instance is not self.run.instance
-        dealt = contract(self.run.instance) if is_joined else self.root.contraction
+        instance, sizes = self.run.instance, self.run.parameters.decomposition
+        is_joined = self.root.context.instance is not instance
+        dealt = contract(instance) if is_joined else self.root.contraction
         assert isinstance(dealt, Contraction)  # as that of the root is one
-        self._dealt, self._restriction = dealt, Restriction(self.run.instance, dealt)
-        self._memory = SubsetMemory(dealt.n_blocks, self.free_mebibytes, context.keeps_evidence)
-        if self.run.subsets is None and self._depth > 0:
-            self._memory.check_certificate(self._smallest)
-        if self._depth > 0 and self.workforce.has_several_workers:
+        self._dealt, self._is_certified = dealt, self.root.context.keeps_evidence
+        self._restriction = Restriction(instance, self._is_certified)
+        # Blocks of the smallest subsets, about; and the depth of their tree, 0 if there are none.
+        self._smallest = max(sizes.smallest, sizes.per_cluster * instance.k)
+        self._depth = max(0, round(math.log2(dealt.n_blocks / self._smallest)))
+        if self._depth == 0:
+            return
+        size = self._evidence_mebibytes(self._smallest)
+        if self.run.subsets is None and size > LARGEST_FILE:
+            raise ParameterError(
+                f"certificate = ...: not possible, as the proof takes {size:,.0f} MiB, and a "
+                f"certificate holds {LARGEST_FILE:,.0f}"
+            )
+        if self.workforce.has_several_workers:
             self.workforce.start_workers(self.workforce.n_at_once)
 
     def bound(self) -> Termination | None:
@@ -101,10 +114,10 @@ class Decomposition:
         state = self.run.subsets
         if state is None:
             return None
-        if np.isinf(state.proven).any():  # known when the run was left
-            root.refute()
+        if state.is_infeasible:  # known when the run was left
+            root.take(state)
         while root.is_open and state.level > 0:
-            limit = self._bound_level(state)
+            limit = Level(self, state).bound()
             if limit is not None:
                 return limit
             if root.is_open:
@@ -112,115 +125,56 @@ class Decomposition:
         nothing_fits = root.is_open and root.context.is_without_bound
         return Termination.MEMORY_LIMIT if nothing_fits else None
 
-    @property
-    def _smallest(self) -> int:
-        """Number of blocks of the smallest subsets, about."""
-        return max(self._sizes.smallest, self._sizes.per_cluster * self.run.instance.k)
-
-    @property
-    def _sizes(self) -> DecompositionParameters:
-        return self.run.parameters.decomposition
-
-    @property
-    def _depth(self) -> int:
-        """Depth of the tree of subsets; 0 if there are none."""
-        return smallest_depth(self._dealt.n_blocks, self._smallest)
+    def _dealt_out(self) -> SubsetBounds | None:
+        """Deal the blocks out; return the subsets, with nothing proven; None if there are none."""
+        has_ended = not self.root.is_open or self.root.limits.urgent() is not None
+        if has_ended or self._depth == 0 or not self._holds_evidence(self._smallest):
+            return None
+        most_linked = max(1, int(LINKED * self._smallest))
+        tree = subset_tree(self._dealt, self._labels, self._depth, most_linked)
+        return SubsetBounds(tree, self._depth, proofs={} if self._is_certified else None)
 
     @property
     def _labels(self) -> NDArray[np.intp]:
         """Labels of the blocks that are dealt out, of the best clustering known."""
         return self.root.labels[self._dealt.representatives]
 
-    def _dealt_out(self) -> SubsetBounds | None:
-        """Deal the blocks out; return the subsets, with nothing proven; None if there are none."""
-        most, depth = self._smallest, self._depth
-        has_ended = not self.root.is_open or self.root.limits.urgent() is not None
-        if has_ended or depth == 0 or not self._memory.holds_evidence(most):
-            return None
-        most_linked = max(1, int(LINKED * most))
-        tree = subset_tree(self._dealt, self._labels, depth, most_linked)
-        proofs: dict[str, SubsetProof] | None = {} if self.root.context.keeps_evidence else None
-        return SubsetBounds(tree, depth, proofs=proofs)
+    def costs(self, tree: SubsetTree) -> NDArray[np.float64]:
+        """Return the costs of the restrictions of the best clustering to the subsets, about."""
+        dealt = self._dealt
+        return restricted_costs(dealt.weights, dealt.means, dealt.scatter, self._labels, tree)
 
-    def _bound_level(self, state: SubsetBounds) -> Termination | None:
-        """Bound the subsets of the present level; return the limit that was reached."""
-        costs, labels = self._costs(state), self.root.search.tree.labels
-        accuracy = self._accuracy(state, costs)
-
-        def make(subset: int) -> tuple[SubsetTask, SubsetSearch] | None:
-            return self._subset_task(state.tree.blocks(subset), labels, accuracy)
-
-        is_long = state.tree.n_blocks(state.level).max() > self.bounding.most_blocks_here
-        self.workforce.choose_for_subsets(bool(is_long))
-        return LevelBounding(
-            self.root,
-            state,
-            self._event(state),
-            in_order(state, costs),
-            make,
-            self.workforce,
-            self._at_once(state),
-        ).run()
-
-    def _at_once(self, state: SubsetBounds) -> int:
-        """Return how many subsets of the present level may be bounded at the same time."""
-        if self.workforce.works_here or self.workforce.is_given:
-            return UNLIMITED
-        return max(1, self._most_tasks(state, state.level))
-
-    def _event(self, state: SubsetBounds) -> SubsetsChosen:
+    def chosen(self, state: SubsetBounds) -> SubsetsChosen:
         """Return the event that tells of the present level."""
         return SubsetsChosen(
             seconds=self.root.limits.seconds,
             n_subsets=len(state.todo(state.level)),
             n_blocks=int(state.tree.n_blocks(state.level).max()),
-            n_dropped=self._restriction.n_dropped(state.tree.subset_of(state.level)),
+            n_dropped=n_across(self._dealt, state.tree.subset_of(state.level)),
         )
 
-    def _costs(self, state: SubsetBounds) -> NDArray[np.float64]:
-        of = self._dealt
-        return restricted_costs(of.weights, of.means, of.scatter, self._labels, state.tree)
-
-    def _accuracy(self, state: SubsetBounds, costs: NDArray[np.float64]) -> Accuracy:
-        """Return how near the subsets of the present level are bounded.
-
-        costs : of the restrictions of the best clustering to the subsets
-        """
-        whole = float(costs[1])
-        parts = float(costs[1 << state.level : 2 << state.level].sum())
-        return Accuracy(
-            part=ACCURACY,
-            least=LEAST_GAP * self.root.search.tree.tolerances.gap,
-            most=LARGEST_GAP,
-            unmatched=max(0.0, 1.0 - parts / whole) if whole > 0.0 else 0.0,
-        )
-
-    def _subset_task(
-        self, blocks: NDArray[np.intp], labels: NDArray[np.intp] | None, accuracy: Accuracy
-    ) -> tuple[SubsetTask, SubsetSearch] | None:
+    def task(self, blocks: NDArray[np.intp], loss: float) -> tuple[SubsetTask, SubsetSearch] | None:
         """Return a subset to bound, and its search; None if it has fewer than k blocks.
 
-        labels : (n,) of the best clustering, if there is one
+        "k clusters or fewer" is not "exactly k" then.
+
+        loss : share of its cost that a clustering loses when it is restricted to the subsets
         """
         if len(blocks) < self.run.instance.k:
             return None
-        rows = self._restriction.rows(blocks)
-        instance, proof = self._subset_instance(blocks, rows)
-        if _has_too_few_blocks(instance):
+        rows = rows_of(self._dealt, blocks)
+        stated = self._restriction.instance(rows)
+        instance = join_equal_points(stated)
+        contraction = contract(instance)
+        too_few = InfeasibilityKind.TOO_FEW_BLOCKS
+        if isinstance(contraction, Infeasibility) and contraction.kind is too_few:
             return None
+        proof = None
+        if self._is_certified:
+            proof = SubsetProof(rows.astype(np.int32), equal_points(stated))
+        labels = self.root.search.tree.labels
         own = None if labels is None else labels[rows]
-        return SubsetTask.of(instance, own, self.bounding, accuracy, self.root.context, proof)
-
-    def _subset_instance(
-        self, blocks: NDArray[np.intp], rows: NDArray[np.intp]
-    ) -> tuple[Instance, SubsetProof | None]:
-        """Return the instance of a subset, its equal points joined.
-
-        In a certified run, the beginning of its proof, too.
-        """
-        if self.root.context.keeps_evidence:
-            return self._restriction.certified(rows)
-        return join_equal_points(self._restriction.instance(blocks, rows)), None
+        return SubsetTask.of(instance, own, self.bounding, loss, self.root.context, proof)
 
     def _go_up(self, state: SubsetBounds) -> None:
         """Choose the next level."""
@@ -235,29 +189,165 @@ class Decomposition:
         if level == 0:
             return not self.root.context.is_without_bound
         most = int(state.tree.n_blocks(level).max())
-        if most > self._sizes.largest or not self._memory.holds_evidence(most):
+        if most > self.run.parameters.decomposition.largest or not self._holds_evidence(most):
             return False
-        return self._most_tasks(state, level) > 0
+        return self.most_tasks(state, level) > 0
 
-    def _most_tasks(self, state: SubsetBounds, level: int) -> int:
+    def most_tasks(self, state: SubsetBounds, level: int) -> int:
         """Return how many subsets of a level this machine's memory holds at the same time."""
         blocks = state.tree.blocks((1 << level) + int(np.argmax(state.tree.n_blocks(level))))
         if len(blocks) < self.run.instance.k:
             return UNLIMITED
-        largest = self._subset_instance(blocks, self._restriction.rows(blocks))[0]
-        return self._memory.most_tasks(self.bounding, largest)
+        largest = self._restriction.instance(rows_of(self._dealt, blocks))
+        contraction = contract(join_equal_points(largest))
+        if isinstance(contraction, Infeasibility):
+            return UNLIMITED
+        copies = matrices_mebibytes(COPIES, contraction.n_blocks)
+        return int(self.free_mebibytes / (self.bounding.mebibytes(contraction) + copies))
+
+    def _holds_evidence(self, most: int) -> bool:
+        """Return whether the evidence of subsets of at most this many blocks fits the memory."""
+        largest = min(LARGEST_FILE, EVIDENCE * self.free_mebibytes)
+        return not self._is_certified or self._evidence_mebibytes(most) <= largest
+
+    def _evidence_mebibytes(self, most: int) -> float:
+        """Return the size of the evidence that is kept of subsets of at most this many blocks.
+
+        It is a triangle of single-precision numbers for each.
+        """
+        return 2.0 * self._dealt.n_blocks * most / 2**20 if self._is_certified else 0.0
 
 
-def _has_too_few_blocks(instance: Instance) -> bool:
-    """Return whether a subset has fewer than k blocks, so that "k or fewer" is not "exactly k"."""
-    contraction = contract(instance)
-    too_few = InfeasibilityKind.TOO_FEW_BLOCKS
-    return isinstance(contraction, Infeasibility) and contraction.kind is too_few
+@dataclass
+class _Running:
+    """Subset that is being bounded.
+
+    seconds : that its slices have taken until the present one, which began at `began`
+    """
+
+    number: int
+    task: SubsetTask
+    search: SubsetSearch
+    seconds: float = 0.0
+    began: float = 0.0
 
 
-def smallest_depth(n_blocks: int, smallest: int) -> int:
-    """Return the depth of the tree whose smallest subsets have about so many blocks."""
-    return max(0, round(math.log2(n_blocks / smallest)))
+class Level(TaskRounds):
+    """Subsets of a level as a source of tasks, each of which is bounded in slices of time."""
+
+    def __init__(self, decomposition: Decomposition, bounds: SubsetBounds) -> None:
+        """bounds : are raised, and the root with them to their sum"""
+        root, workforce, level = decomposition.root, decomposition.workforce, bounds.level
+        super().__init__(root.limits, workforce)
+        self._decomposition, self._root, self._bounds = decomposition, root, bounds
+        self._chosen = decomposition.chosen(bounds)
+        workforce.choose_for_subsets(
+            self._chosen.n_blocks > decomposition.bounding.most_blocks_here
+        )
+        # Tasks at the same time, which the memory of this machine holds.
+        shares_memory = not (workforce.works_here or workforce.is_given)
+        most = decomposition.most_tasks(bounds, level) if shares_memory else UNLIMITED
+        self._most_tasks = max(1, most)
+        costs = decomposition.costs(bounds.tree)
+        whole, parts = float(costs[1]), float(costs[1 << level : 2 << level].sum())
+        self._loss = max(0.0, 1.0 - parts / whole) if whole > 0.0 else 0.0
+        self._todo = deque(in_order(bounds, costs))
+        self._ready: deque[_Running] = deque()
+
+    def bound(self) -> Termination | None:
+        """Bound the subsets until all are, or the root is closed; return the limit reached."""
+        root, bounds, reporter, chosen = self._root, self._bounds, self._root.reporter, self._chosen
+        reporter.tell(chosen)
+        summed_at, is_over = self.seconds, False
+        for tasks in self.rounds():
+            for running, task in tasks:
+                self._take(running, task)
+            if not tasks:  # all workers are busy
+                self._prepare(self._workforce.n_at_once)
+            reporter.subsets = self._n_bounded, chosen.n_subsets
+            if self.seconds >= summed_at + BETWEEN_SUMS and not bounds.is_infeasible:
+                summed_at = self.seconds
+                root.raise_to(bounds.total())
+            root.watch.round_ended(root.search)
+            is_over = bounds.is_infeasible or not root.is_open
+            if is_over:
+                break
+        root.take(bounds)
+        reporter.subsets = None
+        if not bounds.is_infeasible:
+            told = SubsetsBounded(chosen, self.seconds, self._n_bounded, bounds.total())
+            reporter.tell(told)
+        return None if is_over else self.limit
+
+    @property
+    def _n_bounded(self) -> int:
+        return self._chosen.n_subsets - len(self._bounds.todo(self._bounds.level))
+
+    def _next_task(self) -> Task | None:
+        """Return a slice of the next subset; None if there is none, or memory holds no more."""
+        if len(self._under_way) >= self._most_tasks:
+            return None
+        self._prepare(1)
+        if not self._ready:
+            return None
+        running = self._ready.popleft()
+        running.began = self.seconds
+        self._under_way[running.number] = running
+        arguments = running.task, running.search, self._budget(running)
+        return Task(running.number, bound_subset, arguments)
+
+    def _prepare(self, count: int) -> None:
+        """Prepare subsets until some are ready to be bounded, if enough remain."""
+        while self._todo and len(self._ready) < count:
+            subset = self._todo.popleft()
+            made = self._decomposition.task(self._bounds.tree.blocks(subset), self._loss)
+            if made is None:
+                self._bounds.is_done[subset] = True
+            else:
+                self._ready.append(_Running(subset, *made))
+
+    def _budget(self, running: _Running) -> Budget:
+        """Return the budget of the next slice of a subset."""
+        left, seconds = self._limits.time_limit - running.began, running.seconds
+        slice_ = min(max(LONGEST_SLICE, SLICE_SHARE * seconds), self._most_seconds() - seconds)
+        cores = self._workforce.cores_of_a_task(len(self._under_way), self._most_tasks)
+        if not self._workforce.works_here:
+            return Budget(slice_, left, cores=cores)
+        return Budget(slice_, left, self._root.is_cancelled, cores=cores)
+
+    def _take(self, running: _Running, task: Task) -> None:
+        """Take a slice of a subset, which is done with or has another one.
+
+        A subset of which two workers have died is done with.
+        """
+        search = self._root.search
+        if task.is_lost:
+            search.count(n_lost_subsets=1)
+            self._finish(running)
+            self._root.reporter.tell(SubsetLost(len(self._bounds.tree.blocks(task.key))))
+            return
+        running.search = task.value
+        running.seconds += self.seconds - running.began
+        of_slice, lower = running.search.search, running.search.lower
+        search.count(n_iterations=of_slice.statistics.n_iterations)
+        self._bounds.raise_to(running.number, lower, running.search.proof)
+        if lower == math.inf:
+            return
+        if not of_slice.tree.n_open or running.seconds >= self._most_seconds():
+            self._finish(running)
+        else:
+            self._ready.appendleft(running)  # its next slice comes before other subsets
+
+    def _finish(self, running: _Running) -> None:
+        """Be done with a subset."""
+        self._root.search.count(n_subsets=1)
+        self._bounds.is_done[running.number] = True
+        self._bounds.seconds[running.number] = running.seconds
+
+    def _most_seconds(self) -> float:
+        """Return the seconds that a subset may take: not much longer than others."""
+        mean = self._bounds.mean_seconds(self._bounds.level)
+        return max(PATIENCE, SECONDS_FACTOR * mean) if mean > 0.0 else math.inf
 
 
 def next_level(bounds: SubsetBounds, seconds_left: float, n_at_once: int) -> int:
@@ -296,52 +386,3 @@ def in_order(bounds: SubsetBounds, costs: NDArray[np.float64]) -> list[int]:
     todo = np.array(bounds.todo(bounds.level), dtype=np.intp)
     gaps = costs[todo] - bounds.of_each()[todo]
     return [int(subset) for subset in todo[np.argsort(-gaps, kind="stable")]]
-
-
-@dataclass(frozen=True)
-class SubsetMemory:
-    """Memory for subsets.
-
-    n_blocks : of all subsets together
-    free_mebibytes : for all subsets that are bounded at the same time
-    is_certified : whether the evidence of all subsets is kept
-    """
-
-    n_blocks: int
-    free_mebibytes: float
-    is_certified: bool
-
-    def check_certificate(self, most: int) -> None:
-        """Check that a certificate holds the evidence of subsets of so many blocks at most.
-
-        Raises
-        ------
-        ParameterError
-            If it does not.
-        """
-        size = self._evidence_mebibytes(most)
-        if self.is_certified and size > LARGEST_FILE:
-            raise ParameterError(
-                f"certificate = ...: not possible, as the proof takes {size:,.0f} MiB, and a "
-                f"certificate holds {LARGEST_FILE:,.0f}"
-            )
-
-    def holds_evidence(self, most: int) -> bool:
-        """Return whether the evidence of subsets of so many blocks at most fits, if it is kept."""
-        largest = min(LARGEST_FILE, EVIDENCE * self.free_mebibytes)
-        return not self.is_certified or self._evidence_mebibytes(most) <= largest
-
-    def _evidence_mebibytes(self, most: int) -> float:
-        """Return the size of the evidence: a triangle of single-precision numbers for each."""
-        return 2.0 * self.n_blocks * most / 2**20
-
-    def most_tasks(self, bounding: BoundingMethod[Any], largest: Instance) -> int:
-        """Return how many subsets can be bounded at the same time.
-
-        largest : instance of the largest subset
-        """
-        contraction = contract(largest)
-        if isinstance(contraction, Infeasibility):
-            return UNLIMITED
-        copies = matrices_mebibytes(COPIES, contraction.n_blocks)
-        return int(self.free_mebibytes / (bounding.mebibytes(contraction) + copies))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.run.certificates.recorder import SubsetProof
+from sdpbb.run.certificates.proof import SubsetProof
 from sdpbb.runtime.archive.stored import stored
 
 
@@ -86,6 +86,11 @@ class SubsetBounds:
             n = 2 << self.tree.depth
             self.proven, self.seconds = np.zeros(n), np.zeros(n)
             self.is_done = np.zeros(n, dtype=bool)
+
+    @property
+    def is_infeasible(self) -> bool:
+        """True if a subset has no clustering, so that there is none at all."""
+        return bool(np.isinf(self.proven).any())
 
     def of_each(self) -> NDArray[np.float64]:
         """Return the bound of each subset: its own, or the sum of its halves'; about."""

@@ -15,16 +15,15 @@ from sdpbb.errors import ParameterError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.problem.colouring.exact import Colourability, find_clique
 from sdpbb.problem.colouring.graph import greedy_colouring, induced, k_core, sparse_graph
-from sdpbb.problem.graph import NeighbourSets, connected_components, distinct_edges
+from sdpbb.problem.graph import connected_components, distinct_edges
 from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
 from sdpbb.problem.statements import Catalogue, Conflict
 from sdpbb.run.explanation.oracle import Oracle, minimal_subset, quotient
 from sdpbb.run.explanation.walks import (
-    cannot_link_in_block,
     cannot_links_between,
+    closed_walk,
     connecting_must_links,
-    odd_cycle,
     too_many_must_links,
 )
 from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
@@ -125,7 +124,7 @@ Candidate = tuple[Colourability, list[int] | None]
 
 def _candidate(catalogue: Catalogue, oracle: Oracle, time_left: TimeLeft) -> Candidate:
     """Return the verdict on all constraints; if it is NO, those that a proof rests on."""
-    found = _walk(catalogue, time_left)
+    found = closed_walk(catalogue, time_left) or too_many_must_links(catalogue)
     if found is not None:
         return Colourability.NO, found
     verdict, found = _groups(catalogue, oracle, time_left)
@@ -134,17 +133,6 @@ def _candidate(catalogue: Catalogue, oracle: Oracle, time_left: TimeLeft) -> Can
     every = list(range(len(catalogue)))
     verdict = oracle.verdict(every)
     return verdict, every if verdict is Colourability.NO else None
-
-
-def _walk(catalogue: Catalogue, time_left: TimeLeft) -> list[int] | None:
-    """Return the constraints of a proof that is found by walking from point to point."""
-    if catalogue.instance.k == 1 and len(catalogue.cannot_link):
-        return [len(catalogue.must_link)]
-    if catalogue.instance.k == 2:
-        found = odd_cycle(catalogue, time_left)
-    else:
-        found = cannot_link_in_block(catalogue, time_left)
-    return found or too_many_must_links(catalogue)
 
 
 def _groups(catalogue: Catalogue, oracle: Oracle, time_left: TimeLeft) -> Candidate:
@@ -195,11 +183,7 @@ def _between(catalogue: Catalogue, block_of: NDArray[np.intp], blocks: list[int]
     for pair in catalogue.cannot_link[np.array(cannot) - len(catalogue.must_link)].tolist():
         for point in pair:
             ends.setdefault(int(block_of[point]), set()).add(point)
-    graph = NeighbourSets(catalogue.instance.n_points, distinct_edges(catalogue.must_link))
-    must: list[int] = []
-    for points in ends.values():
-        must += connecting_must_links(catalogue, graph, points)
-    return [*must, *cannot]
+    return [*connecting_must_links(catalogue, ends.values()), *cannot]
 
 
 def _kind_and_heading(

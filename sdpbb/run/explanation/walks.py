@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from itertools import islice, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order
 
-from sdpbb.problem.graph import (
-    NeighbourSets,
-    connected_components,
-    distinct_edges,
-    spanning_forest,
-)
+from sdpbb.problem.graph import connected_components, distinct_edges, spanning_forest
 from sdpbb.problem.statements import Catalogue
 from sdpbb.runtime.time_left import TimeLeft
 
@@ -22,58 +19,47 @@ from sdpbb.runtime.time_left import TimeLeft
 WALKING = 0.5
 
 
-def cannot_link_in_block(catalogue: Catalogue, time_left: TimeLeft) -> list[int] | None:
-    """Return a cannot-link, and a shortest path of must-links between its two points.
+def closed_walk(catalogue: Catalogue, time_left: TimeLeft) -> list[int] | None:
+    """Return a shortest closed walk that k clusters cannot keep; None if there is none.
 
-    None if there is none. When the time is over, one that may be longer.
+    It is of must-links and one cannot-link, or for k = 2 an odd number of cannot-links. When the
+    time is over, it may be longer.
+
+    A shortest path from (i, 0) to (i, 1), for any point i, in two copies of the points, where
+    must-links stay in a copy, and cannot-links lead to the second one, and for k = 2 back again.
     """
     must_link, cannot_link = catalogue.must_link, catalogue.cannot_link
-    n = catalogue.instance.n_points
-    block_of = connected_components(n, must_link)
-    inside = cannot_link[block_of[cannot_link[:, 0]] == block_of[cannot_link[:, 1]]]
-    if not len(inside):
+    n, p = catalogue.instance.n_points, len(must_link)
+    if catalogue.instance.k == 1 and len(cannot_link):
+        return [p]
+    across = np.concatenate([cannot_link, cannot_link[:, ::-1]]) + np.array([0, n])
+    if catalogue.instance.k == 2:
+        across = np.concatenate([across, across[:, ::-1]])
+        copies = connected_components(2 * n, np.concatenate([must_link, must_link + n, across]))
+        starts = np.flatnonzero(copies[:n] == copies[n:])
+    else:
+        block_of = connected_components(n, must_link)
+        sides = block_of[cannot_link]
+        starts = np.unique(cannot_link[sides[:, 0] == sides[:, 1], 0])
+    if not len(starts):
         return None
-    graph = NeighbourSets(n, distinct_edges(must_link))
-    ends = [(i, j) for i, j in distinct_edges(inside).tolist()]
-    least = 1 if _states_both(must_link, inside) else 2
-    path = _shortest(graph, ends, least, time_left)
-    return [*_must_links(catalogue, path), catalogue.cannot_link_number(path[0], path[-1])]
-
-
-def odd_cycle(catalogue: Catalogue, time_left: TimeLeft) -> list[int] | None:
-    """Return a shortest cycle with an odd number of cannot-links, which two clusters cannot keep.
-
-    It is of must-links and cannot-links. None if there is none. When the time is over, one that may
-    be longer.
-
-    A shortest path from (i, 0) to (i, 1), for any point i, in the double cover of the graph, where
-    must-links keep the side and cannot-links change it.
-    """
-    n = catalogue.instance.n_points
-    must_link, cannot_link = catalogue.must_link, catalogue.cannot_link
-    other = np.array([0, n])
-    cover = np.concatenate(
-        [must_link, must_link + n, cannot_link + other, cannot_link + other[::-1]]
-    )
-    component = connected_components(2 * n, cover)
-    odd = np.flatnonzero(component[:n] == component[n:])
-    if not len(odd):
-        return None
-    graph = NeighbourSets(2 * n, distinct_edges(cover))
-    least = 2 if _states_both(must_link, cannot_link) else 3
-    walk = _shortest(graph, [(i, i + n) for i in odd.tolist()], least, time_left)
+    both_ways = np.concatenate([must_link, must_link[:, ::-1]])
+    graph = _graph(2 * n, np.concatenate([both_ways, both_ways + n, across]))
+    walk = _shortest(graph, n, starts, 2 if _states_both(must_link, cannot_link) else 3, time_left)
     steps = []
     for a, b in pairwise(walk):
         number_of = catalogue.must_link_number if a // n == b // n else catalogue.cannot_link_number
         steps.append(number_of(a % n, b % n))
     # One that is not the shortest may pass a point on both sides; then a part of it is one as well.
     cycle = list(dict.fromkeys(steps))
-    # With a single cannot-link, a path of must-links and then that.
-    p = len(must_link)
-    if sum(number >= p for number in cycle) == 1:
-        at = next(position for position, number in enumerate(cycle) if number >= p) + 1
-        cycle = cycle[at:] + cycle[:at]
-    return cycle
+    cannot = [number for number in cycle if number >= p]
+    if len(cannot) > 1:
+        return cycle
+    # A path of must-links, and then the cannot-link between its ends.
+    at = cycle.index(cannot[0])
+    path = cycle[at + 1 :] + cycle[:at]
+    first = cannot_link[cannot[0] - p, 0]
+    return [*(path if first in must_link[path[0]] else path[::-1]), *cannot]
 
 
 def too_many_must_links(catalogue: Catalogue) -> list[int] | None:
@@ -87,19 +73,16 @@ def too_many_must_links(catalogue: Catalogue) -> list[int] | None:
     return found if len(found) == wanted else None
 
 
-def connecting_must_links(
-    catalogue: Catalogue, graph: NeighbourSets, points: Iterable[int]
-) -> list[int]:
-    """Return must-links that connect some points of one block.
-
-    graph : the neighbours of each point by must-links
-    """
-    root, *others = sorted(points)
+def connecting_must_links(catalogue: Catalogue, groups: Iterable[Iterable[int]]) -> list[int]:
+    """Return must-links that connect the points of each group, which are of one block each."""
+    graph = _graph(catalogue.instance.n_points, catalogue.must_link)
     numbers: list[int] = []
-    for point in others:
-        path = _walk(graph, root, point, len(graph))
-        assert path is not None  # they are in one block
-        numbers += _must_links(catalogue, path)
+    for points in groups:
+        root, *others = sorted(points)
+        before = breadth_first_order(graph, root, directed=False)[1]
+        for point in others:
+            path = pairwise(_path(before, root, point))
+            numbers += [catalogue.must_link_number(i, j) for i, j in path]
     return list(dict.fromkeys(numbers))
 
 
@@ -135,43 +118,32 @@ def _states_both(must_link: NDArray[np.intp], cannot_link: NDArray[np.intp]) -> 
     return len(distinct_edges(np.concatenate(both))) < len(both[0]) + len(both[1])
 
 
-def _must_links(catalogue: Catalogue, path: list[int]) -> list[int]:
-    return [catalogue.must_link_number(i, j) for i, j in pairwise(path)]
+def _graph(n: int, edges: NDArray[np.intp]) -> csr_array:
+    """Return the graph of n vertices with these edges (p, 2)."""
+    return csr_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
 
 
 def _shortest(
-    graph: NeighbourSets, ends: list[tuple[int, int]], least: int, time_left: TimeLeft
+    graph: csr_array, n: int, starts: NDArray[np.intp], least: int, time_left: TimeLeft
 ) -> list[int]:
-    """Return the shortest walk from the first to the second of any of these, of which all have one.
+    """Return the shortest path from some vertex i to i + n, of which all have one.
 
-    least : no walk has fewer steps
+    least : no path has fewer steps
     """
     at_least = WALKING * time_left()
-    best = _walk(graph, *ends[0], len(graph))
-    assert best is not None
-    for start, goal in ends[1:]:
-        steps = len(best) - 1
-        if steps <= least or time_left() < at_least:
+    best: list[int] = []
+    for i in starts.tolist():
+        path = _path(breadth_first_order(graph, i)[1], i, i + n)
+        if not best or len(path) < len(best):
+            best = path
+        if len(best) - 1 <= least or time_left() < at_least:
             break
-        best = _walk(graph, start, goal, steps - 1) or best
     return best
 
 
-def _walk(graph: NeighbourSets, start: int, goal: int, most: int) -> list[int] | None:
-    """Return a shortest walk; None if it has more steps than `most`."""
-    before, steps = {start: start}, {start: 0}
-    queue = deque([start])
-    while queue and goal not in before:
-        vertex = queue.popleft()
-        if steps[vertex] == most:
-            return None
-        for neighbour in graph[vertex]:
-            if neighbour not in before:
-                before[neighbour], steps[neighbour] = vertex, steps[vertex] + 1
-                queue.append(neighbour)
-    if goal not in before:
-        return None
-    walk = [goal]
-    while walk[-1] != start:
-        walk.append(before[walk[-1]])
-    return walk[::-1]
+def _path(before: NDArray[Any], start: int, goal: int) -> list[int]:
+    """Return the path to a goal in a tree of which each vertex but the start has one before it."""
+    path = [goal]
+    while path[-1] != start:
+        path.append(int(before[path[-1]]))
+    return path[::-1]

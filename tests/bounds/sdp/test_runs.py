@@ -9,7 +9,7 @@ import pytest
 
 from heuristics import MultiStart
 from sdpbb import SolverParameters, solve
-from sdpbb.app.cli.engine import solver_parameters
+from sdpbb.app.cli.engine import EngineOptions
 from sdpbb.bounds.sdp.admm_run import Patience
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -202,6 +202,6 @@ def test_parameters():
         ParameterError, match=r"^solver = 'osqp': CVXPY finds none; expected one of admm"
     ):
         SdpParameters(solver="osqp")
-    assert solver_parameters(gap=1e-4, workers=1).sdp == SdpParameters()
-    asked = solver_parameters(gap=1e-4, workers=1, sdp_solver="clarabel")
+    assert EngineOptions(gap=1e-4, workers=1).parameters().sdp == SdpParameters()
+    asked = EngineOptions(gap=1e-4, workers=1, sdp_solver="clarabel").parameters()
     assert asked.sdp == SdpParameters(solver="clarabel")
