@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +5,6 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from sdpbb.errors import ParameterError
 from sdpbb.runtime.backends.highs import LinearModel
 from sdpbb.runtime.backends.programme import BinaryProgramme, MilpStatus
 from tests.examples import examples
@@ -78,30 +74,3 @@ def test_out_of_time():
     assert model.minimise(objective, 1e-9).status is MilpStatus.TIME_LIMIT
     # Time is counted anew in each call.
     assert model.minimise(objective, 60.0).status is MilpStatus.OPTIMAL
-
-
-@pytest.mark.parametrize("objective", [np.zeros(3), np.array([np.nan, 0.0])])
-def test_invalid_objectives(objective):
-    programme = BinaryProgramme(np.zeros(2), csr_array((0, 2)), np.empty(0), np.empty(0))
-    with pytest.raises(ParameterError, match="objective"):
-        LinearModel(programme).minimise(objective)
-
-
-def test_beside_other_users_of_the_threads_of_highs():
-    # In a process of its own, as the pool of threads is one for each process.
-    script = """
-import highspy, numpy as np
-from scipy.sparse import csr_array
-from sdpbb.runtime.backends.highs import LinearModel
-from sdpbb.runtime.backends.programme import BinaryProgramme
-other = highspy.Highs()
-other.setOptionValue("output_flag", False)
-other.setOptionValue("threads", 2)
-other.addVar(0, 1)
-other.run()
-row = csr_array(np.ones((1, 2)))
-model = LinearModel(BinaryProgramme(np.zeros(2), row, np.ones(1), np.ones(1)))
-print(model.minimise(np.array([1.0, 2.0])).objective)
-"""
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert run.stdout.split()[-1:] == ["1.0"], run.stderr

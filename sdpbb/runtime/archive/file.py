@@ -115,10 +115,8 @@ def _opened(path: FilePath) -> Iterator[zipfile.ZipFile]:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             archive.getinfo(_DOCUMENT)
             reason = "is damaged; expected the file as it was written"
-            members = archive.infolist()
-            is_stored = all(each.compress_type == zipfile.ZIP_STORED for each in members)
             # No more memory is taken than the file has bytes.
-            if is_stored and sum(each.file_size for each in members) <= os.path.getsize(path):
+            if sum(each.file_size for each in archive.infolist()) <= os.path.getsize(path):
                 yield archive
                 return
     except ArchiveError as error:

@@ -109,7 +109,6 @@ def unit(objective: NDArray[np.float64]) -> float:
 
 def checked_solution(
     programme: BinaryProgramme,
-    objective: NDArray[np.float64],
     status: MilpStatus,
     values: NDArray[np.float64] | None,
     bound: float,
@@ -126,4 +125,4 @@ def checked_solution(
     x = np.round(values)
     if not (np.isin(x, (0.0, 1.0)).all() and programme.satisfied_by(x)):
         raise BackendFailure("the solver's values violate the programme once rounded to 0 and 1")
-    return MilpSolution(status, x, float(objective @ x), bound)
+    return MilpSolution(status, x, float(programme.objective @ x), bound)
