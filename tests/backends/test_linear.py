@@ -47,7 +47,7 @@ def test_the_minimum_of_one_objective_after_another(seed):
             assert solution.x is None
             continue
         assert solution.status is MilpStatus.OPTIMAL
-        assert solution.objective == pytest.approx(expected, abs=1e-6)
+        assert objective @ solution.x == pytest.approx(expected, abs=1e-6)
         assert ((solution.x >= 0) & (solution.x <= 1)).all()
         activity = programme.matrix @ solution.x
         assert (activity >= programme.lower - 1e-6).all()

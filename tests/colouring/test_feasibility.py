@@ -83,7 +83,7 @@ def test_the_integer_programme_accepts_what_the_greedy_colouring_misses(monkeypa
 
 
 def test_no_verdict_of_the_solver_is_no_verdict(monkeypatch):
-    unknown = MilpSolution(MilpStatus.TIME_LIMIT, None, np.inf, -np.inf)
+    unknown = MilpSolution(MilpStatus.TIME_LIMIT)
     monkeypatch.setattr(decide, "solve_binary_programme", lambda programme, **_: unknown)
     contraction = contraction_of(mycielski(cycle(5)), 3, np.random.default_rng(4))
     assert find_feasible(contraction, time_limit=1.0) is None

@@ -23,7 +23,6 @@ from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.executors import given
 from sdpbb.runtime.executors.given import GivenExecutor, dask_executor
-from sdpbb.runtime.executors.scheduler import Scheduler
 from sdpbb.search.result import SolutionStatus
 from tests.executors import tasks
 from tests.executors.contract import (  # noqa: F401
@@ -131,21 +130,6 @@ def test_workers_use_one_blas_thread(cluster):
         (completion,) = pool.wait()
         assert completion.value
         assert set(completion.value) == {1}
-
-
-def test_a_cluster_solves_a_tree(cluster, monkeypatch):
-    made = []
-
-    def pool(executor, **options):
-        made.append(Scheduler(executor, **options))
-        return made[-1]
-
-    monkeypatch.setattr("sdpbb.search.workforce.Scheduler", pool)
-    monkeypatch.setattr(CHOICE, go_over_at_once)
-    result = solve(SMALL, replace(HASTY, dask=cluster.address))
-    assert result.status is SolutionStatus.OPTIMAL
-    assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
-    assert len(made) == 2  # this process, and the cluster
 
 
 def test_a_cluster_bounds_subsets(cluster):

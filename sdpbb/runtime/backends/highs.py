@@ -10,13 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import BackendFailure
-from sdpbb.runtime.backends.programme import (
-    BinaryProgramme,
-    MilpSolution,
-    MilpStatus,
-    checked_solution,
-    unit,
-)
+from sdpbb.runtime.backends.programme import BinaryProgramme, MilpSolution, MilpStatus, unit
 
 STATUS = {
     highspy.HighsModelStatus.kOptimal: MilpStatus.OPTIMAL,
@@ -41,7 +35,10 @@ def solved_by_highs(
     time_limit: float | None = None,
     warm_start: NDArray[np.float64] | None = None,
 ) -> MilpSolution:
-    """Minimise a binary programme, as `milp.solve_binary_programme` does."""
+    """Minimise a binary programme, as `milp.solve_binary_programme` does.
+
+    Values are as HiGHS has them, near 0 and 1.
+    """
     scale = unit(programme.objective)
     limit = highspy.kHighsInf if time_limit is None else time_limit
     lp = _converted(programme, scale)
@@ -52,19 +49,17 @@ def solved_by_highs(
         values = np.asarray(warm_start, dtype=np.float64)
         expect_ok(highs.setSolution(len(columns), columns, values), "warm start")
     status, info = _status_after(highs, stop), highs.getInfo()
-    if status is MilpStatus.INFEASIBLE:
-        return MilpSolution(status, None, np.inf, np.inf)
-    found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    if status is MilpStatus.OPTIMAL and not found:
-        raise BackendFailure("HiGHS: optimal without a feasible solution")
-    x = np.array(highs.getSolution().col_value) if found else None
+    if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        if status is MilpStatus.OPTIMAL:
+            raise BackendFailure("HiGHS: optimal without a feasible solution")
+        return MilpSolution(status)
+    x = np.array(highs.getSolution().col_value)
     bound = scale * info.mip_dual_bound
-    solution = checked_solution(programme, status, x, bound)
-    is_closed = solution.objective - bound <= LARGEST_GAP * max(scale, abs(bound))
+    is_closed = programme.objective @ np.round(x) - bound <= LARGEST_GAP * max(scale, abs(bound))
     if status is MilpStatus.OPTIMAL and warm_start is not None and not is_closed:
         # HiGHS 1.16 returns some warm starts as optimal whose cost is above its own bound.
         return solved_by_highs(programme, stop, time_limit)
-    return solution
+    return MilpSolution(status, x)
 
 
 class LinearModel:
@@ -111,12 +106,9 @@ class LinearModel:
         expect_ok(highs.setOptionValue("time_limit", limit), "option time_limit")
         found = _status_after(highs, stop)
         if found is not MilpStatus.OPTIMAL:
-            bound = np.inf if found is MilpStatus.INFEASIBLE else -np.inf
-            return MilpSolution(found, None, np.inf, bound)
+            return MilpSolution(found)
         # Values may leave the cube by the feasibility tolerance.
-        x = np.clip(np.array(highs.getSolution().col_value), 0.0, 1.0)
-        value = float(objective @ x)
-        return MilpSolution(found, x, value, value)
+        return MilpSolution(found, np.clip(np.array(highs.getSolution().col_value), 0.0, 1.0))
 
 
 class _SilentHighs(highspy.Highs):

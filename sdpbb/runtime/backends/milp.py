@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
 from sdpbb.runtime.backends import IntegerSolver
-from sdpbb.runtime.backends.programme import (
-    BinaryProgramme,
-    MilpSolution,
-    MilpStatus,
-    checked_solution,
-    unit,
-)
+from sdpbb.runtime.backends.programme import BinaryProgramme, MilpSolution, MilpStatus, unit
 from sdpbb.runtime.extras import install_command
 
 _log = logging.getLogger(__name__)
@@ -81,14 +75,26 @@ def solve_binary_programme(
     BackendUnavailable
         If the solver is not installed or not licensed.
     BackendFailure
-        If the solver ends without a verdict for another reason than time.
+        If the solver ends without a verdict for another reason than time, or its values violate a
+        row once they are rounded to 0 and 1.
     """
     solver = integer_solver("auto") if solver == "auto" else solver
     if solver not in get_args(IntegerSolver):
         raise ParameterError(f"solver = {solver!r}: expected 'auto', 'highs' or 'gurobi'")
+    solution = _solved(programme, solver, stop, time_limit, warm_start)
+    if solution.x is None:
+        return solution
+    x = np.round(solution.x)
+    if not (np.isin(x, (0.0, 1.0)).all() and programme.satisfied_by(x)):
+        raise BackendFailure("the solver's values violate the programme once rounded to 0 and 1")
+    return MilpSolution(solution.status, x)
+
+
+def _solved(programme: BinaryProgramme, solver: IntegerSolver, *limits: Any) -> MilpSolution:
+    """Return the solution of a solver as it is."""
     if solver != "highs":
         try:
-            return _solved_by_gurobi(programme, stop, time_limit, warm_start)
+            return _solved_by_gurobi(programme, *limits)
         except BackendUnavailable as error:
             if solver == "gurobi":
                 raise
@@ -97,7 +103,7 @@ def solve_binary_programme(
     # Imported where it is asked for: it is not needed to read this module.
     from sdpbb.runtime.backends.highs import solved_by_highs
 
-    return solved_by_highs(programme, stop, time_limit, warm_start)
+    return solved_by_highs(programme, *limits)
 
 
 def _gurobi() -> Any:
@@ -118,8 +124,7 @@ def _solved_by_gurobi(
     warm_start: NDArray[np.float64] | None,
 ) -> MilpSolution:
     gurobipy = _gurobi()
-    codes, objective = gurobipy.GRB, programme.objective
-    scale = unit(objective)
+    codes = gurobipy.GRB
     try:
         model = gurobipy.Model(env=gurobipy.Env(params={"OutputFlag": 0}))
     except gurobipy.GurobiError as error:
@@ -133,7 +138,7 @@ def _solved_by_gurobi(
         present = np.flatnonzero(np.isfinite(side))
         if len(present):
             model.addMConstr(programme.matrix[present], x, sense, side[present])
-    model.setObjective((objective / scale) @ x, codes.MINIMIZE)
+    model.setObjective((programme.objective / unit(programme.objective)) @ x, codes.MINIMIZE)
     if warm_start is not None:
         x.Start = warm_start
 
@@ -157,7 +162,4 @@ def _solved_by_gurobi(
     }.get(model.Status)
     if status is None:
         raise BackendFailure(f"Gurobi: status {model.Status}")
-    if status is MilpStatus.INFEASIBLE:
-        return MilpSolution(status, None, np.inf, np.inf)
-    values = x.X if model.SolCount else None
-    return checked_solution(programme, status, values, scale * model.ObjBound)
+    return MilpSolution(status, x.X if model.SolCount else None)
