@@ -13,38 +13,6 @@ from sdpbb.run.parameters import DecompositionParameters, SearchParameters, Solv
 from sdpbb.runtime.declaration import declarations, own_declarations
 
 
-@pytest.mark.parametrize(
-    ("parameter", "value", "message"),
-    [
-        *(
-            ("gap", value, f"gap = {value!r}: expected a number in [0, 1)")
-            for value in (-1e-9, 1.0, math.nan, "x", None, True, 1j)
-        ),
-        *(
-            ("time_limit", value, f"time_limit = {value!r}: expected seconds > 0")
-            for value in (0, -1.0, math.nan, "5", None, False)
-        ),
-        *(
-            ("node_limit", value, f"node_limit = {value!r}: expected an integer >= 1, or None")
-            for value in (0, 2.5, 2.0, math.nan, True, "1")
-        ),
-        *(
-            ("seed", value, f"seed = {value!r}: expected an integer >= 0")
-            for value in (-1, 1.5, None, "0", False)
-        ),
-        ("sdp", None, "sdp = None: expected a SdpParameters"),
-        ("search", 3, "search = 3: expected a SearchParameters"),
-        ("workers", 0, "workers = 0: expected an integer >= 1"),
-        ("memory_limit", -1, "memory_limit = -1: expected MiB > 0"),
-        ("dask", "", "dask = '': expected an address such as tcp://host:8786, or None"),
-    ],
-)
-def test_a_wrong_value_is_told_in_one_line(parameter, value, message):
-    with pytest.raises(ParameterError) as caught:
-        SolverParameters(**{parameter: value})
-    assert str(caught.value) == message
-
-
 def test_seeds_of_128_bits_and_limits_of_64_are_taken():
     made = SolverParameters(seed=2**128 - 1, node_limit=2**63 - 1)
     assert (made.seed, made.node_limit) == (2**128 - 1, 2**63 - 1)
