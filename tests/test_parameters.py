@@ -95,16 +95,12 @@ def right(part, name, value):
     ("kind", "declared"), DECLARED, ids=lambda value: getattr(value, "__name__", None)
 )
 def test_domains_end_at_their_bounds(kind, declared):
-    part, name, domain = (
-        {**COMPONENTS, BatchParameters: BatchParameters()}[kind],
-        declared.name,
-        declared.domain,
-    )
+    part, name = {**COMPONENTS, BatchParameters: BatchParameters()}[kind], declared.name
     for bound, is_in, out in (
-        (domain.ge, True, 0),
-        (domain.gt, False, 0),
-        (domain.le, True, 1),
-        (domain.lt, False, 1),
+        (declared.ge, True, 0),
+        (declared.gt, False, 0),
+        (declared.le, True, 1),
+        (declared.lt, False, 1),
     ):
         if bound is not None:
             values = beside(bound, int in declared.kinds)
@@ -112,10 +108,10 @@ def test_domains_end_at_their_bounds(kind, declared):
             assert not right(part, name, values[out])
             assert right(part, name, values[1 - out])
     if float in declared.kinds:
-        assert right(part, name, math.inf) == domain.infinite
-    if declared.kinds == (int,) and domain.le is None and domain.lt is None:
-        assert right(part, name, domain.largest)
-        assert not right(part, name, domain.largest + 1)
+        assert right(part, name, math.inf) == declared.infinite
+    if declared.kinds == (int,) and declared.le is None and declared.lt is None:
+        assert right(part, name, declared.largest)
+        assert not right(part, name, declared.largest + 1)
 
 
 def test_every_parameter_is_declared():
