@@ -91,9 +91,10 @@ class Encoder:
     def __init__(self, value: Any) -> None:
         self.arrays: list[NDArray[Any]] = []
         self._items: list[list[Any]] = []
-        # By identity: the object, kept so that no other gets its identity meanwhile, and its slot;
-        # that is None while the parts of the object are encoded.
-        self._slots: dict[int, tuple[Any, list[int] | None]] = {}
+        # By identity: the slot of an object, None while its parts are encoded. Objects are kept, so
+        # that no other gets the identity of one meanwhile.
+        self._slots: dict[int, list[int] | None] = {}
+        self._kept: list[Any] = []
         slot = self._slot(value)
         self.document = {"items": self._items, "value": slot}
 
@@ -102,29 +103,30 @@ class Encoder:
         if kind in _INLINE:
             return value
         if id(value) not in self._slots:
-            self._slots[id(value)] = value, None
+            self._slots[id(value)] = None
+            self._kept.append(value)
             try:
                 item = self._item(kind, value)
             except TypeError as error:
                 error.add_note(f"in a {kind.__name__}")
                 raise
-            self._slots[id(value)] = value, [len(self._items)]
+            self._slots[id(value)] = [len(self._items)]
             self._items.append(item)
-        slot = self._slots[id(value)][1]
+        slot = self._slots[id(value)]
         if slot is None:
             raise TypeError(f"an archive cannot hold a {kind.__name__} that holds itself")
         return slot
 
     def _item(self, kind: Any, value: Any) -> list[Any]:
-        name = full_name(kind)
         if kind is tuple or kind is list:
             return [kind.__name__, [*map(self._slot, value)]]
         if kind is dict and all(type(key) is str for key in value):
-            return ["dict", self._entries(value)]
+            return ["dict", {key: self._slot(part) for key, part in value.items()}]
         is_scalar = isinstance(value, np.generic)
         if (kind is np.ndarray or is_scalar) and value.dtype.str in DTYPES:
             self.arrays.append(np.asarray(value))
             return ["scalar" if is_scalar else "array", len(self.arrays) - 1]
+        name = full_name(kind)
         if TYPES.get(name) != kind:
             raise TypeError(
                 f"an archive cannot hold {shown(repr(value))}, a {name}; expected plain values, "
@@ -134,11 +136,8 @@ class Encoder:
             return [name, kind[value.name].name]
         if has_own_state(kind):
             return [name, self._slot(value.__getstate__())]
-        fields = dataclasses.fields(kind)
-        return [name, self._entries({field.name: getattr(value, field.name) for field in fields})]
-
-    def _entries(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: self._slot(value) for key, value in values.items()}
+        parts = [field.name for field in dataclasses.fields(kind)]
+        return [name, {part: self._slot(getattr(value, part)) for part in parts}]
 
 
 def decoded(document: Mapping[str, Any], arrays: Sequence[NDArray[Any]]) -> Any:
