@@ -333,7 +333,7 @@ class Declaration:
 
     @property
     def _width(self) -> str:
-        """What is expected instead of an integer that is too large for where it is stored."""
+        """Integers that fit where they are stored, in words."""
         if self.largest != LARGEST_INTEGER:
             return f"an integer below 2^{self.largest.bit_length()}"
         absolute = " in absolute value" if self.ge is None else ""
