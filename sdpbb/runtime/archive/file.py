@@ -109,6 +109,8 @@ def _opened(path: FilePath) -> Iterator[zipfile.ZipFile]:
         raise ArchiveError(problem)
     reason = "is not an sdpbb checkpoint, or not all of it; expected a whole one"
     try:
+        if os.path.isdir(path):
+            raise ArchiveError("is a folder; expected an sdpbb checkpoint")
         # Asked before opening it, which would wait for the other end of a pipe.
         if os.path.exists(path) and not os.path.isfile(path):
             raise ArchiveError("is not a regular file; expected an sdpbb checkpoint")
@@ -121,6 +123,8 @@ def _opened(path: FilePath) -> Iterator[zipfile.ZipFile]:
                 return
     except ArchiveError as error:
         reason = str(error)
+    except FileNotFoundError:
+        reason = "there is no such file; expected an sdpbb checkpoint"
     except OSError as error:
         reason = f"cannot be read ({error.strerror or error}); expected an sdpbb checkpoint"
     except _ERRORS:  # of the archive that cannot be opened, or is damaged
