@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.problem.packing import assignment_rows, size_bounds, size_rows
 from sdpbb.runtime.backends.highs import LinearModel
-from sdpbb.runtime.backends.milp import load
+from sdpbb.runtime.backends.milp import solve_binary_programme
 from sdpbb.runtime.backends.programme import MilpStatus
 from sdpbb.runtime.declaration import parameter
 from sdpbb.runtime.time_left import OutOfTime
@@ -267,7 +267,8 @@ class _PenaltyMethod:
             return
         limit = None if seconds == math.inf else seconds
         costs = _normalised_costs(self._weights * self._distances())
-        solution = load(self._programme).minimise(costs, None, limit, lambda: self._clock.is_over)
+        programme = replace(self._programme, objective=costs)
+        solution = solve_binary_programme(programme, "auto", lambda: self._clock.is_over, limit)
         self.n_iterations += 1
         self.is_infeasible = solution.status is MilpStatus.INFEASIBLE
         if solution.x is not None:

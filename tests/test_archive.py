@@ -1,7 +1,6 @@
 """Archives: what is read is what was written, bit by bit, or one line says why not."""
 
 import contextlib
-import copy
 import io
 import json
 import os
@@ -9,10 +8,9 @@ import re
 import tracemalloc
 import zipfile
 from dataclasses import dataclass, field
-from enum import Enum, Flag, IntEnum, auto
+from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -23,12 +21,9 @@ from hypothesis.extra import numpy as hnp
 import sdpbb
 from sdpbb.errors import ArchiveError, InstanceError
 from sdpbb.runtime import files
-from sdpbb.runtime.archive import file as archive_file
 from sdpbb.runtime.archive.file import check_header, read_archive, write_archive
-from sdpbb.runtime.archive.stored import TYPES, full_name, stored
+from sdpbb.runtime.archive.stored import full_name, stored
 from tests.examples import examples
-
-VERSION = sdpbb.__version__
 
 
 @stored
@@ -36,17 +31,6 @@ class Colour(Enum):
     RED = "r"
     GREEN = ("g", 2)
     ROUGE = RED  # another name of it
-
-
-@stored
-class Level(IntEnum):
-    LOW = 1
-
-
-@stored
-class Rights(Flag):
-    READ = auto()
-    WRITE = auto()
 
 
 @stored
@@ -58,7 +42,7 @@ class Leaf:
 
     def __post_init__(self) -> None:
         if not isinstance(self.matrix, np.ndarray):
-            raise AttributeError("a leaf is made of a matrix")
+            raise AttributeError("a leaf is\nmade of a matrix")
 
 
 @stored
@@ -70,38 +54,16 @@ class Pair:
 
 @stored
 @dataclass
-class Positive:
-    """Not frozen, so that tests can make an invalid one."""
-
-    value: float
-
-    def __post_init__(self) -> None:
-        if self.value <= 0:
-            raise LookupError(f"{self.value} is not\npositive")
-
-
-@stored
-@dataclass
 class Packed:
     """Bits, which are told as bytes: to archives, to copies and to pickles."""
 
     bits: np.ndarray
 
     def __getstate__(self):
-        return len(self.bits), np.packbits(self.bits)
+        return {"length": len(self.bits), "packed": np.packbits(self.bits)}
 
     def __setstate__(self, state):
-        length, packed = state
-        self.bits = np.unpackbits(packed)[:length].astype(bool)
-
-
-@contextlib.contextmanager
-def registered(*types):
-    """These types alone, as another version might have them."""
-    with mock.patch.dict(TYPES, clear=True):
-        for cls in types:
-            stored(cls)
-        yield
+        self.bits = np.unpackbits(state["packed"])[: state["length"]].astype(bool)
 
 
 def round_trip(tmp_path, value):
@@ -109,45 +71,26 @@ def round_trip(tmp_path, value):
     return read_archive(tmp_path / "a")
 
 
-def assert_same(a, b):
-    """a and b have the same types, bits and sharing."""
-    seen = {}
+def form(value, seen):
+    """The types, bits and sharing of a value, to be compared."""
+    if isinstance(value, (list, dict, np.ndarray, Leaf, Pair)) or (type(value) is tuple and value):
+        if id(value) in seen:
+            return seen[id(value)]
+        seen[id(value)] = len(seen)
+    content: Any = repr(value)  # of a float, too, all bits
+    if isinstance(value, (list, tuple)):
+        content = [form(part, seen) for part in value]
+    elif isinstance(value, dict):
+        content = [(key, form(part, seen)) for key, part in value.items()]
+    elif isinstance(value, (Leaf, Pair)):
+        content = [form(part, seen) for part in vars(value).values()]
+    elif isinstance(value, (np.ndarray, np.generic)):
+        content = value.dtype.str, value.shape, value.tobytes()
+    return type(value), content
 
-    def compare(a, b):
-        assert type(a) is type(b)
-        if isinstance(a, (list, dict, np.ndarray, Leaf, Pair)) or (type(a) is tuple and a):
-            assert seen.setdefault(("a", id(a)), id(b)) == id(b)
-            assert seen.setdefault(("b", id(b)), id(a)) == id(a)
-        if isinstance(a, (list, tuple)):
-            assert len(a) == len(b)
-            for x, y in zip(a, b, strict=True):
-                compare(x, y)
-        elif isinstance(a, dict):
-            assert list(a) == list(b)
-            for key in a:
-                compare(a[key], b[key])
-        elif isinstance(a, (np.ndarray, np.generic)):
-            assert a.dtype.str == b.dtype.str
-            assert a.shape == b.shape
-            assert a.tobytes() == b.tobytes()
-            if isinstance(a, np.ndarray) and (a.flags.c_contiguous or a.flags.f_contiguous):
-                assert a.flags.c_contiguous == b.flags.c_contiguous
-                assert a.flags.f_contiguous == b.flags.f_contiguous
-        elif isinstance(a, Leaf):
-            compare(a.matrix, b.matrix)
-            compare(a.extra, b.extra)
-            assert a.colour is b.colour
-        elif isinstance(a, Pair):
-            compare(a.left, b.left)
-            compare(a.right, b.right)
-        elif isinstance(a, float):
-            assert a.hex() == b.hex()
-        elif isinstance(a, Enum):
-            assert a is b
-        else:
-            assert a == b
 
-    compare(a, b)
+def assert_same(one, two):
+    assert form(one, {}) == form(two, {})
 
 
 DTYPES = st.one_of(
@@ -177,21 +120,15 @@ def arrays(draw):
     return np.broadcast_to(array, (2, *shape)) if view == "repeated" else array
 
 
-SCALARS = DTYPES.flatmap(
-    lambda dtype: st.binary(min_size=dtype.itemsize, max_size=dtype.itemsize).map(
-        lambda content: np.frombuffer(content, dtype)[0]
-    )
-).filter(lambda scalar: not isinstance(scalar, np.bool_))
 PLAIN = st.one_of(
     st.none(),
     st.booleans(),
-    st.integers(),
     st.integers(-(2**300), 2**300),
     st.floats(),
     st.text(st.characters(exclude_categories=()), max_size=1),  # halves of surrogate pairs too
     st.text(max_size=5),
-    st.sampled_from([*Colour, *Level, *Rights, np.True_, np.False_]),
-    SCALARS,
+    st.sampled_from([*Colour, np.True_, np.False_]),
+    DTYPES.flatmap(hnp.from_dtype),
 )
 
 
@@ -232,30 +169,19 @@ def test_special_values(tmp_path):
         "ints": [2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**128 - 1, -(10**500)],
         "texts": ["", '\0\n\u2028"\\', "\udc80", "\U00010000", "[0]"],
         "empties": [(), [], {}, "", np.empty((0, 3)), np.empty((3, 0, 2), order="F")],
-        "0-d": np.array(-0.0),
         "transposed": np.arange(24.0).reshape(2, 3, 4).transpose(1, 0, 2),
-        "big-endian": np.arange(3, dtype=">i8"),
-        "": None,
+        "": Colour.ROUGE,
     }
     assert_same(value, round_trip(tmp_path, value))
     assert round_trip(tmp_path, None) is None
-    assert round_trip(tmp_path, Colour.ROUGE) is Colour.RED
-
-
-def test_the_state_of_a_generator(tmp_path):
-    generator = np.random.default_rng(3)
-    state = round_trip(tmp_path, generator.bit_generator.state)
-    numbers = generator.random(5)
-    restored = np.random.default_rng()
-    restored.bit_generator.state = state
-    assert np.array_equal(restored.random(5), numbers)
+    by_columns = round_trip(tmp_path, np.zeros((2, 3), order="F"))
+    assert by_columns.flags.f_contiguous  # products of matrices depend on it, to the last bit
 
 
 def test_what_is_shared_is_stored_once(tmp_path):
     matrix = np.zeros(10_000)
     leaf = Leaf(matrix)
-    value = [leaf, leaf, matrix, Pair(leaf), matrix.copy()]
-    read = round_trip(tmp_path, value)
+    read = round_trip(tmp_path, [leaf, leaf, matrix, Pair(leaf), matrix.copy()])
     assert (tmp_path / "a").stat().st_size < 2 * matrix.nbytes + 2000
     assert read[0] is read[1] is read[3].left
     assert read[0].matrix is read[2]
@@ -264,13 +190,13 @@ def test_what_is_shared_is_stored_once(tmp_path):
 
 
 def test_a_type_with_a_state_of_its_own(tmp_path):
-    packed = Packed(np.random.default_rng(0).random(10_000) < 0.5)
-    read = round_trip(tmp_path, [packed, packed])
-    assert (tmp_path / "a").stat().st_size < 2000
-    assert read[0] is read[1]
-    assert np.array_equal(read[0].bits, packed.bits)
-    forged(tmp_path / "a", contents(["object", 0, "no bits"], types=[Packed]))
-    assert "holds an invalid Packed (ValueError: " in refusal(tmp_path / "a")
+    rng = np.random.default_rng(0)
+    packed = [Packed(rng.random(1000) < 0.5) for _ in range(5)]
+    read = round_trip(tmp_path, [*packed, packed[0]])
+    assert (tmp_path / "a").stat().st_size < 5000
+    assert read[5] is read[0]
+    for one, two in zip(packed, read, strict=False):
+        assert np.array_equal(one.bits, two.bits)
 
 
 class Subarray(np.ndarray):
@@ -286,19 +212,17 @@ class Stranger:
     x: int
 
 
-@dataclass
-class PositiveChild(Positive):
+class PairChild(Pair):
     pass
 
 
 @pytest.mark.parametrize(
     "value",
     [
-        *({1}, b"bytes", 1j, object(), Named(1), Stranger(1), Stranger, PositiveChild(1.0)),
-        *({1: 2}, {Level.LOW: 2}, Rights.READ | Rights.WRITE, range(3), Path("a")),
+        *({1}, b"bytes", 1j, object(), Named(1), Stranger(1), Stranger, PairChild(1.0)),
+        *({1: 2}, range(3), Path("a"), np.str_("a"), np.datetime64("now")),
         *(np.array(["a"]), np.array([None]), np.zeros(2, "i4,f8"), np.zeros(2, "M8[s]")),
         *(np.ma.zeros(2), np.zeros(2).view(Subarray), np.zeros(2, np.longdouble), np.longdouble(1)),
-        *(np.str_("a"), np.datetime64("now")),
     ],
     ids=lambda value: getattr(value, "__name__", type(value).__name__),  # the same in all processes
 )
@@ -306,10 +230,7 @@ def test_what_an_archive_does_not_hold(tmp_path, value):
     (tmp_path / "a").write_text("old")
     with pytest.raises(TypeError, match="an archive cannot hold") as caught:
         write_archive(tmp_path / "a", [{"deep": Pair(value)}])
-    assert caught.value.__notes__[-2:] == [
-        "in the field left of a Pair",
-        "in the entry 'deep' of a dict",
-    ]
+    assert caught.value.__notes__[-3:] == ["in a Pair", "in a dict", "in a list"]
     assert (tmp_path / "a").read_text() == "old"
 
 
@@ -327,8 +248,8 @@ def refusal(path) -> str:
         read_archive(path)
     message = str(caught.value)
     assert isinstance(caught.value, InstanceError)
-    assert "\n" not in message
     assert message.isprintable()
+    assert len(message) < 500
     assert message.startswith(f"{files.shown_path(path)}: ")
     assert "expected" in message or "; this is " in message
     return message.removeprefix(f"{files.shown_path(path)}: ")
@@ -347,11 +268,11 @@ DAMAGED = "is damaged; expected the file as it was written"
 def test_truncated_at_every_length(tmp_path):
     path = tmp_path / "a"
     content = small_archive(path)
-    messages = set()
     for length in reversed(range(len(content))):
         os.truncate(path, length)
-        messages.add(refusal(path))
-    assert messages == {"the file is empty; expected an sdpbb checkpoint", FOREIGN}
+        assert refusal(path) == FOREIGN
+        with pytest.raises(ArchiveError, match=re.escape(f"{path}: {FOREIGN}")):
+            check_header(path)
 
 
 def test_every_byte_that_changes_is_noticed_or_says_nothing(tmp_path):
@@ -369,6 +290,7 @@ def test_every_byte_that_changes_is_noticed_or_says_nothing(tmp_path):
         path.write_bytes(changed)
         if is_held:
             assert refusal(path) == DAMAGED
+            check_header(path)  # which does not look at it
             continue
         try:
             assert_same(read_archive(path), value)
@@ -378,70 +300,23 @@ def test_every_byte_that_changes_is_noticed_or_says_nothing(tmp_path):
 
 def test_foreign_files(tmp_path):
     path = tmp_path / "a"
-    foreign = [b"x,y\n1,2\n", b"\x89PNG\r\n\x1a\n", b"\0" * 5000, b"\n", b"sdpbb-checkpoint"]
-    foreign += [b"sdpbb-checkpoint two\n2\n{}", os.urandom(3000)]
-    for content in foreign:
+    for content in (b"x,y\n1,2\n", b"\x89PNG\r\n\x1a\n", b"\0" * 5000, os.urandom(3000)):
         path.write_bytes(content)
-        assert refusal(path).startswith("is not an sdpbb checkpoint")
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("a", "b")
-    assert refusal(path).startswith("is not an sdpbb checkpoint")
+        assert refusal(path) == FOREIGN
     np.savez(tmp_path / "b.npz", a=np.zeros(3))
-    assert refusal(tmp_path / "b.npz").startswith("is not an sdpbb checkpoint")
-    path.write_bytes(b"")
-    assert refusal(path) == "the file is empty; expected an sdpbb checkpoint"
+    assert refusal(tmp_path / "b.npz") == FOREIGN
+    os.mkfifo(tmp_path / "pipe")
+    assert refusal(tmp_path / "pipe") == "is not a regular file; expected an sdpbb checkpoint"
     assert refusal(tmp_path) == "is a folder; expected an sdpbb checkpoint"
     assert refusal(tmp_path / "no\nfile").startswith("there is no such file; expected")
     assert refusal(tmp_path / "a" / "b").startswith("cannot be read (Not a directory)")
-    os.mkfifo(tmp_path / "pipe")
-    assert refusal(tmp_path / "pipe").startswith("is not a regular file")
     with pytest.raises(ArchiveError, match=r"^'': is not the name of a file$"):
         read_archive("")
 
 
-def test_no_permission(tmp_path, monkeypatch):
-    small_archive(tmp_path / "a")
-
-    def refuse(*arguments):
-        raise PermissionError(13, "Permission denied")
-
-    # Not by its mode: whoever may do everything may read it all the same.
-    monkeypatch.setattr(archive_file, "open", refuse, raising=False)
-    assert refusal(tmp_path / "a").startswith("cannot be read (Permission denied)")
-
-
-def test_the_header_is_checked_quickly(tmp_path):
-    path = tmp_path / "a"
-    content = bytearray(small_archive(path))
-    content[content.index(b"sdpbb")] ^= 1  # in the document, which is not looked at
-    path.write_bytes(content)
-    check_header(path)
-    with zipfile.ZipFile(path, "a") as archive:
-        archive.comment = b"sdpbb-checkpoint 12"
-    another = path.read_bytes()
-    for other, reason in (
-        (another, "is in format 12 of another version of sdpbb, which can read it; "),
-        (b"sdpbb-checkpoint 4\nwhatever", "is in format 4 of another version of sdpbb, "),
-        (content[:50], FOREIGN),
-    ):
-        path.write_bytes(other)
-        assert refusal(path).startswith(reason)
-        with pytest.raises(ArchiveError, match=re.escape(f"{path}: {reason}")):
-            check_header(path)
-
-
 def test_members_that_take_more_memory_than_the_file_has_bytes(tmp_path):
-    """Compressed, or several of the same bytes."""
-    path = tmp_path / "a"
-    forged(path, contents(), [npy(np.zeros(10**6))], compression=zipfile.ZIP_DEFLATED)
-    assert refusal(path) == DAMAGED
-    forged(path, contents(), [npy(np.zeros(1000))])
-    with zipfile.ZipFile(path, "a") as archive:
-        again = copy.copy(archive.getinfo("0.npy"))
-        again.filename = "1.npy"
-        archive.filelist.append(again)
-        archive.comment = archive.comment  # or the list is not written
-    assert refusal(path) == DAMAGED
+    forged(tmp_path / "a", contents(), [npy(np.zeros(10**6))], compression=zipfile.ZIP_DEFLATED)
+    assert refusal(tmp_path / "a") == DAMAGED
 
 
 def npy(array) -> bytes:
@@ -454,55 +329,56 @@ def forged(path, document, arrays=(), compression=zipfile.ZIP_STORED) -> None:
     """An archive with whatever contents, and with lengths and checksums that are right."""
     text = document if isinstance(document, bytes) else json.dumps(document).encode()
     with zipfile.ZipFile(path, "w", compression) as archive:
-        archive.comment = b"sdpbb-checkpoint 5"
-        archive.writestr("document.json", text)
+        archive.writestr("sdpbb-checkpoint.json", text)
         for number, content in enumerate(arrays):
             archive.writestr(f"{number}.npy", content)
 
 
-def contents(*items, value=None, types=()):
-    """A document; types are classes, or their names."""
-    value = [len(items) - 1] if value is None and items else value
-    types = [full_name(kind) if isinstance(kind, type) else kind for kind in types]
-    return {"sdpbb": VERSION, "types": types, "items": list(items), "value": value}
+def contents(*items, **more):
+    """A document, whose value is the last item; classes stand for their names."""
+    items = [[full_name(w) if isinstance(w, type) else w, *rest] for w, *rest in items]
+    last = {"value": [len(items) - 1] if items else None}
+    return {"sdpbb": sdpbb.__version__, "items": items} | last | more
 
 
 def test_a_forgery_can_be_read(tmp_path):
     """Or the tests of forgeries would show nothing."""
-    forged(tmp_path / "a", contents(["array", 0], ["tuple", 1, [0]]), [npy(np.ones(1))])
+    forged(tmp_path / "a", contents(["array", 0], ["tuple", [1, [0]]]), [npy(np.ones(1))])
     assert read_archive(tmp_path / "a") == (1, np.ones(1))
-    forged(tmp_path / "a", contents(["object", 0, 1, [2]], types=[Pair]) | {"value": 5})
-    assert "are inconsistent" in refusal(tmp_path / "a")
 
 
 @pytest.mark.parametrize(
     "document",
     [
-        *(b"{", b"null", b"[" * 100_000, b'"types"', {}, {"sdpbb": "\n"}),
-        *(contents() | {"types": 1}, contents() | {"items": None}),
-        *(contents(types=[3]), contents(types=[["Leaf"]]), contents(types=["pathlib.Path"])),
-        *(contents(value={"a": 1}), contents(value=[]), contents(value=[0, 0])),
-        *(
-            contents(["list"], value=[position])
-            for position in (1, -1, 0.0, True, "0", None, 2**60)
-        ),
-        *(contents(["list", [0]]), contents(["list", [1]], ["list"])),
-        *(contents(5), contents([]), contents("list"), contents([["list"]]), contents(["exec", 1])),
-        *(contents(["dict", "a"]), contents(["dict", 1, 2]), contents(["dict", None, 2])),
-        *(contents(["array", 0]), contents(["array", -1]), contents(["array", None])),
-        *(contents(["scalar"]), contents(["scalar", 0]), contents(["scalar", "<f8"])),
-        *(contents(["object"]), contents(["object", 0]), contents(["object", True], types=[Pair])),
-        *(contents(["object", 0], types=[Colour]), contents(["object", 0, [0]], types=[Colour])),
-        contents(["object", 0, "__class__"], types=[Colour]),
-        *(contents(["object", 0, 1], types=[Pair]), contents(["object", 0, 1, 2, 3], types=[Pair])),
-        contents(["object", 0, 1, 2, 3], types=[Leaf]),
-        *(contents(types=["os\n" + "x" * 10_000]), contents(types=["Pair"])),
+        *(b"{", b"null", b"[" * 100_000, b'"items"', {}, {"sdpbb": "\n"}),
+        *(contents(items=None), contents(items=[5]), contents(items=[["list"]])),
+        *(contents(value=[]), contents(value=[0, 0]), contents(["list", []], value=["0"])),
+        *(contents(["list", []], value=[position]) for position in (1, None, 2**60)),
+        *(contents(["list", [[0]]]), contents(["list", [[1]]], ["list", []])),
+        *(contents(["list", 5]), contents(["dict", 5]), contents(["dict", ["a"]])),
+        *(contents(["array", 0]), contents(["array", None]), contents(["scalar", "<f8"])),
+        *(contents(["pathlib.Path", "a"]), contents(["os\n" + "x" * 10_000, 1])),
+        *(contents([["list"], []]), contents([None, []]), contents(["exec", "1"])),
+        *(contents([Colour, "BLUE"]), contents([Colour, "__class__"]), contents([Colour, {}])),
+        *(contents([Pair, 1]), contents([Pair, {}]), contents([Pair, {"left": 1, "x": 2}])),
+        *(contents([Leaf, {"matrix": 1}]), contents([Packed, "no bits"])),
     ],
     ids=lambda document: str(document)[:60],
 )
 def test_contents_that_make_no_sense(tmp_path, document):
     forged(tmp_path / "a", document)
-    assert len(refusal(tmp_path / "a")) < 500
+    refusal(tmp_path / "a")
+
+
+def test_types_that_are_unknown_or_do_not_take_a_value_are_told(tmp_path):
+    forged(tmp_path / "a", contents(["rules.Mine", {}]))
+    assert refusal(tmp_path / "a") == (
+        "holds an unknown rules.Mine; expected a type that is registered"
+    )
+    forged(tmp_path / "a", contents([Leaf, {"matrix": 1}]))
+    assert refusal(tmp_path / "a") == (
+        "holds an invalid Leaf (AttributeError: a leaf is made of a matrix); expected valid values"
+    )
 
 
 @pytest.mark.parametrize(
@@ -510,9 +386,9 @@ def test_contents_that_make_no_sense(tmp_path, document):
     [
         *(
             ("'<f8'", shape)
-            for shape in ((3,), (1, 0, 2**39, 2**39), (0,) * 65, (-1, -2), (2**60,))
+            for shape in ((3,), (2**27,), (1, 0, 2**39, 2**39), (0,) * 65, (-1, -2), (2**60,))
         ),
-        *(("'<f8'", shape) for shape in ((2**60,), ("1",), (1.0,), 2, None, "(1e999,)", "print")),
+        *(("'<f8'", shape) for shape in (("1",), (1.0,), 2, None, "(1e999,)", "print")),
         *((descr, (2,)) for descr in ("'|O'", "'|V8'", "[('a', '<f8')]", "print")),
     ],
     ids=lambda part: str(part)[:20],
@@ -521,18 +397,21 @@ def test_arrays_that_make_no_sense(tmp_path, descr, shape):
     header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}\n".encode()
     content = b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header + bytes(16)
     forged(tmp_path / "a", contents(["array", 0]), [content])
-    assert "are inconsistent" in refusal(tmp_path / "a")
+    tracemalloc.start()
+    assert refusal(tmp_path / "a") == DAMAGED
+    assert tracemalloc.get_traced_memory()[1] < 10**6
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY\2\0", npy(np.ones(2))[:-1], b"2" * 200])
 def test_members_that_are_no_arrays(tmp_path, content):
     forged(tmp_path / "a", contents(["array", 0]), [content])
-    assert "are inconsistent" in refusal(tmp_path / "a")
+    assert refusal(tmp_path / "a") == DAMAGED
 
 
 TOKENS = (
     '[ ] , [0] [1] [-1] {} null true 0 2 -1 1e999 NaN "" "Leaf" "Colour" "RED" "list" "array" '
-    '"object" 99999999999999999999 "matrix" "scalar" "\\ud800"'
+    '"dict" 99999999999999999999 "matrix" "scalar" "\\ud800"'
 )
 
 

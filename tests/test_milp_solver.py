@@ -8,20 +8,26 @@ import pytest
 import sdpbb
 from sdpbb.app.cli import ExitCode
 from sdpbb.run.parameters import DecompositionParameters, SearchParameters
-from sdpbb.runtime.backends.milp import integer_solver, load, using_integer_solver
+from sdpbb.runtime.backends.milp import integer_solver, solve_binary_programme, using_integer_solver
+from sdpbb.runtime.backends.programme import MilpSolution, MilpStatus
 from sdpbb.search import evaluate
 from tests.backends.test_milp import programme
 
 
 def test_a_block_names_the_solver_of_programmes_that_name_none(monkeypatch):
     asked = []
-    monkeypatch.setattr("sdpbb.runtime.backends.gurobi.GurobiModel", asked.append)
+
+    def gurobi(one, *limits):
+        asked.append(one)
+        return MilpSolution(MilpStatus.TIME_LIMIT)
+
+    monkeypatch.setattr("sdpbb.runtime.backends.milp._solved_by_gurobi", gurobi)
     one = programme([1], [], [], [])
     with using_integer_solver("gurobi"):
         with using_integer_solver("auto"):  # as outside
-            load(one)
-        load(one, "highs")
-        load(one, integer_solver("highs"))
+            solve_binary_programme(one)
+        solve_binary_programme(one, "highs")
+        solve_binary_programme(one, integer_solver("highs"))
         with using_integer_solver("highs"):
             assert integer_solver("gurobi") == "highs"
     assert asked == [one, one]

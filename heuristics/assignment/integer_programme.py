@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 from heuristics.assignment.potts import AssignmentSolution, Potts
 from sdpbb.runtime.backends import IntegerSolver
-from sdpbb.runtime.backends.milp import load
+from sdpbb.runtime.backends.milp import solve_binary_programme
 from sdpbb.runtime.backends.programme import BinaryProgramme, MilpStatus
 from sdpbb.runtime.time_left import TimeLeft, no_limit
 
@@ -48,7 +48,7 @@ def minimise_by_programme(
     ----------
     potts : each block has an allowed label
     start : labels (n,) to start from, allowed, or None
-    solver : as `sdpbb.runtime.backends.milp.load` has it
+    solver : as `solve_binary_programme` has it
 
     Raises
     ------
@@ -88,8 +88,8 @@ def minimise_by_programme(
         is_paid = (start[i[paid_for]] == b) & ~same[paid_for]
         warm = np.concatenate([is_own[allowed], same[apart], is_paid]).astype(np.float64)
     limit = None if seconds == np.inf else max(seconds, 1e-3)
-    model = load(BinaryProgramme(objective, matrix, lower, upper), solver)
-    solution = model.minimise(objective, warm, limit, lambda: time_left() <= 0.0)
+    programme = BinaryProgramme(objective, matrix, lower, upper)
+    solution = solve_binary_programme(programme, solver, lambda: time_left() <= 0.0, limit, warm)
     if solution.x is None:
         return AssignmentSolution(None, is_infeasible=solution.status is MilpStatus.INFEASIBLE)
     chosen = np.zeros(allowed.shape)

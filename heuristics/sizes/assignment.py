@@ -45,7 +45,7 @@ class SizedAssignment:
         """Prepare the step.
 
         seconds : for all integer programmes together
-        solver : of integer programmes, as `sdpbb.runtime.backends.milp.load` has it
+        solver : of integer programmes, as `milp.solve_binary_programme` has it
         is_exact : whether these are solved instead of repairs wherever they are not too large
         """
         self.contraction = contraction

@@ -17,6 +17,7 @@ import inspect
 import json
 import math
 import numbers
+import operator
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -54,6 +55,8 @@ ELSEWHERE = {
 MOST_LISTED = 12
 """Number of known names that a message lists."""
 
+_SIGNS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
+
 
 def parameter(
     default: Any = MISSING,
@@ -80,8 +83,8 @@ def parameter(
     unit : of a number, for messages ("seconds > 0"); of other values, a description of them
     largest : largest absolute value of an integer: larger ones do not fit where it is stored
     """
-    domain = Domain(ge, gt, le, lt, infinite, unit, largest)
-    metadata = {"help": help, "reason": reason, "domain": domain}
+    metadata = {"help": help, "reason": reason, "ge": ge, "gt": gt, "le": le, "lt": lt}
+    metadata |= {"infinite": infinite, "unit": unit, "largest": largest}
     if callable(default):
         return dataclasses.field(default_factory=default, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -194,90 +197,8 @@ class Parameters:
 
 
 @dataclass(frozen=True)
-class Domain:
-    """Values that a number, or another value, may have; see `parameter`."""
-
-    ge: float | None = None
-    gt: float | None = None
-    le: float | None = None
-    lt: float | None = None
-    infinite: bool = False
-    unit: str = ""
-    largest: int = LARGEST_INTEGER
-
-    def phrase(self, kind: Any) -> str:
-        """Return the values of a type in words, as messages say them."""
-        if kind is int or kind is float:
-            return self._number_phrase(kind)
-        if kind is bool:
-            return "True or False"
-        if get_origin(kind) is Literal:
-            return self.unit or f"one of {', '.join(get_args(kind))}"
-        if get_origin(kind) is tuple:
-            return self.unit or f"a tuple of {'integers' if _item(kind) is int else 'texts'}"
-        return self.unit or ("a text" if kind is str else f"a {_class_of(kind).__name__}")
-
-    def read(self, kind: Any, value: Any) -> tuple[Any, str]:
-        """Return the value as the type has it, and "" or what was expected instead of it."""
-        if kind is int or kind is float:
-            return self._read_number(kind, value)
-        if get_origin(kind) is tuple:
-            items = value.tolist() if isinstance(value, np.ndarray) else value
-            if not isinstance(items, (tuple, list)):
-                return value, self.phrase(kind)
-            read = [self.read(_item(kind), item) for item in items]
-            problems = [problem for _, problem in read if problem]
-            return tuple(item for item, _ in read), self.phrase(kind) if problems else ""
-        if kind is bool and isinstance(value, np.bool_):
-            value = bool(value)
-        if get_origin(kind) is Literal:
-            is_right = isinstance(value, str) and value in get_args(kind)
-        else:
-            is_right = isinstance(value, _class_of(kind)) and not (kind is str and not value)
-        return value, "" if is_right else self.phrase(kind)
-
-    def _number_phrase(self, kind: type) -> str:
-        low, high = self.ge if self.gt is None else self.gt, self.le if self.lt is None else self.lt
-        noun = self.unit or ("an integer" if kind is int else "a number")
-        if low is not None and high is not None:
-            if self.gt is None and self.lt is None:
-                return f"{noun} from {_short(low)} to {_short(high)}"
-            left, right = "[" if self.gt is None else "(", "]" if self.lt is None else ")"
-            return f"{noun} in {left}{_short(low)}, {_short(high)}{right}"
-        if kind is float and not self.infinite and not self.unit:
-            noun = "a finite number"
-        signs = {">=": self.ge, ">": self.gt, "<=": self.le, "<": self.lt}
-        return noun + "".join(
-            f" {s} {_short(bound)}" for s, bound in signs.items() if bound is not None
-        )
-
-    def _read_number(self, kind: type, value: Any) -> tuple[Any, str]:
-        number = as_integer(value) if kind is int else as_number(value)
-        if number is None or not self._holds(number):
-            return value, self._number_phrase(kind)
-        if kind is int and abs(number) > self.largest:
-            bits = (self.largest + 1).bit_length() - 1
-            if self.largest != LARGEST_INTEGER:
-                return value, f"an integer below 2^{bits}"
-            absolute = " in absolute value" if self.ge is None else ""
-            return value, f"an integer of at most {LARGEST_INTEGER}{absolute}"
-        return number, ""
-
-    def _holds(self, number: float) -> bool:
-        if number != number:  # nan
-            return False
-        return (
-            (self.infinite or abs(number) != math.inf)
-            and (self.ge is None or number >= self.ge)
-            and (self.gt is None or number > self.gt)
-            and (self.le is None or number <= self.le)
-            and (self.lt is None or number < self.lt)
-        )
-
-
-@dataclass(frozen=True)
 class Declaration:
-    """Declaration of one parameter.
+    """Declaration of one parameter; see `parameter`.
 
     path : its name, after those of the components that it is part of: "sdp.max_iterations"
     default : MISSING where there is none
@@ -286,9 +207,15 @@ class Declaration:
     path: str
     annotation: Any
     default: Any
-    help: str
-    reason: str
-    domain: Domain
+    help: str = ""
+    reason: str = ""
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    infinite: bool = False
+    unit: str = ""
+    largest: int = LARGEST_INTEGER
 
     @property
     def name(self) -> str:
@@ -314,7 +241,7 @@ class Declaration:
     @property
     def expected(self) -> str:
         """The domain in words: "an integer >= 1, or None"."""
-        return self._or_none(map(self.domain.phrase, self.kinds))
+        return self._or_none(map(self._phrase, self.kinds))
 
     def checked(self, value: Any) -> Any:
         """Return the value as its type has it.
@@ -328,7 +255,7 @@ class Declaration:
             return None
         problems = []
         for kind in self.kinds:
-            plain, problem = self.domain.read(kind, value)
+            plain, problem = self._read(kind, value)
             if not problem:
                 return plain
             problems.append(problem)
@@ -371,6 +298,72 @@ class Declaration:
     def _or_none(self, phrases: Iterable[str]) -> str:
         return " or ".join(dict.fromkeys(phrases)) + (", or None" if self.is_optional else "")
 
+    def _read(self, kind: Any, value: Any) -> tuple[Any, str]:
+        """Return the value as the type has it, and "" or what was expected instead of it."""
+        if kind is int or kind is float:
+            number = as_integer(value) if kind is int else as_number(value)
+            if number is None or not self._holds(number):
+                return value, self._phrase(kind)
+            return number, self._width if kind is int and abs(number) > self.largest else ""
+        if get_origin(kind) is tuple:
+            items = value.tolist() if isinstance(value, np.ndarray) else value
+            if not isinstance(items, (tuple, list)):
+                return value, self._phrase(kind)
+            read = [self._read(_item(kind), item) for item in items]
+            is_right = not any(problem for _, problem in read)
+            value = tuple(item for item, _ in read)
+        elif get_origin(kind) is Literal:
+            is_right = isinstance(value, str) and value in get_args(kind)
+        else:
+            value = bool(value) if kind is bool and isinstance(value, np.bool_) else value
+            is_right = isinstance(value, _class_of(kind)) and not (kind is str and not value)
+        return value, "" if is_right else self._phrase(kind)
+
+    def _holds(self, number: float) -> bool:
+        return (
+            number == number  # not nan
+            and (self.infinite or abs(number) != math.inf)
+            and all(_SIGNS[sign](number, bound) for sign, bound in self._bounds)
+        )
+
+    @property
+    def _bounds(self) -> list[tuple[str, float]]:
+        named = zip(_SIGNS, (self.ge, self.gt, self.le, self.lt), strict=True)
+        return [(sign, bound) for sign, bound in named if bound is not None]
+
+    @property
+    def _width(self) -> str:
+        """Integers that fit where they are stored, in words."""
+        if self.largest != LARGEST_INTEGER:
+            return f"an integer below 2^{self.largest.bit_length()}"
+        absolute = " in absolute value" if self.ge is None else ""
+        return f"an integer of at most {LARGEST_INTEGER}{absolute}"
+
+    def _phrase(self, kind: Any) -> str:
+        """Return the values of a type in words, as messages say them."""
+        if kind is int or kind is float:
+            return self._number_phrase(kind)
+        if kind is bool:
+            return "True or False"
+        if get_origin(kind) is Literal:
+            return self.unit or f"one of {', '.join(get_args(kind))}"
+        if get_origin(kind) is tuple:
+            return self.unit or f"a tuple of {'integers' if _item(kind) is int else 'texts'}"
+        return self.unit or ("a text" if kind is str else f"a {_class_of(kind).__name__}")
+
+    def _number_phrase(self, kind: type) -> str:
+        noun = self.unit or ("an integer" if kind is int else "a number")
+        bounds = [(sign, _short(bound)) for sign, bound in self._bounds]
+        if len(bounds) == 2:
+            (left, low), (right, high) = bounds
+            if (left, right) == (">=", "<="):
+                return f"{noun} from {low} to {high}"
+            ends = "[" if left == ">=" else "(", "]" if right == "<=" else ")"
+            return f"{noun} in {ends[0]}{low}, {high}{ends[1]}"
+        if kind is float and not self.infinite and not self.unit:
+            noun = "a finite number"
+        return noun + "".join(f" {sign} {bound}" for sign, bound in bounds)
+
 
 def own_declarations(kind: type[Parameters]) -> dict[str, Declaration]:
     """Return the declarations of a class by name, in order, without those inside its components."""
@@ -386,9 +379,7 @@ def _own_declarations(kind: type[Parameters]) -> dict[str, Declaration]:
             field.name,
             types[field.name],
             field.default if field.default_factory is MISSING else field.default_factory(),
-            field.metadata.get("help", ""),
-            field.metadata.get("reason", ""),
-            field.metadata.get("domain", Domain()),
+            **field.metadata,
         )
         for field in dataclasses.fields(kind)
     }

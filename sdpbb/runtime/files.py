@@ -47,8 +47,12 @@ def replacement(path: FilePath) -> Iterator[BinaryIO]:
         raise OSError(problem)
     target = Path(os.path.realpath(path))
     temporary = Path(companion(path, f"-{os.urandom(8).hex()}{_SUFFIX}"))
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    most = 0o666 if mode is None else mode
     try:
-        with _create(temporary, _mode(target)) as file:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, most)) as file:
+            if mode is not None:  # of which the process's mask has taken some off
+                os.chmod(temporary, mode)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -57,29 +61,6 @@ def replacement(path: FilePath) -> Iterator[BinaryIO]:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
         raise
-
-
-def _mode(target: Path) -> int | None:
-    """Return the permissions of the file at target; None if there is none."""
-    try:
-        return stat.S_IMODE(target.stat().st_mode)
-    except FileNotFoundError:
-        return None
-
-
-def _create(path: Path, mode: int | None) -> BinaryIO:
-    """Return a new file with these permissions; None stands for those that any new file has."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    # The process's mask may take permissions off, and never adds any.
-    descriptor = os.open(path, flags, 0o666 if mode is None else mode)
-    try:
-        created = stat.S_IMODE(os.fstat(descriptor).st_mode)
-        if mode is not None and mode != created and hasattr(os, "fchmod"):  # not on Windows
-            os.fchmod(descriptor, mode)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return open(descriptor, "wb")
 
 
 def remove_leftovers(path: FilePath) -> None:
@@ -215,30 +196,16 @@ def only_writer(path: FilePath, writer: str) -> Iterator[None]:
     if fcntl is None:
         yield
         return
-    beside = companion(path, ".lock")
-    with _held(beside, path, writer):
-        try:
-            yield
-        finally:
-            with contextlib.suppress(FileNotFoundError):  # removed together with its folder
-                os.unlink(beside)
-
-
-@contextlib.contextmanager
-def _held(beside: str, path: FilePath, writer: str) -> Iterator[None]:
-    """The lock file, open and locked."""
-    while True:
-        flags = os.O_RDWR | os.O_CREAT
-        with open(os.open(beside, flags, 0o666), "r+b", buffering=0) as file:
+    beside, has_it = companion(path, ".lock"), False
+    while not has_it:
+        with open(beside, "ab") as file:
             hold(file, path, writer)
-            if _is_at(file, beside):
-                yield
-                return
-            # Whoever had it before has removed it since it was opened here: the next one is locked.
-
-
-def _is_at(file: BinaryIO, path: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
-    except FileNotFoundError:
-        return False
+            # Whoever had it before may have removed it since it was opened: the next is locked.
+            with contextlib.suppress(FileNotFoundError):
+                has_it = os.path.samestat(os.fstat(file.fileno()), os.stat(beside))
+            if has_it:
+                try:
+                    yield
+                finally:
+                    with contextlib.suppress(FileNotFoundError):  # removed with its folder
+                        os.unlink(beside)

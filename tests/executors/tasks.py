@@ -126,10 +126,6 @@ def die_unless_marked(marker, value):
     return die()
 
 
-def die_unless_marked_or_tell_the_time(marker):
-    return die_unless_marked(marker, None) or time.time()
-
-
 def die_while_answering(marker, n_bytes):
     """The first time, kills its worker when half of the value has been sent."""
     if not Path(marker).exists():
@@ -181,10 +177,6 @@ def blas_threads():
 
 def environment(name):
     return os.environ.get(name)
-
-
-def loaded(module):
-    return module in sys.modules
 
 
 def fail_to_start():

@@ -132,14 +132,6 @@ def test_workers_use_one_blas_thread(cluster):
         assert set(completion.value) == {1}
 
 
-def test_a_cluster_solves_a_tree(cluster, monkeypatch, pools):
-    monkeypatch.setattr(CHOICE, go_over_at_once)
-    result = solve(SMALL, replace(HASTY, dask=cluster.address))
-    assert result.status is SolutionStatus.OPTIMAL
-    assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
-    assert len(pools) == 2  # this process, and the cluster
-
-
 def test_a_cluster_bounds_subsets(cluster):
     points = np.random.default_rng(0).normal(size=(240, 2))
     subsets = DecompositionParameters(smallest=30)

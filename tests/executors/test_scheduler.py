@@ -1,13 +1,17 @@
 """The rules of the scheduler, with an executor whose workers die on command."""
 
 import math
+from collections import Counter
 from concurrent.futures import Future
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sdpbb.errors import BackendFailure
 from sdpbb.runtime.executors.executor import TaskDropped, TaskExecutor, TaskOverdue, WorkerDied
-from sdpbb.runtime.executors.scheduler import Scheduler, Task, source_of
+from sdpbb.runtime.executors.scheduler import DEATHS, DROPS, Scheduler, Task, source_of
+from tests.examples import examples
 from tests.executors.pool import Completion, Ending, TaskPool
 
 DIED, DROPPED = WorkerDied("died"), TaskDropped("dropped by the test")
@@ -60,6 +64,69 @@ def pool_with(*names, n_workers=3, **options):
     return pool, executor
 
 
+@given(st.data(), st.integers(1, 3), st.integers(1, 6), st.booleans())
+@examples(200)
+def test_each_task_ends_once_and_suspects_run_alone(data, n_workers, n_tasks, suspects_last):
+    """However workers die, and drop tasks."""
+    executor, ended, told = Puppet(n_workers), {}, []
+    deaths, drops, started = Counter(), Counter(), set()
+
+    def waiting():
+        return {key for key in deaths if key not in executor.under_way and key not in ended}
+
+    def begins(key, attempt):
+        assert attempt == deaths[key] + 1
+        suspects = waiting()
+        if deaths[key]:
+            assert [*executor.under_way] == [key]
+            assert len(started) == n_tasks or not suspects_last
+        else:
+            assert suspects_last or not suspects
+        started.add(key)
+
+    scheduler = Scheduler(
+        executor,
+        suspects_last=suspects_last,
+        on_start=begins,
+        on_death=lambda key, reason: told.append((key, reason)),
+    )
+    source = source_of(*(Task(key, print, (key,)) for key in range(n_tasks)))
+
+    def rounds():
+        """One takes what has ended, and the next begins others."""
+        for _ in range(2):
+            tasks = scheduler.round(source, 0.0)
+            for task in tasks or []:
+                assert task.key not in ended
+                ended[task.key] = Completion.of(task)
+        return tasks is not None
+
+    while rounds():
+        running = [*executor.under_way]
+        is_alone = any(deaths[key] for key in running)
+        assert 0 < len(running) <= (1 if is_alone else n_workers)
+        is_full = len(running) == n_workers or len(started) == n_tasks
+        assert is_full or is_alone or waiting()
+        key = data.draw(st.sampled_from(running))
+        end = data.draw(st.sampled_from([key, DIED, DIED, DROPPED, TaskOverdue()]))
+        executor.end(key, end)
+        if end is DIED:
+            deaths[key] += 1
+        if end is DROPPED:
+            drops[key] += 1
+            if drops[key] == DROPS:
+                with pytest.raises(BackendFailure, match="dropped by the test"):
+                    scheduler.round(source, 0.0)
+                return
+    assert [*sorted(ended)] == [*range(n_tasks)]
+    for key, done in ended.items():
+        assert done.lost == (deaths[key] == DEATHS)
+        assert done.reasons == ("died",) * deaths[key]
+        assert done.value == (key if done.ending is Ending.DONE else None)
+    assert scheduler.n_deaths == deaths.total()
+    assert Counter(key for key, _ in told) == Counter([*filter(deaths.get, deaths)])
+
+
 def test_completions_come_once_in_the_order_of_submission():
     pool, executor = pool_with("a", "b", "c")
     executor.end("c", 3)
@@ -69,132 +136,6 @@ def test_completions_come_once_in_the_order_of_submission():
     executor.end("b", 2)
     assert pool.wait() == [Completion(1, 2)]
     assert pool.wait() == []  # nothing is under way, so nothing to wait for
-
-
-def test_no_more_tasks_than_workers():
-    pool, executor = pool_with("a", "b")
-    assert pool.n_free == 1
-    pool.submit(2, print, "c")
-    assert pool.n_free == 0
-    assert pool.round(lambda: pytest.fail("no worker is free"), 0.0) == []
-    executor.end("a", 1)
-    pool.wait()
-    assert (pool.n_free, pool.n_under_way) == (1, 2)
-
-
-def test_a_suspect_runs_alone():
-    pool, executor = pool_with("a", "b", "c")
-    executor.end("b", DIED)
-    assert pool.wait(0) == []
-    assert (set(executor.under_way), pool.n_free) == ({"a", "c"}, 0)
-    executor.end("a", 1)
-    assert pool.wait(0) == [Completion(0, 1)]
-    assert (set(executor.under_way), pool.n_free) == ({"c"}, 0)
-    executor.end("c", 3)
-    assert pool.wait(0) == [Completion(2, 3)]
-    assert (set(executor.under_way), pool.n_free) == ({"b"}, 0)
-    executor.end("b", 2)
-    assert pool.wait(0) == [Completion(1, 2, reasons=("died",))]
-    assert (pool.n_free, pool.n_deaths) == (3, 1)
-
-
-def test_suspects_run_one_at_a_time_and_only_those_that_kill_again_are_lost():
-    pool, executor = pool_with("a", "b", "c")
-    for name in "abc":
-        executor.end(name, DIED)
-    completions = []
-    for name, value in (("a", 1), ("b", DIED), ("c", 3)):
-        completions += pool.wait(0)
-        assert (list(executor.under_way), pool.n_free) == ([name], 0)
-        executor.end(name, value)
-    completions += pool.wait(0)
-    assert completions == [
-        Completion(0, 1, reasons=("died",)),
-        Completion(1, None, Ending.LOST, ("died", "died")),
-        Completion(2, 3, reasons=("died",)),
-    ]
-    assert [completion.lost for completion in completions] == [False, True, False]
-    assert (pool.n_free, pool.n_deaths) == (3, 4)
-
-
-def test_a_completed_task_is_no_suspect_any_more():
-    pool, executor = pool_with("a")
-    for value in (DIED, 1):
-        executor.end("a", value)
-        completions = pool.wait(0)
-    assert completions == [Completion(0, 1, reasons=("died",))]
-    pool.submit(0, print, "a")  # the same key
-    pool.submit(1, print, "b")
-    executor.end("a", DIED)
-    assert pool.wait(0) == []
-    executor.end("b", 2)
-    assert pool.wait(0) == [Completion(1, 2)]
-    executor.end("a", 1)
-    assert pool.wait(0) == [Completion(0, 1, reasons=("died",))]
-
-
-def test_a_dropped_task_starts_again_in_company_and_is_not_to_blame():
-    pool, executor = pool_with("a", "b")
-    executor.end("b", DROPPED)
-    assert pool.wait(0) == []
-    assert (set(executor.under_way), pool.n_free, pool.n_deaths) == ({"a", "b"}, 1, 0)
-    executor.end("b", DIED)  # the first time, so not lost
-    executor.end("a", 1)
-    assert pool.wait(0) == [Completion(0, 1)]
-    executor.end("b", 2)
-    assert pool.wait(0) == [Completion(1, 2, reasons=("died",))]
-
-
-def test_a_dropped_task_waits_for_a_suspect_that_runs_alone():
-    pool, executor = pool_with("a", "b")
-    executor.end("a", DIED)
-    executor.end("b", DROPPED)
-    assert pool.wait(0) == []
-    assert set(executor.under_way) == {"a"}
-    executor.end("a", 1)
-    assert pool.wait(0) == [Completion(0, 1, reasons=("died",))]
-    assert set(executor.under_way) == {"b"}
-
-
-def test_suspects_can_wait_for_what_the_source_still_has():
-    told = []
-    executor = Puppet(1)
-    scheduler = Scheduler(
-        executor,
-        suspects_last=True,
-        on_start=lambda key, attempt: told.append((key, attempt)),
-        on_death=lambda key, reason: told.append((key, reason)),
-    )
-
-    def ended(tasks):
-        return [Completion.of(task) for task in tasks]
-
-    source = source_of(*(Task(key, print, (name,)) for key, name in enumerate("abc")))
-    assert scheduler.round(source, 0.0) == []
-    executor.end("a", DIED)
-    assert scheduler.round(source, 0.0) == []
-    for key, name in ((1, "b"), (2, "c")):
-        assert scheduler.round(source, 0.0) == []
-        assert list(executor.under_way) == [name]
-        executor.end(name, key)
-        assert ended(scheduler.round(source, 0.0)) == [Completion(key, key)]
-    assert scheduler.round(source, 0.0) == []
-    executor.end("a", 1)
-    assert ended(scheduler.round(source, 0.0)) == [Completion(0, 1, reasons=("died",))]
-    assert scheduler.round(source, 0.0) is None
-    assert told == [(0, 1), (0, "died"), (1, 1), (2, 1), (0, 2)]
-
-
-def test_dropped_tasks_start_before_suspects_that_wait_for_the_last():
-    executor = Puppet()
-    scheduler = Scheduler(executor, suspects_last=True)
-    source = source_of(Task(0, print, ("a",)), Task(1, print, ("b",)))
-    scheduler.round(source, 0.0)
-    executor.end("a", DIED)
-    executor.end("b", DROPPED)
-    for _ in range(2):
-        assert scheduler.round(source, 0.0) == []
-    assert set(executor.under_way) == {"b"}
 
 
 def test_an_overdue_task_is_given_back():
@@ -225,16 +166,6 @@ def test_nobody_waits_for_what_cannot_be_interrupted():
     pool.interrupt()
     assert pool.round(lambda: pytest.fail("nothing is begun"), 60.0) is None
     assert all(future.cancelled() for future in executor.under_way.values())
-
-
-def test_an_executor_that_only_drops_tasks_is_given_up():
-    pool, executor = pool_with("a")
-    for _ in range(2):
-        executor.end("a", DROPPED)
-        assert pool.wait(0) == []
-    executor.end("a", DROPPED)
-    with pytest.raises(BackendFailure, match="dropped by the test"):
-        pool.wait(0)
 
 
 def test_an_error_costs_no_other_task_its_completion():

@@ -271,7 +271,7 @@ def test_what_says_more_than_cannot_links_is_not_confirmed():
 def test_a_wrong_verdict_of_the_solver_is_found_out(monkeypatch):
     monkeypatch.setattr(oracle, "NODES", 0)
 
-    wrong = MilpSolution(MilpStatus.INFEASIBLE, None, np.inf, np.inf)
+    wrong = MilpSolution(MilpStatus.INFEASIBLE)
     monkeypatch.setattr(decide, "greedy_colouring", lambda graph, k: None)
     monkeypatch.setattr(decide, "solve_binary_programme", lambda programme, **_: wrong)
     wheel = [(0, 1), (1, 2), (2, 3), (3, 0), (4, 0), (4, 1), (4, 2), (4, 3)]

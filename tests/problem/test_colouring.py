@@ -180,7 +180,7 @@ def test_a_proof_names_its_points():
 def test_no_verdict_of_the_solver_is_no_verdict(monkeypatch):
     """Nor is one begun that cannot be presolved in the time left; branching needs none."""
     contraction = contraction_of(GROETZSCH, 3, np.random.default_rng(4))
-    unknown = MilpSolution(MilpStatus.TIME_LIMIT, None, np.inf, -np.inf)
+    unknown = MilpSolution(MilpStatus.TIME_LIMIT)
     monkeypatch.setattr(decide, "solve_binary_programme", lambda programme, **_: unknown)
     assert find_feasible(contraction, time_limit=1.0) is None
     monkeypatch.setattr(decide, "solve_binary_programme", None)

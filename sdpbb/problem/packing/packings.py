@@ -73,7 +73,7 @@ def packed_exactly(
     time_limit : seconds, > 0, or None; with one, no programme of more than MOST_VARIABLES is begun
     soft : pairs whose weights count, if they are violated, besides an objective; its constant is
         left out
-    solver : as `sdpbb.runtime.backends.milp.load` has it
+    solver : as `sdpbb.runtime.backends.milp.solve_binary_programme` has it
 
     With an objective the linear relaxation is solved first, in a tenth of the time: its vertex is
     often one of zeros and ones, as clusters of single points without cannot-links are a flow.

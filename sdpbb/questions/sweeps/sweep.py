@@ -26,7 +26,7 @@ from sdpbb.questions.sweeps.report import LABELS, TABLE, VALUES, SweepEntry, Swe
 from sdpbb.run.arguments import SolveArguments, stated_run
 from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.runtime.archive.encoding import Encoder
+from sdpbb.runtime.archive.stored import Encoder
 from sdpbb.runtime.backends.milp import require_integer_solver
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.search.events import Observer, ignore

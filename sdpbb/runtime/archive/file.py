@@ -1,8 +1,7 @@
 """Archive files: a JSON document and the arrays that it refers to.
 
 An archive is a ZIP file of NumPy arrays, as `numpy.savez` writes them, so that `numpy.load` shows
-what is in it. Its first member is the document (`encoding`), with the version of sdpbb; its comment
-is `sdpbb-checkpoint FORMAT`.
+what is in it. Its first member is the document (`stored`), with the version of sdpbb.
 
 Members are as they are in memory: iterates in single precision hardly get smaller. The checksums of
 ZIP find every change within 32 neighbouring bits, and miss one in 2^32 of the others. Nobody who
@@ -14,29 +13,26 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import struct
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any, BinaryIO
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import ArchiveError
-from sdpbb.runtime.archive.encoding import DTYPES, Decoder, Encoder, shown
+from sdpbb.runtime.archive.stored import DTYPES, Encoder, decoded, shown
 from sdpbb.runtime.files import FilePath, name_problem, replacement, shown_path
 from sdpbb.runtime.version import installed_version
 
-FORMAT = 5
-_DOCUMENT = "document.json"
-# The comment; files of earlier formats began with these words.
-_KIND = re.compile(rb"sdpbb-checkpoint (\d{1,9})(\n|$)")
-_DAMAGED = "is damaged; expected the file as it was written"
-_FOREIGN = "is not an sdpbb checkpoint, or not all of it; expected a whole one"
-_INCONSISTENT = "its contents are inconsistent; expected an unchanged file"
+_DOCUMENT = "sdpbb-checkpoint.json"
+# What reading a file that is not as it was written ends with.
+_ERRORS = (
+    *(zipfile.BadZipFile, struct.error, EOFError),
+    *(AttributeError, LookupError, TypeError, ValueError, RuntimeError),
+)
 
 
 def write_archive(path: FilePath, value: Any) -> None:
@@ -54,7 +50,6 @@ def write_archive(path: FilePath, value: Any) -> None:
     encoder = Encoder(value)
     document = {"sdpbb": installed_version()} | encoder.document
     with replacement(path) as file, zipfile.ZipFile(file, "w") as archive:
-        archive.comment = b"sdpbb-checkpoint %d" % FORMAT
         archive.writestr(_DOCUMENT, json.dumps(document, separators=(",", ":")))
         for number, array in enumerate(encoder.arrays):
             with archive.open(f"{number}.npy", "w", force_zip64=True) as member:
@@ -83,11 +78,11 @@ def read_archive(path: FilePath) -> Any:
                 f"written by sdpbb {written_by}; this is {this} (sdpbb {written_by} can resume it)"
             )
         n_arrays = len(archive.namelist()) - 1
-        return Decoder(document, [_array(archive, i) for i in range(n_arrays)]).value()
+        return decoded(document, [_array(archive, i) for i in range(n_arrays)])
 
 
 def check_header(path: FilePath) -> None:
-    """Raise `ArchiveError`, as `read_archive` does, for a file that is no archive of this format.
+    """Raise `ArchiveError`, as `read_archive` does, for a file that is no archive.
 
     This is quick: nothing is read but the list of its members.
     """
@@ -112,54 +107,26 @@ def _opened(path: FilePath) -> Iterator[zipfile.ZipFile]:
     """Context manager: the open archive. Errors become one line that begins with its name."""
     if problem := name_problem(path):
         raise ArchiveError(problem)
-    name, expected = shown_path(path), "expected an sdpbb checkpoint"
+    reason = "is not an sdpbb checkpoint, or not all of it; expected a whole one"
     try:
         if os.path.isdir(path):
-            raise ArchiveError(f"is a folder; {expected}")
+            raise ArchiveError("is a folder; expected an sdpbb checkpoint")
         # Asked before opening it, which would wait for the other end of a pipe.
         if os.path.exists(path) and not os.path.isfile(path):
-            raise ArchiveError(f"is not a regular file; {expected}")
-        with open(Path(path), "rb") as file:
-            yield _members(file)
+            raise ArchiveError("is not a regular file; expected an sdpbb checkpoint")
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            archive.getinfo(_DOCUMENT)
+            reason = "is damaged; expected the file as it was written"
+            # No more memory is taken than the file has bytes.
+            if sum(each.file_size for each in archive.infolist()) <= os.path.getsize(path):
+                yield archive
+                return
     except ArchiveError as error:
         reason = str(error)
     except FileNotFoundError:
-        reason = f"there is no such file; {expected}"
+        reason = "there is no such file; expected an sdpbb checkpoint"
     except OSError as error:
-        reason = f"cannot be read ({error.strerror or error}); {expected}"
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, struct.error):
-        reason = _DAMAGED
-    except (LookupError, TypeError, ValueError, RuntimeError):
-        reason = _INCONSISTENT
-    else:
-        return
-    raise ArchiveError(f"{name}: {reason}")
-
-
-def _members(file: BinaryIO) -> zipfile.ZipFile:
-    """Return the archive in a file.
-
-    Raises
-    ------
-    ArchiveError
-        If it is none of this format, or its members take more memory than the file has bytes.
-    """
-    head, size = file.read(64), file.seek(0, os.SEEK_END)
-    if not head:
-        raise ArchiveError("the file is empty; expected an sdpbb checkpoint")
-    archive = None
-    with suppress(zipfile.BadZipFile, EOFError, LookupError, ValueError, struct.error):
-        archive = zipfile.ZipFile(file)
-    kind = _KIND.match(head if archive is None else archive.comment)
-    if kind is not None and int(kind[1]) != FORMAT:
-        raise ArchiveError(
-            f"is in format {int(kind[1])} of another version of sdpbb, which can read it; "
-            f"expected format {FORMAT}"
-        )
-    if archive is None or kind is None:
-        raise ArchiveError(_FOREIGN)
-    members = archive.infolist()
-    is_stored = all(each.compress_type == zipfile.ZIP_STORED for each in members)
-    if not is_stored or sum(each.file_size for each in members) > size:
-        raise ArchiveError(_DAMAGED)
-    return archive
+        reason = f"cannot be read ({error.strerror or error}); expected an sdpbb checkpoint"
+    except _ERRORS:  # of the archive that cannot be opened, or is damaged
+        pass
+    raise ArchiveError(f"{shown_path(path)}: {reason}")

@@ -9,14 +9,8 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import BackendFailure, ParameterError
-from sdpbb.runtime.backends.programme import (
-    BinaryProgramme,
-    MilpSolution,
-    MilpStatus,
-    checked_solution,
-    unit,
-)
+from sdpbb.errors import BackendFailure
+from sdpbb.runtime.backends.programme import BinaryProgramme, MilpSolution, MilpStatus, unit
 
 STATUS = {
     highspy.HighsModelStatus.kOptimal: MilpStatus.OPTIMAL,
@@ -35,56 +29,37 @@ _INTERRUPTIBLE = (
 LARGEST_GAP = 1e-6
 
 
-class HighsModel:
-    """Binary programme held by HiGHS: one thread, no output, no optimality gap."""
+def solved_by_highs(
+    programme: BinaryProgramme,
+    stop: Callable[[], bool] | None = None,
+    time_limit: float | None = None,
+    warm_start: NDArray[np.float64] | None = None,
+) -> MilpSolution:
+    """Minimise a binary programme, as `milp.solve_binary_programme` does.
 
-    def __init__(self, programme: BinaryProgramme) -> None:
-        self._programme = programme
-        self._columns = np.arange(programme.n_variables, dtype=np.int32)
-        self._highs = holding(converted(programme), mip_rel_gap=0.0, mip_abs_gap=0.0)
-
-    def minimise(
-        self,
-        objective: NDArray[np.float64],
-        warm_start: NDArray[np.float64] | None = None,
-        time_limit: float | None = None,
-        stop: Callable[[], bool] | None = None,
-    ) -> MilpSolution:
-        """Minimise another objective over the same rows (`BinaryModel`).
-
-        Raises
-        ------
-        BackendFailure
-            If HiGHS ends without a verdict for another reason than time.
-        """
-        highs, count = self._highs, len(self._columns)
-        expect_ok(highs.clearSolver(), "discarding the last solve")
-        scale = unit(objective)
-        expect_ok(highs.changeColsCost(count, self._columns, objective / scale), "changing costs")
-        # Of integer programmes HiGHS counts the time of each run; of linear ones that of all.
-        limit = highspy.kHighsInf if time_limit is None else time_limit
-        expect_ok(highs.setOptionValue("time_limit", limit), "option time_limit")
-        if warm_start is not None:
-            values = np.asarray(warm_start, dtype=np.float64)
-            expect_ok(highs.setSolution(count, self._columns, values), "warm start")
-        run(highs, stop)
-        verdict = highs.getModelStatus()
-        if verdict not in STATUS:
-            raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")
-        status, info = STATUS[verdict], highs.getInfo()
-        if status is MilpStatus.INFEASIBLE:
-            return MilpSolution(status, None, np.inf, np.inf)
-        found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        if status is MilpStatus.OPTIMAL and not found:
+    Values are as HiGHS has them, near 0 and 1.
+    """
+    scale = unit(programme.objective)
+    limit = highspy.kHighsInf if time_limit is None else time_limit
+    lp = _converted(programme, scale)
+    lp.integrality_ = [highspy.HighsVarType.kInteger] * programme.n_variables
+    highs = holding(lp, mip_rel_gap=0.0, mip_abs_gap=0.0, time_limit=limit)
+    if warm_start is not None:
+        columns = np.arange(programme.n_variables, dtype=np.int32)
+        values = np.asarray(warm_start, dtype=np.float64)
+        expect_ok(highs.setSolution(len(columns), columns, values), "warm start")
+    status, info = _status_after(highs, stop), highs.getInfo()
+    if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        if status is MilpStatus.OPTIMAL:
             raise BackendFailure("HiGHS: optimal without a feasible solution")
-        x = np.array(highs.getSolution().col_value) if found else None
-        bound = scale * info.mip_dual_bound
-        solution = checked_solution(self._programme, objective, status, x, bound)
-        is_closed = solution.objective - bound <= LARGEST_GAP * max(scale, abs(bound))
-        if status is MilpStatus.OPTIMAL and warm_start is not None and not is_closed:
-            # HiGHS 1.16 returns some warm starts as optimal whose cost is above its own bound.
-            return self.minimise(objective, None, time_limit, stop)
-        return solution
+        return MilpSolution(status)
+    x = np.array(highs.getSolution().col_value)
+    bound = scale * info.mip_dual_bound
+    is_closed = programme.objective @ np.round(x) - bound <= LARGEST_GAP * max(scale, abs(bound))
+    if status is MilpStatus.OPTIMAL and warm_start is not None and not is_closed:
+        # HiGHS 1.16 returns some warm starts as optimal whose cost is above its own bound.
+        return solved_by_highs(programme, stop, time_limit)
+    return MilpSolution(status, x)
 
 
 class LinearModel:
@@ -101,10 +76,8 @@ class LinearModel:
 
     def __init__(self, programme: BinaryProgramme) -> None:
         self._columns = np.arange(programme.n_variables, dtype=np.int32)
-        lp = converted(programme)
-        lp.integrality_ = []
         # Presolve looks at no clock, and gains nothing: of 1.8 million columns it took seconds.
-        self._highs = holding(lp, solver="simplex", presolve="off")
+        self._highs = holding(_converted(programme), solver="simplex", presolve="off")
 
     def minimise(
         self,
@@ -122,30 +95,20 @@ class LinearModel:
 
         Raises
         ------
-        ParameterError
-            If the objective has another shape or is not finite.
         BackendFailure
             If HiGHS ends without a verdict for another reason than time.
         """
-        highs, count = self._highs, len(self._columns)
-        if objective.shape != (count,) or not np.isfinite(objective).all():
-            raise ParameterError(f"objective: expected {count} finite numbers")
-        expect_ok(highs.changeColsCost(count, self._columns, objective), "changing the costs")
-        # Of linear programmes HiGHS counts the time of all runs of one object together.
+        highs = self._highs
+        status = highs.changeColsCost(len(self._columns), self._columns, objective)
+        expect_ok(status, "changing the costs")
+        # HiGHS counts the time of all runs of one object together.
         limit = highspy.kHighsInf if time_limit is None else highs.getRunTime() + time_limit
         expect_ok(highs.setOptionValue("time_limit", limit), "option time_limit")
-        run(highs, stop)
-        verdict = highs.getModelStatus()
-        if verdict not in STATUS:
-            raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")
-        status = STATUS[verdict]
-        if status is not MilpStatus.OPTIMAL:
-            bound = np.inf if status is MilpStatus.INFEASIBLE else -np.inf
-            return MilpSolution(status, None, np.inf, bound)
+        found = _status_after(highs, stop)
+        if found is not MilpStatus.OPTIMAL:
+            return MilpSolution(found)
         # Values may leave the cube by the feasibility tolerance.
-        x = np.clip(np.array(highs.getSolution().col_value), 0.0, 1.0)
-        value = float(objective @ x)
-        return MilpSolution(status, x, value, value)
+        return MilpSolution(found, np.clip(np.array(highs.getSolution().col_value), 0.0, 1.0))
 
 
 class _SilentHighs(highspy.Highs):
@@ -181,28 +144,17 @@ def run(highs: highspy.Highs, stop: Callable[[], bool] | None = None) -> None:
     stop : asked between steps of the simplex method and nodes of a tree, not by presolve; once it
         is true the solve ends, as one interrupted
     """
-    if stop is None:
-        _run(highs)
-        return
-    asked = stop
+    if stop is not None:
+        asked = stop
 
-    def look(kind: Any, message: str, data: Any, answer: Any, user: Any) -> None:
-        # Without an answer HiGHS goes on; of logging calls there is none.
-        if answer is not None and asked():
-            answer.user_interrupt = True
+        def look(kind: Any, message: str, data: Any, answer: Any, user: Any) -> None:
+            # Without an answer HiGHS goes on; of logging calls there is none.
+            if answer is not None and asked():
+                answer.user_interrupt = True
 
-    highs.setCallback(look, None)
-    for kind in _INTERRUPTIBLE:
-        highs.startCallback(kind)
-    try:
-        _run(highs)
-    finally:
+        highs.setCallback(look, None)
         for kind in _INTERRUPTIBLE:
-            highs.stopCallback(kind)
-        highs.setCallback(None, None)
-
-
-def _run(highs: highspy.Highs) -> None:
+            highs.startCallback(kind)
     outcome = highs.run()
     if outcome == highspy.HighsStatus.kError:
         # A process has one pool of HiGHS threads. Where other code has made a larger one, HiGHS
@@ -213,19 +165,30 @@ def _run(highs: highspy.Highs) -> None:
         # The presolve of HiGHS 1.15 ends some small set partitioning programmes with an error.
         expect_ok(highs.setOptionValue("presolve", "off"), "option presolve")
         outcome = highs.run()
-        expect_ok(highs.setOptionValue("presolve", "choose"), "option presolve")
+    if stop is not None:
+        for kind in _INTERRUPTIBLE:
+            highs.stopCallback(kind)
+        highs.setCallback(None, None)
     if outcome == highspy.HighsStatus.kError:
         raise BackendFailure("HiGHS: the solve ended with an error")
 
 
-def converted(programme: BinaryProgramme) -> highspy.HighsLp:
-    """Return the programme as HiGHS takes it."""
+def _status_after(highs: highspy.Highs, stop: Callable[[], bool] | None) -> MilpStatus:
+    """Solve what HiGHS holds; BackendFailure if it ends without a verdict for another reason."""
+    run(highs, stop)
+    verdict = highs.getModelStatus()
+    if verdict not in STATUS:
+        raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")
+    return STATUS[verdict]
+
+
+def _converted(programme: BinaryProgramme, scale: float = 1.0) -> highspy.HighsLp:
+    """Return the linear relaxation of a programme, in units of its objective."""
     rows, columns = programme.matrix.shape
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = rows, columns
-    lp.col_cost_ = programme.objective
+    lp.col_cost_ = programme.objective / scale
     lp.col_lower_, lp.col_upper_ = np.zeros(columns), np.ones(columns)
-    lp.integrality_ = [highspy.HighsVarType.kInteger] * columns
     lp.row_lower_, lp.row_upper_ = programme.lower, programme.upper
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     lp.a_matrix_.start_ = programme.matrix.indptr

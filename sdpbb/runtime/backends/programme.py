@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.errors import ParameterError
 
 # A row of a solution rounded to 0 and 1 may miss its sides by the rounding of the coefficients.
 ROW_TOLERANCE = 1e-9
@@ -82,20 +82,13 @@ class MilpStatus(Enum):
 class MilpSolution:
     """Solution of a binary programme, or of its linear relaxation.
 
-    Attributes
-    ----------
     status : what is proven, up to the tolerances of the solver
     x : (p,) zeros and ones that satisfy the rows (checked), or None; of a relaxation, numbers from
         0 to 1
-    objective : c'x, or inf without an x
-    bound : a lower bound on the minimum as the solver reports it, in floating point: not a safe
-        bound; inf if infeasible, -inf if unknown
     """
 
     status: MilpStatus
-    x: NDArray[np.float64] | None
-    objective: float
-    bound: float
+    x: NDArray[np.float64] | None = None
 
 
 def unit(objective: NDArray[np.float64]) -> float:
@@ -105,25 +98,3 @@ def unit(objective: NDArray[np.float64]) -> float:
     """
     largest = float(np.abs(objective).max(initial=0.0))
     return 2.0 ** (math.frexp(largest)[1] - 10) if largest > 0.0 else 1.0
-
-
-def checked_solution(
-    programme: BinaryProgramme,
-    objective: NDArray[np.float64],
-    status: MilpStatus,
-    values: NDArray[np.float64] | None,
-    bound: float,
-) -> MilpSolution:
-    """Return the solution of a backend: its values rounded to 0 and 1, and checked in the rows.
-
-    Raises
-    ------
-    BackendFailure
-        If the rounded values violate a row.
-    """
-    if values is None:
-        return MilpSolution(status, None, np.inf, bound)
-    x = np.round(values)
-    if not (np.isin(x, (0.0, 1.0)).all() and programme.satisfied_by(x)):
-        raise BackendFailure("the solver's values violate the programme once rounded to 0 and 1")
-    return MilpSolution(status, x, float(objective @ x), bound)

@@ -33,9 +33,6 @@ ONE_THREAD = dict.fromkeys(
 )
 """Environment of workers: these libraries read it when they are loaded."""
 
-FILES = 8
-"""File descriptors per worker, with some to spare."""
-
 LONG_PAUSE = 5.0
 """Seconds between two looks at the deadlines after which this process is taken to have been
 stopped, with all of its workers, as by Ctrl-Z."""
@@ -95,7 +92,6 @@ class LocalProcesses(TaskExecutor):
         self._lock = threading.Lock()  # for both lists
         self._is_shut_down = False
         self._looked = time.monotonic()
-        _allow_open_files(FILES * n_workers)
 
     @property
     def n_workers(self) -> int:
@@ -353,18 +349,3 @@ def _exit_text(status: int) -> str:
         name = f"signal {-status}"
     by_whom = " (by somebody, or by the system if memory ran out)" if name == "SIGKILL" else ""
     return f"was ended by {name}{by_whom}"
-
-
-def _allow_open_files(n_more: int) -> None:
-    """Raise this process's own limit where many workers would hit it."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = n_more + 512
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        if hard != resource.RLIM_INFINITY:
-            wanted = min(wanted, hard)
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -21,7 +21,7 @@ from sdpbb.bounds.lagrangian.masters.programme import (
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import stored
-from sdpbb.runtime.backends.growing import Basis, GrowingModel, Vertex
+from sdpbb.runtime.backends.simplex import Basis, Vertex, optimal_vertex
 
 # Of rows and reduced costs, in units of the programme. 1e-10 is the smallest that HiGHS accepts.
 _TOLERANCE = 1e-9
@@ -84,9 +84,8 @@ class Master(MasterProgramme):
         """Set the programme up over the pool."""
         self._covers, self._m = covers, self.columns.n_blocks
         m = self._m
-        lower = np.concatenate([np.ones(m), [-math.inf if covers else float(k)]])
-        upper = np.concatenate([np.full(m, math.inf if covers else 1.0), [float(k)]])
-        self._model = GrowingModel(lower, upper, "primal", _TOLERANCE)  # "dual" takes twice as long
+        self._lower = np.concatenate([np.ones(m), [-math.inf if covers else float(k)]])
+        self._upper = np.concatenate([np.full(m, math.inf if covers else 1.0), [float(k)]])
         unit, none = eye_array(m), csc_array((1, m))
         cover = vstack([hstack([unit, -unit]), hstack([none, none])], format="csc")
         # The first 2m columns are y+ and y-; with equations two more are of the number of columns.
@@ -94,7 +93,7 @@ class Master(MasterProgramme):
             last = csc_array((np.array([1.0, -1.0]), ([m, m], [0, 1])), (m + 1, 2))
             cover = hstack([cover, last], format="csc")
         self._n_artificial = cover.shape[1]
-        self._model.add(np.zeros(self._n_artificial), cover, np.zeros(self._n_artificial))
+        self._matrix = cover
         self._append(self.columns)
         return self
 
@@ -153,8 +152,9 @@ class Master(MasterProgramme):
         first = self._n_artificial
         keep = self.basis.basic()[first:].copy()
         keep[order[: int(KEPT * len(order))]] = True
-        self._model.delete(first + np.flatnonzero(~keep))
-        self.basis = self.basis.kept(np.concatenate([np.ones(first, bool), keep]))
+        kept = np.concatenate([np.ones(first, bool), keep])
+        self._matrix = self._matrix[:, kept]
+        self.basis = self.basis.kept(kept)
         self._shrink(keep)
 
     def _append(self, columns: Columns) -> None:
@@ -163,7 +163,7 @@ class Master(MasterProgramme):
             return
         rows = np.ones((self._m + 1, count))
         rows[: self._m] = columns.members.T
-        self._model.add(np.zeros(count), csc_array(rows), np.full(count, math.inf))
+        self._matrix = hstack([self._matrix, csc_array(rows)], format="csc")
 
     def _unit_of(self, value: float) -> float:
         price = value / self._m
@@ -188,9 +188,16 @@ class Master(MasterProgramme):
         y_upper: NDArray[np.float64],
         y_costs: NDArray[np.float64],
     ) -> Vertex | None:
-        self._model.set_upper(0, y_upper)
-        self._model.set_costs(np.concatenate([y_costs, costs]))
-        vertex = self._model.solve(self.basis)
+        vertex = optimal_vertex(
+            np.concatenate([y_costs, costs]),
+            self._matrix,
+            self._lower,
+            self._upper,
+            np.concatenate([y_upper, np.full(len(costs), math.inf)]),
+            "primal",  # "dual" takes twice as long
+            _TOLERANCE,
+            self.basis,
+        )
         self.basis = None if vertex is None else vertex.basis
         return vertex
 

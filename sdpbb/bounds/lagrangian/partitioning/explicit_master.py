@@ -10,7 +10,7 @@ from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 
 from sdpbb.bounds.lagrangian.partitioning.exact_cover import reduced_costs
 from sdpbb.errors import BackendFailure
-from sdpbb.runtime.backends.growing import Basis, GrowingModel
+from sdpbb.runtime.backends.simplex import Basis, optimal_vertex
 
 # Of the linear programme, whose costs are at most LARGEST: its tolerances are absolute. What is
 # missing of a row, or too much, costs more than any partition; prices are at most as high.
@@ -103,17 +103,12 @@ class ExplicitMaster:
         self._m, self._triples = m, triples
         equal = np.concatenate([np.ones(m), [float(k)]])
         limits = np.ones(len(triples))
-        self._model = GrowingModel(
-            np.concatenate([equal, np.full(len(triples), -np.inf)]),
-            np.concatenate([equal, limits]),
-            "dual",
-            TOLERANCE,
-        )
+        self._lower = np.concatenate([equal, np.full(len(triples), -np.inf)])
+        self._upper = np.concatenate([equal, limits])
         identity = eye_array(m + 1 + len(triples), m + 1, format="csc")
-        artificial = csc_array(hstack([identity, -identity]))
+        self._matrix = csc_array(hstack([identity, -identity]))
         self._n_artificial = 2 * (m + 1)
-        costs = np.full(self._n_artificial, ARTIFICIAL)
-        self._model.add(costs, artificial, np.full(self._n_artificial, np.inf))
+        self._costs = np.full(self._n_artificial, ARTIFICIAL)
         self.columns = np.empty(0, np.intp)
         self._basis: Basis | None = None
 
@@ -133,7 +128,8 @@ class ExplicitMaster:
         held.eliminate_zeros()
         ones = csr_array(np.ones((1, len(numbers))))
         matrix = csc_array(vstack([csr_array(sets.T), ones, held]))
-        self._model.add(costs, matrix, np.full(len(numbers), np.inf))
+        self._matrix = csc_array(hstack([self._matrix, matrix]))
+        self._costs = np.concatenate([self._costs, costs])
         self.columns = np.concatenate([self.columns, numbers])
         if self._basis is not None:
             self._basis = self._basis.added(len(numbers))
@@ -142,11 +138,11 @@ class ExplicitMaster:
         """Drop the columns that are not marked (p,)."""
         if keep.all():
             return
-        self._model.delete(self._n_artificial + np.flatnonzero(~keep))
+        kept = np.concatenate([np.ones(self._n_artificial, bool), keep])
+        self._matrix, self._costs = self._matrix[:, kept], self._costs[kept]
         self.columns = self.columns[keep]
         if self._basis is not None:
-            artificial = np.ones(self._n_artificial, bool)
-            self._basis = self._basis.kept(np.concatenate([artificial, keep]))
+            self._basis = self._basis.kept(kept)
 
     def solve(self) -> PartitioningVertex:
         """Return an optimal vertex, from the last one.
@@ -156,7 +152,9 @@ class ExplicitMaster:
         BackendFailure
             If HiGHS ends without a verdict.
         """
-        vertex = self._model.solve(self._basis)
+        free = np.full(len(self._costs), np.inf)
+        rows = self._matrix, self._lower, self._upper
+        vertex = optimal_vertex(self._costs, *rows, free, "dual", TOLERANCE, self._basis)
         if vertex is None:
             raise BackendFailure("HiGHS: no solution although every row may be missed")
         self._basis = vertex.basis
