@@ -96,13 +96,14 @@ class PreparedSearch:
         if contraction.has_limits:
             # Each search begins from the best clustering, and has the time of its own programmes.
             parameters, self.descent = self._within_limits(parameters, affinity is None), None
+        start = None
+        if affinity is None and self.of.knows_good and not contraction.has_limits:
+            start = self.known
+            parameters = replace(parameters, n_relocations=0, swap_effort=0.0)
         if self.descent is None:
             self.descent = Descent(contraction, parameters, self.known, self.time_left)
         search = MultiStart(parameters)
-        if affinity is None and self.of.knows_good and not contraction.has_limits:
-            offer(search.improve(contraction, self.known, self.descent, stop))
-            return
-        search.run(contraction, rng, affinity, self.descent, stop, offer)
+        search.run(contraction, rng, affinity, self.descent, stop, offer, start)
 
     def _within_limits(
         self, parameters: MultiStartParameters, is_before: bool

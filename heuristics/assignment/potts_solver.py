@@ -1,10 +1,8 @@
 """Minimisation of a Potts model, component by component.
 
-Dynamic programming solves the narrow components. In the others, labels that another label dominates
-are left out first. That settles blocks, and what remains falls apart into smaller components, many
-of them narrow. For a component that is still wide, a local search finds labels. An integer
-programme improves them if it is small enough, until the labels are proven optimal or the time is
-over.
+Dynamic programming solves the narrow components. In the others, a local search finds labels. An
+integer programme improves them if it is small enough, until the labels are proven optimal or the
+time is over.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from heuristics.assignment.descent import improve
 from heuristics.assignment.feasible_labels import construct, mend, rename_clusters
 from heuristics.assignment.integer_programme import minimise_by_programme, n_rows_of
 from heuristics.assignment.potts import AssignmentSolution, Potts
-from heuristics.assignment.reduction import settled, without_dominated
 from heuristics.assignment.tables import (
     Component,
     Narrow,
@@ -29,7 +26,7 @@ from heuristics.assignment.tables import (
     separate_narrow,
 )
 from heuristics.parameters import ROWS_PER_SECOND, AssignmentParameters
-from sdpbb.runtime.time_left import RUN_CLOCK, OutOfTime, TimeLeft, at_most, check_time, no_limit
+from sdpbb.runtime.time_left import RUN_CLOCK, TimeLeft, at_most, check_time, no_limit
 
 # Entries of dynamic programming over all components together, in units of the budget of one.
 BUDGETS = 5
@@ -78,20 +75,7 @@ class PottsSolver:
         """
         if self._structure is None or not self._structure.serves(potts):  # k-means often settles
             self._structure = _Structure(potts, self._parameters.table_budget, time_left)
-        return self._minimise(potts, self._structure, start, time_left)
-
-    def _minimise(
-        self,
-        potts: Potts,
-        structure: _Structure,
-        start: NDArray[np.int64] | None,
-        time_left: TimeLeft,
-        is_reduced: bool = False,
-    ) -> AssignmentSolution:
-        """Minimise a programme by its components.
-
-        is_reduced : whether dominated labels are left out already
-        """
+        structure = self._structure
         labels = np.argmin(potts.costs, axis=1)
         has_label = potts.allowed[np.arange(potts.n), labels].all()
         if not (has_label and structure.minimise_narrow(potts, labels, time_left)):
@@ -106,7 +90,6 @@ class PottsSolver:
                 potts.restricted(part.blocks, part.pairs),
                 None if start is None else start[part.blocks],
                 at_most(time_left, share * max(0.0, time_left())),
-                is_reduced,
             )
             if found.is_infeasible:
                 return INFEASIBLE
@@ -118,42 +101,17 @@ class PottsSolver:
         return NOTHING if is_missing else AssignmentSolution(labels, is_optimal)
 
     def _minimise_wide(
-        self,
-        potts: Potts,
-        start: NDArray[np.int64] | None,
-        time_left: TimeLeft,
-        is_reduced: bool,
+        self, potts: Potts, start: NDArray[np.int64] | None, time_left: TimeLeft
     ) -> AssignmentSolution:
-        """Minimise a programme whose graph is connected; labels are no dearer than the start."""
+        """Minimise a programme whose graph is connected, by local search and integer programming.
+
+        Labels are no dearer than the start.
+        """
         cheapest = np.argmin(potts.costs, axis=1)
         if potts.value(cheapest) <= potts.lowest:  # no pair is violated
             return AssignmentSolution(cheapest, True)
         if start is not None and potts.allowed.all():
             start = rename_clusters(start, potts.costs)
-        fewer = potts if is_reduced else without_dominated(potts, time_left)
-        if is_reduced or fewer.allowed.all():
-            return self._search(potts, start, time_left)
-        rest = settled(fewer)
-        if rest is None:
-            return INFEASIBLE
-        lowered = start
-        if start is not None:
-            is_left = rest.allowed[np.arange(rest.n), start]
-            lowered = np.where(is_left, start, rest.costs.argmin(axis=1))
-        try:
-            structure = _Structure(rest, self._parameters.table_budget, time_left)
-            found = self._minimise(rest, structure, lowered, time_left, is_reduced=True)
-        except OutOfTime:
-            found = NOTHING
-        value = np.inf if found.labels is None else potts.value(found.labels)
-        if start is not None and potts.value(start) < value:  # it has labels that are left out
-            found = found._replace(labels=start)
-        return found
-
-    def _search(
-        self, potts: Potts, start: NDArray[np.int64] | None, time_left: TimeLeft
-    ) -> AssignmentSolution:
-        """Search by local search, then by an integer programme."""
         best = self._local(potts, start, time_left)
         value = np.inf if best is None else potts.value(best)
         if value <= potts.lowest:

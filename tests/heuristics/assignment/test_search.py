@@ -1,8 +1,5 @@
 """Local search: hard pairs are kept, the objective does not increase."""
 
-from dataclasses import replace
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +8,6 @@ from hypothesis import strategies as st
 from heuristics.assignment.descent import improve
 from heuristics.assignment.feasible_labels import construct
 from heuristics.assignment.potts import Potts, signed_pairs
-from heuristics.assignment.reduction import settled, without_dominated
 from tests.examples import examples
 from tests.heuristics.assignment.programmes import random_lists, random_pairs
 
@@ -23,11 +19,6 @@ def random_potts(rng, m, density, k, listed):
     costs = np.round(rng.normal(size=(m, k)), int(rng.integers(0, 4)))
     costs[~random_lists(rng, m, k, q)] = np.inf
     return Potts(costs, *signed_pairs(random_pairs(rng, m, k, density)))
-
-
-def all_values(potts):
-    grid = np.array(list(product(range(potts.k), repeat=potts.n)), dtype=np.int64)
-    return grid, np.array([potts.value(labels) for labels in grid])
 
 
 @given(SEEDS, st.integers(1, 6), st.floats(0, 1), st.integers(1, 4), st.booleans())
@@ -46,38 +37,6 @@ def test_labels_keep_the_hard_pairs_and_only_get_cheaper(seed, m, density, k, li
         for label in range(potts.k):
             moved = np.where(np.arange(m) == i, label, better)
             assert potts.value(moved) >= potts.value(better) - 1e-9
-
-
-@given(SEEDS, st.integers(1, 6), st.floats(0, 1), st.integers(1, 4), st.booleans())
-@examples(200)
-def test_dominated_labels_are_not_needed(seed, m, density, k, listed):
-    potts = random_potts(np.random.default_rng(seed), m, density, k, listed)
-    fewer = without_dominated(potts)
-    assert fewer.allowed.any(axis=1).all()
-    assert (fewer is potts) == (fewer.allowed.sum() == potts.allowed.sum())
-    grid, values = all_values(potts)
-    assert min(fewer.value(labels) for labels in grid) == pytest.approx(values.min())
-
-
-@given(SEEDS, st.integers(1, 6), st.floats(0, 1), st.integers(1, 4), st.booleans())
-@examples(150)
-def test_what_is_left_is_the_same_programme(seed, m, density, k, listed):
-    """With some labels forbidden, so that some blocks have only one."""
-    rng = np.random.default_rng(seed)
-    potts = random_potts(rng, m, density, k, listed)
-    only = np.where(rng.random(m) < 0.4, rng.integers(0, potts.k, m), -1)
-    is_allowed = (np.arange(potts.k) == only[:, None]) | (only < 0)[:, None]
-    potts = replace(potts, costs=np.where(is_allowed, potts.costs, np.inf))
-    if not potts.allowed.any(axis=1).all():
-        return
-    grid, values = all_values(potts)
-    rest = settled(potts)
-    if rest is None:
-        assert values.min() == np.inf
-        return
-    assert (rest.allowed.sum(axis=1) > 1)[rest.pairs].all()
-    for labels, value in zip(grid, values, strict=True):
-        assert rest.value(labels) == pytest.approx(value)
 
 
 @pytest.mark.parametrize(("n", "k", "degree"), [(600, 3, 100), (800, 5, 100), (600, 30, 100)])
