@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from heuristics.assignment import Assignment, AssignmentParameters
 from heuristics.descent import Descent, HeuristicSolution
-from heuristics.local_search import SWAP_BLOCKS, LocalSearch
+from heuristics.local_search import SWAP_BLOCKS
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.problem import Contraction
@@ -127,14 +127,11 @@ def exercise(contraction: Contraction) -> None:
 
 
 def exercise_rare(contraction: Contraction) -> None:
-    """Call the kernels for many blocks, and for components too wide for dynamic programming.
-
-    These are components of cannot-links.
+    """Call the kernels for components of cannot-links too wide for dynamic programming.
 
     contraction : with cannot-links
     """
     by_search = AssignmentParameters(table_budget=0, max_rows=0)
     assign = Assignment(contraction, by_search)
-    labels = assign(contraction.means[: contraction.k])
-    assign(contraction.means[-contraction.k :])  # from these labels
-    LocalSearch(contraction, swap_blocks=0)(labels)
+    for first in range(2):  # the second time from the labels of the first
+        assign(contraction.means[first : first + contraction.k])
