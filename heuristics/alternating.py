@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment import AssignmentSolution, fill_empty_clusters
-from heuristics.kmeans_steps import cluster_means, digest, nearest_labels
+from heuristics.kmeans_steps import cluster_means, digest, explained, nearest_labels
 from heuristics.result import Stop
 from sdpbb.problem import Contraction
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
@@ -185,6 +185,55 @@ class ComesBack:
         return StepVerdict.GO_ON
 
 
+# Of a descent that is not expected to come to its goal: steps, each as good as its last one.
+PATIENCE = 20
+# A saving of less than this share of the total is rounding.
+LEAST_SAVING = 1e-13
+
+
+class Decreases:
+    """Rule that ends an alternation when the cost of the clustering, at its means, stays.
+
+    It also ends where so little is saved that the goal is out of reach.
+
+    Parameters
+    ----------
+    labels : those that the first centres are the means of, if there are any
+    goal : a cost; the alternation is left if PATIENCE steps as good as the last one would not come
+        to it
+    least_decrease : share of the cost that a step saves if another one follows
+
+    Attributes
+    ----------
+    is_hopeless : whether it was left because it would not come to the goal
+    """
+
+    def __init__(
+        self,
+        contraction: Contraction,
+        labels: NDArray[np.intp] | None = None,
+        goal: float = math.inf,
+        least_decrease: float = 0.0,
+    ) -> None:
+        self._contraction, self._goal, self._least = contraction, goal, least_decrease
+        self._cost = math.inf if labels is None else self._cost_of(labels)
+        self.is_hopeless = False
+
+    def __call__(self, labels: NDArray[np.intp]) -> StepVerdict:
+        cost = self._cost_of(labels)
+        saved = self._cost - cost
+        if saved <= LEAST_SAVING * self._contraction.total:
+            return StepVerdict.NO_BETTER
+        self._cost = cost
+        self.is_hopeless = cost - PATIENCE * saved > self._goal
+        is_last = self.is_hopeless or saved <= self._least * cost
+        return StepVerdict.LAST if is_last else StepVerdict.GO_ON
+
+    def _cost_of(self, labels: NDArray[np.intp]) -> float:
+        contraction = self._contraction
+        return contraction.total - explained(contraction, labels) + contraction.soft.penalty(labels)
+
+
 def kmeans(
     contraction: Contraction,
     centres: NDArray[np.float64],
@@ -233,13 +282,12 @@ class PenalisedStep:
     Parameters
     ----------
     penalty : the rule for P, of the distances (m, k) of a step
-    start : labels (m,) that the first step starts from, or None
+    known : labels (m,) that keep the hard pairs, to start from where a step finds none
 
     Attributes
     ----------
     cost, violated : F_0 and V of the labels so far, at their means; cost inf without any
     penalty : P of the last step
-    is_infeasible : whether a step has proven that no labels keep the hard cannot-links
     """
 
     def __init__(
@@ -247,12 +295,12 @@ class PenalisedStep:
         blocks: BlockDistances,
         assign: AssignmentStep,
         penalty: Callable[[NDArray[np.float64]], float],
-        start: NDArray[np.intp] | None = None,
+        known: NDArray[np.intp] | None = None,
     ) -> None:
-        self._blocks, self._assign, self._rule, self._start = blocks, assign, penalty, start
+        self._blocks, self._assign, self._rule, self._known = blocks, assign, penalty, known
+        self._start: NDArray[np.intp] | None = None
         self._comes_back = ComesBack()
         self.cost, self.violated, self.penalty = math.inf, 0.0, 0.0
-        self.is_infeasible = False
 
     def __call__(self, centres: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return labels (m,) for centres (k, r).
@@ -260,21 +308,19 @@ class PenalisedStep:
         Raises
         ------
         OutOfTime
-            If the time was over before there were labels that keep the hard pairs.
+            If no labels that keep the hard pairs are found.
         """
         blocks = self._blocks
         check_time(blocks.time_left)
         distances = blocks.distances(centres)
         penalty = self._rule(distances)
-        found = self._assign(
-            blocks.contraction.weights[:, None] * distances,
-            blocks.candidates(distances),
-            penalty,
-            self._start,
-            blocks.time_left,
-        )
+        costs = blocks.contraction.weights[:, None] * distances
+        allowed = blocks.candidates(distances)
+        for start in (self._start, self._known):
+            found = self._assign(costs, allowed, penalty, start, blocks.time_left)
+            if found.labels is not None:
+                break
         if found.labels is None:
-            self.is_infeasible = found.is_infeasible
             raise OutOfTime
         self._start, self.penalty = found.labels, penalty
         return found.labels

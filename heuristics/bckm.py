@@ -68,9 +68,9 @@ class BCKM(Heuristic):
     Only costs change between steps, and the simplex method continues from the last vertex.
 
     The cheapest clustering among all binary vertices met is returned, after the centres have come
-    to rest. If there was none, the binary programme (9) for the last centres is solved exactly, for
-    which half of the time is kept, and Algorithm 1 begins anew from its S; with a time limit only
-    where it has at most 300,000 variables, as HiGHS looks at no clock while it presolves more.
+    to rest. If there was none, the binary programme (9) for the last centres is solved exactly, in
+    the time that is left, and Algorithm 1 begins anew from its S; with a time limit only where it
+    has at most 300,000 variables, as HiGHS looks at no clock while it presolves more.
     Where the constraints can be kept, but not within the bounds, nothing is found and
     `Stop.SIZE_BOUNDS` is told: the instance itself is feasible.
 
@@ -139,7 +139,7 @@ class BCKM(Heuristic):
                 stop = clock.reason
                 start = best_kmeans(contraction, rng, clock, 1, KMEANS_ITERATIONS)
                 stop = search.alternate(start.found)
-                if search.is_infeasible or search.is_over:
+                if search.is_infeasible or clock.is_over:
                     break
         if search.labels is None and not search.is_infeasible:
             search.solve_exactly()
@@ -215,29 +215,10 @@ class _PenaltyMethod:
         self.n_iterations = 0
 
     @property
-    def _seconds_left(self) -> float:
-        """Seconds left to the pump.
-
-        Until there is a clustering, half of them are kept for the exact programme, where that is to
-        be solved.
-        """
-        is_kept = self.labels is None and self._is_limited and not self._is_large
-        kept = 0.5 * self._method.time_limit if is_kept else 0.0
-        return max(0.0, self._clock.seconds_left - kept)
-
-    @property
-    def _is_limited(self) -> bool:
-        return self._method.time_limit < math.inf
-
-    @property
-    def _is_large(self) -> bool:
-        """True if presolve of the exact programme may take a second or more: no limit ends it."""
-        return self._programme.n_variables > MOST_VARIABLES
-
-    @property
-    def is_over(self) -> bool:
-        """True if the pump must end."""
-        return self._clock.is_over or self._seconds_left <= 0
+    def _limit(self) -> float | None:
+        """Seconds that a programme may take; None: no limit."""
+        seconds = self._clock.seconds_left
+        return None if seconds == math.inf else max(seconds, 1e-3)
 
     def keeps_rows(self, labels: NDArray[np.intp]) -> bool:
         """Return whether labels (m,) keep the cannot-links and the sizes."""
@@ -248,8 +229,8 @@ class _PenaltyMethod:
         assignment = self._binary(labels)
         previous: NDArray[np.float64] | None = None
         for _ in range(self._method.max_iterations):
-            if self.is_over:
-                return self._clock.reason if self._clock.is_over else Stop.TIME_LIMIT
+            if self._clock.is_over:
+                return self._clock.reason
             self._centres = ridge_means(self._contraction, assignment, self._method.ridge)
             assignment = self._pump(assignment)
             self.n_iterations += 1
@@ -262,10 +243,9 @@ class _PenaltyMethod:
 
     def solve_exactly(self) -> None:
         """Solve Algorithm 2's programme (9) for the last centres as an integer programme."""
-        seconds = self._clock.seconds_left
-        if seconds <= 0 or (self._is_limited and self._is_large):
+        limit = self._limit
+        if self._clock.is_over or (limit and self._programme.n_variables > MOST_VARIABLES):
             return
-        limit = None if seconds == math.inf else seconds
         costs = _normalised_costs(self._weights * self._distances())
         programme = replace(self._programme, objective=costs)
         solution = solve_binary_programme(programme, "auto", lambda: self._clock.is_over, limit)
@@ -282,13 +262,12 @@ class _PenaltyMethod:
         plus = np.full_like(S, method.rho)
         minus = plus.copy()
         for _ in range(method.max_steps):
-            if self.is_over:
+            if self._clock.is_over:
                 break
-            penalised = penalised_costs(distances, V, plus, minus)
-            limit = None if self._seconds_left == math.inf else max(self._seconds_left, 1e-3)
-            solution = self._model.minimise(
-                _normalised_costs(self._weights * penalised), limit, lambda: self.is_over
+            penalised = _normalised_costs(
+                self._weights * penalised_costs(distances, V, plus, minus)
             )
+            solution = self._model.minimise(penalised, self._limit, lambda: self._clock.is_over)
             self.is_infeasible = solution.status is MilpStatus.INFEASIBLE
             if solution.x is None:
                 break

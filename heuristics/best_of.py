@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from heuristics.multi_start import MultiStart, recombine
 from heuristics.parameters import MultiStartParameters
 from heuristics.registry import check_method
 from heuristics.registry import method as method_of_name
-from heuristics.result import HeuristicResult, Stop
+from heuristics.result import Stop
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.problem.equal_points import join_equal_points
@@ -117,12 +118,13 @@ class BestOf(Heuristic):
             assignment_time_limit=math.inf,
         )
         seeds = rng.integers(2**31, size=self.n_runs).tolist()
-        task = _SharedByRestarts(instance, contraction, feasible, self._begun_by(), parameters)
-        outcomes = self._outcomes(task, seeds, clock)
+        shared = instance, contraction, feasible, self._begun_by(), parameters
+        outcomes = self._outcomes(shared, seeds, clock)
         # In this order whichever process was faster, so that more runs never end worse.
-        best = feasible
+        best, n_iterations = feasible, 0
         for position in sorted(outcomes):
-            found = outcomes[position].labels
+            found, n_steps = outcomes[position]
+            n_iterations += n_steps
             mixed = recombine(contraction, best, found)
             if contraction.keeps_sizes(mixed):
                 best = mixed
@@ -131,19 +133,19 @@ class BestOf(Heuristic):
             elif contraction.cost(found) < contraction.cost(best):  # parts do not fit together
                 best = found
         stop = clock.reason if clock.is_over else Stop.CONVERGED
-        n_iterations = sum(outcome.n_iterations for outcome in outcomes.values())
-        if not contraction.keeps_sizes(best):
-            return SearchResult(None, stop, n_iterations)
-        return SearchResult(contraction.lift(best), stop, n_iterations)
+        labels = best if contraction.keeps_sizes(best) else None
+        return SearchResult(labels, stop, n_iterations).lifted(contraction)
 
     def _outcomes(
-        self, restart: _SharedByRestarts, seeds: list[int], clock: RunClock
-    ) -> dict[int, _Outcome]:
-        """Run restarts until the clock is over, in this process or in others.
+        self, shared: tuple[Any, ...], seeds: list[int], clock: RunClock
+    ) -> dict[int, tuple[NDArray[np.intp], int]]:
+        """Do restarts until the clock is over, in this process or in others.
 
         Those keep the time limit themselves, and are ended by an interrupt.
+
+        shared : arguments of each restart
         """
-        outcomes: dict[int, _Outcome] = {}
+        outcomes: dict[int, tuple[NDArray[np.intp], int]] = {}
         waiting, is_here = deque(enumerate(seeds)), self.workers == 1
 
         def next_task() -> Task | None:
@@ -151,9 +153,9 @@ class BestOf(Heuristic):
             if not waiting or (clock.is_over and len(waiting) < len(seeds)):
                 return None
             position, seed = waiting.popleft()
-            if is_here:
-                return Task(position, restart, (seed, clock))
-            return Task(position, _run, (restart, seed, clock.seconds_left))
+            return Task(
+                position, _restart, (*shared, seed, clock if is_here else clock.seconds_left)
+            )
 
         n_workers = min(self.workers, len(seeds))
         with Scheduler(SerialExecutor() if is_here else LocalProcesses(n_workers)) as scheduler:
@@ -167,42 +169,27 @@ class BestOf(Heuristic):
         return outcomes
 
 
-@dataclass(frozen=True, eq=False)
-class _Outcome:
-    labels: NDArray[np.intp]
-    cost: float
-    n_iterations: int
+def _restart(
+    instance: Instance,
+    contraction: Contraction,
+    feasible: NDArray[np.intp],
+    method: Heuristic | None,
+    parameters: MultiStartParameters,
+    seed: int,
+    clock: RunClock | float,
+) -> tuple[NDArray[np.intp], int]:
+    """Return labels (m,) of a run, and the number of its assignment steps.
 
-
-@dataclass(frozen=True, eq=False)
-class _SharedByRestarts:
-    """Data shared by all restarts."""
-
-    instance: Instance
-    contraction: Contraction
-    feasible: NDArray[np.intp]
-    method: Heuristic | None
-    parameters: MultiStartParameters
-
-    def __call__(self, seed: int, clock: RunClock) -> _Outcome:
-        rng = np.random.default_rng(seed)
-        search = MultiStart(self.parameters)
-        descent = Descent(self.contraction, self.parameters, self.feasible, clock.time_left)
-        if self.method is None:
-            found = search.run(self.contraction, rng, None, descent)
-        else:
-            labels = self._labels(self.method.run(self.instance, seed, lambda: clock.is_over))
-            start = search.improve(self.contraction, labels, descent)
-            found = search.relocate(self.contraction, start, rng, descent)
-        return _Outcome(found.labels, found.cost, descent.assign.n_steps)
-
-    def _labels(self, result: HeuristicResult) -> NDArray[np.intp]:
-        """Return the labels (m,) of the blocks: the result's if it keeps the constraints."""
-        if not result.keeps_hard_constraints or result.labels is None:
-            return self.feasible
-        return result.labels[self.contraction.representatives]
-
-
-def _run(task: _SharedByRestarts, seed: int, seconds: float) -> _Outcome:
-    """Run a restart in another process."""
-    return task(seed, RunClock(max(seconds, 1e-9)))
+    feasible : labels (m,) that keep the cannot-links
+    method : by which it begins, if its result keeps the constraints
+    clock : of the run, or the seconds left of one in another process
+    """
+    clock = clock if isinstance(clock, RunClock) else RunClock(max(clock, 1e-9))
+    rng, start = np.random.default_rng(seed), None
+    descent = Descent(contraction, parameters, feasible, clock.time_left)
+    if method is not None:
+        result, start = method.run(instance, seed, lambda: clock.is_over), feasible
+        if result.keeps_hard_constraints and result.labels is not None:
+            start = result.labels[contraction.representatives]
+    found = MultiStart(parameters).run(contraction, rng, descent=descent, start=start)
+    return found.labels, descent.assign.n_steps

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.alternating import ComesBack, StepVerdict, alternate
 from heuristics.assignment import fill_empty_clusters
-from heuristics.cluster_state import neighbour_lists
+from heuristics.cluster_state import Neighbours, neighbour_lists
 from heuristics.kmeans import unconstrained
-from heuristics.method import Clustering, Heuristic, RunClock, SearchResult, best_of_starts
+from heuristics.method import Heuristic, RunClock, SearchResult, best_of_starts
 from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
@@ -23,7 +21,7 @@ from sdpbb.problem.graph import distinct_edges
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.declaration import parameter
 from sdpbb.runtime.jit import njit
-from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, chunks
+from sdpbb.runtime.time_left import OutOfTime, check_time, chunks
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,116 +69,90 @@ class COPKMeans(Heuristic):
         contracted = contract(instance)
         if isinstance(contracted, Infeasibility):
             return contracted
-        points = unconstrained(instance)
-        passes = _Passes(instance, points, clock.time_left)
-
-        def starts() -> Iterator[Clustering]:
-            for _ in range(self.n_starts):
-                check_time(clock.time_left)
-                order = rng.permutation(instance.n_points)
-                centres = kmeans_plus_plus(points, rng, clock.time_left)
-                yield passes.run(order, centres, self.max_iterations)
-
-        best = best_of_starts(starts(), clock)
-        if best.labels is None and clock.is_over:
-            raise OutOfTime
-        labels = None if best.labels is None else passes.blocks.lift(best.labels)
-        return SearchResult(labels, best.stop, best.n_iterations)
-
-
-class _DeadEnd(Exception):
-    """A point could not join any cluster."""
-
-
-class _Order(NamedTuple):
-    """Blocks in the order of their first points, and these points."""
-
-    blocks: NDArray[np.int64]
-    points: NDArray[np.int64]
-
-
-class _Passes:
-    """Passes over one instance.
-
-    They have its must-linked blocks, and their cannot-links as an adjacency list.
-    """
-
-    def __init__(self, instance: Instance, points: Contraction, time_left: TimeLeft) -> None:
-        self._time_left = time_left
         # Without the cannot-links nothing is contracted but the must-link components.
         pairs, weights = instance.must_link, instance.weights
         blocks = contract(Instance(instance.points, instance.k, pairs, weights=weights))
         assert isinstance(blocks, Contraction)  # with them there were k blocks, or more
-        self.blocks = blocks
-        self._rows = np.ascontiguousarray(points.means)
         edges = distinct_edges(blocks.block_of[instance.cannot_link])
-        self._first, self._neighbours, _ = neighbour_lists(blocks.n_blocks, edges)
+        apart, points = neighbour_lists(blocks.n_blocks, edges), unconstrained(instance)
 
-    def run(
-        self, order: NDArray[np.intp], centres: NDArray[np.float64], max_iterations: int
-    ) -> Clustering:
-        """Make passes over the points in the given order (n,), from centres (k, r).
+        def starts() -> Iterator[SearchResult]:
+            for _ in range(self.n_starts):
+                check_time(clock.time_left)
+                order = rng.permutation(instance.n_points)
+                centres = kmeans_plus_plus(points, rng, clock.time_left)
+                yield self._run(order, centres, points.means, blocks, apart, clock)
+
+        best = best_of_starts(starts(), clock)
+        if best.labels is None and clock.is_over:
+            raise OutOfTime
+        return best.lifted(blocks)
+
+    def _run(
+        self,
+        order: NDArray[np.intp],
+        centres: NDArray[np.float64],
+        rows: NDArray[np.float64],
+        blocks: Contraction,
+        apart: Neighbours,
+        clock: RunClock,
+    ) -> SearchResult:
+        """Make passes over the points (n, r) in the given order (n,), from centres (k, r).
 
         They end when a clustering comes back or a pass meets a dead end; the cheapest one counts.
+
+        blocks, apart : must-linked points, and the cannot-links between these
 
         Raises
         ------
         OutOfTime
             If the time is over before the first pass has ended.
         """
-        blocks, first_points, comes_back = self.blocks, self._first_points(order), ComesBack()
+        first = order[np.sort(np.unique(blocks.block_of[order], return_index=True)[1])]
+        rows, comes_back, time_left = np.ascontiguousarray(rows), ComesBack(), clock.time_left
         met: list[tuple[float, NDArray[np.intp]]] = []
+
+        def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
+            labels = np.full(blocks.n_blocks, -1, np.int64)
+            for start, end in chunks(blocks.n_blocks, at.size, time_left):
+                part = first[start:end]
+                if not _assign_in_order(part, blocks.block_of, rows, at, apart, labels):
+                    raise _DeadEnd
+            return fill_empty_clusters(labels, blocks.weights, blocks.means, blocks.k, time_left)
 
         def rule(labels: NDArray[np.intp]) -> StepVerdict:
             met.append((blocks.cost(labels), labels))
             return comes_back(labels)
 
-        def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
-            return self._pass(first_points, at)
-
+        most = self.max_iterations
         try:
-            found = alternate(
-                blocks, assign, centres, rule, max_iterations, time_left=self._time_left
-            )
+            found = alternate(blocks, assign, centres, rule, most, time_left=time_left)
         except _DeadEnd:
-            return Clustering(None, math.inf, Stop.DEAD_END, len(met) + 1)
+            return SearchResult(None, Stop.DEAD_END, len(met) + 1)
         cost, labels = min(met, key=itemgetter(0))
-        return Clustering(labels, cost, found.stop, found.n_iterations)
+        return SearchResult(labels, found.stop, found.n_iterations, cost=cost)
 
-    def _pass(self, first_points: _Order, centres: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the labels (m,) of one pass."""
-        blocks, time_left = self.blocks, self._time_left
-        labels = np.full(blocks.n_blocks, -1, np.int64)
-        for first, last in chunks(blocks.n_blocks, centres.size, time_left):
-            part = _Order(first_points.blocks[first:last], first_points.points[first:last])
-            if not _assign_in_order(
-                self._rows, centres, *part, self._first, self._neighbours, labels
-            ):
-                raise _DeadEnd
-        return fill_empty_clusters(labels, blocks.weights, blocks.means, blocks.k, time_left)
 
-    def _first_points(self, order: NDArray[np.intp]) -> _Order:
-        block_in_order = self.blocks.block_of[order]
-        position = np.sort(np.unique(block_in_order, return_index=True)[1])
-        return _Order(block_in_order[position].astype(np.int64), order[position].astype(np.int64))
+class _DeadEnd(Exception):
+    """A point could not join any cluster."""
 
 
 @njit(cache=True, nogil=True)
 def _assign_in_order(
+    points: Integers,
+    block_of: Integers,
     rows: Reals,
     centres: Reals,
-    blocks: Integers,
-    points: Integers,
-    first: Integers,
-    neighbours: Integers,
+    apart: Neighbours,
     labels: Integers,
 ) -> bool:
-    """Fill the labels of these blocks, one by one; return False if one has no cluster left."""
+    """Fill the labels of the blocks of these points; return False if one has no cluster left."""
+    starts, neighbours = apart.starts, apart.block
     k, r = centres.shape
     taken = np.full(k, -1, np.int64)  # the last step at which a neighbour was found in the cluster
-    for step in range(len(blocks)):
-        block, point = blocks[step], points[step]
-        for q in range(first[block], first[block + 1]):
+    for step in range(len(points)):
+        point, block = points[step], block_of[points[step]]
+        for q in range(starts[block], starts[block + 1]):
             if labels[neighbours[q]] >= 0:
                 taken[labels[neighbours[q]]] = step
         nearest, least = -1, np.inf

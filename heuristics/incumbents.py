@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from heuristics.assignment import Assignment, AssignmentParameters
 from heuristics.descent import Descent, HeuristicSolution
-from heuristics.local_search import SWAP_BLOCKS, LocalSearch
+from heuristics.local_search import SWAP_BLOCKS
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.problem import Contraction
@@ -96,13 +96,14 @@ class PreparedSearch:
         if contraction.has_limits:
             # Each search begins from the best clustering, and has the time of its own programmes.
             parameters, self.descent = self._within_limits(parameters, affinity is None), None
+        start = None
+        if affinity is None and self.of.knows_good and not contraction.has_limits:
+            start = self.known
+            parameters = replace(parameters, n_relocations=0, swap_effort=0.0)
         if self.descent is None:
             self.descent = Descent(contraction, parameters, self.known, self.time_left)
         search = MultiStart(parameters)
-        if affinity is None and self.of.knows_good and not contraction.has_limits:
-            offer(search.improve(contraction, self.known, self.descent, stop))
-            return
-        search.run(contraction, rng, affinity, self.descent, stop, offer)
+        search.run(contraction, rng, affinity, self.descent, stop, offer, start)
 
     def _within_limits(
         self, parameters: MultiStartParameters, is_before: bool
@@ -126,14 +127,11 @@ def exercise(contraction: Contraction) -> None:
 
 
 def exercise_rare(contraction: Contraction) -> None:
-    """Call the kernels for many blocks, and for components too wide for dynamic programming.
-
-    These are components of cannot-links.
+    """Call the kernels for components of cannot-links too wide for dynamic programming.
 
     contraction : with cannot-links
     """
     by_search = AssignmentParameters(table_budget=0, max_rows=0)
     assign = Assignment(contraction, by_search)
-    labels = assign(contraction.means[: contraction.k])
-    assign(contraction.means[-contraction.k :])  # from these labels
-    LocalSearch(contraction, swap_blocks=0)(labels)
+    for first in range(2):  # the second time from the labels of the first
+        assign(contraction.means[first : first + contraction.k])

@@ -10,9 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.alternating import ComesBack, alternate
+from heuristics.alternating import Decreases, alternate
 from heuristics.method import (
-    Clustering,
     Heuristic,
     RunClock,
     SearchResult,
@@ -87,23 +86,22 @@ class IPCKMeans(Heuristic):
         contraction, known = contracted
         assign = assignment_of(contraction, math.inf, known, is_exact=True)
 
-        def starts() -> Iterator[Clustering]:
+        def starts() -> Iterator[SearchResult]:
             time_left, most = clock.time_left, self.max_iterations
             for centres in self._initial_centres(contraction, rng, time_left):
-                for order in assign.orders(centres, rng):
-                    step = assign.steps(order, time_left)
-                    found = alternate(
-                        contraction, step, centres, ComesBack(), most, time_left=time_left
-                    )
-                    cost = contraction.cost(found.labels)
-                    yield Clustering(found.labels, cost, found.stop, found.n_iterations)
+                rule = Decreases(contraction)
+                found = alternate(contraction, step, centres, rule, most, time_left=time_left)
+                cost = contraction.cost(found.labels)
+                yield SearchResult(found.labels, found.stop, found.n_iterations, cost=cost)
+
+        def step(centres: NDArray[np.float64]) -> NDArray[np.intp]:
+            return assign(centres, clock.time_left)
 
         try:
             best = best_of_starts(starts(), clock)
         except OutOfTime:  # what is known keeps the constraints
-            stop = clock.reason if clock.is_over else Stop.CONVERGED
-            return SearchResult(contraction.lift(known), stop, 0)
-        return SearchResult(contraction.lift(best.found), best.stop, best.n_iterations)
+            best = SearchResult(known, clock.reason if clock.is_over else Stop.CONVERGED, 0)
+        return best.lifted(contraction)
 
     def _initial_centres(
         self, contraction: Contraction, rng: np.random.Generator, time_left: TimeLeft

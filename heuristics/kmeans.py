@@ -7,14 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heuristics.alternating import kmeans
-from heuristics.method import (
-    Clustering,
-    Heuristic,
-    RunClock,
-    SearchResult,
-    Soft,
-    best_of_starts,
-)
+from heuristics.method import Heuristic, RunClock, SearchResult, Soft, best_of_starts
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.problem import Contraction, Instance
 from sdpbb.runtime.declaration import parameter
@@ -46,7 +39,7 @@ class KMeans(Heuristic):
     def search(self, instance: Instance, rng: np.random.Generator, clock: RunClock) -> SearchResult:
         points = unconstrained(instance)
         found = best_kmeans(points, rng, clock, self.n_starts, self.max_iterations)
-        return SearchResult(points.lift(found.found), found.stop, found.n_iterations)
+        return found.lifted(points)
 
 
 def unconstrained(instance: Instance) -> Contraction:
@@ -64,7 +57,7 @@ def unconstrained(instance: Instance) -> Contraction:
 
 def best_kmeans(
     contraction: Contraction, rng: np.random.Generator, clock: RunClock, n_starts: int, most: int
-) -> Clustering:
+) -> SearchResult:
     """Return the cheapest clustering of `kmeans` from n_starts sets of k-means++ centres.
 
     most : assignment steps of one start
@@ -75,10 +68,10 @@ def best_kmeans(
         If the clock is over before the first assignment step has ended.
     """
 
-    def start() -> Clustering:
+    def start() -> SearchResult:
         centres = kmeans_plus_plus(contraction, rng, clock.time_left)
         found = kmeans(contraction, centres, most, clock.time_left)
         cost = contraction.cost(found.labels)
-        return Clustering(found.labels, cost, found.stop, found.n_iterations)
+        return SearchResult(found.labels, found.stop, found.n_iterations, cost=cost)
 
     return best_of_starts((start() for _ in range(n_starts)), clock)

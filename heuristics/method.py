@@ -67,41 +67,35 @@ class RunClock:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """Outcome of the search of a method.
-
-    labels : (n,) of the points, any numbering; None where no clustering was found
-    """
-
-    labels: NDArray[np.intp] | None
-    stop: Stop
-    n_iterations: int
-    penalised_objective: float | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Clustering:
-    """Clustering of blocks that a start ends with.
+    """Outcome of the search of a method, or of one of its starts.
 
     Attributes
     ----------
-    labels : (m,) clusters 0..k-1; None where the start has failed
-    cost : by which starts are compared; inf where the start has failed
+    labels : (n,) of the points, or (m,) of blocks, any numbering; None where no clustering was
+        found
     stop : why it ended
     n_iterations : assignment steps
     penalised_objective : what the method minimises, if it weighs soft constraints
+    cost : by which starts are compared
     """
 
     labels: NDArray[np.intp] | None
-    cost: float
     stop: Stop
     n_iterations: int
     penalised_objective: float | None = None
+    cost: float = math.inf
 
     @property
     def found(self) -> NDArray[np.intp]:
-        """The labels, of a start that has not failed."""
+        """The labels, where a clustering was found."""
         assert self.labels is not None
         return self.labels
+
+    def lifted(self, contraction: Contraction) -> SearchResult:
+        """Return the outcome with the labels of the points, from those of their blocks."""
+        if self.labels is None:
+            return self
+        return replace(self, labels=contraction.lift(self.labels))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -273,7 +267,7 @@ def contract_and_colour(
     return feasible if isinstance(feasible, Infeasibility) else (contraction, feasible)
 
 
-def best_of_starts(starts: Iterable[Clustering], clock: RunClock) -> Clustering:
+def best_of_starts(starts: Iterable[SearchResult], clock: RunClock) -> SearchResult:
     """Return the cheapest of the clusterings that starts end with.
 
     They are made one after the other until the clock is over; n_iterations is the sum of all
@@ -284,7 +278,7 @@ def best_of_starts(starts: Iterable[Clustering], clock: RunClock) -> Clustering:
     OutOfTime
         If the clock is over before there is any.
     """
-    best: Clustering | None = None
+    best: SearchResult | None = None
     n_iterations = 0
     with suppress(OutOfTime):
         for found in starts:

@@ -72,6 +72,7 @@ class MultiStart:
         descent: Descent | None = None,
         stop: Callable[[], bool] | None = None,
         found: OnImproved | None = None,
+        start: NDArray[np.intp] | None = None,
     ) -> HeuristicSolution:
         """Return the best clustering over all starts and relocations.
 
@@ -88,76 +89,33 @@ class MultiStart:
             the best so far is returned, and the labels known to the descent if there is none
         found : called with each clustering that is cheaper than those before, as soon as it is
             found: the first after one assignment step
+        start : labels (m,) to begin from instead of all starts, exactly the clusters 0..k-1, the
+            cannot-links kept
 
         Raises
         ------
         ParameterError
             If no clustering keeps the cannot-links.
         """
-        source = "k-means++" if affinity is None else "sdp"
-        search = self._search(contraction, source, rng, descent, stop, found)
+        descent = descent or Descent(contraction, self.parameters)
+        source = "given" if start is not None else "k-means++" if affinity is None else "sdp"
+        best = BestClustering(contraction, source, with_stop(descent.time_left, stop), found)
+        search = _Search(contraction, self.parameters, best, rng, descent)
         with suppress(OutOfTime):
-            search.start(affinity)
+            if start is None:
+                search.start(affinity)
+            else:
+                given = np.array(start, dtype=np.intp)
+                best.offer(given)
+                descent.from_labels(given, best)
             search.improve()
-        if search.best.known is not None:
-            return search.best.solution
-        known = search.descent.known()
+        if best.known is not None:
+            return best.known
+        known = descent.known()
         solution = HeuristicSolution(known, contraction.cost(known), "colouring")
         if found is not None and contraction.keeps_sizes(known):
             found(solution)
         return solution
-
-    def improve(
-        self,
-        contraction: Contraction,
-        labels: NDArray[np.intp],
-        descent: Descent | None = None,
-        stop: Callable[[], bool] | None = None,
-    ) -> HeuristicSolution:
-        """Return a clustering at most as costly as the given one, by a single descent from it.
-
-        Parameters
-        ----------
-        labels : (m,) exactly the clusters 0..k-1, the cannot-links kept
-        stop : as for `run`
-        """
-        search = self._search(contraction, "given", np.random.default_rng(0), descent, stop)
-        given = np.array(labels, dtype=np.intp)
-        search.best.offer(given)
-        search.descent.from_labels(given, search.best)
-        return search.best.solution
-
-    def relocate(
-        self,
-        contraction: Contraction,
-        solution: HeuristicSolution,
-        rng: np.random.Generator,
-        descent: Descent,
-        stop: Callable[[], bool] | None = None,
-        found: OnImproved | None = None,
-    ) -> HeuristicSolution:
-        """Return the best of a clustering and of descents from it with centres put elsewhere.
-
-        Each descent is from the best so far; `stop` and `found` as for `run`.
-        """
-        search = self._search(contraction, solution.source, rng, descent, stop, found)
-        search.best.known = solution
-        with suppress(OutOfTime):
-            search.improve()
-        return search.best.solution
-
-    def _search(
-        self,
-        contraction: Contraction,
-        source: str,
-        rng: np.random.Generator,
-        descent: Descent | None,
-        stop: Callable[[], bool] | None,
-        found: OnImproved | None = None,
-    ) -> _Search:
-        descent = descent or Descent(contraction, self.parameters)
-        best = BestClustering(contraction, source, with_stop(descent.time_left, stop), found)
-        return _Search(contraction, self.parameters, best, rng, descent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +149,7 @@ class _Search:
         n_idle = 0
         for centres in self._initial_centres(affinity):
             before = best.cost
-            found = descent.from_centres(centres, best, self.rng)
+            found = descent.from_centres(centres, best)
             check_time(best.time_left)
             if swaps and found is not None:
                 self.swap_centres(found.labels, BEFORE_THE_BEST / n_starts)
@@ -218,12 +176,11 @@ class _Search:
         """Improve the best clustering by swaps of centres, and by relocations."""
         if self.best.known is None or not self.descent.assign.is_possible:
             return
-        if not is_large(self.contraction):
+        large, m = is_large(self.contraction), self.contraction.n_blocks
+        if not large:
             self.swap_centres(self.best.solution.labels, 1.0)
-            self._relocate()
-            return
-        self._relocate_in_coresets()
-        if self.contraction.n_blocks <= LARGE_CLUSTERS * self.contraction.k:
+        self._relocate()
+        if large and m <= LARGE_CLUSTERS * self.contraction.k:
             self.swap_centres(self.best.solution.labels, EFFORT_OF_LARGE)
 
     def swap_centres(self, labels: NDArray[np.intp], share: float) -> None:
@@ -246,36 +203,30 @@ class _Search:
             self.descent.from_labels(swapped, best, cost)
 
     def _relocate(self) -> None:
-        """Descend from the best clustering with one centre put elsewhere, again and again.
+        """Descend from the best clustering with centres put elsewhere, again and again.
 
+        It is one centre, or where there are many blocks, as many as a search in a coreset moves.
         Within limits, until so many in a row have saved next to nothing.
         """
-        best, most = self.best, self.parameters.n_relocations
-        n_left = most
-        while n_left > 0:
+        best, most, contraction = self.best, self.parameters.n_relocations, self.contraction
+        patience = most
+        if is_large(contraction):
+            patience = MOST_FAILURES
+        elif not self.descent.assign.is_quick:
+            patience = IDLE_STARTS
+        n_done = n_idle = 0
+        while n_idle < patience and n_idle < most and (n_done < most or contraction.has_limits):
             check_time(best.time_left)
-            before = best.cost
-            centres = with_one_elsewhere(self.contraction, best.solution.labels, self.rng)
-            self.descent.from_centres(centres, best, self.rng)
-            is_better = best.cost < (1.0 - LEAST_DECREASE) * before
-            n_left = most if is_better and self.contraction.has_limits else n_left - 1
-            if most - n_left == IDLE_STARTS and not self.descent.assign.is_quick:
-                return
-
-    def _relocate_in_coresets(self) -> None:
-        """Descend from centres of the best clustering, some put elsewhere in a coreset."""
-        best, n_failures = self.best, 0
-        for _ in range(self.parameters.n_relocations):
-            check_time(best.time_left)
-            before = best.cost
-            known = cluster_means(self.contraction, best.solution.labels)
-            centres = _centres_in_coreset(self.contraction, known, self.rng, best.time_left)
+            before, labels = best.cost, best.solution.labels
+            if is_large(contraction):
+                known = cluster_means(contraction, labels)
+                centres = _centres_in_coreset(contraction, known, self.rng, best.time_left)
+            else:
+                centres = with_one_elsewhere(contraction, labels, self.rng)
             if centres is not None:
-                self.descent.from_centres(centres, best, self.rng)
-            has_failed = best.cost >= (1.0 - LEAST_DECREASE) * before
-            n_failures = n_failures + 1 if has_failed else 0
-            if n_failures == MOST_FAILURES:
-                return
+                self.descent.from_centres(centres, best)
+            n_idle = 0 if best.cost < (1.0 - LEAST_DECREASE) * before else n_idle + 1
+            n_done += 1
 
 
 def _centres_in_coreset(
@@ -299,16 +250,14 @@ def _centres_in_coreset(
     if few.n_blocks < contraction.k:
         return None
     descent = Descent(few, IN_CORESET, None, time_left, is_hasty=True)
-    search = MultiStart(IN_CORESET)
-    start = None
-    if known is None:
-        found = search.run(few, rng, descent=descent)
-    else:
-        start = descent.from_centres(known, BestClustering(few, "given", time_left))
-        assert start is not None  # a coreset has no limits
-        found = search.relocate(few, start, rng, descent)
+    start, cost = None, np.inf
+    if known is not None:
+        reached = descent.from_centres(known, BestClustering(few, "given", time_left))
+        assert reached is not None  # a coreset has no limits
+        start, cost = reached.labels, reached.cost
+    found = MultiStart(IN_CORESET).run(few, rng, descent=descent, start=start)
     check_time(time_left)
-    return None if found is start else cluster_means(few, found.labels)
+    return cluster_means(few, found.labels) if found.cost < cost else None
 
 
 def recombine(

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.alternating import (
-    Alternation,
     AssignmentStep,
     BlockDistances,
     Distance,
@@ -30,7 +29,6 @@ from heuristics.assignment import AssignmentParameters, PairwiseAssignment
 from heuristics.first_clustering import first_clustering
 from heuristics.kmeans import unconstrained
 from heuristics.method import (
-    Clustering,
     Heuristic,
     RunClock,
     SearchResult,
@@ -45,7 +43,6 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem import (
     Contraction,
     Infeasibility,
-    InfeasibilityKind,
     Instance,
     SoftPairs,
     contract,
@@ -110,114 +107,64 @@ class AlternatingHeuristic(Heuristic):
         contraction = self.contracted(instance)
         if isinstance(contraction, Infeasibility):
             return contraction
+        seconds = at_most(clock.time_left, self.assignment_time_limit)
+        known = first_clustering(contraction, seconds)
+        if isinstance(known, Infeasibility):
+            return known
         try:
-            best = best_of_starts(self._ends(contraction, rng, clock), clock)
-        except _ProvenInfeasible as proof:
-            return proof.infeasibility
-        if best.labels is None:
-            return SearchResult(None, best.stop, best.n_iterations)
-        objective = best.penalised_objective if self.soft is Soft.WEIGHED else None
-        return SearchResult(contraction.lift(best.labels), best.stop, best.n_iterations, objective)
+            best = best_of_starts(self._ends(contraction, known, rng, clock), clock)
+        except OutOfTime:  # or no assignment step finds labels
+            return SearchResult(None, clock.reason if clock.is_over else Stop.TIME_LIMIT, 0)
+        return best.lifted(contraction)
 
     def _ends(
-        self, contraction: Contraction, rng: np.random.Generator, clock: RunClock
-    ) -> Iterator[Clustering]:
-        """Yield what each set of initial centres ends with, for each order of listed sizes.
+        self,
+        contraction: Contraction,
+        known: NDArray[np.intp] | None,
+        rng: np.random.Generator,
+        clock: RunClock,
+    ) -> Iterator[SearchResult]:
+        """Yield what each set of initial centres ends with.
 
         P changes from start to start as it does from iteration to iteration: clusterings cost what
-        they cost under that of the first start which has found one.
+        they cost under that of the first start.
+
+        known : labels (m,) that keep the hard constraints, to start from where a first assignment
+            step finds none
 
         Raises
         ------
         OutOfTime
-            If the clock runs out before an assignment step.
-        _ProvenInfeasible
-            If no clustering keeps the constraints.
+            If an assignment step finds no labels, and none are known.
         """
-        blocks = BlockDistances(
-            contraction, self.distance, self.n_candidates(contraction), clock.time_left
-        )
-        price: float | None = None
-        for centres, assign in self._starts(contraction, rng, clock):
-            step, found = self._run_from(centres, blocks, assign, clock)
-            if found is None:
-                yield Clustering(None, math.inf, Stop.TIME_LIMIT, 0)
-                continue
-            price = step.penalty if price is None else price
-            cost = step.cost + price * step.violated
-            yield Clustering(found.labels, cost, found.stop, found.n_iterations, step.objective)
-
-    @property
-    def _assignment(self) -> AssignmentParameters:
-        return AssignmentParameters(solver=self.solver, time_limit=self.assignment_time_limit)
-
-    def _starts(
-        self, contraction: Contraction, rng: np.random.Generator, clock: RunClock
-    ) -> Iterator[tuple[NDArray[np.float64], AssignmentStep]]:
-        """Yield initial centres (k, r), each with the assignment step of the loop from there."""
-        assign = PairwiseAssignment(contraction, self._assignment)
-        sized = None
-        if contraction.has_limits:
-            sized = SizedAssignment(contraction, math.inf, self.solver, is_exact=True)
+        time_left, most = clock.time_left, self.max_iterations
+        lists = self.n_candidates(contraction)
+        blocks = BlockDistances(contraction, self.distance, lists, time_left)
+        assign, price = self._assignment(contraction), None
         for _ in range(self.n_starts):
             if self.start == "k-means++":
-                centres = kmeans_plus_plus(contraction, rng, clock.time_left)
+                centres = kmeans_plus_plus(contraction, rng, time_left)
             else:
                 drawn = rng.choice(contraction.n_blocks, contraction.k, replace=False)
                 centres = contraction.means[drawn]
-            if sized is None:
-                yield centres, assign
-                continue
-            for order in sized.orders(centres, rng):
-                yield centres, SizedPairwiseAssignment(sized, order, self.assignment_time_limit)
-
-    def _run_from(
-        self,
-        centres: NDArray[np.float64],
-        blocks: BlockDistances,
-        assign: AssignmentStep,
-        clock: RunClock,
-    ) -> tuple[PenalisedStep, Alternation | None]:
-        """Run the loop from initial centres, at most twice; None if it finds nothing.
-
-        It is run once more from labels of `first_clustering` where the first assignment step finds
-        none and the contraction is small enough to look for them.
-        """
-        contraction, most, time_left = blocks.contraction, self.max_iterations, clock.time_left
-        step = PenalisedStep(blocks, assign, self.price)
-        try:
-            return step, alternate(contraction, step, centres, step.rule, most, None, time_left)
-        except OutOfTime:
-            if clock.is_over:
-                raise
-        if self._is_decidable(contraction):
-            labels = first_clustering(contraction, at_most(time_left, self.assignment_time_limit))
-            if isinstance(labels, Infeasibility):
-                raise _ProvenInfeasible(labels)
-            if labels is None:
-                return step, None
-            step = PenalisedStep(blocks, assign, self.price, labels)
-            found = alternate(contraction, step, centres, step.rule, most, labels, time_left)
+            step = PenalisedStep(blocks, assign, self.price, known)
+            found = alternate(contraction, step, centres, step.rule, most, known, time_left)
             if not found.n_iterations:
-                step.take(labels)
-            return step, found
-        if step.is_infeasible:
-            first = tuple(contraction.representatives.tolist())
-            raise _ProvenInfeasible(Infeasibility(InfeasibilityKind.NOT_COLOURABLE, first))
-        return step, None
+                step.take(found.labels)
+            price = step.penalty if price is None else price
+            cost = step.cost + price * step.violated
+            objective = step.objective if self.soft is Soft.WEIGHED else None
+            yield SearchResult(found.labels, found.stop, found.n_iterations, objective, cost)
 
-    def _is_decidable(self, contraction: Contraction) -> bool:
-        """Return whether an integer programme for a colouring is small enough to be loaded."""
-        rows = contraction.n_blocks + len(contraction.cannot_link) * contraction.k
-        return rows <= self._assignment.max_rows
-
-
-class _ProvenInfeasible(Exception):
-    """Proof that no clustering keeps the constraints, on the way to one."""
-
-    def __init__(self, infeasibility: Infeasibility) -> None:
-        super().__init__()
-        self.infeasibility = infeasibility
+    def _assignment(self, contraction: Contraction) -> AssignmentStep:
+        """Return the assignment step, prepared for a contraction."""
+        seconds = self.assignment_time_limit
+        if contraction.has_limits:
+            sized = SizedAssignment(contraction, math.inf, self.solver, is_exact=True)
+            return SizedPairwiseAssignment(sized, seconds)
+        return PairwiseAssignment(
+            contraction, AssignmentParameters(solver=self.solver, time_limit=seconds)
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -268,38 +215,24 @@ class BHKMeans(AlternatingHeuristic):
     )
 
     def contracted(self, instance: Instance) -> Contraction:
-        """Return the points as blocks, with all constraints on pairs soft."""
-        softened = all_soft(instance)
-        points = unconstrained(softened)
-        pairs = softened.soft_must_link, softened.soft_cannot_link
+        """Return the points as blocks, with all constraints on pairs soft, each once, of weight 1.
+
+        Raises
+        ------
+        InstanceError
+            If a soft constraint has another weight.
+        """
+        points = unconstrained(instance)
+        must = _softened("must_link", instance.must_link, instance.soft_must_link)
+        cannot = _softened("cannot_link", instance.cannot_link, instance.soft_cannot_link)
         return replace(
             points,
             quantities=tuple(each.over(points.block_of) for each in instance.rules.quantities),
-            soft=SoftBlocks.of(*pairs, points.block_of, points.cannot_link),
+            soft=SoftBlocks.of(must, cannot, points.block_of, points.cannot_link),
         )
 
     def price(self, distances: NDArray[np.float64]) -> float:
         return self.p * float(distances.max())
-
-
-def all_soft(instance: Instance) -> Instance:
-    """Return the points and k with all must-links and cannot-links soft, each pair once.
-
-    Their weight is 1.
-
-    Raises
-    ------
-    InstanceError
-        If a soft constraint has another weight.
-    """
-    return Instance(
-        instance.points,
-        instance.k,
-        name=instance.name,
-        weights=instance.weights,
-        soft_must_link=_softened("must_link", instance.must_link, instance.soft_must_link),
-        soft_cannot_link=_softened("cannot_link", instance.cannot_link, instance.soft_cannot_link),
-    )
 
 
 def _softened(kind: str, hard: NDArray[np.intp], soft: SoftPairs) -> SoftPairs:

@@ -12,8 +12,7 @@ search and integer programmes over wide ones. In reading order:
 
     tables              narrow components: dynamic programming along an elimination
 
-    reduction           wide components: dominated labels left out, settled blocks charged
-    feasible_labels     labels that keep the hard pairs, to start from
+    feasible_labels     wide components: labels that keep the hard pairs, to start from
     descent             descent by blocks and Kempe chains, tabu search, costs of relabelling
     integer_programme   what the local search leaves, by HiGHS or Gurobi
 """

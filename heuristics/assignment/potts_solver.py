@@ -1,10 +1,8 @@
 """Minimisation of a Potts model, component by component.
 
-Dynamic programming solves the narrow components. In the others, labels that another label dominates
-are left out first. That settles blocks, and what remains falls apart into smaller components, many
-of them narrow. For a component that is still wide, a local search finds labels. An integer
-programme improves them if it is small enough, until the labels are proven optimal or the time is
-over.
+Dynamic programming solves the narrow components. In the others, a local search finds labels. An
+integer programme improves them if it is small enough, until the labels are proven optimal or the
+time is over.
 """
 
 from __future__ import annotations
@@ -16,20 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment.descent import improve
-from heuristics.assignment.feasible_labels import construct, mend, rename_clusters
+from heuristics.assignment.feasible_labels import mend, rename_clusters
 from heuristics.assignment.integer_programme import minimise_by_programme, n_rows_of
 from heuristics.assignment.potts import AssignmentSolution, Potts
-from heuristics.assignment.reduction import settled, without_dominated
 from heuristics.assignment.tables import (
     Component,
     Narrow,
     Tables,
     components,
+    eliminate,
     lay_out,
-    separate_narrow,
 )
 from heuristics.parameters import ROWS_PER_SECOND, AssignmentParameters
-from sdpbb.runtime.time_left import RUN_CLOCK, OutOfTime, TimeLeft, at_most, check_time, no_limit
+from sdpbb.runtime.time_left import RUN_CLOCK, TimeLeft, at_most, check_time, no_limit
 
 # Entries of dynamic programming over all components together, in units of the budget of one.
 BUDGETS = 5
@@ -45,7 +42,7 @@ class PottsSolver:
     parameters : limits, and the integer programming solver
     seconds : for integer programmes over all steps together, >= 0
     share : of the remaining seconds, what one programme may take
-    is_brief : whether to leave out tabu search, and labels constructed besides a start
+    is_brief : whether to leave out tabu search
     """
 
     def __init__(
@@ -78,20 +75,7 @@ class PottsSolver:
         """
         if self._structure is None or not self._structure.serves(potts):  # k-means often settles
             self._structure = _Structure(potts, self._parameters.table_budget, time_left)
-        return self._minimise(potts, self._structure, start, time_left)
-
-    def _minimise(
-        self,
-        potts: Potts,
-        structure: _Structure,
-        start: NDArray[np.int64] | None,
-        time_left: TimeLeft,
-        is_reduced: bool = False,
-    ) -> AssignmentSolution:
-        """Minimise a programme by its components.
-
-        is_reduced : whether dominated labels are left out already
-        """
+        structure = self._structure
         labels = np.argmin(potts.costs, axis=1)
         has_label = potts.allowed[np.arange(potts.n), labels].all()
         if not (has_label and structure.minimise_narrow(potts, labels, time_left)):
@@ -106,7 +90,6 @@ class PottsSolver:
                 potts.restricted(part.blocks, part.pairs),
                 None if start is None else start[part.blocks],
                 at_most(time_left, share * max(0.0, time_left())),
-                is_reduced,
             )
             if found.is_infeasible:
                 return INFEASIBLE
@@ -118,42 +101,17 @@ class PottsSolver:
         return NOTHING if is_missing else AssignmentSolution(labels, is_optimal)
 
     def _minimise_wide(
-        self,
-        potts: Potts,
-        start: NDArray[np.int64] | None,
-        time_left: TimeLeft,
-        is_reduced: bool,
+        self, potts: Potts, start: NDArray[np.int64] | None, time_left: TimeLeft
     ) -> AssignmentSolution:
-        """Minimise a programme whose graph is connected; labels are no dearer than the start."""
+        """Minimise a programme whose graph is connected, by local search and integer programming.
+
+        Labels are no dearer than the start.
+        """
         cheapest = np.argmin(potts.costs, axis=1)
         if potts.value(cheapest) <= potts.lowest:  # no pair is violated
             return AssignmentSolution(cheapest, True)
         if start is not None and potts.allowed.all():
             start = rename_clusters(start, potts.costs)
-        fewer = potts if is_reduced else without_dominated(potts, time_left)
-        if is_reduced or fewer.allowed.all():
-            return self._search(potts, start, time_left)
-        rest = settled(fewer)
-        if rest is None:
-            return INFEASIBLE
-        lowered = start
-        if start is not None:
-            is_left = rest.allowed[np.arange(rest.n), start]
-            lowered = np.where(is_left, start, rest.costs.argmin(axis=1))
-        try:
-            structure = _Structure(rest, self._parameters.table_budget, time_left)
-            found = self._minimise(rest, structure, lowered, time_left, is_reduced=True)
-        except OutOfTime:
-            found = NOTHING
-        value = np.inf if found.labels is None else potts.value(found.labels)
-        if start is not None and potts.value(start) < value:  # it has labels that are left out
-            found = found._replace(labels=start)
-        return found
-
-    def _search(
-        self, potts: Potts, start: NDArray[np.int64] | None, time_left: TimeLeft
-    ) -> AssignmentSolution:
-        """Search by local search, then by an integer programme."""
         best = self._local(potts, start, time_left)
         value = np.inf if best is None else potts.value(best)
         if value <= potts.lowest:
@@ -180,17 +138,11 @@ class PottsSolver:
     def _local(
         self, potts: Potts, start: NDArray[np.int64] | None, time_left: TimeLeft
     ) -> NDArray[np.int64] | None:
-        """Return the best labels of several descents.
+        """Return the best labels of descents from `start`, and from the cheapest labels.
 
-        They are from `start`, from labels made block by block, and from the cheapest labels with
-        the broken hard pairs mended.
+        Broken hard pairs of the latter are mended. None if there are neither.
         """
-        options = []
-        if start is not None and potts.value(start) < np.inf:
-            options.append(start)
-        built = None if self._is_brief and options else construct(potts, time_left)
-        if built is not None:
-            options.append(rename_clusters(built, potts.costs) if potts.allowed.all() else built)
+        options = [] if start is None or potts.value(start) == np.inf else [start]
         near = mend(potts, potts.costs.argmin(axis=1), at_most(time_left, 0.5 * time_left()))
         if near is not None:
             options.append(near)
@@ -232,11 +184,21 @@ class _Structure:
                 return most
             return min(most, 1 + int(degree[part.blocks].max()))
 
-        whole = (
-            Component(part.blocks, matter[part.pairs]) for part in components(potts.n, ends[matter])
-        )
-        parts = ((part, needed(part)) for part in whole)
-        narrow, self.wide = separate_narrow(parts, ends, budget, BUDGETS * budget, time_left)
+        self.wide: list[Component] = []
+        narrow: list[Narrow] = []
+        total = BUDGETS * budget
+        for part in components(potts.n, ends[matter]):
+            if narrow or self.wide:
+                check_time(time_left)
+            whole = Component(part.blocks, matter[part.pairs])
+            q = needed(whole)
+            buckets = eliminate(ends[whole.pairs], q, min(budget, total))
+            if buckets is None:
+                self.wide.append(whole)
+                continue
+            entries = sum(q ** (len(bucket.separator) + 1) for bucket in buckets)
+            total -= entries
+            narrow.append(Narrow(whole.pairs, q, buckets, entries))
         self._groups = _groups(narrow, ends, budget, time_left)
 
     def serves(self, potts: Potts) -> bool:

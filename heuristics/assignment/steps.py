@@ -7,8 +7,6 @@ its pairs within a.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -163,32 +161,12 @@ class Assignment:
         self.n_steps += 1
         return labels
 
-    # What `SizedAssignment` has besides: of limits 1 to m there is one order, and all is possible.
+    # What `SizedAssignment` has besides: all is possible, and soft pairs are looked at.
 
     is_possible = is_quick = True
 
-    def orders(
-        self, centres: NDArray[np.float64], rng: np.random.Generator
-    ) -> list[NDArray[np.intp]]:
-        return [np.arange(self._k)]
-
-    def order_of(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
-        return np.arange(self._k)
-
-    def labels_for(
-        self, centres: NDArray[np.float64], order: NDArray[np.intp], time_left: TimeLeft
-    ) -> NDArray[np.intp]:
-        return self(centres, time_left)
-
-    def with_soft_pairs(
-        self, centres: NDArray[np.float64], order: NDArray[np.intp], time_left: TimeLeft
-    ) -> None:
-        return None  # `labels_for` looks at them
-
-    def steps(
-        self, order: NDArray[np.intp], time_left: TimeLeft, labels: NDArray[np.intp] | None = None
-    ) -> Callable[[NDArray[np.float64]], NDArray[np.intp]]:
-        return lambda centres: self(centres, time_left)
+    def with_soft_pairs(self, centres: NDArray[np.float64], time_left: TimeLeft) -> None:
+        return None
 
 
 def fill_by_objective(potts: Potts, labels: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ Chains are looked at through the coordinates, so that nothing is held besides th
 the inner products of all pairs of blocks, and are made if there are at most SWAP_BLOCKS blocks; in
 large clusters without limits they come to little more than the two moves by themselves.
 
-With more blocks, those without pairs are moved one by one (J. A. Hartigan, M. A. Wong,
+Blocks without pairs are moved one by one (J. A. Hartigan, M. A. Wong,
 A k-means clustering algorithm, Applied Statistics 28 (1979)): out of a and into b, block i of size
 w changes the sum of squares by
 
@@ -47,8 +47,7 @@ SWAP_BLOCKS = 2_000
 class LocalSearch:
     """Descent over Kempe chains and swaps in one contraction, prepared for many clusterings.
 
-    swap_blocks : with more blocks than this there are no swaps, and blocks without cannot-links are
-        moved one by one
+    swap_blocks : with more blocks than this there are no swaps
     """
 
     def __init__(self, contraction: Contraction, swap_blocks: int = SWAP_BLOCKS) -> None:
@@ -57,10 +56,9 @@ class LocalSearch:
         few = contraction.n_blocks <= swap_blocks
         rows = blocks.weights[:, None] * blocks.means
         self._gram = np.ascontiguousarray(rows @ rows.T) if few else None
-        # Blocks of which whole chains are looked at, and the others: those without any pairs.
+        # Blocks of which whole chains are looked at, and those without any pairs.
         degrees = np.diff(blocks.apart.starts) + np.diff(blocks.soft.starts)
-        linked = np.full(contraction.n_blocks, few) | (degrees > 0)
-        self._chained, self._alone = np.flatnonzero(linked), np.flatnonzero(~linked)
+        self._chained, self._alone = np.flatnonzero(degrees > 0), np.flatnonzero(degrees == 0)
         prices = float(np.abs(contraction.soft.weights).sum())
         self._threshold = MINIMUM_IMPROVEMENT * (contraction.total + prices)
 
@@ -72,9 +70,9 @@ class LocalSearch:
         No exchange of a Kempe chain improves them, and no swap of two blocks where there are
         swap_blocks of them or fewer.
 
-        For each block the best chain through it is exchanged if it improves, until none does; then
-        every swap that improves is made, and any sends the search back to the chains. No cluster
-        is emptied, and the cost never increases.
+        For each block with pairs the best chain through it is exchanged if it improves, and the
+        others are moved, until nothing improves; then every swap that improves is made, and any
+        sends the search back to the chains. No cluster is emptied, and the cost never increases.
 
         Parameters
         ----------
@@ -104,11 +102,9 @@ class LocalSearch:
 
     def _exchange_chains(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
         """Sweep over the blocks; return whether any chain was exchanged, and the time is over."""
-        any_moved = False
-        if self._gram is None:
-            any_moved, is_over = self._move_alone(labels, time_left)
-            if is_over:
-                return any_moved, True
+        any_moved, is_over = self._move_alone(labels, time_left)
+        if is_over:
+            return any_moved, True
         clusters = ClusterState.of(self._blocks, labels, self._k)
         any_exchanged, position = any_moved, 0
         while position < len(self._chained):

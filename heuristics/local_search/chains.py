@@ -45,15 +45,6 @@ def exchange_chains(
         i = numbers[position]
         a = labels[i]
         best, target = -threshold, NONE
-        if apart.starts[i] == apart.starts[i + 1] and soft.starts[i] == soft.starts[i + 1]:
-            # A block without pairs is a chain by itself, and most blocks are.
-            work -= k * (r + 10)
-            if amounts[a, 0] > 1:
-                target = _best_cluster(i, blocks, clusters, threshold)
-            if target >= 0:
-                relabel(i, target, blocks, clusters)
-                any_exchanged = True
-            continue
         for b in range(k):
             if b == a:
                 continue
@@ -77,30 +68,6 @@ def exchange_chains(
             relabel(j, target if labels[j] == a else a, blocks, clusters)
         any_exchanged = True
     return len(numbers), any_exchanged
-
-
-@njit(cache=True, nogil=True)
-def _best_cluster(i: int, blocks: BlockData, clusters: ClusterState, threshold: float) -> int:
-    """Return the cluster to which block i alone moves best; -1 if no move saves the threshold."""
-    means, sums, weight = blocks.means, clusters.sums, clusters.weight
-    square, amounts, own = clusters.square, clusters.amounts, blocks.amounts[i]
-    a, w, r = clusters.labels[i], blocks.weights[i], blocks.means.shape[1]
-    d_a, d_d = 0.0, 0.0
-    for t in range(r):
-        d_a += w * means[i, t] * sums[a, t]
-        d_d += (w * means[i, t]) ** 2
-    best, target = -threshold, NONE
-    for b in range(len(weight)):
-        # Where limits bind, most moves break them; to ask that takes least.
-        if b == a or not fits(a, b, own, blocks, amounts):
-            continue
-        d_b = 0.0
-        for t in range(r):
-            d_b += w * means[i, t] * sums[b, t]
-        change = change_of_exchange(a, b, w, d_a, d_b, d_d, weight, square)
-        if change < best:
-            best, target = change, b
-    return target
 
 
 @njit(cache=True, nogil=True)

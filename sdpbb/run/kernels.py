@@ -31,7 +31,6 @@ from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.runtime.cache_folder import KERNELS
 from sdpbb.runtime.executors.processes import LocalProcesses
-from sdpbb.runtime.time_left import no_limit
 
 # Parts of the engine beside those of the bounding methods: kernels that almost all runs call, and
 # those that few do.
@@ -138,7 +137,7 @@ def exercise_part(part: str) -> None:
         exercise(limited)
         alike = _small(min_size=4, max_size=7, n_pairs=0)
         exercise(alike)
-        SizedAssignment(alike, 0.0).labels_for(alike.means[:3], np.arange(3), no_limit)
+        SizedAssignment(alike, 0.0)(alike.means[:3])
         for method in ("sdp", "colgen"):
             bounding_class(method).exercise(limited)
             bounding_class(method).exercise_rare(limited)

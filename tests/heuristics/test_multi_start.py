@@ -73,7 +73,7 @@ def test_improving_never_makes_worse(seed):
     labels = find_feasible(contraction)
     if isinstance(labels, Infeasibility):
         return
-    improved = MultiStart(FEW).improve(contraction, labels)
+    improved = MultiStart(FEW).run(contraction, rng, start=labels)
     check(contraction, improved)
     assert improved.source == "given"
     assert improved.cost <= contraction.cost(labels)
@@ -127,8 +127,9 @@ def test_solutions_over_many_blocks_are_clusterings(seed, many):
     lifted = Partition(contraction.lift(solution.labels))
     assert lifted.is_feasible(instance)
     assert lifted.sum_of_squares(points) == pytest.approx(solution.cost, rel=1e-12)
-    assert search.relocate(contraction, solution, rng, descent).cost <= solution.cost
-    assert search.improve(contraction, known).cost <= contraction.cost(known)
+    for labels in (solution.labels, known):
+        better = search.run(contraction, rng, descent=descent, start=labels)
+        assert better.cost <= contraction.cost(labels)
 
 
 def test_many_equal_points(many):

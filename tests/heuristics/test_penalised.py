@@ -1,7 +1,7 @@
 """BLPKM, BH-k-means and PCCC: exact assignment steps, pairs hard or at a price, and means."""
 
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import count, pairwise, product
 
 import numpy as np
 import pytest
@@ -12,16 +12,16 @@ from heuristics.alternating import BlockDistances, PenalisedStep, StepVerdict, a
 from heuristics.assignment import AssignmentSolution, PairwiseAssignment
 from heuristics.kmeans import unconstrained
 from heuristics.kmeans_steps import cluster_means
-from heuristics.penalised import BLPKM, PCCC, BHKMeans, all_soft, list_length
+from heuristics.penalised import BLPKM, PCCC, BHKMeans, list_length
 from heuristics.result import HeuristicStatus, Stop, Violations
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.errors import InstanceError
-from sdpbb.problem import Contraction, InfeasibilityKind, Instance, contract
+from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.time_left import OutOfTime
 from tests.enumeration import random_instance
 from tests.examples import examples
-from tests.graphs import complete, contraction_of, mycielski, random_graph
+from tests.graphs import contraction_of, random_graph
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -136,77 +136,44 @@ def test_without_constraints_every_point_is_nearest_to_its_own_mean():
 # Assignment steps that find nothing
 
 
-@pytest.fixture
-def instance_with_hard_pairs():
+@pytest.mark.parametrize(
+    ("finds", "stop", "n_steps"),
+    [
+        (lambda number, start: False, Stop.TIME_LIMIT, 0),
+        (lambda number, start: number == 0, Stop.TIME_LIMIT, 1),
+        (lambda number, start: start is not None, Stop.CONVERGED, None),
+    ],
+)
+def test_the_last_clustering_is_kept_where_assignments_find_nothing(
+    monkeypatch, finds, stop, n_steps
+):
+    """It is the first clustering, or that of the step before, from which it is tried again."""
     rng = np.random.default_rng(11)
     classes = np.arange(30) % 3
     pairs = rng.permutation(np.argwhere(np.triu(np.ones((30, 30)), 1)))
     apart = pairs[classes[pairs[:, 0]] != classes[pairs[:, 1]]][:25]
-    return Instance(rng.normal(size=(30, 2)), 3, cannot_link=apart)
-
-
-def assignments_that_fail(monkeypatch, fails) -> list[bool]:
-    """Let those calls find nothing for which fails(number, has a start); a list of which did."""
-    calls: list[bool] = []
-    solve = PairwiseAssignment.__call__
+    solve, numbers = PairwiseAssignment.__call__, count()
 
     def call(self, costs, allowed, penalty, start, time_left):
-        calls.append(fails(len(calls), start is not None))
-        if calls[-1]:
-            return AssignmentSolution(None)
-        return solve(self, costs, allowed, penalty, start, time_left)
+        if finds(next(numbers), start):
+            return solve(self, costs, allowed, penalty, start, time_left)
+        return AssignmentSolution(None)
 
     monkeypatch.setattr(PairwiseAssignment, "__call__", call)
-    return calls
-
-
-def test_a_colouring_is_begun_from_where_the_first_assignment_finds_nothing(
-    monkeypatch, instance_with_hard_pairs
-):
-    calls = assignments_that_fail(monkeypatch, lambda number, has_start: not has_start)
-    result = PCCC().run(instance_with_hard_pairs)
-    assert calls[:2] == [True, False]
-    assert (result.status, result.stop) == (HeuristicStatus.FOUND, Stop.CONVERGED)
+    result = PCCC().run(Instance(rng.normal(size=(30, 2)), 3, cannot_link=apart))
+    assert (result.status, result.stop) == (HeuristicStatus.FOUND, stop)
     assert result.violations.hard == 0
-
-
-def test_the_last_clustering_is_kept_where_a_later_assignment_finds_nothing(
-    monkeypatch, instance_with_hard_pairs
-):
-    calls = assignments_that_fail(monkeypatch, lambda number, has_start: number == 1)
-    result = PCCC().run(instance_with_hard_pairs)
-    assert calls == [False, True]
-    assert (result.status, result.stop) == (HeuristicStatus.FOUND, Stop.TIME_LIMIT)
-    assert (result.violations.hard, result.n_iterations) == (0, 1)
-
-
-def test_a_colouring_is_the_result_where_no_assignment_finds_anything(
-    monkeypatch, instance_with_hard_pairs
-):
-    assignments_that_fail(monkeypatch, lambda number, has_start: True)
-    result = PCCC().run(instance_with_hard_pairs)
-    assert (result.status, result.stop) == (HeuristicStatus.FOUND, Stop.TIME_LIMIT)
-    assert (result.violations.hard, result.n_iterations) == (0, 0)
+    assert n_steps is None or result.n_iterations == n_steps
     assert len(np.unique(result.labels)) == 3
     assert result.penalised_objective == pytest.approx(result.sum_of_squares)
 
 
-def test_not_found_is_told_as_such(monkeypatch, instance_with_hard_pairs):
-    monkeypatch.setattr(PCCC, "_is_decidable", lambda *_: False)
-    assignments_that_fail(monkeypatch, lambda number, has_start: True)
-    result = PCCC().run(instance_with_hard_pairs)
+def test_not_found_is_told_as_such(monkeypatch):
+    monkeypatch.setattr("heuristics.penalised.first_clustering", lambda *_: None)
+    monkeypatch.setattr(PairwiseAssignment, "__call__", lambda *_: AssignmentSolution(None))
+    result = PCCC().run(Instance(np.eye(4), 3, cannot_link=[(0, 1)]))
     assert (result.status, result.stop) == (HeuristicStatus.NOT_FOUND, Stop.TIME_LIMIT)
     assert result.labels is None
-
-
-def test_what_the_assignment_proves_infeasible_is_so(monkeypatch):
-    monkeypatch.setattr(PCCC, "_is_decidable", lambda *_: False)
-    graph = mycielski(mycielski(complete(2)))
-    points = np.random.default_rng(0).normal(size=(len(graph), 2))
-    instance = Instance(points, 3, cannot_link=np.argwhere(np.triu(graph)))
-    result = PCCC().run(instance)
-    assert result.status is HeuristicStatus.INFEASIBLE
-    assert result.infeasibility.kind is InfeasibilityKind.NOT_COLOURABLE
 
 
 # Lists of candidates, and the penalty
@@ -332,9 +299,13 @@ def test_it_is_pccc_on_hard_constraints():
 
 def number_violated(instance: Instance, labels: np.ndarray) -> int:
     """Each pair once, however often it is given."""
-    softened = all_soft(instance)
-    found = Violations.of(softened, labels)
-    return found.soft_must_link + found.soft_cannot_link
+    together = np.concatenate([instance.must_link, instance.soft_must_link.pairs])
+    apart = np.concatenate([instance.cannot_link, instance.soft_cannot_link.pairs])
+    return sum(
+        (labels[i] == labels[j]) != same
+        for pairs, same in ((together, True), (apart, False))
+        for i, j in {tuple(sorted(pair)) for pair in pairs.tolist()}
+    )
 
 
 @given(SEEDS, st.sampled_from(["squared", "euclidean"]))
