@@ -10,8 +10,7 @@ from sdpbb.bounds import certified
 from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.staged.methods import ColgenBounding, HybridBounding
-from sdpbb.checker.clusters import Enumerated
-from sdpbb.checker.prices import Lagrangian
+from sdpbb.checker.prices import Enumerated, Lagrangian
 from sdpbb.problem import Instance, contract
 from sdpbb.problem.contraction import Contraction
 from sdpbb.runtime.archive.file import read_archive, write_archive

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sdpbb.checker.clusters import Enumerated
 from sdpbb.checker.kernel import digests
 from sdpbb.checker.kernel.archive import FORMAT
 from sdpbb.checker.kernel.arithmetic import sum_down
@@ -19,10 +18,10 @@ from sdpbb.checker.kernel.evidence import Evidence, Scatter
 from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.size_rules import with_limits
+from sdpbb.checker.kernel.rules import with_limits
 from sdpbb.checker.kernel.subsets import Subsets
 from sdpbb.checker.kernel.verdict import CertificateVerdict
-from sdpbb.checker.prices import Lagrangian
+from sdpbb.checker.prices import Enumerated, Lagrangian
 from sdpbb.problem import Instance
 from sdpbb.problem.checker_rules import CheckedConstraints
 from sdpbb.run.certificates.replay import propagated

@@ -6,13 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdpbb.checker.clusters import Enumerated
 from sdpbb.checker.kernel.blocks import Blocks
-from sdpbb.checker.kernel.effort import Effort
+from sdpbb.checker.kernel.evidence import Effort
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.checker.partitions import require_no_partition
-from sdpbb.checker.prices import Lagrangian
+from sdpbb.checker.prices import Enumerated, Lagrangian
 from sdpbb.checker.pricing import clusters_below, proven_least
 from sdpbb.problem.packing.in_units import ClusterPacking
 from tests.checker.priced import random_problem

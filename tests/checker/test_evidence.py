@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sdpbb.checker.clusters import Enumerated
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.cuts import Cuts
 from sdpbb.checker.kernel.cuts.templates import Templates, Vectors
@@ -15,7 +14,7 @@ from sdpbb.checker.kernel.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.kernel.geometry import Contracted, Geometry
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.partitions import require_no_partition
-from sdpbb.checker.prices import Lagrangian
+from sdpbb.checker.prices import Enumerated, Lagrangian
 from tests.checker.nodes import zero_evidence
 from tests.enumeration import ExactSquares
 

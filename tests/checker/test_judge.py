@@ -18,7 +18,6 @@ from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, pairs_apart, safe_bound
-from sdpbb.checker.clusters import Enumerated
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.dual import Semidefinite
 from sdpbb.checker.kernel.evidence import Scatter
@@ -26,10 +25,9 @@ from sdpbb.checker.kernel.exact import ExactJudge
 from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.rules import broken_by
-from sdpbb.checker.kernel.size_rules import measures
+from sdpbb.checker.kernel.rules import broken_by, measures
 from sdpbb.checker.partitions import cluster_costs
-from sdpbb.checker.prices import Lagrangian
+from sdpbb.checker.prices import Enumerated, Lagrangian
 from sdpbb.problem import Contraction, Instance, contract
 from tests.checker.nodes import STATED, CheckedNode, nodes, random_duals, zero_evidence
 from tests.examples import examples

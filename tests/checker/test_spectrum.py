@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdpbb.checker.kernel.arithmetic import sum_of_smallest
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.spectrum import sum_of_smallest
 
 seeds = st.integers(0, 10**6)
 

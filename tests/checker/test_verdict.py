@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.clusters import Enumerated
 from sdpbb.checker.kernel.cuts import FORMS, Cuts
 from sdpbb.checker.kernel.dual import Semidefinite
 from sdpbb.checker.kernel.evidence import Scatter
@@ -20,7 +19,7 @@ from sdpbb.checker.kernel.verdict import (
     is_cost,
     is_optimal,
 )
-from sdpbb.checker.prices import Lagrangian
+from sdpbb.checker.prices import Enumerated, Lagrangian
 from sdpbb.problem import Instance
 from tests.checker.building import built, verified
 

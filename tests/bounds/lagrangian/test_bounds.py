@@ -24,7 +24,7 @@ from sdpbb.bounds.staged.methods import ColgenBounding, HybridBounding
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.size_rules import with_limits
+from sdpbb.checker.kernel.rules import with_limits
 from sdpbb.problem import (
     Contraction,
     Infeasibility,
