@@ -116,8 +116,9 @@ def _of_word(
     """A value becomes each of `_WORDS`, and a number others; or it is left out."""
     where = ".".join([kind, *map(str, path)]) if kind == "claim" else kind
     others = dict(_WORDS)
-    if isinstance(value, int | float):
-        others |= {"more": value + 1, **{name: value * of for name, of in _FACTORS.items()}}
+    if isinstance(value, int | float):  # the nearest come first, as files of a reason are few
+        near = {name: value * of for name, of in _FACTORS.items()}
+        others = near | {"more": value + 1} | others
 
     def holder(changed: Parts) -> Any:
         found = find(changed)
