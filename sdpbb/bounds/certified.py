@@ -21,13 +21,11 @@ from sdpbb.bounds.bound import (
 from sdpbb.bounds.evidence import Enumerated, Evidence, Lagrangian, Semidefinite
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.checker.kernel.blocks import Blocks
-from sdpbb.checker.kernel.effort import Effort
-from sdpbb.checker.kernel.evidence import scatter_bound
+from sdpbb.checker.kernel.evidence import Effort, scatter_bound
 from sdpbb.checker.kernel.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.kernel.geometry import Contracted, Geometry
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.rules import Rules
-from sdpbb.checker.kernel.size_rules import with_limits
+from sdpbb.checker.kernel.rules import Rules, with_limits
 from sdpbb.checker.kernel.soft import CheckedSoftPairs
 from sdpbb.problem import Contraction, Instance
 from sdpbb.runtime.archive.stored import Attached, stored

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from sdpbb.checker.clusters import Enumerated
 from sdpbb.checker.kernel.cuts import FORMS, Cuts
 from sdpbb.checker.kernel.dual import Semidefinite
 from sdpbb.checker.kernel.evidence import Evidence
-from sdpbb.checker.prices import Lagrangian
+from sdpbb.checker.prices import Enumerated, Lagrangian
 from sdpbb.runtime.archive.stored import stored
 
 __all__ = ["Cuts", "Enumerated", "Evidence", "Lagrangian", "Semidefinite"]

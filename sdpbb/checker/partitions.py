@@ -28,13 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kernel.arithmetic import gamma
-from .kernel.effort import AtStep, go_on
+from .kernel.evidence import AtStep, go_on
 from .kernel.geometry import Contracted
 from .kernel.rejection import Rejected
 from .kernel.rules import Rules
 from .kernel.sizes import Measure
 from .pricing.problem import Indices, Marks, Reals
-from .pricing.whole import measures_of_whole
+from .pricing.rules import measures_of_whole
 
 # The limit is a whole number of at most 2^_BITS units, prices and penalties add up to less than
 # _LARGEST: sums of them are exact in int64.

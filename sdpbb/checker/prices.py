@@ -1,4 +1,4 @@
-"""Evidence: prices of the blocks of a node, and the lower bound that they prove.
+"""Evidence by prices of the blocks of a node: the least value of a cluster, and all cheap clusters.
 
 Each block is in exactly one of the k clusters X, which cost c(X) for the points x^ of `Contracted`,
 so that a clustering costs
@@ -7,6 +7,14 @@ so that a clustering costs
 
 That no cluster is worth less than `least`, but for a margin for rounding, is detected by a search
 (`pricing`).
+
+With no cluster X worth less than v = `least` at some prices, a clustering that costs less than
+`below` has only clusters with
+
+    c(X) - prices(X) < below - sum of prices - (k - 1) v.
+
+All of these are found, for the points x^ of `Contracted`, and that no k of them are a partition of
+the blocks that costs less than `below` is detected by another search (`partitions`).
 """
 
 from __future__ import annotations
@@ -17,16 +25,23 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernel.archive import REALS
-from .kernel.arithmetic import sum_down
+from .kernel.archive import NUMBERS, REALS
+from .kernel.arithmetic import sum_down, sum_up
 from .kernel.blocks import Blocks
-from .kernel.effort import FULL, Effort
-from .kernel.evidence import Evidence, Written
+from .kernel.evidence import FULL, Effort, Evidence, Written
 from .kernel.geometry import Contracted
 from .kernel.log import StepArrays, fields, number
 from .kernel.rejection import Rejected
-from .pricing import MAX_NODES, proven_least
+from .partitions import require_no_partition
+from .pricing import MAX_NODES, clusters_below, looks_at_whole, proven_least
 
+MAX_CLUSTER_NODES, MAX_CLUSTERS, MAX_PARTITION_NODES = 200_000, 20_000, 40_000
+"""Of each of the two searches for clusters; clusters; nodes of the search for a partition."""
+MAX_TRIPLES = 2_000
+"""Sets of three blocks that evidence may have."""
+
+# Below this costs may underflow.
+_LEAST = 1e-200
 # Prices beyond this prove nothing that is of use, and their sums may overflow.
 _LARGEST = 1e250
 
@@ -57,7 +72,8 @@ class Lagrangian(Evidence):
         return ["pricing"]
 
     def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
-        prices, least = checked_prices(contracted, blocks, self.prices, self.least)
+        prices, least = self.prices, self.least
+        _require_numbers(prices, least)
         adjacency, rules = blocks.adjacency, blocks.block_rules
         nodes, at_step = effort.of(MAX_NODES), effort.at_step
         proven = proven_least(contracted, adjacency, prices, least, nodes, rules, at_step)
@@ -80,18 +96,97 @@ class Lagrangian(Evidence):
         return self.bound(one_place, blocks, effort) > 0.0
 
 
-def checked_prices(
-    contracted: Contracted, blocks: Blocks, prices: NDArray[np.float64], value: float
-) -> tuple[NDArray[np.float64], float]:
-    """Return prices of the blocks, and a value; `Rejected` if they do not fit or are no numbers."""
-    m, k, adjacency = contracted.m, blocks.k, blocks.adjacency
-    prices, value = np.asarray(prices), float(value)
-    if adjacency.shape != (m, m):
-        raise Rejected(f"cannot-links of {adjacency.shape} for {m} blocks")
-    if not 1 <= k <= m:
-        raise Rejected(f"{k} clusters of {m} blocks")
-    if prices.shape != (m,) or prices.dtype != np.float64:
-        raise Rejected(f"prices should be {m} float64, not {prices.dtype} of shape {prices.shape}")
+def _require_numbers(prices: NDArray[np.float64], value: float) -> None:
+    """Raise `Rejected` if prices, or a value, are no moderate numbers."""
     if not (np.abs([*prices, value]) <= _LARGEST).all():  # false for nan
         raise Rejected(f"a price, or a value, is not a number of at most {_LARGEST:g}")
-    return prices, value
+
+
+@dataclass(frozen=True, eq=False)
+class Enumerated(Evidence):
+    """Prices at which few clusters of low value are left, none of whose partitions is cheap.
+
+    below : no clustering costs less
+    prices, least : as of a `Lagrangian`; least at most 0, unless
+        sets are looked at as a whole
+    share_prices, triples, penalties : (m,), (c, 3), (c,) >= 0: prices and penalties at which few
+        of these clusters are left (see `partitions`), in squared units of the data
+    """
+
+    below: float
+    prices: NDArray[np.float64]
+    least: float
+    share_prices: NDArray[np.float64]
+    triples: NDArray[np.int32]
+    penalties: NDArray[np.float64]
+
+    WORD: ClassVar = "clusters"
+
+    @classmethod
+    def read(cls, values: list[Any], arrays: StepArrays, m: int, k: int) -> Enumerated:
+        below, least = fields(values, "below", "least")
+        doubles, some = REALS[:1], range(MAX_TRIPLES + 1)
+        penalties = arrays.take("penalties", doubles, some)
+        return cls(
+            below=number(below, "below"),
+            prices=arrays.take("prices", doubles, m),
+            least=number(least, "least"),
+            share_prices=arrays.take("share_prices", doubles, m),
+            triples=arrays.take("triples", NUMBERS, len(penalties), 3),
+            penalties=penalties,
+        )
+
+    def written(self) -> Written:
+        names = ("prices", "share_prices", "triples", "penalties")
+        return [self.WORD, self.below, self.least], {name: getattr(self, name) for name in names}
+
+    @property
+    def rules_used(self) -> list[str]:
+        return ["partitions into priced clusters"]
+
+    def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
+        k, adjacency, rules = blocks.k, blocks.adjacency, blocks.block_rules
+        prices, least, below = self.prices, self.least, self.below
+        _require_numbers(prices, least)
+        _require_numbers(self.share_prices, below)
+        self._check_triples(contracted.m)
+        if not below >= _LEAST:
+            raise Rejected(
+                f"clusters are enumerated below a cost of {_LEAST:g} or more, not {below!r}"
+            )
+        nodes, at_step = effort.of(MAX_CLUSTER_NODES), effort.at_step
+        least = least if looks_at_whole(contracted, adjacency, rules) else min(least, 0.0)
+        proven = proven_least(contracted, adjacency, prices, least, nodes, rules, at_step)
+        value = sum_up([below, *(-prices).tolist(), *[-proven] * (k - 1)])
+        members = clusters_below(
+            contracted,
+            adjacency,
+            prices,
+            proven,
+            value,
+            nodes,
+            effort.of(MAX_CLUSTERS),
+            rules,
+            at_step,
+        )
+        require_no_partition(
+            contracted,
+            k,
+            members,
+            below,
+            self.share_prices,
+            self.triples,
+            self.penalties,
+            effort.of(MAX_PARTITION_NODES),
+            adjacency,
+            rules,
+            at_step,
+        )
+        return contracted.for_points(contracted.with_soft(below, adjacency))
+
+    def _check_triples(self, m: int) -> None:
+        triples, penalties = self.triples, self.penalties
+        if (triples < 0).any() or (triples >= m).any() or (np.diff(np.sort(triples)) == 0).any():
+            raise Rejected(f"a triple is not of three of the blocks 0..{m - 1}")
+        if not ((penalties >= 0.0) & np.isfinite(penalties)).all():
+            raise Rejected("a penalty is negative or no number")

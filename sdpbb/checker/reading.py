@@ -10,8 +10,7 @@ from io import BufferedReader
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernel.rules import Limit, Rules
-from .kernel.size_rules import weight_rule
+from .kernel.rules import Limit, Rules, weight_rule
 from .kernel.sizes import LARGEST_SUM, StatedMeasure
 from .kernel.soft import CheckedSoftPairs, PricedPairs
 

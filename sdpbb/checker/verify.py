@@ -20,8 +20,7 @@ from .kernel.judge import Judge
 from .kernel.log import Log, fields
 from .kernel.proof import ProofCounts, proven_value
 from .kernel.rejection import Rejected, at
-from .kernel.rules import Either, Limit, Rules, broken_clusters
-from .kernel.size_rules import with_limits
+from .kernel.rules import Either, Limit, Rules, broken_clusters, with_limits
 from .kernel.sizes import StatedMeasure
 from .kernel.soft import CheckedSoftPairs
 from .kernel.subsets import Subsets

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.checker.kernel.sizes import SizeLimits, StatedMeasure, sums_over
-from sdpbb.checker.kernel.weight_units import WeightUnits
+from sdpbb.checker.kernel.weights import WeightUnits
 from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import is_allowed

@@ -13,8 +13,7 @@ from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.distance import components_apart
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.staged.methods import ColgenBounding, HybridBounding
-from sdpbb.checker.clusters import Enumerated
-from sdpbb.checker.prices import Lagrangian
+from sdpbb.checker.prices import Enumerated, Lagrangian
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.runtime.archive.file import read_archive, write_archive
 from tests.any_instance import any_instance

@@ -1,174 +1,130 @@
-"""Blocks with prices, cannot-links and rules, and all their clusters in exact arithmetic."""
+"""Blocks with prices, and the sets of them that may be clusters, in exact arithmetic."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sdpbb.checker.kernel.geometry import Contracted
 from sdpbb.checker.kernel.rules import Either, Limit, Rules
-from sdpbb.checker.pricing import places
+from sdpbb.checker.pricing import places, proven_least
+from sdpbb.checker.pricing import search as pricing_search
+from tests.checker.nodes import CheckedNode
 
 SEARCHES = ("clusters", "places")
 """How prices are proven: of all clusters, or, where dimensions are few, by the places of means."""
 
 
 @contextmanager
-def searching(by: str) -> Iterator[None]:
-    """Context manager: prices are proven in this way, one of `SEARCHES`."""
+def searching(by: str, in_batches: bool = False) -> Iterator[None]:
+    """Context manager: prices are proven in this way, of `SEARCHES`, in small batches or not."""
     with pytest.MonkeyPatch.context() as patch:
         if by == "clusters":
             patch.setattr(places, "MOST_DIMENSIONS", 0)
+        if in_batches:
+            patch.setattr(places, "_BATCH", 20)
+            patch.setattr(pricing_search, "_GROUP", 3)
+            patch.setattr(pricing_search, "_BATCH", 2)
         yield
 
 
-class Priced(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Priced:
     """Blocks, pairs (m, m) that are cannot-linked, prices (m,), and rules on clusters."""
 
     contracted: Contracted
     adjacency: NDArray[np.bool_]
     prices: NDArray[np.float64]
     rules: Rules = ()
+    sets: NDArray[np.bool_] = field(default_factory=lambda: np.empty((0, 0), bool))
+
+    @classmethod
+    def of(cls, node: CheckedNode, prices: NDArray[np.float64]) -> Priced:
+        """The blocks of a node, and the sets (t, m) of them that keep its rules."""
+        blocks, rules = node.blocks, node.blocks.block_rules
+        sets = all_sets(blocks.adjacency)
+        allowed = [keeps(rules, np.flatnonzero(row).tolist()) for row in sets]
+        return cls(node.contracted, blocks.adjacency, prices, rules, sets[np.array(allowed, bool)])
 
     @property
     def scale(self) -> float:
         return float(np.abs(self.prices).sum() + self.contracted.scatter.sum())
 
-    def values(self) -> dict[int, Fraction]:
-        """c(X) - prices(X) of all clusters X that are allowed, by the binary number of which the
-        ones are in X."""
-        contracted = self.contracted
-        m, d = contracted.means.shape
-        e = [int(size) for size in contracted.weights]
-        c = [[Fraction(x) for x in row] for row in contracted.means.tolist()]
-        pairs = zip(contracted.scatter.tolist(), self.prices.tolist(), strict=True)
-        own = [Fraction(w) - Fraction(p) for w, p in pairs]
-        alone = [own[i] + e[i] * sum(x * x for x in c[i]) for i in range(m)]
-        linked = [sum(1 << int(j) for j in np.flatnonzero(row)) for row in self.adjacency]
-        zero = Fraction(0)
-        sums = {0: (0, zero, [zero] * d)}
-        values = {}
-        for number in range(1, 1 << m):
-            i = number.bit_length() - 1
-            rest = number ^ (1 << i)
-            if rest not in sums or linked[i] & rest:
-                continue
-            if not keeps(self.rules, [j for j in range(m) if number >> j & 1]):
-                continue
-            size, total, moment = sums[rest]
-            moment = [x + e[i] * y for x, y in zip(moment, c[i], strict=True)]
-            sums[number] = size, total, moment = size + e[i], total + alone[i], moment
-            values[number] = total - sum(x * x for x in moment) / size
-        return values
+    @property
+    def has_profits(self) -> bool:
+        """Whether prices differ from what blocks cost alone by more than rounding."""
+        profits = self.prices - self.contracted.scatter
+        return bool(np.abs(profits).max() > max(1e-200, 1e-12 * self.scale))
+
+    def values(self) -> list[Fraction]:
+        """c(X) - prices(X) of all sets X."""
+        of = self.contracted
+        e, scatter, prices = (
+            list(map(Fraction, x.tolist())) for x in (of.weights, of.scatter, self.prices)
+        )
+        means = [[Fraction(x) for x in row] for row in of.means.tolist()]
+        found = []
+        for row in self.sets:
+            inside = np.flatnonzero(row).tolist()
+            weight = sum(e[i] for i in inside)
+            value = sum(scatter[i] - prices[i] for i in inside)
+            for j in range(of.means.shape[1]):
+                squares = sum(e[i] * means[i][j] ** 2 for i in inside)
+                value += squares - sum(e[i] * means[i][j] for i in inside) ** 2 / weight
+            found.append(Fraction(value))
+        return found
+
+    def proven(self, least: float, max_nodes: int = 1_000_000) -> float:
+        """What is proven of the value of all sets; `Rejected` if one is worth less than least."""
+        given = self.contracted, self.adjacency, self.prices, least, max_nodes, self.rules
+        return proven_least(*given)
+
+
+def all_sets(adjacency: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The non-empty sets (t, m) of blocks without a cannot-linked pair."""
+    sets = np.arange(1, 2 ** len(adjacency))[:, None] >> np.arange(len(adjacency)) & 1 > 0
+    return sets[~((sets @ adjacency) & sets).any(axis=1)]
 
 
 def keeps(rules: Rules, blocks: list[int]) -> bool:
-    """Whether a set of blocks keeps the rules, by their definition; then so do its parts."""
+    """Whether a set of blocks keeps the rules, by their definition."""
     for rule in rules:
         if isinstance(rule, Either):
-            if not any(keeps(part, blocks) for part in rule.alternatives):
-                return False
-        elif _spent(rule, blocks) > rule.most:
+            kept = any(keeps(part, blocks) for part in rule.alternatives)
+        elif isinstance(rule, Limit):
+            counts = [1] * len(rule.pairs) if rule.counts is None else rule.counts.tolist()
+            pairs = zip(rule.pairs.tolist(), counts, strict=True)
+            inside = sum(count for pair, count in pairs if set(pair) <= set(blocks))
+            kept = int(rule.weights[blocks].sum()) + inside <= rule.most
+        elif rule.limits.follow_from_most:  # parts of clusters are looked at
+            kept = True
+        else:
+            total = int(rule.values[blocks].sum())
+            kept = any(low <= total <= high for low, high in rule.limits.bounds())
+        if not kept:
             return False
     return True
 
 
-def _spent(limit: Limit, blocks: list[int]) -> float:
-    counts = [1] * len(limit.pairs) if limit.counts is None else limit.counts.tolist()
-    pairs = zip(limit.pairs.tolist(), counts, strict=True)
-    inside = sum(count for (i, j), count in pairs if i in blocks and j in blocks)
-    return float(sum(limit.weights[i] for i in blocks) + inside)
+def of_points(means: NDArray[np.float64], prices: NDArray[np.float64], rules: Rules = ()) -> Priced:
+    """Points (m, d) that are blocks of their own, without cannot-links."""
+    m = len(means)
+    contracted = Contracted(m, np.ones(m), np.asarray(means, float), np.zeros(m), 0.0)
+    return Priced(contracted, np.zeros((m, m), bool), np.array(prices, float), rules)
 
 
-def random_limit(rng: np.random.Generator, m: int) -> Limit:
-    """Tight enough to matter, mostly; now and then so that nothing is allowed."""
-    weights = rng.integers(0, 4, m) * (rng.random(m) < 0.8)
-    upper = np.zeros((m, m), np.int64)
-    if rng.random() < 0.4:
-        upper = np.triu(rng.integers(0, 3, (m, m)) * (rng.random((m, m)) < 0.5), 1)
-        weights *= rng.random() < 0.5
-    pairs = np.argwhere(upper)
-    return Limit(weights, pairs, int(rng.integers(0, 7)), upper[tuple(pairs.T)])
-
-
-def random_rules(rng: np.random.Generator, m: int) -> Rules:
-    """Up to three, of which some are alternatives."""
-    rules: list[Limit | Either] = []
-    for _ in range(int(rng.integers(0, 4))):
-        if rng.random() < 0.7:
-            rules.append(random_limit(rng, m))
-        else:
-            parts = [
-                tuple(random_limit(rng, m) for _ in range(int(rng.integers(1, 3))))
-                for _ in range(int(rng.integers(1, 3)))
-            ]
-            rules.append(Either(tuple(parts)))
-    return tuple(rules)
-
-
-@st.composite
-def contracted_blocks(draw: st.DrawFn, most: int = 8) -> tuple[Contracted, NDArray[np.bool_]]:
-    """Up to `most` blocks on a small grid, or next to it, in all units; and cannot-links."""
-    m, d = draw(st.integers(1, most)), draw(st.integers(0, 5))
-    unit = draw(st.sampled_from([1e-6, 0.3, 1.0, 1e6]))
-    grid = draw(st.lists(st.integers(0, 4), min_size=m * d, max_size=m * d))
-    means = np.array(grid, np.float64).reshape(m, d)
-    if draw(st.booleans()):
-        means += np.random.default_rng(draw(st.integers(0, 99))).normal(size=(m, d))
-    means = unit * (means + draw(st.sampled_from([0.0, 0.1, 1000.0])))
-    sizes = np.array(draw(st.lists(st.sampled_from([1, 1, 2, 5, 100]), min_size=m, max_size=m)))
-    inner = 0.1 * np.array(draw(st.lists(st.integers(0, 20), min_size=m, max_size=m)))
-    scatter = np.where(sizes > 1, unit**2 * inner, 0.0)
-    number = np.array(draw(st.lists(st.integers(0, 2), min_size=m, max_size=m)))
-    adjacency = (number[:, None] == number) & (number > 0) & ~np.eye(m, dtype=bool)
-    kept = draw(st.sampled_from([0.0, 0.5, 1.0]))  # of cliques
-    adjacency &= np.random.default_rng(m).random((m, m)) < kept
-    contracted = Contracted(int(sizes.sum()), sizes.astype(np.float64), means, scatter, 0.0)
-    return contracted, adjacency | adjacency.T
-
-
-@st.composite
-def problems(draw: st.DrawFn, ruled: bool = True) -> Priced:
-    """Often with sets of the same value."""
-    contracted, adjacency = draw(contracted_blocks())
-    m = contracted.m
-    rules = random_rules(np.random.default_rng(draw(st.integers(0, 10**6))), m) if ruled else ()
-    spread = float(np.ptp(contracted.means, axis=0).max(initial=0.0)) or 1.0
-    kind = draw(st.sampled_from(["any", "equal", "leaving"]))
-    if kind == "any":
-        steps = draw(st.lists(st.integers(-4, 30), min_size=m, max_size=m))
-        factor = draw(st.sampled_from([0.01, 0.1, 1.0, 10.0])) * spread**2
-        return Priced(contracted, adjacency, factor * np.array(steps, np.float64), rules)
-    if kind == "equal":
-        factor = draw(st.floats(0.01, 3.0)) * spread**2
-        prices = factor * contracted.weights + contracted.scatter
-        return Priced(contracted, adjacency, prices, rules)
-    # Blocks of a set that are each worth what it gains by them, to rounding.
-    among = draw(st.lists(st.booleans(), min_size=m, max_size=m).filter(any))
-    e, c = contracted.weights, contracted.means
-    size = e[among].sum()
-    mean = e[among] @ c[among] / size
-    squares = ((c - mean) ** 2).sum(axis=1)
-    factors = np.where(among, size / np.maximum(size - e, 1.0), size / (size + e))
-    return Priced(contracted, adjacency, e * factors * squares + contracted.scatter, rules)
-
-
-def random_problem(rng: np.random.Generator, m: int, d: int, n_links: int, rules: Rules = ()):
-    """More blocks, with values that are apart."""
-    sizes = rng.integers(1, 4, m).astype(np.float64)
-    means = rng.normal(size=(m, d))
+def random_problem(rng: np.random.Generator, m: int, d: int, n_links: int) -> Priced:
+    """More blocks, with values that are apart; their sets are not listed."""
+    sizes, means = rng.integers(1, 4, m).astype(np.float64), rng.normal(size=(m, d))
     scatter = np.where(sizes > 1, rng.exponential(0.1, m), 0.0)
     adjacency = np.zeros((m, m), bool)
-    for i, j in rng.permutation(list(combinations(range(m), 2)))[:n_links]:
+    for i, j in rng.permutation(np.argwhere(np.triu(np.ones((m, m), bool), 1)))[:n_links]:
         adjacency[i, j] = adjacency[j, i] = True
     prices = scatter + sizes * rng.gamma(3.0, 0.3 * d, m)
-    contracted = Contracted(int(sizes.sum()), sizes, means, scatter, 0.0)
-    return Priced(contracted, adjacency, prices, rules)
+    return Priced(Contracted(int(sizes.sum()), sizes, means, scatter, 0.0), adjacency, prices)

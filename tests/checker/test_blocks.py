@@ -90,16 +90,6 @@ def test_merges_need_cliques():
         blocks_of(5, 2, apart=apart).merged(np.array([[0, 1, 2]]))
 
 
-def test_a_later_merge_may_need_an_earlier_one():
-    apart = [(0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (0, 4), (4, 5), (1, 5), (2, 4)]
-    # 3 and 4 are next to 0 and 2; 5 and 0 are next to 4 and 1, which is 0 after the first merge.
-    blocks = blocks_of(6, 3, apart=apart)
-    first = blocks.merged(np.array([[0, 1, 2, 3]]))
-    assert first.block_of.tolist() == [0, 0, 1, 2, 3, 4]
-    both = blocks.merged(np.array([[0, 1, 2, 3], [2, 5, 4, 1]]))
-    assert both.block_of.tolist() == first.merged(np.array([[2, 5, 4, 1]])).block_of.tolist()
-
-
 def test_contradictions_are_told():
     assert blocks_of(3, 3).contradiction is None
     assert "share a block" in blocks_of(3, 3, [(0, 1)], [(1, 0)]).contradiction
@@ -108,24 +98,3 @@ def test_contradictions_are_told():
     assert blocks_of(3, 1, apart=[(0, 1)]).contradiction is not None
     assert blocks_of(4, 2, apart=[(0, 1), (1, 2), (2, 3), (3, 0)]).contradiction is None
     assert blocks_of(5, 2, apart=[(i, (i + 1) % 5) for i in range(5)]).contradiction is not None
-
-
-def test_nothing_is_changed_in_place():
-    blocks = blocks_of(4, 3, apart=[(0, 1)])
-    block_of, adjacency = blocks.block_of.copy(), blocks.adjacency.copy()
-    blocks.linked(np.array([[2, 3]]))
-    blocks.separated(np.array([[2, 3]]))
-    blocks_of(4, 3, apart=[(0, 1)])
-    assert (blocks.block_of == block_of).all()
-    assert (blocks.adjacency == adjacency).all()
-
-
-def test_cliques_are_of_different_blocks():
-    blocks = blocks_of(5, 3, [(0, 4)], [(0, 1), (1, 2), (0, 2)])
-    assert blocks.is_clique([0, 1, 2])
-    assert blocks.is_clique([4, 2])
-    assert not blocks.is_clique([0, 1, 3])
-    assert not blocks.is_clique([0, 4])
-    assert blocks.are_undecided(0, 3)
-    assert not blocks.are_undecided(0, 4)
-    assert not blocks.are_undecided(4, 1)

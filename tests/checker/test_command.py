@@ -36,7 +36,7 @@ def files(tmp_path) -> tuple[Path, Path, Path]:
     return certificate, points, constraints
 
 
-BESIDE_KERNEL = ("prices.py", "clusters.py", "partitions.py", "colouring.py", "packing.py")
+BESIDE_KERNEL = ("prices.py", "partitions.py", "colouring.py", "packing.py")
 
 
 @pytest.fixture

@@ -6,13 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdpbb.checker.clusters import Enumerated
 from sdpbb.checker.kernel.blocks import Blocks
-from sdpbb.checker.kernel.effort import Effort
+from sdpbb.checker.kernel.evidence import Effort
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.checker.partitions import require_no_partition
-from sdpbb.checker.prices import Lagrangian
+from sdpbb.checker.prices import Enumerated, Lagrangian
 from sdpbb.checker.pricing import clusters_below, proven_least
 from sdpbb.problem.packing.in_units import ClusterPacking
 from tests.checker.priced import random_problem
@@ -36,21 +35,26 @@ class Steps:
             raise Ended
 
 
+def drawn(seed, m, d, n_links):
+    found = random_problem(np.random.default_rng(seed), m, d, n_links)
+    return found.contracted, found.adjacency, found.prices
+
+
 def least_value(d, share):
-    contracted, adjacency, prices, _ = random_problem(np.random.default_rng(0), 40, d, 5)
+    contracted, adjacency, prices = drawn(0, 40, d, 5)
     least = -share * prices.sum()
     return lambda steps: proven_least(contracted, adjacency, prices, least, 5_000, (), steps)
 
 
 def all_clusters():
-    contracted, adjacency, prices, _ = random_problem(np.random.default_rng(2), 30, 4, 5)
+    contracted, adjacency, prices = drawn(2, 30, 4, 5)
     total = float(np.maximum(prices, 0.0).sum())
     given = contracted, adjacency, prices, -total, 0.2 * total, 2_000, 10**6, ()
     return lambda steps: clusters_below(*given, steps)
 
 
 def partitions():
-    found = random_problem(np.random.default_rng(3), 8, 2, 0).contracted
+    found = drawn(3, 8, 2, 0)[0]
     contracted = replace(found, scatter=np.zeros(8))
     members = np.array([[i >> b & 1 for b in range(8)] for i in range(1, 256)], bool)
     below = 1e-3 * float(np.square(contracted.means).sum())
@@ -67,7 +71,7 @@ def packings():
 
 
 def evidence(kind):
-    contracted, adjacency, prices, _ = random_problem(np.random.default_rng(0), 40, 6, 5)
+    contracted, adjacency, prices = drawn(0, 40, 6, 5)
     total, blocks = float(prices.sum()), Blocks(3, np.arange(40), adjacency)
     ask = {
         "prices": Lagrangian(prices, -0.1 * total).bound,

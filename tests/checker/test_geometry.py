@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sdpbb.checker.kernel.geometry import Contracted, Geometry
 from sdpbb.checker.kernel.rejection import Rejected
 from tests.checker.nodes import nodes
-from tests.enumeration import ExactSquares, clusterings
+from tests.enumeration import ExactSquares
 
 seeds = st.integers(0, 10**6)
 NODES = nodes("equal points", "far groups", "units", "pairs", "weights")
@@ -134,16 +134,6 @@ NORMAL = np.random.default_rng(0).normal(size=(300, 7))
 OUTLIER = np.concatenate([np.full((1, 7), 1e9), NORMAL[:7]])
 
 
-@pytest.mark.parametrize(
-    ("points", "labels"), [(NORMAL + 1e3, np.arange(300) % 4), (OUTLIER, np.arange(8) > 0)]
-)
-def test_cost_at_most_is_tight(points, labels):
-    """An outlier does not take the digits of the rest."""
-    labels = labels.astype(np.int64)
-    truth, upper = ExactSquares(points).of(labels), Geometry.of(points).cost_at_most(labels)
-    assert 0 <= Fraction(upper) - truth <= truth * Fraction(1, 10**14)
-
-
 @given(st.floats(0.0, 1e200), st.floats(0.0, 1e100))
 def test_bounds_and_cutoffs_are_rounded_outwards(value, error):
     contracted = Contracted(1, np.ones(1), np.zeros((1, 1)), np.zeros(1), error)
@@ -164,19 +154,6 @@ def test_infinite_and_negative_bounds():
     assert contracted.for_points(1e-7) == 0.0
 
 
-def test_every_partition_of_few_points():
-    points = np.random.default_rng(1).normal(size=(5, 2))
-    geometry, squares = Geometry.of(points), ExactSquares(points)
-    for k in range(1, 6):
-        for labels in clusterings(5, k):
-            contracted = geometry.contracted(labels)
-            assert contracted.m == k
-            inside = sum(map(Fraction, contracted.scatter.tolist()))
-            assert inside <= squares.of(labels)
-            # The scatter is of x^, which a block is moved to as a whole.
-            assert float(squares.of(labels) - inside) <= 1e-14 * geometry.total()
-
-
 POINTS = np.zeros((3, 1))
 
 
@@ -193,9 +170,3 @@ POINTS = np.zeros((3, 1))
 def test_what_are_no_points_or_weights_is_rejected(points, weights, why):
     with pytest.raises(Rejected, match=why):
         Geometry.of(points, weights)
-
-
-@pytest.mark.parametrize("labels", [np.zeros(3, int), np.zeros(2), np.zeros((2, 1), int)])
-def test_labels_that_are_none_are_rejected(labels):
-    with pytest.raises(Rejected, match="labels should be 2 integers"):
-        Geometry.of(np.zeros((2, 1))).cost_at_most(labels)

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.bounds.sdp.safe_bound import DualPoint, far_apart, pairs_apart, safe_bound
-from sdpbb.checker.clusters import Enumerated
+from sdpbb.bounds.sdp.safe_bound import DualPoint, pairs_apart, safe_bound
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.dual import Semidefinite
 from sdpbb.checker.kernel.evidence import Scatter
@@ -26,10 +25,9 @@ from sdpbb.checker.kernel.exact import ExactJudge
 from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.rules import broken_by
-from sdpbb.checker.kernel.size_rules import measures
+from sdpbb.checker.kernel.rules import broken_by, measures
 from sdpbb.checker.partitions import cluster_costs
-from sdpbb.checker.prices import Lagrangian
+from sdpbb.checker.prices import Enumerated, Lagrangian
 from sdpbb.problem import Contraction, Instance, contract
 from tests.checker.nodes import STATED, CheckedNode, nodes, random_duals, zero_evidence
 from tests.examples import examples
@@ -243,22 +241,6 @@ def test_as_much_is_proven_as_by_the_solver(judge, instance):
         counts.append((excluded & ~contraction.adjacency).sum() // 2)
         assert counts[-1] == len(i)
     assert counts[0] >= counts[-1]
-
-
-@judges
-def test_far_pairs_are_those_of_the_solver(judge):
-    points = np.random.default_rng(0).normal(size=(40, 3))
-    points[:4] *= 30.0
-    contraction = contract(Instance(points, 3, must_link=[(0, 5), (6, 7)], cannot_link=[(1, 2)]))
-    assert isinstance(contraction, Contraction)
-    blocks = Blocks(3, contraction.block_of, np.zeros_like(contraction.adjacency))
-    for below in (100.0, 1000.0, 3000.0):
-        i, j = far_apart(contraction, below).T
-        expected = contraction.adjacency.copy()
-        expected[i, j] = expected[j, i] = True
-        assert len(i)
-        far = judge(Geometry.of(points)).far(blocks, below)
-        assert np.array_equal(far | contraction.adjacency, expected)
 
 
 @judges

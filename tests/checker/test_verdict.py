@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.clusters import Enumerated
 from sdpbb.checker.kernel.cuts import FORMS, Cuts
 from sdpbb.checker.kernel.dual import Semidefinite
 from sdpbb.checker.kernel.evidence import Scatter
@@ -20,9 +19,9 @@ from sdpbb.checker.kernel.verdict import (
     is_cost,
     is_optimal,
 )
-from sdpbb.checker.prices import Lagrangian
+from sdpbb.checker.prices import Enumerated, Lagrangian
 from sdpbb.problem import Instance
-from tests.checker.building import built
+from tests.checker.building import built, verified
 
 VERDICT = CertificateVerdict("optimal", 9, 2, 3, 1e-4, 2.0, 1.9999, 5e-5, 3, 2, 2, 1, 0.25)
 
@@ -127,9 +126,9 @@ def test_the_rules_of_a_proof_are_named():
 
 def test_the_rules_that_a_proof_used():
     instance = Instance([[0.0], [1.0], [5.0]], 2)
-    assert built(instance).verified().rules == ("splits", "scatter of blocks")
+    assert verified(built(instance), instance).rules == ("splits", "scatter of blocks")
     clash = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)], cannot_link=[(0, 1)])
-    assert built(clash).verified().rules == ("conflicts",)
+    assert verified(built(clash), clash).rules == ("conflicts",)
 
 
 def test_what_may_be_called_optimal():

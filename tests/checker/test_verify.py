@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.checker.kernel import archive, digests
@@ -19,118 +19,131 @@ from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.proof import ProofCounts, proven_value
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.rules import broken_by, broken_clusters, over_blocks
 from sdpbb.checker.verify import verify
 from sdpbb.problem import Instance
-from tests.checker.building import (
-    Built,
-    built,
-    claimed,
-    part,
-    plain_instance,
-    random_subsets,
-)
+from sdpbb.problem.graph import connected_components
+from tests.any_instance import any_instance
+from tests.checker.building import built, claimed, verified
+from tests.checker.nodes import STATED
 from tests.checker.parts import Parts, Step
-from tests.checker.priced import random_rules
-from tests.enumeration import optimum
+from tests.enumeration import Truth, clusterings
 from tests.examples import examples
 
 POINTS = [[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [4.0, 1.5], [9.0, 9.0], [9.0, 7.0]]
+SOUND = Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(2, 3), (4, 2)])
+seeds = st.integers(0, 2**32)
 
 
 @pytest.fixture
-def sound() -> Built:
-    return built(Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(2, 3), (4, 2)]))
+def sound() -> Parts:
+    return built(SOUND)
+
+
+def has_blocks(instance: Instance, rows: np.ndarray) -> bool:
+    """Whether must-links leave as many blocks of a subset as there are clusters."""
+    inside = np.isin(instance.must_link, rows).all(axis=1)
+    block_of = connected_components(instance.n_points, instance.must_link[inside])
+    return len(set(block_of[rows])) >= instance.k
+
+
+@examples(80)
+@given(any_instance(*STATED, n=(2, 6)), seeds, st.sampled_from(["plain", "fixing", "subsets"]))
+def test_a_sound_proof_is_accepted_and_says_the_truth(instance, seed, kind):
+    """Of any kind of instance; what subsets prove is at most the truth."""
+    rows = None
+    if kind == "subsets":
+        subset_of = np.random.default_rng(seed).integers(0, 3, instance.n_points)
+        rows = [np.flatnonzero(subset_of == number) for number in range(2)]
+        assume(all(has_blocks(instance, each) for each in rows))
+    parts = built(instance, kind == "fixing", rows)
+    truth, said, named = Truth(instance), verified(parts, instance), parts.named_steps
+    n_splits, n_trees = len(named("split")), 1 if rows is None else len(rows)
+    assert (said.n_nodes, said.n_leaves) == (2 * n_splits + n_trees, n_splits + n_trees)
+    assert (said.n_bounds, said.n_subsets) == (len(named("bound")), len(rows or ()))
+    fixed = [step.arrays for step in named("fix")]
+    assert said.n_fixings == sum(len(each["far"]) + len(each["excluded"]) for each in fixed)
+    if not truth.is_feasible:
+        assert said.status == ("infeasible" if rows is None else parts.claim["status"])
+        assert said.cost is None
+        return
+    assert said.status == ("optimal" if rows is None else "feasible")
+    best = float(min(truth.exact_costs))
+    assert said.cost == pytest.approx(best, rel=1e-12, abs=1e-28)
+    assert said.lower_bound <= best * (1 + 1e-12) + 1e-28
+    assert rows is not None or said.lower_bound == pytest.approx(best, rel=1e-9, abs=1e-20)
 
 
 @examples(60)
-@given(st.integers(0, 2**32), st.integers(1, 4), st.sampled_from(["plain", "fixing", "subsets"]))
-def test_a_sound_proof_is_accepted_and_says_the_truth(seed, k, kind):
-    instance, rng = plain_instance(seed, k), np.random.default_rng(seed)
-    subsets = random_subsets(rng, instance) if kind == "subsets" else None
-    certificate, truth = built(instance, kind == "fixing", subsets), optimum(instance)
-    verdict, named = certificate.verified(), certificate.parts.named_steps
-    n_splits, n_trees = len(named("split")), 1 if subsets is None else len(subsets)
-    assert (verdict.n_nodes, verdict.n_leaves) == (2 * n_splits + n_trees, n_splits + n_trees)
-    assert verdict.n_bounds == len(named("bound"))
-    fixed = [step.arrays for step in named("fix")]
-    assert verdict.n_fixings == sum(len(each["far"]) + len(each["excluded"]) for each in fixed)
-    assert verdict.n_subsets == (0 if subsets is None else len(subsets))
-    if verdict.status == "infeasible":
-        assert truth is verdict.cost is verdict.lower_bound is None
-        return
-    assert truth is not None or subsets is not None
-    if truth is not None:
-        assert verdict.status == ("optimal" if subsets is None else "feasible")
-        assert verdict.cost == pytest.approx(truth, rel=1e-12, abs=1e-28)
-        assert verdict.lower_bound <= truth * (1 + 1e-12) + 1e-28
-        parts = [np.arange(6)] if subsets is None else subsets
-        expected = sum(optimum(part(instance, rows)) for rows in parts)
-        assert verdict.lower_bound == pytest.approx(expected, rel=1e-9, abs=1e-20)
+@given(any_instance(*STATED, n=(2, 6)), seeds)
+def test_labels_are_accepted_if_they_keep_the_constraints(instance, seed):
+    rows = clusterings(instance.n_points, instance.k)
+    labels = rows[seed % len(rows)]
+    parts = claimed(instance, labels, status="feasible")
+    if Truth(instance).has(labels):
+        assert verified(parts, instance).status == "feasible"
+    else:
+        with pytest.raises(Rejected, match=r"^labels: "):
+            verified(parts, instance)
 
 
 def test_every_byte_that_is_damaged_is_rejected_or_says_the_same():
     """Dates of members, and the like, say nothing."""
-    certificate = built(Instance([[0.0], [1.0], [5.0]], 2))
-    data, rejected = certificate.data, 0
-    expected = replace(certificate.verified(), seconds=0.0)
+    instance = Instance([[0.0], [1.0], [5.0]], 2)
+    data, rejected = built(instance).data, 0
+
+    def said(content: bytes):
+        read = Certificate.read(content)
+        found = verify(read, instance.points, instance.k, (), ())
+        return replace(found, seconds=0.0)
+
+    expected = said(data)
     assert expected.status == "optimal"
     for at in range(len(data)):
         for flipped in (data[at] ^ 1, data[at] ^ 128):
             try:
-                verdict = certificate.verified(data[:at] + bytes([flipped]) + data[at + 1 :])
+                found = said(data[:at] + bytes([flipped]) + data[at + 1 :])
             except Rejected:
                 rejected += 1
                 continue
-            assert replace(verdict, seconds=0.0) == expected
+            assert found == expected
     assert rejected > len(data)
     for end in range(len(data)):
         with pytest.raises(Rejected):
-            certificate.verified(data[:end])
+            said(data[:end])
 
 
 def test_weaker_claims_are_accepted(sound):
-    sound.parts.claim["status"] = "feasible"
-    assert sound.verified().status == "feasible"
-    sound.parts.unclaimed()
-    assert sound.verified().status == "unknown"
-    sound.parts.steps = [Step(["open"])]
-    sound.parts.claim["lower_bound"] = 0
-    assert sound.verified().lower_bound == 0.0
+    sound.claim["status"] = "feasible"
+    assert verified(sound, SOUND).status == "feasible"
+    assert verified(sound.unclaimed(), SOUND).status == "unknown"
+    sound.steps, sound.claim["lower_bound"] = [Step(["open"])], 0
+    assert verified(sound, SOUND).lower_bound == 0.0
 
 
-def test_numpy_reads_a_certificate(sound):
-    """The claim and the steps are text, a line each; arrays are named by their lines."""
-    with np.load(io.BytesIO(sound.data), allow_pickle=False) as found:
-        text = found["log"].tobytes().decode()
-        assert found["labels"].tolist() == sound.parts.labels.tolist()
-    assert text.startswith('{"certificate":3,')
-    assert text.endswith("\n")
-    assert len(text.splitlines()) == 1 + len(sound.parts.steps)
-    assert '["split",' in text
+def line_of(n: int) -> tuple[Instance, Parts]:
+    """Points in a line, and parts that claim nothing of them yet."""
+    instance = Instance(np.arange(float(n))[:, None], 3)
+    return instance, claimed(instance)
 
 
 def test_deep_trees_need_no_recursion():
     n = 50
-    points = np.arange(float(n))[:, None]
-    certificate = claimed(points, 3, [0, 1, *[2] * (n - 2)])
-    steps = [Step(["split", int(i), int(j)]) for i, j in zip(*np.triu_indices(n, 1), strict=True)]
-    certificate.parts.unclaimed().steps = [
-        line for step in steps for line in (step, Step(["open"]))
-    ] + [Step(["open"])]
-    assert certificate.verified().n_nodes == n * (n - 1) + 1
+    instance, parts = line_of(n)
+    splits = zip(*np.triu_indices(n, 1), strict=True)
+    parts.steps = [s for i, j in splits for s in (Step(["split", int(i), int(j)]), Step(["open"]))]
+    parts.steps.append(Step(["open"]))
+    assert verified(parts, instance).n_nodes == n * (n - 1) + 1
 
 
 def test_branches_that_wait_take_little_memory():
     """One waits for each of 200 nodes on the way; a matrix of 300 blocks is of 90,000 bytes."""
     n, depth = 300, 200
-    points = np.arange(float(n))[:, None]
-    certificate = claimed(points, 3, [0, 1, *[2] * (n - 2)])
+    instance, parts = line_of(n)
     splits = [Step(["split", number, number + 1]) for number in range(depth)]
-    certificate.parts.steps = [*splits, *[Step(["open"])] * (depth + 1)]
-    log = Certificate.read(certificate.data).log
+    parts.steps = [*splits, *[Step(["open"])] * (depth + 1)]
+    log = Certificate.read(parts.data).log
     root = Blocks.of(n, 3, *[np.empty((0, 2), np.int64)] * 2)
-    judge = Judge(Geometry.of(points))
+    judge = Judge(Geometry.of(instance.points))
     tracemalloc.start()
     try:
         assert proven_value(log, range(1, len(log)), root, judge, ProofCounts()) == 0.0
@@ -139,41 +152,42 @@ def test_branches_that_wait_take_little_memory():
         tracemalloc.stop()
 
 
-def bomb(step: Step, **shapes: tuple[int, ...]) -> bytes:
-    """A small file of a step with large arrays of zeros, after labels of six points."""
-    parts = claimed(POINTS, 3, [0, 0, 1, 1, 2, 2]).parts.unclaimed()
-    parts.steps = [step, Step(["open"])]
-    file = io.BytesIO(parts.data)
-    with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as opened:
-        for name, shape in shapes.items():
-            dtype = "<i4" if len(shape) > 1 else "<f8"
-            header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}"
-            head = b"\x93NUMPY\x01\x00v\x00" + header.ljust(117).encode() + b"\n"
-            size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-            with opened.open(f"1.{name}.npy", "w") as member:
-                member.write(head)
-                for at in range(0, size, 2**22):
-                    member.write(bytes(min(2**22, size - at)))
-    return file.getvalue()
+def zeros(file: io.BytesIO, name: str, dtype: str, shape: str, size: int) -> None:
+    """Add a member of zeros to an archive, a few bytes where it is compressed."""
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}"
+    with (
+        zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as opened,
+        opened.open(f"{name}.npy", "w") as member,
+    ):
+        member.write(b"\x93NUMPY\x01\x00v\x00" + header.ljust(117).encode() + b"\n")
+        for at in range(0, size, 2**22):
+            member.write(bytes(min(2**22, size - at)))
 
 
 BOMBS = {
-    "merge": (Step(["merge"]), {"rows": (2**21, 4)}, r"expected <i4 \(0\.\.6, 4\)"),
-    "far": (Step(["fix", 1.0, None]), {"far": (2**22, 2)}, r"expected <i4 \(0\.\.15, 2\)"),
-    "N": (Step(["bound", 0.0, ["dual", 1.0, []]]), {"N": (2**22,)}, r"or <f4 \(21\)"),
-    "prices": (Step(["bound", 0.0, ["prices", 0.0]]), {"prices": (2**22,)}, r"<f8 \(6\)"),
-    "triples": (
-        Step(["bound", 0.0, ["clusters", 1.0, 0.0]]),
-        {"penalties": (2**21,)},
-        r"<f8 \(0\.\.2000\)",
+    "rows": (["merge"], "<i4", (2**21, 4), r"expected <i4 \(0\.\.6, 4\)"),
+    "far": (["fix", 1.0, None], "<i4", (2**22, 2), r"expected <i4 \(0\.\.15, 2\)"),
+    "N": (["bound", 0.0, ["dual", 1.0, []]], "<f8", (2**22,), r"or <f4 \(21\)"),
+    "prices": (["bound", 0.0, ["prices", 0.0]], "<f8", (2**22,), r"<f8 \(6\)"),
+    "penalties": (
+        *(["bound", 0.0, ["clusters", 1.0, 0.0]], "<f8"),
+        *((2**21,), r"<f8 \(0\.\.2000\)"),
     ),
+    "log": (["open"], "|u1", (2**24,), "log: is not stored as such arrays are"),
 }
 
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_small_files_take_little_memory(name):
-    step, shapes, why = BOMBS[name]
-    data = bomb(step, **shapes)
+    """Large arrays of zeros, and text that is compressed, which could hold lines without end."""
+    words, dtype, shape, why = BOMBS[name]
+    instance = Instance(POINTS, 3)
+    parts, file = claimed(instance, steps=[Step(words), Step(["open"])]), io.BytesIO()
+    if name != "log":
+        file.write(parts.data)
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    zeros(file, name if name == "log" else f"1.{name}", dtype, str(shape), size)
+    data = file.getvalue()
     assert len(data) < 2**17
     tracemalloc.start()
     try:
@@ -184,28 +198,10 @@ def test_small_files_take_little_memory(name):
         tracemalloc.stop()
 
 
-def test_text_that_is_compressed_is_refused(sound):
-    """A small file could hold lines without end."""
-    text = b"\n" * 2**24
-    header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({len(text)},), }}"
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as opened:
-        head = b"\x93NUMPY\x01\x00v\x00" + header.ljust(117).encode() + b"\n"
-        opened.writestr("log.npy", head + text)
-    assert len(file.getvalue()) < 2**16
-    tracemalloc.start()
-    try:
-        with pytest.raises(Rejected, match="log: is not stored as such arrays are"):
-            Certificate.read(file.getvalue())
-        assert tracemalloc.get_traced_memory()[1] < 2**20
-    finally:
-        tracemalloc.stop()
-
-
 def test_arrays_of_more_than_a_certificate_may_have_are_refused(sound, monkeypatch):
     monkeypatch.setattr(archive, "_MAX_BYTES", 100)
     with pytest.raises(Rejected, match="the arrays are of more than 100 bytes"):
-        sound.verified()
+        verified(sound, SOUND)
 
 
 @pytest.mark.parametrize(
@@ -226,15 +222,11 @@ def test_what_is_no_instance_is_an_error(sound, points, must_link, says):
 def test_a_bound_above_the_cost_of_the_labels_is_a_contradiction(sound, monkeypatch):
     """No proof can come to that: were the mathematics wrong somewhere, it would be told."""
     monkeypatch.setattr("sdpbb.checker.kernel.evidence.scatter_bound", lambda *_: 99.0)
-    for step in sound.parts.named_steps("bound"):
+    for step in sound.named_steps("bound"):
         step.words[1] = 99.0
-    sound.parts.claim["lower_bound"] = 99.0
+    sound.claim["lower_bound"] = 99.0
     with pytest.raises(Rejected, match=r"the lower bound 99\.0 is above the cost"):
-        sound.verified()
-
-
-OUTLIER = [[0.0], [1.0], [3.0], [1e17]]
-EQUAL, NEXT = [[1e17], [1e17], [0.0]], [[1e17], [1e17 + 16], [0.0]]
+        verified(sound, SOUND)
 
 
 def far_pair(far: float, step: float) -> list[list[float]]:
@@ -244,107 +236,76 @@ def far_pair(far: float, step: float) -> list[list[float]]:
 @pytest.mark.parametrize(
     ("points", "k", "labels"),
     [
-        (OUTLIER, 3, [0, 1, 1, 2]),
+        ([[0.0], [1.0], [3.0], [1e17]], 3, [0, 1, 1, 2]),
         # The best clustering costs a quarter, wherever the pair is that has a cluster of its own.
         *(
             (far_pair(far, step), 3, [0, 0, 1, 2, 1, 2])
             for far, step in [(2.0**51, 1.0), (1e10, 1e-6), (1e17, 16.0)]
         ),
-        (NEXT, 2, [0, 0, 1]),
+        ([[1e17], [1e17 + 16], [0.0]], 2, [0, 0, 1]),
     ],
 )
 def test_no_size_of_other_coordinates_makes_a_cost_optimal(points, k, labels):
-    wrong = claimed(points, k, labels)
+    """A cost of 0 is that of points that coincide alone."""
+    instance = Instance(points, k)
+    wrong = claimed(instance, labels, tolerance=1e-4)
     with pytest.raises(Rejected, match=r"status: optimal to 0\.0001; the cost is "):
-        wrong.verified()
-    wrong.parts.claim["status"] = "feasible"
-    verdict = wrong.verified()
-    assert (verdict.status, verdict.gap) == ("feasible", 1.0)
-    wrong.parts.claim["cost"] = 0.0
+        verified(wrong, instance)
+    wrong.claim["status"] = "feasible"
+    assert (verified(wrong, instance).status, verified(wrong, instance).gap) == ("feasible", 1.0)
+    wrong.claim["cost"] = 0.0
     with pytest.raises(Rejected, match=r"cost: states 0\.0, the labels cost "):
-        wrong.verified()
-
-
-def test_a_cost_of_0_is_that_of_points_that_coincide():
-    verdict = claimed(EQUAL, 2, [0, 0, 1]).verified()
-    assert (verdict.status, verdict.gap, verdict.cost) == ("optimal", 0.0, 0.0)
+        verified(wrong, instance)
+    equal = Instance([[1e17], [1e17], [0.0]], 2)
+    said = verified(claimed(equal, [0, 0, 1]), equal)
+    assert (said.status, said.gap, said.cost) == ("optimal", 0.0, 0.0)
 
 
 GROUPS = [[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.5], [0.0, 0.5], [0.0, 1.5], [9.0, 1.0]]
 
 
-def test_a_subset_that_has_no_clustering_proves_that_there_is_none():
-    links = [(0, 1), (1, 2), (0, 2)]
-    instance = Instance(np.arange(7.0)[:, None], 2, cannot_link=links)
-    certificate = built(instance, subsets=[np.arange(3), np.arange(3, 6)])
-    assert certificate.verified().status == "infeasible"
-
-
 def test_no_subsets_prove_nothing():
-    verdict = built(Instance(GROUPS, 2), subsets=[], tolerance=0.5).verified()
-    assert (verdict.status, verdict.lower_bound, verdict.n_subsets) == ("feasible", 0.0, 0)
+    instance = Instance(GROUPS, 2)
+    said = verified(built(instance, subsets=[]), instance)
+    assert (said.status, said.lower_bound, said.n_subsets) == ("feasible", 0.0, 0)
 
 
 def test_threads_come_to_the_same():
-    subsets = [np.array([0, 1, 2]), np.array([3, 4, 5, 6])]
-    certificate = built(Instance(GROUPS, 2), subsets=subsets)
-    points, read = certificate.instance.points, Certificate.read(certificate.data)
-    verdicts = [verify(read, points, 2, (), (), (), n) for n in (1, 3)]
-    assert verdicts[0].lower_bound == verdicts[1].lower_bound > 0.0
-    certificate.parts.named_steps("bound")[-1].words[1] *= 1.5
+    instance = Instance(GROUPS, 2)
+    parts = built(instance, subsets=[np.array([0, 1, 2]), np.array([3, 4, 5, 6])])
+    said = [verified(parts, instance, workers) for workers in (1, 3)]
+    assert said[0].lower_bound == said[1].lower_bound > 0.0
+    parts.named_steps("bound")[-1].words[1] *= 1.5
     with pytest.raises(Rejected, match="subset 1: line"):
-        verify(Certificate.read(certificate.data), points, 2, (), (), (), 3)
+        verified(parts, instance, 3)
 
 
 def test_a_subset_of_fewer_blocks_than_clusters_is_refused():
     """Three points that must link are no two clusters: this would prove that there are none."""
     instance = Instance(GROUPS, 2, must_link=[(0, 1), (1, 2)])
-    certificate = built(instance, subsets=[np.array([0, 1, 2])])
-    certificate.parts.unclaimed().claim["status"] = "infeasible"  # there is a clustering
-    assert certificate.parts.claim["lower_bound"] is None
+    rows = Step(["subset"], {"rows": np.arange(3, dtype=np.int32)})
+    parts = claimed(instance, None, [rows, Step(["infeasible", "conflict"])], np.inf)
     with pytest.raises(Rejected, match="subset 0: 1 blocks; expected k = 2 or more"):
-        certificate.verified()
-
-
-@given(st.integers(0, 2**32))
-def test_rules_that_clusters_break(seed):
-    rng = np.random.default_rng(seed)
-    n, k = 10, 3
-    rules, labels = random_rules(rng, n), rng.permutation(np.r_[:k, rng.integers(0, k, n - k)])
-    sets = labels == np.arange(k)[:, None]
-    expected = broken_by(over_blocks(rules, np.arange(n)), sets)
-    assert (broken_clusters(rules, labels, k) == expected).all()
+        verified(parts, instance)
 
 
 def test_labels_of_many_points_take_no_matrix():
     """A matrix of a bit for each pair of the 200,000 points would be of 5 GB."""
-    n = 200_000
-    points = np.arange(float(n))[:, None] % 2 * 3.0
-    parts = built(Instance(GROUPS, 2), subsets=[]).parts
-    parts.claim |= {"n": n, "d": 1, "points": digests.of_points(points)}
-    parts.claim |= {"cost": 0.0, "status": "optimal"}
-    parts.labels = (np.arange(n) % 2).astype(np.int32)
-    verdict = verify(Certificate.read(parts.data), points, 2, (), ())
-    assert (verdict.status, verdict.cost, verdict.lower_bound) == ("optimal", 0.0, 0.0)
+    instance = Instance(np.arange(200_000.0)[:, None] % 2 * 3.0, 2)
+    parts = claimed(instance, np.arange(200_000) % 2, [])
+    said = verified(parts, instance)
+    assert (said.status, said.cost, said.lower_bound) == ("optimal", 0.0, 0.0)
 
 
 def test_parts_are_those_of_the_file(sound):
     assert Parts.of(sound.data).data == sound.data
 
 
-def test_digests_are_those_of_equal_instances():
-    points = np.array([[0.0, 1.0], [2.0, 3.0]])
-    assert digests.of_points(points) == digests.of_points(np.asfortranarray(points))
-    assert digests.of_points([[-0.0]]) == digests.of_points([[0.0]])
-    assert digests.of_points(points) != digests.of_points(points.T)
-    assert digests.of_points([[0.1]]) != digests.of_points([[np.float32(0.1)]])
-    assert digests.of_pairs([(3, 1), (0, 2), (1, 3)]) == digests.of_pairs([(0, 2), (1, 3)])
-    assert digests.of_pairs([]) == digests.of_pairs(np.empty((0, 2), np.int32))
-    assert digests.of_pairs([(0, 1)]) != digests.of_pairs([(0, 2)])
-
-
 def test_digests_are_of_the_bytes_that_are_stated():
     points = hashlib.sha256(struct.pack("<4d", 0.0, 1.0, 2.0, 3.0)).hexdigest()
     assert digests.of_points([[-0.0, 1.0], [2.0, 3.0]]) == points
+    assert digests.of_points(np.asfortranarray([[0.0, 1.0], [2.0, 3.0]])) == points
+    assert digests.of_points([[0.1]]) != digests.of_points([[np.float32(0.1)]])
     pairs = hashlib.sha256(struct.pack("<4q", 0, 2, 1, 3)).hexdigest()
-    assert digests.of_pairs([(3, 1), (0, 2)]) == pairs
+    assert digests.of_pairs([(3, 1), (0, 2), (1, 3)]) == pairs
+    assert digests.of_pairs([]) == digests.of_pairs(np.empty((0, 2), np.int32))

@@ -1,405 +1,234 @@
-"""Changes of certificates to accept, each to be rejected: of their parts, and of their files."""
+"""Changes of certificates to accept: at each place of each kind, of each kind; and of their files.
+
+Those that are rejected make the vectors to reject. A kind of evidence, or of cuts, that is new has
+its changes as soon as a vector to accept holds it.
+"""
 
 from __future__ import annotations
 
+import copy
 import io
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tests.checker.parts import Parts, Step
 
-Change = Callable[[Parts], str | None]
-"""Changes parts in place; returns what the reason of the rejection says, None if it cannot."""
-CHANGES: dict[str, Change] = {}
-FILES: dict[str, tuple[Callable[[bytes], bytes], str]] = {}
-"""Functions of a file: another one, and what the reason of its rejection says."""
-
-
-def _of(find: Callable[[Parts], Any], do: Callable[[Any], object], says: str) -> Change:
-    """What find returns is changed, if it is there."""
-
-    def changed(parts: Parts) -> str | None:
-        if not (found := find(parts)):
-            return None
-        do(found)
-        return says
-
-    return changed
-
-
-def _put(place: Any, of: Callable[[Any], Any]) -> Callable[[Any], None]:
-    """What is at a place of a list or a dictionary becomes something else."""
-    return lambda holder: holder.__setitem__(place, of(holder[place]))
-
-
-def _set(place: Any, value: Any) -> Callable[[Any], None]:
-    return lambda holder: holder.__setitem__(place, value)
-
-
-def _claim(parts: Parts) -> dict[str, Any]:
-    return parts.claim
-
-
-def _claim_with(name: str) -> Callable[[Parts], Any]:
-    """The claim, if it has a value for this name other than 0."""
-    return lambda parts: parts.claim if parts.claim[name] else None
-
-
-def _steps(parts: Parts) -> list[Step]:
-    return parts.steps
-
-
-def _named(name: str) -> Callable[[Parts], list[Step]]:
-    return lambda parts: parts.named_steps(name)
-
-
-def _bound_step(parts: Parts) -> Step | None:
-    """A bound above 0."""
-    return next((step for step in parts.named_steps("bound") if step.words[1] > 0.0), None)
-
-
-def _bound(parts: Parts) -> list[Any] | None:
-    return step.words if (step := _bound_step(parts)) else None
-
-
-OTHER = "0" * 64
-for _name, _value, _says in (
-    ("points", OTHER, "is about other points"),
-    ("must_link", OTHER, "is about other must-links"),
-    ("cannot_link", OTHER, "is about other cannot-links"),
-    ("rules", OTHER, "is about other constraints on clusters"),
-    ("weights", OTHER, "is about other weights of points"),
-    ("soft_must_link", OTHER, "is about other soft must-links"),
-    ("soft_cannot_link", OTHER, "is about other soft cannot-links"),
-    ("points", "ABC", "points: 'ABC'; expected 64 hexadecimal digits"),
-    ("n", 2**31, "expected a whole number in 1..2147483647"),
-    ("n", 7.0, "n: 7.0; expected a whole number"),
-    ("d", True, "d: True; expected a whole number"),
-    ("d", 7, "points and coordinates; the data have"),
-    ("k", 0, "k: 0; expected a whole number"),
-    ("certificate", 2, "format 2; expected 3"),
-    ("written_by", 1, "written_by: expected text"),
-    ("tolerance", 1.0, "tolerance: 1.0; expected a finite number"),
-    ("status", "sure", "status: 'sure'; expected optimal or"),
-    ("cost", "1", "expected"),
-    ("colour", 1, "unknown key 'colour'"),
-):
-    CHANGES[f"claim_{_name}_{len(CHANGES)}"] = _of(_claim, _set(_name, _value), _says)
-
-
-def _labelled(parts: Parts) -> Parts | None:
-    """Parts with the labels of several clusters."""
-    return parts if parts.labels is not None and parts.claim["k"] > 1 else None
-
-
-def _labels(of: Callable[[np.ndarray], np.ndarray | None], says: str) -> Change:
-    return _of(_labelled, lambda parts: setattr(parts, "labels", of(parts.labels)), says)
-
-
-def _with_a_gap(parts: Parts) -> dict[str, Any] | None:
-    cost = parts.claim["cost"]
-    return parts.claim if cost and cost - parts.claim["lower_bound"] >= 1e-6 * cost else None
-
-
-CHANGES |= {
-    "without_a_key": _of(_claim, lambda c: c.pop("tolerance"), "'tolerance' is missing"),
-    "claimed_infeasible": _of(
-        lambda parts: parts if parts.claim["status"] != "infeasible" else None,
-        lambda parts: parts.unclaimed().claim.update(status="infeasible", lower_bound=None),
-        "lower_bound: states inf, the root proves",
-    ),
-    **{
-        name: _of(
-            _claim_with(claimed),
-            _put(claimed, lambda value, factor=factor: value * factor),
-            f"{claimed}: states",
-        )
-        for name, claimed, factor in (
-            ("higher_bound", "lower_bound", 1 + 1e-9),
-            ("lower_bound", "lower_bound", 1 - 1e-15),
-            ("higher_cost", "cost", 1 + 1e-8),
-        )
-    },
-    "closer_than_proven": _of(
-        _with_a_gap, lambda c: c.update(tolerance=0.0, status="optimal"), "status: optimal to 0.0"
-    ),
-    "other_names_of_clusters": _labels(
-        lambda c: np.where(c < 2, 1 - c, c).astype(np.int32),
-        "labels: expected clusters 0, 1, ... in the order of their first points",
-    ),
-    "a_cluster_fewer": _labels(lambda c: np.minimum(c, c.max() - 1), " clusters; expected "),
-    "no_labels": _labels(lambda c: None, "labels: there is no such array in the file"),
-    "labels_of_fewer_points": _labels(lambda c: c[:-1], "labels: an array of <i4"),
-    "labels_that_are_reals": _labels(lambda c: c.astype(float), "labels: an array of <f8"),
-    "a_line_fewer": _of(_steps, list.pop, "expected the end of each node|the root proves"),
-    "a_line_more": _of(
-        _steps, lambda steps: steps.append(Step(["open"])), "a step after the end of the proof"
-    ),
-    "an_unknown_step": _of(
-        _steps,
-        lambda steps: steps.insert(0, Step(["trust"])),
-        "a step before the first subset"
-        "|'trust'; expected merge, equal, bound, fix, or the end of a node",
-    ),
-    "a_step_that_is_no_list": _of(
-        _steps,
-        lambda steps: setattr(steps[-1], "words", {"open": True}),
-        "expected a list that begins with a word",
-    ),
-    "nothing_but_open": _of(
-        lambda parts: parts if parts.claim["status"] == "optimal" and _bound(parts) else None,
-        lambda parts: setattr(parts, "steps", [Step(["open"])]),
-        "lower_bound: states",
-    ),
-    "raised_bound": _of(_bound, _put(1, lambda x: x * (1 + 1e-7)), "states a bound of"),
-    "lowered_bound": _of(_bound, _put(1, lambda x: x * (1 - 1e-7)), "states a bound of"),
-    "a_bound_that_is_no_number": _of(
-        _bound, _set(1, None), "bound: None; expected a finite number"
-    ),
-    "unknown_evidence": _of(
-        _bound_step,
-        lambda step: (step.words.__setitem__(2, ["faith"]), step.arrays.clear()),
-        "evidence: 'faith'; expected",
-    ),
+Changed = tuple[str, Callable[[], Parts]]
+"""The name of a change, and a function that makes it."""
+_WORDS = {
+    "none": None,
+    "true": True,
+    "negative": -1,
+    "half": 0.5,
+    "huge": 2**31,
+    "zero": 0,
+    "letter": "x",
+    "digest": "0" * 64,
+    "empty": [],
+    "object": {"open": True},
 }
-
-
-def _array(name: str, of: Callable[[np.ndarray], np.ndarray], says: str) -> Change:
-    def with_some(parts: Parts) -> dict[str, np.ndarray] | None:
-        found = (x.arrays for x in parts.steps if name in x.arrays and x.arrays[name].size)
-        return next(found, None)
-
-    return _of(with_some, _put(name, of), says)
-
-
-def _entry(place: int, value: float) -> Callable[[np.ndarray], np.ndarray]:
-    def changed(array: np.ndarray) -> np.ndarray:
-        copied = array.copy()
-        copied.reshape(-1)[place] = value
-        return copied
-
-    return changed
-
-
-CHANGES |= {
-    "N_negative": _array("N", lambda N: N - abs(N).max() - 1, "N is negative, or no number"),
-    "N_no_number": _array("N", _entry(0, np.nan), "N is negative, or no number"),
-    "N_infinite": _array("N", _entry(0, np.inf), "dual values are too large"),
-    "N_shorter": _array("N", lambda N: N[:-1], "N: an array of"),
-    "N_of_halves": _array("N", lambda N: N.astype(np.float16), "N: an array of <f2"),
-    "multipliers_negative": _array("multipliers", lambda t: -t - 1, "a multiplier is negative"),
-    "multipliers_fewer": _array("multipliers", lambda t: t[:-1], "multipliers: an array of"),
-    "multipliers_tenfold": _array("multipliers", lambda t: 10 * t, "states|not proven|proves"),
-    "blocks_beyond": _array("blocks", lambda b: b + 1000, "a cut has a block outside of"),
-    "blocks_negative": _array("blocks", lambda b: b - 1000, "a cut has a block outside of"),
-    "blocks_fewer": _array("blocks", lambda b: b[:-1], "blocks: an array of"),
-    "blocks_of_longs": _array("blocks", lambda b: b.astype(np.int64), "blocks: an array of"),
-    "parts_none": _array("parts", lambda q: 0 * q, "a capacity cut on more of a block"),
-    "parts_more": _array("parts", lambda q: q + 1, "a capacity cut on more of a block"),
-    "estimates_of_none": _array("estimates", lambda e: 0 * e, "for no points"),
-    "estimates_at_no_place": _array("estimates", lambda e: e + 99, "a place that there is not"),
-    "prices_raised": _array("prices", lambda p: p + abs(p).max(), "worth less|states|prove"),
-    "prices_lowered": _array("prices", lambda p: 0.5 * p, "worth less|states|prove"),
-    "prices_no_numbers": _array("prices", _entry(0, np.nan), "is not a number of at most"),
-    "prices_fewer": _array("prices", lambda p: p[:-1], "prices: an array of"),
-    "prices_single": _array("prices", lambda p: p.astype("<f4"), "prices: an array of <f4"),
-    "penalties_negative": _array("penalties", lambda v: -1 - v, "a penalty is negative"),
-    "triples_of_one": _array("triples", lambda t: 0 * t, "a triple is not of three"),
-    "triples_more": _array("triples", lambda t: t[:-1], "triples: an array of"),
-    "merged_others": _array(
-        "rows", lambda r: r[:, ::-1] if r.ndim > 1 else r[::-1], "is not two cliques|increasing"
-    ),
-    "far_beyond": _array("far", lambda p: p + 1000, "a point beyond"),
-    "far_itself": _array("far", lambda p: 0 * p, "far: points 0 and 0 are not proven"),
-    "excluded_itself": _array("excluded", lambda p: 0 * p, "excluded: points 0 and 0 are not"),
-    "equal_others": _array(
-        "pairs", lambda p: p + np.array([[0, 1]], np.int32), "are not equal|a point beyond"
-    ),
+_FACTORS = {"raised": 1 + 1e-7, "lowered": 1 - 1e-7, "tenfold": 10.0, "opposite": -1.0}
+_ARRAYS: dict[str, Callable[[np.ndarray], Any]] = {
+    "shorter": lambda a: a[:-1],
+    "of_another_type": lambda a: a.astype(np.float16 if a.dtype.kind == "f" else np.int64),
+    "of_nothing": lambda a: 0 * a,
+    "negative": lambda a: -1 - abs(a).max() - a,
+    "beyond": lambda a: a + 1000,
+    "next": lambda a: a + np.arange(a.shape[-1], dtype=a.dtype) if a.ndim > 1 else a + 1,
+    "tenfold": lambda a: (10 * a).astype(a.dtype),
+    "half": lambda a: (0.5 * a).astype(a.dtype),
+    "reversed": lambda a: a[..., ::-1].copy(),
+    "no_number": lambda a: _with_first(a, np.nan),
+    "infinite": lambda a: _with_first(a, np.inf),
 }
-
-
-def _with_group(parts: Parts, word: str) -> tuple[Step, list[Any]] | None:
-    """The first group of cuts of a form, and its step."""
-    steps = parts.evidences("dual")
-    found = ((step, x) for step in steps for x in step.evidence[2] if x[0] == word)
-    return next(found, None)
-
-
-for _name, _word, _place, _value, _says in (
-    ("unknown_cuts", "vectors", 0, "wishes", "expected a group that begins with one of"),
-    ("cuts_more", "vectors", 1, 2**20, "the cuts have more than|an array of"),
-    ("cuts_none", "vectors", 1, 0, "count: 0; expected a whole number"),
-    ("vector_of_halves", "vectors", 2, [0.5, -0.5], "vector: 0.5; expected a whole"),
-    ("vector_of_none", "vectors", 2, [], "an integer vector of 0 places"),
-    ("template_of_many", "templates", 2, 9, "places: 9; expected a whole number in 1..8"),
-    ("template_of_none", "templates", 3, [], "a template without entries"),
-    ("template_side", "templates", 4, 0.75, "a cut is not valid"),
-    ("template_beyond", "templates", 3, [[0, 7, 1.0]], "an entry beyond its"),
-    ("traces_end", "traces", 1, [10**6], "an array of|the cuts have more than"),
-    ("sets_of_kilograms", "sets", 2, "kilograms", "unit: 'kilograms'; expected"),
-    ("soft_pairs_maybe", "soft pairs", 2, "maybe", "link: 'maybe'; expected cannot or"),
-    ("rows_of_all", "measure rows", 2, "all", "end: 'all'; expected most or least"),
-    ("listed_of_more", "listed cliques", 3, "middle", "end: 'middle'; expected largest"),
-):
-    CHANGES[_name] = _of(
-        lambda parts, word=_word: _with_group(parts, word),
-        lambda found, place=_place, value=_value: found[1].__setitem__(place, value),
-        _says,
-    )
-
-
-def _add_cut(step: Step, group: list[Any], blocks: list[int]) -> None:
-    """A group of one cut more, with the multiplier 1."""
-    step.evidence[2].append(group)
-    before, t = step.arrays.get("blocks", np.empty(0, np.int32)), step.arrays["multipliers"]
-    step.arrays["blocks"] = np.append(before, blocks).astype(np.int32)
-    step.arrays["multipliers"] = np.append(t, 1.0).astype(t.dtype)
-
-
-def _number(word: str, place: int, of: Callable[[Any], Any], says: str) -> Change:
-    """A number of the first evidence of a kind becomes another one."""
-
-    def put(steps: list[Step]) -> None:
-        is_bound = steps[0].name == "bound"
-        words = steps[0].words[2] if is_bound else steps[0].words
-        _put(place if is_bound else place + 1, of)(words)
-
-    return _of(lambda parts: parts.evidences(word), put, says)
-
-
 # A triangle without Z_jh: i may share the clusters of neither.
-FALSE = ["templates", 1, 3, [[0, 0, 1.0], [0, 1, -1.0], [0, 2, -1.0]], 0.0]
-CHANGES |= {
-    "a_template_that_is_false": _of(
-        lambda parts: parts.evidences("dual") if parts.claim["k"] >= 3 else None,
-        lambda steps: _add_cut(steps[0], FALSE, [0, 0, 0]),
-        "a cut is not valid",
-    ),
-    "two_groups_of_soft_pairs": _of(
-        lambda parts: _with_group(parts, "soft pairs"),
-        lambda found: _add_cut(found[0], ["soft pairs", 1, found[1][2]], [0, 1, 2]),
-        "two groups of soft pairs",
-    ),
-    "least_raised": _number("prices", 1, lambda x: x + abs(x) + 1, "worth less|prove"),
-    "least_tenfold": _number("prices", 1, lambda x: 10 * x - 1, "states a bound|prove no"),
-    "least_none": _number("prices", 1, lambda x: None, "least: None"),
-    "below_raised": _number("clusters", 1, lambda x: 1.5 * x, "costs less|more than|states|prove"),
-    "below_nothing": _number("clusters", 1, lambda x: 0.0, "are enumerated below a cost of"),
-}
+_FALSE = ["templates", 1, 3, [[0, 0, 1.0], [0, 1, -1.0], [0, 2, -1.0]], 0.0]
 
 
-def _ends(says: str, *words: Any) -> Change:
-    """A node that is open ends in another way."""
-
-    def changed(parts: Parts) -> str | None:
-        if not (found := parts.named_steps("open")) or parts.named_steps("subset"):
-            return None
-        points = {"clique": parts.claim["k"] + 1, "colouring": parts.claim["n"]}
-        found[0].words = [*words, *(list(range(points[x])) for x in words if x in points)]
-        return says
-
+def _with_first(array: np.ndarray, value: float) -> np.ndarray:
+    changed = array.copy()
+    if array.dtype.kind == "f":
+        changed.reshape(-1)[0] = value
     return changed
 
 
-CHANGES |= {
-    "end_conflict": _ends("nothing contradicts itself", "infeasible", "conflict"),
-    "end_clique": _ends("the points are not of", "infeasible", "clique"),
-    "end_colouring": _ends("the blocks of the points can have", "infeasible", "colouring"),
-    "end_packing": _ends("can be put into clusters of allowed sizes", "infeasible", "packing"),
-    "end_unknown": _ends("infeasible: 'luck'; expected", "infeasible", "luck"),
-    "end_open_twice": _ends("expected an end of a node", "open", True),
-}
+def changes(parts: Parts) -> Iterator[Changed]:
+    """Of the claim, the words and arrays of the first step of each kind, and the order of steps."""
+    for path, value in _places(parts.claim):
+        yield from _of_word(parts, "claim", lambda of: of.claim, path, value)
+    if parts.labels is not None:
+        for name, of in _ARRAYS.items():
+            yield (
+                f"labels.{name}",
+                _made(parts, lambda x, of=of: vars(x).update(labels=of(x.labels))),
+            )
+        yield "labels.absent", _made(parts, lambda x: setattr(x, "labels", None))
+    seen = set()
+    for at, step in enumerate(parts.steps):
+        for path, value in _places(step.words):
+            kind = _kind(step.words, path)
+            if kind not in seen:
+                seen.add(kind)
+                yield from _of_word(parts, kind, lambda of, at=at: of.steps[at].words, path, value)
+        for name, array in step.arrays.items():
+            if (kind := f"{step.name}.{name}") not in seen and array.size:
+                seen.add(kind)
+                yield from _of_array(parts, kind, at, name)
+    for name, do in ORDERS.items():
+        yield f"steps.{name}", _made(parts, do)
 
 
-def _split(parts: Parts) -> list[Any] | None:
-    """The words of the first split."""
-    return next((step.words for step in parts.named_steps("split")), None)
+def _made(parts: Parts, do: Callable[[Parts], object]) -> Callable[[], Parts]:
+    def made() -> Parts:
+        changed = parts.copy()
+        do(changed)
+        return changed
+
+    return made
 
 
-def _whole(parts: Parts) -> Parts | None:
-    """Parts without subsets that claim a bound."""
-    has_bound = parts.claim["lower_bound"] is not None
-    return parts if has_bound and not parts.named_steps("subset") else None
+def _places(words: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The paths of values in a document; of equal lists of numbers the first ones."""
+    if path:
+        yield path, words
+    if isinstance(words, dict | list):
+        for key, value in words.items() if isinstance(words, dict) else enumerate(words):
+            yield from _places(value, (*path, key))
 
 
-def _exchange(parts: Parts) -> None:
-    """The two branches of the first split."""
-    at = parts.steps.index(parts.named_steps("split")[0]) + 1
-    middle = parts.end_of_node(at) + 1
-    last = parts.end_of_node(middle) + 1
-    parts.steps[at:last] = parts.steps[middle:last] + parts.steps[at:middle]
+def _kind(words: Any, path: tuple[Any, ...]) -> str:
+    """What a place in a step holds: the words on the way to it, without numbers of entries."""
+    names, last = [words[0]], str(path[-1])
+    for key in path:
+        words = words[key]
+        if isinstance(words, list) and words and isinstance(words[0], str):
+            names.append(words[0])
+    last = last if len(path) < 5 else "entry" if len(path) == 5 else f"entry_{last}"
+    return ".".join([*names, last]).replace(" ", "_")
 
 
-def _insert_far(parts: Parts) -> None:
+def _of_word(
+    parts: Parts, kind: str, find: Callable[[Parts], Any], path: tuple[Any, ...], value: Any
+) -> Iterator[Changed]:
+    """A value becomes each of `_WORDS`, and a number others; or it is left out."""
+    where = ".".join([kind, *map(str, path)]) if kind == "claim" else kind
+    others = dict(_WORDS)
+    if isinstance(value, int | float):  # the nearest come first, as files of a reason are few
+        near = {name: value * of for name, of in _FACTORS.items()}
+        others = near | {"more": value + 1} | others
+
+    def holder(changed: Parts) -> Any:
+        found = find(changed)
+        for key in path[:-1]:
+            found = found[key]
+        return found
+
+    yield f"{where}.absent", _made(parts, lambda x: holder(x).pop(path[-1]))
+    for name, new in others.items():
+        yield (
+            f"{where}.{name}",
+            _made(parts, lambda x, new=new: holder(x).__setitem__(path[-1], copy.deepcopy(new))),
+        )
+
+
+def _of_array(parts: Parts, kind: str, at: int, name: str) -> Iterator[Changed]:
+    def arrays(changed: Parts) -> dict[str, np.ndarray]:
+        return changed.steps[at].arrays
+
+    for word, of in _ARRAYS.items():
+        put = _made(parts, lambda x, of=of: arrays(x).update({name: of(arrays(x)[name])}))
+        yield f"{kind}.{word}", put
+    yield f"{kind}.absent", _made(parts, lambda x: arrays(x).pop(name))
+
+
+def _end(*words: Any) -> Callable[[Parts], None]:
+    """The first node that is open ends in another way."""
+
+    def do(parts: Parts) -> None:
+        n, k = parts.claim["n"], parts.claim["k"]
+        points = {"clique": list(range(k + 1)), "colouring": list(range(n))}
+        for step in parts.named_steps("open")[:1]:
+            step.words = [*words, *(points[word] for word in words if word in points)]
+
+    return do
+
+
+def _exchange_branches(parts: Parts) -> None:
+    for split in parts.named_steps("split")[:1]:
+        at = parts.steps.index(split) + 1
+        middle = parts.end_of_node(at) + 1
+        last = parts.end_of_node(middle) + 1
+        parts.steps[at:last] = parts.steps[middle:last] + parts.steps[at:middle]
+
+
+def _split_twice(parts: Parts) -> None:
+    for step in parts.named_steps("split")[:1]:
+        step.words[2] = step.words[1]
+
+
+def _add_false_cut(parts: Parts) -> None:
+    for step in parts.evidences("dual")[:1]:
+        step.evidence[2].append(_FALSE)
+        t = step.arrays["multipliers"]
+        before = step.arrays.get("blocks", np.empty(0, np.int32))
+        step.arrays["blocks"] = np.append(before, [0, 0, 0]).astype(np.int32)
+        step.arrays["multipliers"] = np.append(t, 1.0).astype(t.dtype)
+
+
+def _divide_soft_pairs(parts: Parts) -> None:
+    """The first group of soft pairs becomes two."""
+    for step in parts.evidences("dual"):
+        for group in list(step.evidence[2]):
+            if group[0] == "soft pairs" and group[1] > 1:
+                at = step.evidence[2].index(group)
+                step.evidence[2][at : at + 1] = [[group[0], n, group[2]] for n in (1, group[1] - 1)]
+                return
+
+
+def _claim_infeasible(parts: Parts) -> None:
+    parts.unclaimed().claim.update(status="infeasible", lower_bound=None)
+
+
+def _fix_far(parts: Parts) -> None:
     far = np.array([[0, parts.claim["n"] - 1]], np.int32)
-    first = 1 if parts.steps[0].name == "equal" else 0
-    parts.steps.insert(first, Step(["fix", 1e300, None], {"far": far}))
+    parts.steps.insert(0, Step(["fix", 1e300, None], {"far": far}))
 
 
-def _duals(parts: Parts) -> list[Any] | None:
-    """The first semidefinite evidence with an N that is not 0."""
-    found = parts.evidences("dual")
-    return found[0].evidence if found and found[0].arrays["N"].any() else None
-
-
-def _rows(of: Callable[[np.ndarray], np.ndarray]) -> Callable[[list[Step]], None]:
-    return lambda subsets: _put("rows", of)(subsets[0].arrays)
-
-
-CHANGES |= {
-    "an_array_more": _of(
-        _steps,
-        lambda steps: steps[-1].arrays.update(thoughts=np.zeros(3)),
-        "no step has such an array; expected none",
-    ),
-    "an_array_fewer": _of(
-        lambda parts: next((step.arrays for step in parts.steps if step.arrays), None),
-        lambda arrays: arrays.pop(next(iter(arrays))),
-        ": there is no such array in the file|no number, for two blocks|the root proves",
-    ),
-    "a_unit_that_is_no_power_of_two": _of(
-        _duals, _put(1, lambda unit: unit * 1.5), "not a power of two"
-    ),
-    "a_larger_unit": _of(
-        _duals, _put(1, lambda unit: unit * 1024.0), "states a bound of|not proven"
-    ),
-    "a_split_of_a_point": _of(
-        _split, lambda words: _set(2, words[1])(words), "which are linked already"
-    ),
-    "a_split_beyond": _of(
-        lambda parts: parts if _split(parts) else None,
-        lambda parts: _set(1, parts.claim["n"])(_split(parts)),
-        "a point: ",
-    ),
-    "branches_exchanged": _of(lambda parts: _split(parts) and _whole(parts), _exchange, "line "),
-    "equal_points_late": _of(
-        lambda parts: parts.steps if parts.steps[0].name == "equal" else None,
-        lambda steps: steps.insert(0, Step(["bound", 0.0, ["scatter"]])),
-        "equal points; expected them first",
-    ),
-    "an_open_contradiction": _of(
-        lambda parts: parts.steps[-1] if parts.steps[-1].words[1:] == ["conflict"] else None,
-        lambda step: setattr(step, "words", ["open"]),
-        "expected the end of the node, infeasible",
-    ),
-    "pairs_that_nothing_proves": _of(_whole, _insert_far, "are not proven to be apart"),
-    "a_subset_twice": _of(
-        lambda parts: parts if parts.named_steps("subset") else None,
-        lambda parts: parts.steps.extend(parts.steps[: parts.end_of_node(1) + 1]),
-        "is in subset 0, too",
-    ),
-    "a_subset_of_few": _of(_named("subset"), _rows(lambda r: r[:1]), ".rows: an array of"),
-    "a_subset_beyond": _of(
-        _named("subset"), _rows(lambda r: r + 1000), "rows: expected increasing numbers of points"
-    ),
+ORDERS: dict[str, Callable[[Parts], object]] = {
+    "fewer": lambda x: x.steps.pop(),
+    "more": lambda x: x.steps.append(Step(["open"])),
+    "unknown": lambda x: x.steps.insert(0, Step(["trust"])),
+    "late": lambda x: x.steps.insert(0, Step(["bound", 0.0, ["scatter"]])),
+    "nothing_but_open": lambda x: setattr(x, "steps", [Step(["open"])]),
+    "an_array_more": lambda x: x.steps[-1].arrays.update(thoughts=np.zeros(3)),
+    "twice": lambda x: x.steps.extend(x.steps[: x.end_of_node(1) + 1]),
+    "unproven": lambda x: x.steps.__setitem__(-1, Step(["open"])),
+    "far_pairs_that_nothing_proves": _fix_far,
+    "a_cut_that_is_false": _add_false_cut,
+    "two_groups_of_soft_pairs": _divide_soft_pairs,
+    "branches_exchanged": _exchange_branches,
+    "a_point_is_split": _split_twice,
+    "claimed_infeasible": _claim_infeasible,
+    "a_key_more": lambda x: x.claim.update(colour=1),
+    "closer_than_proven": lambda x: x.claim.update(tolerance=0.0, status="optimal"),
+    **{
+        f"other_{key}": lambda x, key=key: x.claim.update({key: "0" * 64})
+        for key in ("weights", "soft_must_link", "soft_cannot_link")
+    },
+    **{
+        f"end_{kind}": _end("infeasible", kind)
+        for kind in ("conflict", "clique", "colouring", "packing", "luck")
+    },
+    "end_open_twice": _end("open", True),
 }
+"""Changes of the claim as a whole and of the order of steps; some change nothing in some parts."""
 
 
 def _with_member(data: bytes, name: str, content: bytes, old: str | None = None) -> bytes:
-    """The archive with a member more, in place of an old one."""
+    """The archive with a member more, instead of an old one."""
     file = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as read, zipfile.ZipFile(file, "w") as written:
         for entry in read.infolist():
@@ -428,21 +257,19 @@ def _log(of: Callable[[str], str]) -> Callable[[bytes], bytes]:
 
 
 OBJECTS, COLUMNS = np.array([{"a": 1}], dtype=object), np.asfortranarray(np.ones((2, 3)))
-FILES |= {
-    "an_empty_file": (lambda data: b"", "the file is empty"),
-    "a_text": (lambda data: b"0 1\n2 3\n", "is not a certificate of sdpbb"),
-    "an_old_format": (lambda data: b"sdpbb-certificate 2\n" + data, "is in format 2"),
-    "half_of_the_file": (lambda data: data[: len(data) // 2], "is damaged, or not all of it"),
-    "objects_that_are_pickled": (_member(OBJECTS), "does not begin as an array"),
-    "arrays_in_columns": (_member(COLUMNS), "does not begin as an array"),
-    "an_array_twice": (_member(np.zeros(1), old=None), "has an array twice"),
-    "no_log": (_member(np.zeros(1), "diary.npy"), "log: there is no such"),
-    "a_line_that_is_not_json": (_log(lambda x: x.replace("{", "{{", 1)), "a line is not JSON"),
-    "a_claim_that_is_a_list": (_log(lambda x: "[]" + x[x.index("\n") :]), "the claim is []"),
-    "a_key_twice": (_log(lambda x: x.replace("{", '{"n":1,', 1)), "names a key twice"),
-    "a_number_that_is_not_finite": (
-        _log(lambda x: x.replace("}", ',"x":NaN}', 1)),
-        "expected finite",
-    ),
-    "a_line_cut_off": (_log(lambda x: x[:-1]), "the log ends within a line"),
+FILES: dict[str, Callable[[bytes], bytes]] = {
+    "an_empty_file": lambda data: b"",
+    "a_text": lambda data: b"0 1\n2 3\n",
+    "an_old_format": lambda data: b"sdpbb-certificate 2\n" + data,
+    "half_of_the_file": lambda data: data[: len(data) // 2],
+    "objects_that_are_pickled": _member(OBJECTS),
+    "arrays_in_columns": _member(COLUMNS),
+    "an_array_twice": _member(np.zeros(1), old=None),
+    "no_log": _member(np.zeros(1), "diary.npy"),
+    "a_line_that_is_not_json": _log(lambda x: x.replace("{", "{{", 1)),
+    "a_claim_that_is_a_list": _log(lambda x: "[]" + x[x.index("\n") :]),
+    "a_key_twice": _log(lambda x: x.replace("{", '{"n":1,', 1)),
+    "a_number_that_is_not_finite": _log(lambda x: x.replace("}", ',"x":NaN}', 1)),
+    "a_line_cut_off": _log(lambda x: x[:-1]),
 }
+"""Functions of a file: another one, to be rejected."""

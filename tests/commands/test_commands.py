@@ -140,7 +140,7 @@ def test_a_rejection_is_one_line(run, proof):
 
 
 def test_two_points_show_that_labels_are_another_clustering(run, proof):
-    proven = built(INSTANCE).parts.labels
+    proven = built(INSTANCE).labels
     names = np.array(["seven", "b", "x"])
     for changed in range(6):
         other = proven.copy()

@@ -24,7 +24,7 @@ from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.cuts import stars
 from sdpbb.bounds.sdp.safe_bound import safe_bound
-from sdpbb.checker.kernel.effort import FULL
+from sdpbb.checker.kernel.evidence import FULL
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.runtime.cores import LARGE, using_cores
 from sdpbb.search.result import SolutionStatus

@@ -23,8 +23,9 @@ from sdpbb.problem.checker_rules import CheckedConstraints
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on, verify_certificate
 from tests.any_instance import drawn_instance
-from tests.checker.building import built, plain_instance
+from tests.checker.building import built
 from tests.checker.forged import accepted, assert_verdict_true, forged, kinds_in
+from tests.checker.nodes import STATED
 from tests.checker.parts import Parts, Step
 from tests.enumeration import optimum
 from tests.examples import examples
@@ -150,7 +151,8 @@ def inside(instance: Instance, rows: np.ndarray, keeps_all: bool) -> Instance:
 
 def of_all_steps(path: Path, rng: np.random.Generator) -> Proven:
     """A proof that no engine makes: with pairs that are far and excluded, and many cuts."""
-    instance = plain_instance(int(rng.integers(2**32)), k=int(rng.integers(2, 4)), n=5)
+    seed = int(rng.integers(2**32))
+    instance = drawn_instance(Random(seed), *STATED, n=(4, 6), k=(2, 3))
     return Proven(built(instance, fixing=True).data, instance, optimum(instance))
 
 

@@ -11,10 +11,9 @@ import sdpbb
 from sdpbb.bounds.sdp.cuts.capacities import CapacityCliqueCuts, CapacityCuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.cuts import Cuts
-from sdpbb.checker.kernel.cuts.capacities import SetCliques
+from sdpbb.checker.kernel.cuts.capacities import SetCliques, least_splits, most_filled
 from sdpbb.checker.kernel.cuts.inequalities import NodeFacts
 from sdpbb.checker.kernel.sizes import SizeLimits
-from sdpbb.checker.kernel.splits import least_splits, most_filled
 from sdpbb.problem import Instance, contract
 from sdpbb.search.result import SolutionStatus
 from tests.checker.parts import Parts
@@ -91,7 +90,7 @@ def test_many_listed_sizes_are_taken_as_a_range(monkeypatch):
     listed = (2, 2, 6)
     t = np.arange(11)
     exact = least_splits(SizeLimits.of(10, 3, listed=listed), t)
-    monkeypatch.setattr("sdpbb.checker.kernel.splits._STEPS", 0)
+    monkeypatch.setattr("sdpbb.checker.kernel.cuts.capacities._STEPS", 0)
     weaker = least_splits(SizeLimits.of(10, 3, listed=listed), t)
     assert (weaker <= exact).all()
     assert (weaker < exact).any()

@@ -15,8 +15,7 @@ import sdpbb
 from heuristics.best_of import BestOf
 from heuristics.sizes.kernels import repaired_labels
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure
-from sdpbb.checker.kernel.weight_bounds import WeightBounds
-from sdpbb.checker.kernel.weight_units import WeightUnits
+from sdpbb.checker.kernel.weights import WeightBounds, WeightUnits
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.formats import read_constraints, write_constraints
 from sdpbb.problem.packing import packed_exactly, packed_greedily

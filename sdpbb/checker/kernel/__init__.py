@@ -7,11 +7,11 @@ partitions of priced clusters, colouring and packing. To be read in this order:
 | --- | --- |
 | `archive.py`, `log.py`, `certificate.py` | read the file: arrays, steps, the claim |
 | `proof.py`, `blocks.py` | walk over the steps; the state of a node, and what changes it |
-| `evidence.py`, `dual.py`, `spectrum.py` | prove a lower bound of a node |
+| `evidence.py`, `dual.py` | prove a lower bound of a node |
 | `cuts/` | prove the inequalities that the bound may use |
 | `exclusion.py` | prove that pairs of points are apart |
 | `arithmetic.py`, `geometry.py`, `soft.py` | bound what rounding does, and what soft pairs cost |
-| `rules.py`, `size_rules.py`, `sizes.py`, `splits.py`, `weight_*.py` | limits on clusters |
+| `rules.py`, `sizes.py`, `weights.py` | limits on clusters |
 | `subsets.py`, `digests.py`, `verdict.py` | sums over subsets; names of instances; what is told |
 | `judge.py`, `exact.py` | the same numbers once more, in balls |
 """

@@ -15,10 +15,11 @@ from .rules import (
     broken_alone,
     broken_together,
     exceeded_by_all,
+    measures,
     over_blocks,
+    with_limits,
     without_idle,
 )
-from .size_rules import measures, with_limits
 
 
 class _Forest:

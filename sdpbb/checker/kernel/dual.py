@@ -42,19 +42,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .archive import REALS
-from .arithmetic import TINY, down, gamma, norm_up, sum_down, sum_up, up
+from .arithmetic import TINY, down, gamma, norm_up, sum_down, sum_of_smallest, sum_up, up
 from .blocks import Blocks
 from .cuts import Cuts
 from .cuts.inequalities import ClusterLimits, CutSums, NodeFacts
-from .effort import FULL, Effort
-from .evidence import Evidence, Written
+from .evidence import FULL, Effort, Evidence, Written
 from .geometry import Contracted
 from .log import StepArrays, fields, number
 from .rejection import Rejected
-from .rules import Rules
-from .size_rules import measure, measures
-from .spectrum import sum_of_smallest
-from .weight_bounds import WeightBounds
+from .rules import Rules, measure, measures
+from .weights import WeightBounds
 
 Matrix = NDArray[np.float64]
 SingleOrDouble = NDArray[np.float32] | NDArray[np.float64]
@@ -143,12 +140,8 @@ class DualTerms:
     @classmethod
     def of(cls, contracted: Contracted, blocks: Blocks, evidence: Semidefinite) -> DualTerms:
         """Return the terms of evidence; `Rejected` if it is not what `Semidefinite` says."""
-        m, e, across = contracted.m, contracted.weights, contracted.across
+        e, across = contracted.weights, contracted.across
         k, adjacency = blocks.k, blocks.adjacency
-        if adjacency.shape != (m, m):
-            raise Rejected(f"cannot-links of {adjacency.shape} for {m} blocks")
-        if not 1 <= k <= m:
-            raise Rejected(f"{k} clusters of {m} blocks")
         # In units of a power of 4 nothing overflows, and what underflows is within TINY.
         exponent = _exponent(contracted, evidence)
         c = np.ldexp(contracted.means, -exponent)
@@ -335,8 +328,6 @@ def _unpacked(packed: NDArray[np.floating], adjacency: NDArray[np.bool_]) -> Mat
     It is >= 0 off the cannot-links.
     """
     m = len(adjacency)
-    if packed.shape != (m * (m + 1) // 2,) or packed.dtype.kind != "f":
-        raise Rejected(f"N should be {m * (m + 1) // 2} numbers, not of shape {packed.shape}")
     N = np.zeros((m, m))
     N[np.triu_indices(m)] = packed
     N = N + np.triu(N, 1).T
@@ -347,8 +338,6 @@ def _unpacked(packed: NDArray[np.floating], adjacency: NDArray[np.bool_]) -> Mat
 
 def _checked_multipliers(evidence: Semidefinite) -> Matrix:
     t = evidence.multipliers
-    if t.shape != (len(evidence.cuts),) or t.dtype.kind != "f":
-        raise Rejected(f"{len(evidence.cuts)} cuts, but multipliers of shape {t.shape}")
     if not (t >= 0.0).all():
         raise Rejected("a multiplier is negative or no number")
     return np.asarray(t, dtype=np.float64)

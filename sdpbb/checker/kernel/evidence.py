@@ -1,8 +1,9 @@
-"""Evidence for a lower bound: the interface of its kinds, and the kind that needs no values."""
+"""Evidence for a lower bound: its kinds, the effort of searches, and the kind without values."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,9 +12,38 @@ from numpy.typing import NDArray
 
 from .arithmetic import sum_down
 from .blocks import Blocks
-from .effort import FULL, Effort
 from .geometry import Contracted
 from .log import StepArrays, fields
+
+AtStep = Callable[[], None]
+"""Called between the steps of a search, which take a fraction of a second each.
+
+An exception that it raises ends the search.
+"""
+
+
+def go_on() -> None:
+    """Let a search go on: no time limit, no interrupt."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Effort of the searches for one bound.
+
+    share : of the limits on nodes and clusters
+    at_step : called between steps; what it raises ends the search
+    """
+
+    share: float = 1.0
+    at_step: AtStep = go_on
+
+    def of(self, limit: int) -> int:
+        """Return the share of a limit."""
+        return int(self.share * limit)
+
+
+FULL = Effort()
+"""All of the limits, without an end."""
 
 Written = tuple[list[Any], dict[str, NDArray[Any]]]
 """Evidence in a file: the list that a step has, and the arrays of the step."""
@@ -60,8 +90,8 @@ class Evidence(ABC):
         Raises
         ------
         Rejected
-            If the evidence is of the wrong shape or holds no numbers, if what it states is not
-            true, or if a search does not end within its limits.
+            If the evidence holds no numbers, if what it states is not true, or if a search does
+            not end within its limits. Arrays have the shapes that `read` demands.
         """
 
 

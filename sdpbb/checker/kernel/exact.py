@@ -223,7 +223,7 @@ class ExactJudge(Judge):
         return rows
 
     def _sum_of_smallest(self, M: Any, k: int) -> Any:
-        """Return at most the sum of the k smallest eigenvalues; see `spectrum`."""
+        """Return at most the sum of the k smallest eigenvalues; see `arithmetic`."""
         arb, m = self._arb, M.nrows()
         middle = np.array([[float(M[i, j].mid()) for j in range(m)] for i in range(m)])
         if not np.isfinite(middle).all():

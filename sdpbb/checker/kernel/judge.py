@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from .arithmetic import sum_down
 from .blocks import Blocks
 from .dual import Semidefinite
-from .effort import FULL, Effort
-from .evidence import Evidence
+from .evidence import FULL, Effort, Evidence
 from .exclusion import excluded_pairs, far_pairs
 from .geometry import Contracted, Geometry
 from .soft import CheckedSoftPairs

@@ -29,7 +29,7 @@ from .evidence import Evidence, Scatter
 from .judge import Judge
 from .log import Log, StepArrays, fields, items, number, shown, whole, word
 from .rejection import Rejected, at
-from .size_rules import measures
+from .rules import measures
 
 # How far below what is proven a stated bound may be, relatively: it is written by arithmetic of
 # another kind, and says what the file proves, not less.
@@ -37,7 +37,7 @@ STATED_WITHIN = 1e-9
 
 _KINDS: dict[str, type[Evidence]] = {kind.WORD: kind for kind in (Scatter, Semidefinite)}
 # Of modules beside the kernel, which are loaded if a proof needs them.
-_MODULES = {"prices": ("..prices", "Lagrangian"), "clusters": ("..clusters", "Enumerated")}
+_MODULES = {"prices": ("..prices", "Lagrangian"), "clusters": ("..prices", "Enumerated")}
 REASONS = {
     "conflict": "conflicts",
     "clique": "cliques of cannot-links",

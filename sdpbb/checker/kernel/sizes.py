@@ -36,7 +36,7 @@ class StatedMeasure:
 
     least, most : least >= 1 and most >= 0; at most 2^52, unless points are counted
     listed : in ascending order, of single sizes (s, s); () where they are not
-    units : (n,) int64 >= 1, of points (`weight_units`), whose sum is less than 2^52; None: points
+    units : (n,) int64 >= 1, of points (`weights`), whose sum is less than 2^52; None: points
         are counted
     """
 

@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from .blocks import Blocks
 from .rejection import Rejected, at
-from .rules import Either, Limit, Rule, Rules
-from .size_rules import of_parts, with_limits
+from .rules import Either, Limit, Rule, Rules, of_parts, with_limits
 from .soft import CheckedSoftPairs, PricedPairs
 
 Pairs = NDArray[np.int64]

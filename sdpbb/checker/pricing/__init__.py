@@ -46,7 +46,7 @@ in, or instead of others, gives a set of at least t, and so changes f by more th
     (swap) q_j(y) > sum of q_i(y) - slack
 
 Where clusters have least sizes or weights, or listed sizes, or there are soft pairs, parts of a set
-may be none, or worth less, and none of that holds. Sets are looked at as a whole then (`whole`):
+may be none, or worth less, and none of that holds. Sets are looked at as a whole then (`rules`):
 all blocks are near each other, no rule but the bounds drops or chooses a block, and t may be above
 0.
 
@@ -69,15 +69,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernel.arithmetic import down, gamma, up
-from ..kernel.effort import AtStep, go_on
+from ..kernel.evidence import AtStep, go_on
 from ..kernel.geometry import Contracted
 from ..kernel.rejection import Rejected
 from ..kernel.rules import Rules, selected
 from .place_bounds import PlacedBlocks
 from .places import greatest_value
 from .problem import CheckedPricing, Marks, in_order
+from .rules import Whole
 from .search import none_below, sets_below
-from .whole import Whole
 
 MAX_NODES = 1_000_000
 """Nodes of the search, all of them together."""
@@ -169,7 +169,7 @@ def proven_least(
 
 
 def looks_at_whole(contracted: Contracted, adjacency: NDArray[np.bool_], rules: Rules) -> bool:
-    """Return whether sets are looked at as a whole (`whole`): the least value may be above 0."""
+    """Return whether sets are looked at as a whole (`rules`): the least value may be above 0."""
     return Whole.of(_soft_prices(contracted, adjacency)[0], rules, contracted.m) is not None
 
 

@@ -26,7 +26,7 @@ about the distances. Squared distances from z are, by those of the means,
 and sum of b_i e_i |c_i - z|^2 = W v: sums of numbers >= 0, with small relative errors.
 
 Where clusters have to keep limits, the a_j of open blocks are less, and the sum of u R is taken off
-(`rules`); where sets are looked at as a whole, they are what `whole` says.
+(`rules`); where sets are looked at as a whole, they are what `rules` says.
 
 Rounding. With u = 2^-53, W v is off by at most (4 s + d + 20) u of itself, M_j and v by less, the
 rest of a value by (2 s + 30) u times the sum of |a| + slack over the blocks chosen and open, s of
@@ -43,8 +43,7 @@ import numpy as np
 
 from ..kernel.rules import broken_by, broken_with
 from .problem import SLACK, Marks, Reals, Scope, some
-from .rules import reduced_profits, surely_kept
-from .whole import Whole
+from .rules import Whole, reduced_profits, surely_kept
 
 # Times that a node is bounded before it is split.
 _ROUNDS = 3

@@ -20,7 +20,7 @@ With b = 1 for the blocks chosen, c_i = m + u_i and y = m + e for the middle m o
 
 which is greatest at e_j = M_j / W, or at an end of the box. Where clusters have to keep limits, the
 a_i of open blocks are less, and the sum of u R is added (`rules`); where they have least sizes,
-these are more, and what is paid for the size that is lacking is taken off (`whole`).
+these are more, and what is paid for the size that is lacking is taken off (`rules`).
 
 Rounding. Each low_i and high_i is rounded outwards. With c blocks, l limits and half-widths r, sums
 are off by so many 2^-53: those of b a, b e |u|^2 and g by c + 12 + 4 l of themselves; M_j by c + 4
@@ -40,8 +40,7 @@ import numpy as np
 from ..kernel.arithmetic import gamma
 from ..kernel.rules import Rules, broken_by, broken_with, selected
 from .problem import SLACK, Indices, Marks, Reals, clique_numbers, some
-from .rules import reduced_profits
-from .whole import Whole
+from .rules import Whole, reduced_profits
 
 # In units in which the profits add up to 0.5 to 3; far above what underflows.
 _NEGLIGIBLE = 1e-40

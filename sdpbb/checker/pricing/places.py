@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernel.effort import AtStep, go_on
+from ..kernel.evidence import AtStep, go_on
 from ..kernel.rules import broken_by
 from .place_bounds import (
     Boxes,

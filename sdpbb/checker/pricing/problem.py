@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..kernel.arithmetic import UNIT_ROUNDOFF, gamma
 from ..kernel.rules import Rules, selected
-from .whole import Whole
+from .rules import Whole
 
 Reals = NDArray[np.float64]
 Marks = NDArray[np.bool_]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..kernel.effort import AtStep, go_on
+from ..kernel.evidence import AtStep, go_on
 from ..kernel.rejection import Rejected
 from .bounds import Bounds, Nodes, bound_nodes, fix_open_blocks, indexed
 from .problem import SLACK, CheckedPricing, Indices, Marks, Scope, some

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.size_rules import measures
+from sdpbb.checker.kernel.rules import measures
 from sdpbb.problem.colouring.exact import Colourability, colour_exactly
 from sdpbb.problem.colouring.graph import greedy_clique
 from sdpbb.problem.graph import NeighbourSets

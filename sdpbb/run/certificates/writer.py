@@ -17,7 +17,7 @@ from sdpbb.checker.kernel.arithmetic import sum_down
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.evidence import Evidence, Scatter
 from sdpbb.checker.kernel.geometry import Geometry
-from sdpbb.checker.kernel.size_rules import with_limits
+from sdpbb.checker.kernel.rules import with_limits
 from sdpbb.checker.kernel.subsets import Subsets
 from sdpbb.checker.kernel.verdict import FEASIBLE, OPTIMAL, is_optimal
 from sdpbb.errors import CertificateError

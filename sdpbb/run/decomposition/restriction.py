@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.checker.kernel.weight_units import TOLERANCE, WeightUnits
+from sdpbb.checker.kernel.weights import TOLERANCE, WeightUnits
 from sdpbb.problem import Contraction, Instance, SoftPairs, contract
 from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.graph import connected_components

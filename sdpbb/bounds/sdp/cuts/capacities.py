@@ -4,9 +4,9 @@ For any set T of t points that weigh 1, with t_C of them in a cluster C of s_C p
 
     sum of Z_ij over i in T, j outside = sum of t_C (s_C - t_C) / s_C over the clusters >= f(t),
 
-f(t) being the least that k clusters within the limits can come to (`sdpbb.checker.kernel.splits`).
-With equal sizes s it is r (s - r) / s for the remainder r of t divided by s. As rows of Z add up to
-1,
+f(t) being the least that k clusters within the limits can come to (see
+`sdpbb.checker.kernel.cuts.capacities`). With equal sizes s it is r (s - r) / s for the remainder r
+of t divided by s. As rows of Z add up to 1,
 
     sum of Z_ij over i and j in T <= t - f(t),
 
@@ -49,8 +49,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.bounds.sdp.relaxation import Relaxation, SplitTable
-from sdpbb.checker.kernel.cuts.capacities import SetMeasure
-from sdpbb.checker.kernel.splits import most_filled
+from sdpbb.checker.kernel.cuts.capacities import SetMeasure, most_filled
 from sdpbb.runtime.arrays import Booleans, Integers, Reals
 from sdpbb.runtime.jit import njit
 

@@ -21,7 +21,7 @@ block j,
     b Z_ii - sum of n_j Z_ij >= 0,    sum of n_j Z_ij - a Z_ii >= 0,
 
 as both sides are (b - |C|) Z_ii and (|C| - a) Z_ii, |C| being the points of the cluster of i. What
-limits say of the weight of a cluster is in `sdpbb.checker.kernel.weight_bounds`.
+limits say of the weight of a cluster is in `sdpbb.checker.kernel.weights`.
 
 **Size pairs.** Where every cluster has a to b points, or weighs as much, for any two blocks i, j,
 
@@ -46,7 +46,7 @@ from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.arithmetic import down
 from sdpbb.checker.kernel.cuts.measures import most_of_some
 from sdpbb.checker.kernel.sizes import SizeLimits
-from sdpbb.checker.kernel.weight_bounds import WeightBounds
+from sdpbb.checker.kernel.weights import WeightBounds
 
 _EPS = float(np.finfo(np.float64).eps)
 # Minimum violation of a cut, as a share of its right-hand side.

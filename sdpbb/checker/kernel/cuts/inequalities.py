@@ -18,7 +18,7 @@ from ..arithmetic import sum_up
 from ..log import fields, items, whole, word
 from ..sizes import SizeLimits
 from ..soft import SoftPrices
-from ..weight_bounds import WeightBounds
+from ..weights import WeightBounds
 
 Reals = NDArray[np.float64]
 Numbers = NDArray[np.integer]

@@ -49,7 +49,7 @@ import numpy as np
 from ..arithmetic import down, up
 from ..rejection import Rejected
 from ..sizes import Measure, SizeLimits
-from ..weight_bounds import WeightBounds
+from ..weights import WeightBounds
 from .inequalities import (
     TERMS_AT_ONCE,
     Inequalities,
