@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem.origin import DataNames, Origin, standardization
 from sdpbb.problem.textfile import first_of, shown
 from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.values import is_missing
 
 TABLES = "a CSV, Excel, Parquet or Feather file"
@@ -25,11 +26,58 @@ REMEDY = (
 )
 """End of messages on missing values, after "expected"."""
 
-CORRECTION = (
-    "correct this cell, or empty it if the value is missing, and choose what to do about missing "
-    "values (--missing drop-rows, mean or median; missing= in Python)"
-)
-"""Advice on a cell that is not a number, in a column of numbers."""
+
+class Roles(NamedTuple):
+    """Positions of the columns of a table, by what they hold.
+
+    features : ascending
+    index : of the column that names the rows, if one does
+    classes : of the column of known classes of the rows, if there is one
+    categories : of the columns of categories of the rows
+    """
+
+    features: Sequence[int]
+    index: int | None = None
+    classes: int | None = None
+    categories: tuple[int, ...] = ()
+
+    @property
+    def texts(self) -> tuple[int, ...]:
+        """Positions of the columns whose fields are texts."""
+        named = (self.index, self.classes, *self.categories)
+        return tuple(column for column in named if column is not None)
+
+    @classmethod
+    def of(
+        cls, names: Sequence[Hashable], reading: Reading, place: str, has_index: bool = False
+    ) -> Roles:
+        """Return the positions of columns with these names.
+
+        place : what messages begin with
+        has_index : whether the first column is not a feature, and names the rows if no other does
+
+        Raises
+        ------
+        InstanceError
+            If there is no such column, or no feature.
+        """
+        check_columns(names, reading.left_out, place)
+        left_out = {names.index(column) for _, column in reading.left_out}
+        index = None if reading.index_column is None else names.index(reading.index_column)
+        if has_index and 0 not in left_out:
+            left_out.add(0)
+            index = 0 if index is None else index
+        features = [column for column in range(len(names)) if column not in left_out]
+        if not features and not reading.one_hot:
+            raise InstanceError(f"{place}no feature columns remain; expected at least one")
+        weighted = [("weight_column", reading.weight_column)]
+        check_columns([str(names[column]) for column in features], weighted, place)
+        return cls(
+            features,
+            index,
+            None if reading.class_column is None else names.index(reading.class_column),
+            tuple(names.index(column) for column in reading.category_weights),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +251,14 @@ def hint_at_similar(name: object, names: Iterable[Hashable]) -> str:
 def quoted(value: object) -> str:
     """Return a value as messages show it."""
     return shown(value) if isinstance(value, str) else repr(value)
+
+
+def advice_on_text(column: object) -> str:
+    """Return the end of a message on a text in a column of numbers."""
+    return (
+        ", or an empty cell where the value is missing (--missing), or another use of the column: "
+        f"--drop, --index-column or --one-hot {quoted(column)} (drop, ... in Python)"
+    )
 
 
 def without_columns(path: FilePath, chosen: Sequence[tuple[str, str]]) -> InstanceError:

@@ -87,7 +87,7 @@ def read_records(
         first = first_line(path, file, "," if is_sheet else None, expected)
         if first.separator is None:
             return _of_lines(path, file, keeps_blank_lines)
-        for number, _, fields in rows_of(path, file, first.separator, first.number - 1):
+        for number, fields in rows_of(path, file, first.separator, first.number - 1):
             row = [field.strip() for field in fields]
             if any(row):
                 lines.append(number)
