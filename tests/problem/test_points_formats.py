@@ -120,7 +120,7 @@ def test_parquet_without_pyarrow_is_told(tmp_path, monkeypatch):
 def test_a_workbook_without_openpyxl_is_told(tmp_path, monkeypatch):
     path = file(tmp_path, COMMA, "a.xlsx")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(BackendUnavailable, match="by pandas and openpyxl, which"):
+    with pytest.raises(BackendUnavailable, match="by openpyxl, which"):
         read_points(path)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -51,7 +52,10 @@ def _read_columns(path: FilePath, reading: Reading) -> PointTable:
         check_columns(table.column_names, reading.left_out)
         left = {column for _, column in reading.left_out}
         index = [column for column in _index_columns(path, table) if column not in left]
-    names_rows = reading.index_column is None and len(index) == 1 and _are_names(table[index[0]])
+    names_rows = False
+    if reading.index_column is None and len(index) == 1:
+        with suppress(InstanceError):  # which names that repeat are
+            names_rows = index_names(table[index[0]].to_pylist(), "the index") is not None
     if index:
         warn_caller(
             f"{shown_path(path)}: the index of a data frame ({', '.join(map(shown, index))}) "
@@ -63,14 +67,6 @@ def _read_columns(path: FilePath, reading: Reading) -> PointTable:
         chosen = replace(reading, index_column=by, drop=(*reading.drop, *index))
         found = table_of_frame(table, chosen)
         return replace(found, row_names=found.shown_names)
-
-
-def _are_names(column: Any) -> bool:
-    """Return whether the values of an index tell the rows apart, and do not merely count them."""
-    try:
-        return index_names(column.to_pylist(), "the index") is not None
-    except InstanceError:
-        return False
 
 
 def _index_columns(path: FilePath, table: Any) -> list[str]:

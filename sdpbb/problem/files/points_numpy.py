@@ -17,7 +17,6 @@ from sdpbb.problem.checks import as_points
 from sdpbb.problem.geometry import dense
 from sdpbb.problem.table import PointTable, without_columns
 from sdpbb.problem.textfile import (
-    check_memory,
     errors_as_one_line,
     first_of,
     naming_file,
@@ -38,9 +37,6 @@ _HEADER_ERRORS = (
 )
 
 _ZIP_ERRORS = (*_HEADER_ERRORS, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
-
-# Copies as floats of an array that exist at once, at the most, until its instance is made.
-COPIES = 3
 
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -71,8 +67,7 @@ def read_array(path: FilePath) -> NDArray[Any]:
     """
     with errors_as_one_line(path, "an array that numpy.save wrote", _HEADER_ERRORS):
         with open(path, "rb") as file:
-            header = _read_header(file, os.stat(path).st_size)
-        _check_fits(path, header)
+            _read_header(file, os.stat(path).st_size)
         return np.array(np.lib.format.open_memmap(path, mode="r"))
 
 
@@ -81,14 +76,6 @@ class _Header(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-
-
-def _check_fits(path: FilePath, header: _Header) -> None:
-    """Raise the InstanceError if an array of a file, and its copies, exceed the free memory."""
-    check_memory(
-        f"{shown_path(path)}: an array of shape {header.shape} and type {header.dtype}",
-        math.prod(header.shape) * (header.dtype.itemsize + COPIES * np.dtype(float).itemsize),
-    )
 
 
 def _read_header(file: IO[bytes], size: int) -> _Header:
@@ -130,8 +117,6 @@ def _sparse_matrix(path: FilePath) -> Any:
         headers = _headers(path)
         if not {"format", "shape", "data"} <= headers.keys():
             return None
-        for header in headers.values():
-            _check_fits(path, header)
         from scipy.sparse import load_npz  # few files are sparse
 
         matrix = load_npz(path)
@@ -163,7 +148,6 @@ def read_one_array(
             f"{shown_path(path)}: table = {shown(name)}: there is no such array; expected one "
             f"of {_names(headers)}"
         )
-    _check_fits(path, headers[name])
     with (
         errors_as_one_line(path, "a file of arrays that numpy.savez wrote", _ZIP_ERRORS),
         np.load(path, allow_pickle=False) as content,
