@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,8 @@ REMEDY = (
 """End of messages on missing values, after "expected"."""
 
 
-class Roles(NamedTuple):
+@dataclass(frozen=True)
+class Roles:
     """Positions of the columns of a table, by what they hold.
 
     features : ascending

@@ -110,9 +110,9 @@ def layout_of(path: FilePath, file: TextIO, reading: Reading) -> FileLayout:
     rows = rows_of(path, file, first.separator, first.number - 1)
     _, heading = next(rows)
     sample = [fields for _, fields in islice(rows, SAMPLE_ROWS)]
-    names, has_heading, counts = tuple[str, ...](), True, (None, None)
+    names, has_heading, n, k = tuple[str, ...](), True, None, None
     if first.separator is None:
-        width, *counts = _counts(where, first)
+        width, n, k = _counts(where, first)
         roles = Roles(range(width))
     else:
         names = _filled(heading)
@@ -128,7 +128,7 @@ def layout_of(path: FilePath, file: TextIO, reading: Reading) -> FileLayout:
     known = (row[j] for row in sample for j in takewhile(len(row).__gt__, roles.features))
     decimal = reading.decimal or decimal_of(known)
     return FileLayout(
-        path, first.number, width, roles, first.separator, has_heading, names, decimal, *counts
+        path, first.number, width, roles, first.separator, has_heading, names, decimal, n, k
     )
 
 

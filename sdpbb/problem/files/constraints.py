@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError, InstanceWarning, warn_caller
 from sdpbb.problem.checks import SoftPairs
@@ -362,58 +361,51 @@ class Constraints:
         )
 
 
+StatedPair = tuple[str, tuple[int, int], float, int]
+"""Keyword, rows, weight and line of a pair; hard pairs have any weight."""
+
+
 @dataclass(frozen=True)
 class Statements:
-    """Constraints as they are read: a table of pairs, and all others with their lines.
+    """Constraints as they are read: tables of pairs, and all others with their lines.
 
-    kinds, numbers, weights, lines : of the pairs: the position of the keyword in `PAIRS`, i and j,
-        the weight (hard pairs have any), and the line
+    tables : of the position of the keyword in `PAIRS`, rows, weight and line of each pair
     on_clusters : constraints on clusters and their lines
     values : distances and limits and their lines, by the names that `Constraints` has for them
     """
 
-    kinds: array[int] = field(default_factory=lambda: array("b"))
-    numbers: array[int] = field(default_factory=lambda: array("q"))
-    weights: array[float] = field(default_factory=lambda: array("d"))
-    lines: array[int] = field(default_factory=lambda: array("q"))
+    tables: list[tuple[NDArray[Any], ...]] = field(default_factory=list)
     on_clusters: list[tuple[ClusterConstraint, int]] = field(default_factory=list)
     values: dict[str, tuple[Any, int]] = field(default_factory=dict)
 
-    def add(self, keyword: str, pair: tuple[int, int], weight: float, line: int) -> None:
-        self.kinds.append(_KINDS[keyword])
-        self.numbers.extend(pair)
-        self.weights.append(weight)
-        self.lines.append(line)
+    def add(self, pairs: Sequence[StatedPair]) -> None:
+        """Add pairs one by one."""
+        if pairs:
+            self.add_table(*zip(*pairs, strict=True))
 
-    def add_lines(
+    def add_table(
         self,
-        keywords: Sequence[str],
-        pairs: NDArray[np.intp] | None,
-        weights: NDArray[np.float64],
-        start: int,
-    ) -> bool:
-        """Add the pairs of lines, the first one of this number.
-
-        False, and nothing is added, if a keyword is not one of pairs, or there are no pairs (p, 2).
-        """
-        if pairs is None or not _KINDS.keys() >= set(keywords):
-            return False
-        self.kinds.extend(map(_KINDS.__getitem__, keywords))
-        self.numbers.frombytes(pairs.astype(np.int64).tobytes())
-        self.weights.frombytes(weights.tobytes())
-        self.lines.extend(range(start, start + len(pairs)))
-        return True
+        keywords: Iterable[str],
+        pairs: ArrayLike,
+        weights: ArrayLike,
+        lines: ArrayLike,
+    ) -> None:
+        """Add pairs (p, 2) of rows, with their keywords, weights and lines (p,)."""
+        kinds = np.fromiter(map(_KINDS.__getitem__, keywords), np.int8)
+        rows = np.asarray(pairs, np.intp).reshape(-1, 2)
+        numbers = np.asarray(lines, np.intp)
+        self.tables.append((kinds, rows, np.asarray(weights, np.float64), numbers))
 
     def constraints(self, keys: Mapping[str, str] | None = None) -> Constraints:
         """Return the constraints; keys : as `Constraints` has them."""
-        pairs = np.array(self.numbers, np.intp).reshape(-1, 2)
-        kinds, weights, numbers = map(np.array, (self.kinds, self.weights, self.lines))
-        of_kind = {argument: kinds == kind for kind, argument in enumerate(PAIRS.values())}
-        lines: dict[str, Any] = {name: numbers[mine] for name, mine in of_kind.items()}
-        stated: dict[str, Any] = {
-            name: SoftPairs(pairs[mine], weights[mine]) if name[:4] == "soft" else pairs[mine]
-            for name, mine in of_kind.items()
-        }
+        self.add_table((), (), (), ())
+        kinds, pairs, weights, numbers = map(np.concatenate, zip(*self.tables, strict=True))
+        lines: dict[str, Any] = {}
+        stated: dict[str, Any] = {}
+        for kind, name in enumerate(PAIRS.values()):
+            mine = kinds == kind
+            is_soft, lines[name] = name.startswith("soft"), numbers[mine]
+            stated[name] = SoftPairs(pairs[mine], weights[mine]) if is_soft else pairs[mine]
         for name, (value, line) in self.values.items():
             stated[name], lines[name] = value, line
         lines["cluster_constraints"] = [line for _, line in self.on_clusters]

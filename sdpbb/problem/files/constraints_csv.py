@@ -16,6 +16,7 @@ from sdpbb.problem.files.constraints import (
     Constraints,
     Line,
     Rows,
+    StatedPair,
     Statements,
     check_pairs_only,
 )
@@ -68,18 +69,16 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
     if not records.rows:
         return Constraints()
     columns, start = _columns(records)
-    stated, expected = Statements(), f"two {rows.expected} in it"
-    name = shown_path(path)
-    for record in range(start, len(records.rows)):
-        fields = records.rows[record]
-        line = Line(name, records.lines[record], fields, expected, ",")
+    stated, name, pairs = Statements(), shown_path(path), list[StatedPair]()
+    for number, fields in list(zip(records.lines, records.rows, strict=True))[start:]:
+        line = Line(name, number, fields, f"two {rows.expected} in it", ",")
         kind = _kind(line, columns)
         named = [_row(fields, at) for at in (columns.first, columns.second)]
-        pair = rows.pair(named, line, line.expected)
-        weight = _weight(line, columns)
+        pair, weight = rows.pair(named, line, line.expected), _weight(line, columns)
         if weight is not None and kind in ("ML", "CL"):
             kind = f"S{kind}"
-        stated.add(kind, pair, 1.0 if weight is None else weight, records.lines[record])
+        pairs.append((kind, pair, 1.0 if weight is None else weight, number))
+    stated.add(pairs)
     return stated.constraints()
 
 
