@@ -330,10 +330,10 @@ class Origin(DataNames):
 
         kind : "must_link", "cannot_link", "soft_must_link" or "soft_cannot_link"
         """
-        stated: PairLines = getattr(self, kind)
-        place = stated.place_of(i, j)
-        if place:
-            return f"{shown_path(self.constraints_path)}{place}"
+        for name in (kind, f"soft_{kind}"):  # of a weight inf, a soft one is hard
+            stated: PairLines | None = getattr(self, name, None)
+            if stated is not None and (place := stated.place_of(i, j)):
+                return f"{shown_path(self.constraints_path)}{place}"
         return "" if self.known_classes is None else self.known_classes.place(kind, i, j)
 
     def place_on_clusters(self, argument: str, value: Any) -> str:

@@ -250,10 +250,12 @@ class Constraints:
     def each_pair(self) -> Iterator[tuple[str, int, int, float | None]]:
         """Yield the keyword, the rows and the weight of each pair; hard ones have no weight."""
         for keyword, argument in PAIRS.items():
-            pairs, weights, _ = self._stated(argument)
-            is_soft = argument.startswith("soft")
-            for (i, j), weight in zip(pairs.tolist(), weights.tolist(), strict=True):
-                yield keyword, i, j, weight if is_soft else None
+            stated = getattr(self, argument)
+            is_soft = isinstance(stated, SoftPairs)
+            weights = stated.weights.tolist() if is_soft else [None] * len(stated)
+            pairs = (stated.pairs if is_soft else stated).tolist()
+            for (i, j), weight in zip(pairs, weights, strict=True):
+                yield keyword, i, j, weight
 
     @property
     def has_soft(self) -> bool:
@@ -299,48 +301,25 @@ class Constraints:
                 near = pairs_closer_than(points, self.min_separation)
         except InstanceError as error:
             raise InstanceError(f"{shown_path(origin.constraints_path)}: {error}") from None
-        found: dict[str, Any] = {name: getattr(self, name) for name in ON_CLUSTERS}
-        places: dict[str, Any] = {}
+        names = (*PAIRS.values(), *ON_CLUSTERS)
+        found: dict[str, Any] = {name: getattr(self, name) for name in names}
+        places = {name: self._places(name) for name in PAIRS.values()}
         for argument, derived in (("must_link", near), ("cannot_link", far)):
-            stated = (self._stated(name) for name in (argument, f"soft_{argument}"))
-            pairs, weights, lines = map(np.concatenate, zip(*stated, strict=True))
-            is_hard, is_soft = weights == np.inf, ~np.isin(weights, (0.0, np.inf))
-            hard, soft = pairs[is_hard], pairs[is_soft]
-            places[argument] = self._places(argument, hard, lines[is_hard], derived)
-            places[f"soft_{argument}"] = self._places(f"soft_{argument}", soft, lines[is_soft])
             if derived is not None:
-                hard = distinct_edges(np.concatenate([hard, derived]))
-            found[argument] = hard
-            found[f"soft_{argument}"] = SoftPairs(soft, weights[is_soft])
+                places[argument] = self._places(argument, derived)
+                found[argument] = distinct_edges(np.concatenate([found[argument], derived]))
         on_clusters = self._lines_on_clusters()
         return {**found, "origin": replace(origin, **places, on_clusters=on_clusters)}
 
-    def _stated(
-        self, argument: str
-    ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.intp]]:
-        """Return the pairs (p, 2) of an argument, their weights (p,) and lines (p,).
-
-        Hard pairs have the weight inf. A pair that is not from a file has the line -1.
-        """
-        stated = getattr(self, argument)
-        if not isinstance(stated, SoftPairs):
-            stated = SoftPairs(stated, np.full(len(stated), np.inf))
-        lines = self.lines.get(argument, np.full(len(stated), -1, np.intp))
-        return stated.pairs, stated.weights, lines
-
-    def _places(
-        self,
-        argument: str,
-        pairs: NDArray[np.intp],
-        lines: NDArray[np.intp],
-        derived: NDArray[np.intp] | None = None,
-    ) -> PairLines:
-        """Return where pairs (p, 2) on lines (p,), and derived pairs (q, 2), are stated.
+    def _places(self, argument: str, derived: NDArray[np.intp] | None = None) -> PairLines:
+        """Return where the pairs of an argument, and derived pairs (q, 2), are stated.
 
         A distance in one line amounts to the derived ones. Pairs without a line have no place.
         """
-        key, is_placed = self.keys.get(argument, ""), lines >= 0
-        stated, lines = np.sort(pairs[is_placed], axis=1), lines[is_placed]
+        pairs = getattr(self, argument)
+        lines = self.lines.get(argument, np.empty(0, np.intp))
+        stated = np.sort(getattr(pairs, "pairs", pairs)[: len(lines)], axis=1)
+        key = self.keys.get(argument, "")
         if derived is None:
             return PairLines(stated, lines, len(stated), key)
         line = self.lines.get(DISTANCES[argument], 0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from sdpbb.problem.row_values import note_noise
 from sdpbb.problem.table import TABLES, hint_at_similar
 from sdpbb.problem.textfile import (
     encoding_beside,
+    errors_as_one_line,
     file_suffix,
     first_of,
     is_missing_word,
@@ -72,12 +73,7 @@ def read_labels(
     origin = origin or Origin()
     with reading_file(path):
         name = shown_path(path)
-        if file_suffix(path) in ARRAYS:
-            fields = list(map(str, _label_array(path, column).tolist()))
-            found = _LabelColumn(fields, lambda position: f"{name}: label {position}")
-        else:
-            records = read_records(path, encoding_beside(path, encoding), "labels")
-            found = _label_column(records, column, n_points, origin)
+        found = _fields(path, column, n_points, origin, encoding, "labels")
         labels: Sequence[int] = _numbers(found)
         if n_points is not None:
             labels = origin.of_points(labels, n_points)
@@ -98,7 +94,7 @@ def read_classes(
     *,
     origin: Origin | None = None,
     encoding: str | None = None,
-) -> Sequence[Any]:
+) -> Sequence[str]:
     """Read the known classes (n,) of some of n points, as `KnownClasses.of` takes them.
 
     Files and parameters are as for `read_labels`; an empty line, -1 or a word for a missing value
@@ -111,14 +107,8 @@ def read_classes(
     """
     origin = origin or Origin()
     with reading_file(path):
-        if file_suffix(path) in ARRAYS:
-            classes: Sequence[Any] = list(_label_array(path, column).tolist())
-        else:
-            beside = encoding_beside(path, encoding)
-            records = read_records(path, beside, "classes", keeps_blank_lines=True)
-            if n_points is not None:
-                records = _without_last_blank_lines(records, origin.n_data_rows(n_points))
-            classes = _label_column(records, column, n_points, origin, partial=True).fields
+        found = _fields(path, column, n_points, origin, encoding, "classes", partial=True)
+    classes: Sequence[str] = found.fields
     if n_points is None:
         return classes
     classes = origin.of_points(classes, n_points)
@@ -129,14 +119,6 @@ def read_classes(
             "names of rows"
         )
     return classes
-
-
-def _without_last_blank_lines(records: Records, n_data: int) -> Records:
-    """Return records of unknown classes without blank lines beyond the rows of the data."""
-    n = len(records.rows)
-    while n > n_data and not any(records.rows[n - 1]):
-        n -= 1
-    return Records(records.path, records.lines[:n], records.rows[:n])
 
 
 def write_labels(path: FilePath, labels: NDArray[np.intp]) -> None:
@@ -193,6 +175,33 @@ class _LabelColumn(NamedTuple):
 
     fields: list[str]
     where: Callable[[int], str]
+
+
+def _fields(
+    path: FilePath,
+    column: str | None,
+    n_points: int | None,
+    origin: Origin,
+    encoding: str | None,
+    expected: str,
+    partial: bool = False,
+) -> _LabelColumn:
+    """Return the labels of a file as text; see `read_labels`.
+
+    expected : what messages call them
+    partial : whether rows may lack a label, which is "" then
+    """
+    if file_suffix(path) in ARRAYS:
+        name, fields = shown_path(path), _label_array(path, column)
+        return _LabelColumn(fields, lambda position: f"{name}: label {position}")
+    beside = encoding_beside(path, encoding)
+    records = read_records(path, beside, expected, keeps_blank_lines=partial)
+    if partial and n_points is not None:  # blank lines beyond the rows of the data are no classes
+        n = len(records.rows)
+        while n > origin.n_data_rows(n_points) and not any(records.rows[n - 1]):
+            n -= 1
+        records = replace(records, lines=records.lines[:n], rows=records.rows[:n])
+    return _label_column(records, column, n_points, origin, partial)
 
 
 def _label_column(
@@ -387,58 +396,37 @@ def _check_single(records: Records) -> None:
             )
 
 
-def _label(field: str) -> Hashable:
-    """Return the label of a field, equal for fields that are the same label.
-
-    Raises
-    ------
-    ValueError
-        If it is none: what is wrong with it.
-    """
-    if not field:
-        raise ValueError("has no label; expected one for every row")
-    label = number_or_text(field)
-    is_whole = (
-        isinstance(label, Decimal) and label.is_finite() and label == label.to_integral_value()
-    )
-    if is_number(field) and not is_whole:
-        raise ValueError(f"{shown(field)}; expected a whole number or a word as label")
-    return label
-
-
 def _numbers(found: _LabelColumn) -> list[int]:
     """Return a number for each field, the same for the same label; -1 for -1."""
     numbers: dict[Hashable, int] = {}
     number_of: dict[str, int] = {}
     for field in dict.fromkeys(found.fields):
-        try:
-            label = _label(field)
-        except ValueError as error:
+        label = number_or_text(field)
+        is_whole = (
+            isinstance(label, Decimal) and label.is_finite() and label == label.to_integral_value()
+        )
+        if not field or (is_number(field) and not is_whole):
+            says = f"{shown(field)}; expected a whole number or a word as label"
             where = found.where(found.fields.index(field))
-            raise InstanceError(f"{where}: {error}") from None
+            raise InstanceError(
+                f"{where}: {says if field else 'has no label; expected one for every row'}"
+            )
         number_of[field] = numbers.setdefault(label, -1 if label == -1 else len(numbers))
     return [number_of[field] for field in found.fields]
 
 
-def _label_array(path: FilePath, column: str | None) -> NDArray[Any]:
-    """Return an array (n,) of numbers or words, or raise the InstanceError."""
+def _label_array(path: FilePath, column: str | None) -> list[str]:
+    """Return an array (n,) of numbers or words as text, or raise the InstanceError."""
     if file_suffix(path) == ".npz":
         array = read_one_array(path, column, 1, "labels (n,)")
     elif column is None:
         array = read_array(path)
     else:
         raise InstanceError(f"column: {shown_path(path)} has no columns; expected {TABLES} with it")
-    if array.ndim != 1 or array.dtype.kind not in "iufUb" or not _is_text(array):
+    if array.ndim != 1 or array.dtype.kind not in "iufUb":
         raise InstanceError(
             f"{shown_path(path)}: an array of shape {array.shape} and type {array.dtype}; expected "
             "labels (n,), integers or words"
         )
-    return array
-
-
-def _is_text(array: NDArray[Any]) -> bool:
-    """Return whether an array, if it is one of words, holds characters that exist."""
-    if array.dtype.kind != "U" or not array.size or not array.dtype.itemsize:
-        return True
-    codes = array.astype(array.dtype.newbyteorder("=")).view(np.uint32)
-    return int(codes.max()) <= sys.maxunicode
+    with errors_as_one_line(path, "an array of words", (SystemError, ValueError)):
+        return list(map(str, array.tolist()))
