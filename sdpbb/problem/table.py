@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.origin import DataNames, Origin, standardization
 from sdpbb.problem.textfile import first_of, shown
 from sdpbb.runtime.files import FilePath, shown_path
@@ -139,8 +139,8 @@ class PointTable(DataNames):
         """
         shared = {each.name: getattr(self, each.name) for each in fields(DataNames)}
         dropped = tuple(map(str, self.dropped_names))
-        named = Origin(row_names=self.shown_names, dropped_rows=dropped, **shared, **others)
-        return named.with_index(self.index)
+        others = {**shared, **others, "data_index": self.index}
+        return Origin(row_names=self.shown_names, dropped_rows=dropped, **others)
 
     def with_step(self, *steps: str) -> PointTable:
         """Return the table with further steps of its preparation."""
@@ -228,18 +228,27 @@ def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]
     return tuple(names)
 
 
-def index_names(values: Sequence[Hashable], where: str) -> tuple[Hashable, ...] | None:
-    """Return the names that an index in a file gives the rows; None if it counts them from 0.
+def names_by_index(values: Sequence[Hashable], says: str) -> tuple[Hashable, ...] | None:
+    """Return the names that an index in a file, without being asked to, gives the rows.
 
-    where : what messages call it
+    None if it merely counts them from 0, or its values repeat or are missing.
 
-    Raises
-    ------
-    InstanceError
-        If a value is missing or repeats.
+    says : what the index is, for the note
+
+    Warns
+    -----
+    InstanceNote
+        What became of it.
     """
-    counts = map(str, range(len(values)))
-    return None if list(map(str, values)) == list(counts) else checked_names(values, where)
+    names, becomes = None, "which counts the rows from 0; it is not a feature"
+    if list(map(str, values)) != list(map(str, range(len(values)))):
+        try:
+            names = checked_names(values, "")
+            becomes = f"whose values name the rows: {first_of(map(quoted, values), 3)}"
+        except InstanceError:
+            becomes = "whose values repeat, so that rows are numbered from 0; it is not a feature"
+    warn_caller(f"{says}, {becomes}", InstanceNote)
+    return names
 
 
 def hint_at_similar(name: object, names: Iterable[Hashable]) -> str:

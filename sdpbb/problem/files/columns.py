@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import TextIO
 
-from sdpbb.errors import InstanceError, InstanceNote, warn_caller
+from sdpbb.errors import InstanceError
 from sdpbb.problem.files.separated import (
     FirstLine,
     decimal_of,
@@ -17,8 +17,8 @@ from sdpbb.problem.files.separated import (
     number_in,
     rows_of,
 )
-from sdpbb.problem.table import Roles, checked_names, index_names, without_columns
-from sdpbb.problem.textfile import first_of, is_number, shown
+from sdpbb.problem.table import Roles, checked_names, names_by_index, without_columns
+from sdpbb.problem.textfile import is_number, shown
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.reading import Reading
 
@@ -202,13 +202,6 @@ def names_of_rows(layout: FileLayout, labels: list[str]) -> tuple[str, ...] | No
         return tuple(map(str, checked_names(labels, where)))
     if not any(labels):
         return None  # a spreadsheet whose first column is empty
-    names = None
-    try:
-        names = index_names([label or None for label in labels], name)
-        becomes = ", which counts the rows from 0; it is not a feature"
-        if names is not None:
-            becomes = f", whose values name the rows: {first_of(map(shown, labels), 3)}"
-    except InstanceError:
-        becomes = " that is not a feature; its values repeat, so rows are numbered from 0"
-    warn_caller(f"{name}: column 1 has no name and is used as an index{becomes}", InstanceNote)
+    says = f"{name}: column 1 has no name and is used as an index"
+    names = names_by_index([label or None for label in labels], says)
     return None if names is None else tuple(labels)
