@@ -18,7 +18,7 @@ from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.origin import Origin, PairLines, StatedLine, place_in_file
 from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.table import hint_at_similar
-from sdpbb.problem.textfile import first_of, is_integer, shown
+from sdpbb.problem.textfile import first_of, is_integer, naming_file, shown
 from sdpbb.runtime.files import FilePath, shown_path
 
 
@@ -293,14 +293,10 @@ class Constraints:
         InstanceError
             If a distance amounts to too many pairs.
         """
-        try:
-            near = far = None
-            if self.max_diameter is not None:
-                far = pairs_farther_than(points, self.max_diameter)
-            if self.min_separation is not None:
-                near = pairs_closer_than(points, self.min_separation)
-        except InstanceError as error:
-            raise InstanceError(f"{shown_path(origin.constraints_path)}: {error}") from None
+        least, most = self.min_separation, self.max_diameter
+        with naming_file(origin.constraints_path):
+            near = None if least is None else pairs_closer_than(points, least)
+            far = None if most is None else pairs_farther_than(points, most)
         names = (*PAIRS.values(), *ON_CLUSTERS)
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         places = {name: self._places(name) for name in PAIRS.values()}
