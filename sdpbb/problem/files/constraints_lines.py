@@ -69,7 +69,7 @@ class ClusterLine:
         return letters, f"an integer l >= 0 and {'pairs of ' if self.has_pairs else ''}{{rows}}"
 
     def constraint(self, limit: int, rows: Sequence[int]) -> BuiltInConstraint:
-        """Return the constraint of a line."""
+        """Return the constraint of a line, or raise a ValueError if a row is not in a pair."""
         pairs = tuple(zip(rows[::2], rows[1::2], strict=True)) if self.has_pairs else tuple(rows)
         return self.stands_for(pairs, limit)  # type: ignore[call-arg]
 
@@ -242,8 +242,7 @@ def _on_clusters(line: Line, kind: ClusterLine, rows: Rows) -> ClusterConstraint
     limit, *names = line.fields[1:]
     numbers = [rows.number_of(name) for name in names]
     members = [number for number in numbers if number is not None]
-    is_odd = kind.has_pairs and len(names) % 2
-    if _integer(limit) < 0 or not names or is_odd or len(members) < len(names):
+    if _integer(limit) < 0 or not names or len(members) < len(names):
         raise ValueError
     for name in names:
         rows.check(name, line)
