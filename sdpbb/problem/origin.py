@@ -245,7 +245,7 @@ class Origin(DataNames):
     soft_must_link, soft_cannot_link : the places that state soft ones
     on_clusters : the places that state constraints and limits on clusters
     known_classes : of rows, which state must-links and cannot-links, too; None: no known classes
-    data_index : index of all rows of the data, also of dropped ones, where these are a pandas data
+    frame_index : index of all rows of the data, also of dropped ones, where these are a pandas data
         frame; files do not keep it
     separator : of the fields of the file of points, a comma for a workbook; "" for other files
     encoding : of the file of points, as Python calls it
@@ -263,10 +263,10 @@ class Origin(DataNames):
     soft_cannot_link: PairLines = field(default_factory=_nowhere)
     on_clusters: tuple[StatedLine, ...] = ()
     known_classes: KnownClasses | None = None
-    data_index: InitVar[Any] = None
+    frame_index: InitVar[Any] = None
 
-    def __post_init__(self, data_index: Any) -> None:
-        object.__setattr__(self, "data_index", data_index)
+    def __post_init__(self, frame_index: Any) -> None:
+        object.__setattr__(self, "frame_index", frame_index)  # for `replace`
 
     @property
     def names_nothing(self) -> bool:
@@ -281,6 +281,11 @@ class Origin(DataNames):
         """
         index = self.data_index
         return index if index is None or self.kept_rows is None else index[self.kept_rows]
+
+    @property
+    def data_index(self) -> Any:
+        """The index of all rows of that data frame, also of dropped ones."""
+        return self.__dict__["frame_index"]
 
     def row(self, i: int) -> str:
         """Return the user's name of row i."""

@@ -139,7 +139,7 @@ class PointTable(DataNames):
         """
         shared = {each.name: getattr(self, each.name) for each in fields(DataNames)}
         dropped = tuple(map(str, self.dropped_names))
-        others = {**shared, **others, "data_index": self.index}
+        others = {**shared, **others, "frame_index": self.index}
         return Origin(row_names=self.shown_names, dropped_rows=dropped, **others)
 
     def with_step(self, *steps: str) -> PointTable:
@@ -267,7 +267,8 @@ def advice_on_text(column: object) -> str:
     """Return the end of a message on a text in a column of numbers."""
     return (
         ", or an empty cell where the value is missing (--missing), or another use of the column: "
-        f"--drop, --index-column or --one-hot {quoted(column)} (drop, ... in Python)"
+        f"--drop, --index-column or --one-hot {quoted(column)} (drop=, index_column=, one_hot= in "
+        "Python)"
     )
 
 

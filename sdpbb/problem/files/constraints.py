@@ -299,7 +299,7 @@ class Constraints:
             far = None if most is None else pairs_farther_than(points, most)
         names = (*PAIRS.values(), *ON_CLUSTERS)
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
-        places = {name: self._places(name) for name in PAIRS.values()}
+        places: dict[str, Any] = {name: self._places(name) for name in PAIRS.values()}
         for argument, derived in (("must_link", near), ("cannot_link", far)):
             if derived is not None:
                 places[argument] = self._places(argument, derived)
