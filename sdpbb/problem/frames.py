@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError
 from sdpbb.problem.integers import inexact_entries, inexact_integer_message
 from sdpbb.problem.table import (
-    CORRECTION,
     PointTable,
+    Roles,
+    advice_on_text,
     check_columns,
     checked_names,
     hint_at_similar,
@@ -23,10 +24,6 @@ from sdpbb.problem.table import (
 from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.values import is_missing
 
-_FEATURES = (
-    "numbers, or to leave the column out (drop), or to name the rows by it (index_column), or "
-    "columns of 0 and 1 for its categories (one_hot)"
-)
 _WEIGHTS = "numbers above 0, as these are the weights"
 
 
@@ -46,26 +43,20 @@ def table_of_frame(frame: Any, reading: Reading) -> PointTable:
     """
     columns = columns_of(frame)
     row_names, name_problem, index_name = _row_names(frame, reading.index_column, columns)
-    check_columns(columns, reading.left_out)
-    left_out = {column for _, column in reading.left_out}
-    features = [at for at, column in enumerate(columns) if column not in left_out]
-    if not features and not reading.one_hot:
-        raise InstanceError("points: no feature columns remain; expected at least one")
-    names = tuple(str(columns[at]) for at in features)
-    check_columns(names, [("weight_column", reading.weight_column)])
-    points = np.empty((len(frame), len(features)))
-    for j, at in enumerate(features):
-        expected = _WEIGHTS if names[j] == reading.weight_column else _FEATURES
+    roles = Roles.of(columns, reading, "")
+    names = tuple(str(columns[at]) for at in roles.features)
+    points = np.empty((len(frame), len(names)))
+    for j, at in enumerate(roles.features):
+        expected = _WEIGHTS
+        if names[j] != reading.weight_column:
+            expected = f"numbers{advice_on_text(columns[at])}"
         points[:, j] = _floats(column_of(frame, at), columns[at], expected)
-    classes = None
-    if reading.class_column is not None:
-        classes = _values(column_of(frame, columns.index(reading.class_column)))
+    classes = None if roles.classes is None else _values(column_of(frame, roles.classes))
     categories = {
-        name: [
-            "" if is_missing(value) else str(value)
-            for value in _values(column_of(frame, columns.index(name)))
+        str(columns[at]): [
+            "" if is_missing(value) else str(value) for value in _values(column_of(frame, at))
         ]
-        for name in reading.category_weights
+        for at in roles.categories
     }
     return PointTable(
         points,
@@ -235,16 +226,6 @@ def _floats(
             result[row] = float(value)
         else:
             raise InstanceError(
-                f"points: column {column!r} holds {quoted(value)} in row {row}; expected "
-                f"{_correction(series) or expected}"
+                f"points: column {column!r} holds {quoted(value)} in row {row}; expected {expected}"
             )
     return result
-
-
-def _correction(series: Any) -> str:
-    """Return the advice on a value of text in a column of numbers; "" for one of text."""
-    values = _values(series)
-    n_numbers = sum(isinstance(v, (numbers.Real, Decimal)) for v in values if not is_missing(v))
-    if 2 * n_numbers <= len(values):
-        return ""
-    return f"a number, as in {n_numbers:,} of {len(values):,} rows: {CORRECTION}"

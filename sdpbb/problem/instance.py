@@ -209,7 +209,7 @@ class Instance(Constructors, ConstraintForms, Shown):
             weights = np.append(soft.weights, np.full(len(pairs), classes.weight))
             joined = frozen(np.concatenate([soft.pairs, pairs]))
             _set(self, f"soft_{argument}", SoftPairs(joined, frozen(weights)))
-        _set(self, "origin", self.origin.with_known_classes(classes))
+        _set(self, "origin", replace(self.origin, known_classes=classes))
 
     @property
     def n_points(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -245,6 +245,8 @@ class Origin(DataNames):
     soft_must_link, soft_cannot_link : the places that state soft ones
     on_clusters : the places that state constraints and limits on clusters
     known_classes : of rows, which state must-links and cannot-links, too; None: no known classes
+    frame_index : index of all rows of the data, also of dropped ones, where these are a pandas data
+        frame; files do not keep it
     separator : of the fields of the file of points, a comma for a workbook; "" for other files
     encoding : of the file of points, as Python calls it
     preparation : steps from the data to the points that are clustered, and notes on them
@@ -261,6 +263,10 @@ class Origin(DataNames):
     soft_cannot_link: PairLines = field(default_factory=_nowhere)
     on_clusters: tuple[StatedLine, ...] = ()
     known_classes: KnownClasses | None = None
+    frame_index: InitVar[Any] = None
+
+    def __post_init__(self, frame_index: Any) -> None:
+        object.__setattr__(self, "frame_index", frame_index)  # for `replace`
 
     @property
     def names_nothing(self) -> bool:
@@ -271,7 +277,7 @@ class Origin(DataNames):
     def index(self) -> Any:
         """Index (n,) of the pandas data frame that the points are from; None without one.
 
-        It is what Python made of the names, dates say. Files do not keep it.
+        It is what Python made of the names, dates say.
         """
         index = self.data_index
         return index if index is None or self.kept_rows is None else index[self.kept_rows]
@@ -279,24 +285,7 @@ class Origin(DataNames):
     @property
     def data_index(self) -> Any:
         """The index of all rows of that data frame, also of dropped ones."""
-        return self.__dict__.get("_index")
-
-    def with_index(self, index: Any) -> Origin:
-        """Return the origin of points of a pandas data frame with this index; None for another.
-
-        The index has all rows of the data.
-        """
-        return self._changed(index)
-
-    def with_known_classes(self, classes: KnownClasses) -> Origin:
-        """Return the origin of the same rows, some of whose classes are known."""
-        return self._changed(self.data_index, known_classes=classes)
-
-    def _changed(self, index: Any, **fields: Any) -> Origin:
-        made = replace(self, **fields)
-        if index is not None:
-            made.__dict__["_index"] = index
-        return made
+        return self.__dict__["frame_index"]
 
     def row(self, i: int) -> str:
         """Return the user's name of row i."""
@@ -330,10 +319,10 @@ class Origin(DataNames):
 
         kind : "must_link", "cannot_link", "soft_must_link" or "soft_cannot_link"
         """
-        stated: PairLines = getattr(self, kind)
-        place = stated.place_of(i, j)
-        if place:
-            return f"{shown_path(self.constraints_path)}{place}"
+        for name in (kind, f"soft_{kind}"):  # of a weight inf, a soft one is hard
+            stated: PairLines | None = getattr(self, name, None)
+            if stated is not None and (place := stated.place_of(i, j)):
+                return f"{shown_path(self.constraints_path)}{place}"
         return "" if self.known_classes is None else self.known_classes.place(kind, i, j)
 
     def place_on_clusters(self, argument: str, value: Any) -> str:

@@ -24,7 +24,7 @@ from sdpbb.problem.geometry import MATRICES, dense, on_the_sphere, points_of_mat
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Scaling, dominant_column
 from sdpbb.problem.row_values import in_row_order
-from sdpbb.problem.table import REMEDY, PointTable, check_columns, quoted
+from sdpbb.problem.table import REMEDY, PointTable, quoted
 from sdpbb.problem.textfile import is_missing_word, shown
 from sdpbb.runtime.declaration import wrong
 from sdpbb.runtime.reading import Reading, TableArguments
@@ -119,7 +119,6 @@ def prepared(
         Which rows are left out, which columns are filled in, and which column has nearly all of the
         variance.
     """
-    check_columns(table.feature_names, [("weight_column", reading.weight_column)], where)
     table = table.with_step(*_columns_that_are_no_features(table, reading))
     # Categories of rows that are left out have columns, too.
     categories = {

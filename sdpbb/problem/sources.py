@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self, Unpack, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.checks import (
@@ -377,11 +377,9 @@ class _KeptRows:
     """
 
     def __init__(self, table: PointTable) -> None:
-        assert table.kept_rows is not None
-        self._table = table
+        self._names = table.all_names or range(table.n_data_rows)
         self._number = np.full(table.n_data_rows, -1, np.intp)
-        self._number[table.kept_rows] = np.arange(len(table.kept_rows))
-        self._dropped = np.flatnonzero(self._number < 0).tolist()
+        self._number[table.kept_rows] = np.arange(len(table.points))
 
     def constraints(self, stated: Constraints, path: str = "") -> Constraints:
         """Return constraints on the rows that are left.
@@ -396,28 +394,18 @@ class _KeptRows:
         pairs: dict[str, Any] = {}
         for argument in PAIRS.values():
             given = getattr(stated, argument)
-            if isinstance(given, SoftPairs):
-                numbers = self._pairs(stated, argument, given.pairs, path)
-                pairs[argument] = SoftPairs(numbers, given.weights)
-            else:
-                pairs[argument] = self._pairs(stated, argument, given, path)
+            rows = given.pairs if isinstance(given, SoftPairs) else given
+            numbers = self._number[rows].reshape(-1, 2)
+            for at, end in np.argwhere(numbers < 0)[:1].tolist():
+                place = f"{path}{stated.place(argument, at)}".removeprefix(": ")
+                raise self._refusal(int(rows[at, end]), place)
+            is_soft = isinstance(given, SoftPairs)
+            pairs[argument] = SoftPairs(numbers, given.weights) if is_soft else numbers
         for position, constraint in enumerate(stated.cluster_constraints):
             check_rows(constraint, len(self._number), f"cluster_constraints[{position}]")
         where = f"{path or 'cluster_constraints'}: "
         on_clusters = (self._renumbered(each, where) for each in stated.cluster_constraints)
         return replace(stated, **pairs, cluster_constraints=tuple(on_clusters))
-
-    def _pairs(
-        self, stated: Constraints, argument: str, pairs: NDArray[np.intp], path: str
-    ) -> NDArray[np.intp]:
-        """Return pairs (p, 2) of rows that are left, or raise the InstanceError for another."""
-        numbers = self._number[pairs].reshape(-1, 2)
-        wrong = np.flatnonzero((numbers < 0).any(axis=1))
-        if len(wrong):
-            at = int(wrong[0])
-            row = next(int(row) for row in pairs[at] if self._number[row] < 0)
-            raise self._refusal(row, f"{path}{stated.place(argument, at)}".removeprefix(": "))
-        return numbers
 
     def _renumbered(self, constraint: Any, where: str) -> ClusterConstraint:
         """Return a constraint on clusters; a user's own, which may name no rows, as it is."""
@@ -434,8 +422,7 @@ class _KeptRows:
         return constraint.restricted(self._number) or constraint
 
     def _refusal(self, row: int, where: str) -> InstanceError:
-        called = quoted(self._table.dropped_names[self._dropped.index(row)])
         return InstanceError(
-            f"{where}: names row {called}, which is dropped, as a value is missing; expected "
-            "constraints on the other rows only, or --missing mean or median"
+            f"{where}: names row {quoted(self._names[row])}, which is dropped, as a value is "
+            "missing; expected constraints on the other rows only, or --missing mean or median"
         )

@@ -284,7 +284,7 @@ def _text(constraint: ClusterConstraint | SizeStatement, origin: Origin) -> str:
     if isinstance(constraint, SizeStatement):
         return constraint.text
     if line := line_of(constraint):
-        numbers = line.rows(constraint)
+        numbers = list(constraint.rows())  # type: ignore[attr-defined]
         dots = ["..."] if len(numbers) > SHOWN_ROWS else []
         names = map(name_in_file, origin.rows(numbers[:SHOWN_ROWS]))
         return line.text(constraint, [*names, *dots])

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.origin import DataNames, Origin, standardization
 from sdpbb.problem.textfile import first_of, shown
 from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.values import is_missing
 
 TABLES = "a CSV, Excel, Parquet or Feather file"
@@ -25,11 +26,59 @@ REMEDY = (
 )
 """End of messages on missing values, after "expected"."""
 
-CORRECTION = (
-    "correct this cell, or empty it if the value is missing, and choose what to do about missing "
-    "values (--missing drop-rows, mean or median; missing= in Python)"
-)
-"""Advice on a cell that is not a number, in a column of numbers."""
+
+@dataclass(frozen=True)
+class Roles:
+    """Positions of the columns of a table, by what they hold.
+
+    features : ascending
+    index : of the column that names the rows, if one does
+    classes : of the column of known classes of the rows, if there is one
+    categories : of the columns of categories of the rows
+    """
+
+    features: Sequence[int]
+    index: int | None = None
+    classes: int | None = None
+    categories: tuple[int, ...] = ()
+
+    @property
+    def texts(self) -> tuple[int, ...]:
+        """Positions of the columns whose fields are texts."""
+        named = (self.index, self.classes, *self.categories)
+        return tuple(column for column in named if column is not None)
+
+    @classmethod
+    def of(
+        cls, names: Sequence[Hashable], reading: Reading, place: str, has_index: bool = False
+    ) -> Roles:
+        """Return the positions of columns with these names.
+
+        place : what messages begin with
+        has_index : whether the first column is not a feature, and names the rows if no other does
+
+        Raises
+        ------
+        InstanceError
+            If there is no such column, or no feature.
+        """
+        check_columns(names, reading.left_out, place)
+        left_out = {names.index(column) for _, column in reading.left_out}
+        index = None if reading.index_column is None else names.index(reading.index_column)
+        if has_index and 0 not in left_out:
+            left_out.add(0)
+            index = 0 if index is None else index
+        features = [column for column in range(len(names)) if column not in left_out]
+        if not features and not reading.one_hot:
+            raise InstanceError(f"{place}no feature columns remain; expected at least one")
+        weighted = [("weight_column", reading.weight_column)]
+        check_columns([str(names[column]) for column in features], weighted, place)
+        return cls(
+            features,
+            index,
+            None if reading.class_column is None else names.index(reading.class_column),
+            tuple(names.index(column) for column in reading.category_weights),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +139,8 @@ class PointTable(DataNames):
         """
         shared = {each.name: getattr(self, each.name) for each in fields(DataNames)}
         dropped = tuple(map(str, self.dropped_names))
-        named = Origin(row_names=self.shown_names, dropped_rows=dropped, **shared, **others)
-        return named.with_index(self.index)
+        others = {**shared, **others, "frame_index": self.index}
+        return Origin(row_names=self.shown_names, dropped_rows=dropped, **others)
 
     def with_step(self, *steps: str) -> PointTable:
         """Return the table with further steps of its preparation."""
@@ -179,18 +228,27 @@ def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]
     return tuple(names)
 
 
-def index_names(values: Sequence[Hashable], where: str) -> tuple[Hashable, ...] | None:
-    """Return the names that an index in a file gives the rows; None if it counts them from 0.
+def names_by_index(values: Sequence[Hashable], says: str) -> tuple[Hashable, ...] | None:
+    """Return the names that an index in a file, without being asked to, gives the rows.
 
-    where : what messages call it
+    None if it merely counts them from 0, or its values repeat or are missing.
 
-    Raises
-    ------
-    InstanceError
-        If a value is missing or repeats.
+    says : what the index is, for the note
+
+    Warns
+    -----
+    InstanceNote
+        What became of it.
     """
-    counts = map(str, range(len(values)))
-    return None if list(map(str, values)) == list(counts) else checked_names(values, where)
+    names, becomes = None, "which counts the rows from 0; it is not a feature"
+    if list(map(str, values)) != list(map(str, range(len(values)))):
+        try:
+            names = checked_names(values, "")
+            becomes = f"whose values name the rows: {first_of(map(quoted, values), 3)}"
+        except InstanceError:
+            becomes = "whose values repeat, so that rows are numbered from 0; it is not a feature"
+    warn_caller(f"{says}, {becomes}", InstanceNote)
+    return names
 
 
 def hint_at_similar(name: object, names: Iterable[Hashable]) -> str:
@@ -203,6 +261,15 @@ def hint_at_similar(name: object, names: Iterable[Hashable]) -> str:
 def quoted(value: object) -> str:
     """Return a value as messages show it."""
     return shown(value) if isinstance(value, str) else repr(value)
+
+
+def advice_on_text(column: object) -> str:
+    """Return the end of a message on a text in a column of numbers."""
+    return (
+        ", or an empty cell where the value is missing (--missing), or another use of the column: "
+        f"--drop, --index-column or --one-hot {quoted(column)} (drop=, index_column=, one_hot= in "
+        "Python)"
+    )
 
 
 def without_columns(path: FilePath, chosen: Sequence[tuple[str, str]]) -> InstanceError:

@@ -20,7 +20,6 @@ from typing import TextIO
 from unicodedata import category
 
 from sdpbb.errors import InstanceError
-from sdpbb.runtime.executors.memory import USABLE, free_mebibytes
 from sdpbb.runtime.files import FilePath, name_problem, shown_path
 from sdpbb.runtime.reading import check_encoding
 
@@ -51,8 +50,6 @@ LOGGER = logging.getLogger("sdpbb.reading")
 
 # Seconds of reading until the first line of the log; each further line takes twice as long.
 FIRST_NOTE = 3.0
-# Bytes that always fit: finding out the free memory takes longer than reading so little.
-SMALL = 2**26
 
 
 @contextmanager
@@ -226,31 +223,12 @@ def reading_file(path: FilePath) -> Iterator[None]:
         done.set()
 
 
-def check_memory(what: str, n_bytes: int) -> None:
-    """Raise the InstanceError if reading n_bytes takes more than the free memory.
-
-    what : is read, the file and its size, for the message
-    """
-    if n_bytes <= SMALL:
-        return
-    needed, usable = n_bytes / 2**20, USABLE * free_mebibytes()
-    if needed > usable:
-        raise InstanceError(
-            f"{what}: reading takes {_gibibytes(needed)} of memory, and {_gibibytes(usable)} are "
-            "free; expected less data"
-        )
-
-
 def _log(name: str, done: threading.Event) -> None:
     started, wait = perf_counter(), FIRST_NOTE
     while not done.wait(wait):
         seconds = perf_counter() - started
         LOGGER.info("still reading %s after %.0f s; a time limit begins afterwards", name, seconds)
         wait = seconds
-
-
-def _gibibytes(mebibytes: float) -> str:
-    return f"{mebibytes / 1024:,.1f} GiB"
 
 
 # The longest first, as one of them begins like another.

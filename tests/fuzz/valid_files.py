@@ -41,7 +41,7 @@ LABEL_TABLES = [
 CONSTRAINT_TABLES = [
     b"i,j,value\n0,1,1\n2,3,-1\n",
     b"type;i;j;weight\nML;0;1;\nscl;2;3;0.5\n",
-    b'ML,0,1\n"cannot-link",2,3\n',
+    b'kind,i,j\nML,0,1\n"cannot-link",2,3\n',
     b"i,j,value\n",
 ]
 LABELS = [b"0\n0\n1\n1\n2\n2\n", b"a\nb\nb\na\n", b"1.0\n01\n\n1e0\n-3\n"]

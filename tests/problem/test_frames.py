@@ -100,24 +100,6 @@ def test_names_become_row_numbers():
     assert numbered(given, PointTable(np.zeros((2, 1))), "must_link") is given
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_one_value_of_text_in_a_column_of_numbers_is_to_be_corrected(library):
-    frames = pytest.importorskip(library)
-    columns = {"x": [1, 2, 3], "income": ["12,5x", 7, None]}
-    more = {"x": [4, 5], "income": [8, 9]}
-    both = {name: [*columns[name], *more[name]] for name in columns}
-    series = {"dtype": object} if library == "pandas" else {"dtype": frames.Object}
-    frame = frames.DataFrame({name: frames.Series(both[name], **series) for name in both})
-    told = (
-        "points: column 'income' holds '12,5x' in row 0; expected a number, as in 3 of 5 rows: "
-        "correct this cell, or empty it if the value is missing, and choose what to do about "
-        "missing values (--missing drop-rows, mean or median; missing= in Python)"
-    )
-    with pytest.raises(InstanceError) as raised:
-        table_of_frame(frame, Reading())
-    assert str(raised.value) == told
-
-
 LINE = np.array([[0.0], [1.0], [5.0], [9.0]])
 
 

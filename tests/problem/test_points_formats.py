@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -120,8 +121,23 @@ def test_parquet_without_pyarrow_is_told(tmp_path, monkeypatch):
 def test_a_workbook_without_openpyxl_is_told(tmp_path, monkeypatch):
     path = file(tmp_path, COMMA, "a.xlsx")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(BackendUnavailable, match="by pandas and openpyxl, which"):
+    with pytest.raises(BackendUnavailable, match="by openpyxl, which"):
         read_points(path)
+
+
+def test_a_workbook_that_states_too_few_cells_is_read_whole(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["x", "y"], [1, 2], [3, 4]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    with (
+        zipfile.ZipFile(tmp_path / "a.xlsx") as given,
+        zipfile.ZipFile(tmp_path / "b.xlsx", "w") as changed,
+    ):
+        for name in given.namelist():
+            changed.writestr(name, given.read(name).replace(b'ref="A1:B3"', b'ref="A1:A2"'))
+    assert read_points(tmp_path / "b.xlsx").points.tolist() == [[1, 2], [3, 4]]
 
 
 @pytest.mark.parametrize(

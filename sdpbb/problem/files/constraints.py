@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError, InstanceWarning, warn_caller
 from sdpbb.problem.checks import SoftPairs
@@ -19,7 +18,7 @@ from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.origin import Origin, PairLines, StatedLine, place_in_file
 from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.table import hint_at_similar
-from sdpbb.problem.textfile import first_of, is_integer, shown
+from sdpbb.problem.textfile import first_of, is_integer, naming_file, shown
 from sdpbb.runtime.files import FilePath, shown_path
 
 
@@ -251,10 +250,12 @@ class Constraints:
     def each_pair(self) -> Iterator[tuple[str, int, int, float | None]]:
         """Yield the keyword, the rows and the weight of each pair; hard ones have no weight."""
         for keyword, argument in PAIRS.items():
-            pairs, weights, _ = self._stated(argument)
-            is_soft = argument.startswith("soft")
-            for (i, j), weight in zip(pairs.tolist(), weights.tolist(), strict=True):
-                yield keyword, i, j, weight if is_soft else None
+            stated = getattr(self, argument)
+            is_soft = isinstance(stated, SoftPairs)
+            weights = stated.weights.tolist() if is_soft else [None] * len(stated)
+            pairs = (stated.pairs if is_soft else stated).tolist()
+            for (i, j), weight in zip(pairs, weights, strict=True):
+                yield keyword, i, j, weight
 
     @property
     def has_soft(self) -> bool:
@@ -292,56 +293,29 @@ class Constraints:
         InstanceError
             If a distance amounts to too many pairs.
         """
-        try:
-            near = far = None
-            if self.max_diameter is not None:
-                far = pairs_farther_than(points, self.max_diameter)
-            if self.min_separation is not None:
-                near = pairs_closer_than(points, self.min_separation)
-        except InstanceError as error:
-            raise InstanceError(f"{shown_path(origin.constraints_path)}: {error}") from None
-        found: dict[str, Any] = {name: getattr(self, name) for name in ON_CLUSTERS}
-        places: dict[str, Any] = {}
+        least, most = self.min_separation, self.max_diameter
+        with naming_file(origin.constraints_path):
+            near = None if least is None else pairs_closer_than(points, least)
+            far = None if most is None else pairs_farther_than(points, most)
+        names = (*PAIRS.values(), *ON_CLUSTERS)
+        found: dict[str, Any] = {name: getattr(self, name) for name in names}
+        places: dict[str, Any] = {name: self._places(name) for name in PAIRS.values()}
         for argument, derived in (("must_link", near), ("cannot_link", far)):
-            stated = (self._stated(name) for name in (argument, f"soft_{argument}"))
-            pairs, weights, lines = map(np.concatenate, zip(*stated, strict=True))
-            is_hard, is_soft = weights == np.inf, ~np.isin(weights, (0.0, np.inf))
-            hard, soft = pairs[is_hard], pairs[is_soft]
-            places[argument] = self._places(argument, hard, lines[is_hard], derived)
-            places[f"soft_{argument}"] = self._places(f"soft_{argument}", soft, lines[is_soft])
             if derived is not None:
-                hard = distinct_edges(np.concatenate([hard, derived]))
-            found[argument] = hard
-            found[f"soft_{argument}"] = SoftPairs(soft, weights[is_soft])
+                places[argument] = self._places(argument, derived)
+                found[argument] = distinct_edges(np.concatenate([found[argument], derived]))
         on_clusters = self._lines_on_clusters()
         return {**found, "origin": replace(origin, **places, on_clusters=on_clusters)}
 
-    def _stated(
-        self, argument: str
-    ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.intp]]:
-        """Return the pairs (p, 2) of an argument, their weights (p,) and lines (p,).
-
-        Hard pairs have the weight inf. A pair that is not from a file has the line -1.
-        """
-        stated = getattr(self, argument)
-        if not isinstance(stated, SoftPairs):
-            stated = SoftPairs(stated, np.full(len(stated), np.inf))
-        lines = self.lines.get(argument, np.full(len(stated), -1, np.intp))
-        return stated.pairs, stated.weights, lines
-
-    def _places(
-        self,
-        argument: str,
-        pairs: NDArray[np.intp],
-        lines: NDArray[np.intp],
-        derived: NDArray[np.intp] | None = None,
-    ) -> PairLines:
-        """Return where pairs (p, 2) on lines (p,), and derived pairs (q, 2), are stated.
+    def _places(self, argument: str, derived: NDArray[np.intp] | None = None) -> PairLines:
+        """Return where the pairs of an argument, and derived pairs (q, 2), are stated.
 
         A distance in one line amounts to the derived ones. Pairs without a line have no place.
         """
-        key, is_placed = self.keys.get(argument, ""), lines >= 0
-        stated, lines = np.sort(pairs[is_placed], axis=1), lines[is_placed]
+        pairs = getattr(self, argument)
+        lines = self.lines.get(argument, np.empty(0, np.intp))
+        stated = np.sort(getattr(pairs, "pairs", pairs)[: len(lines)], axis=1)
+        key = self.keys.get(argument, "")
         if derived is None:
             return PairLines(stated, lines, len(stated), key)
         line = self.lines.get(DISTANCES[argument], 0)
@@ -362,58 +336,51 @@ class Constraints:
         )
 
 
+StatedPair = tuple[str, tuple[int, int], float, int]
+"""Keyword, rows, weight and line of a pair; hard pairs have any weight."""
+
+
 @dataclass(frozen=True)
 class Statements:
-    """Constraints as they are read: a table of pairs, and all others with their lines.
+    """Constraints as they are read: tables of pairs, and all others with their lines.
 
-    kinds, numbers, weights, lines : of the pairs: the position of the keyword in `PAIRS`, i and j,
-        the weight (hard pairs have any), and the line
+    tables : of the position of the keyword in `PAIRS`, rows, weight and line of each pair
     on_clusters : constraints on clusters and their lines
     values : distances and limits and their lines, by the names that `Constraints` has for them
     """
 
-    kinds: array[int] = field(default_factory=lambda: array("b"))
-    numbers: array[int] = field(default_factory=lambda: array("q"))
-    weights: array[float] = field(default_factory=lambda: array("d"))
-    lines: array[int] = field(default_factory=lambda: array("q"))
+    tables: list[tuple[NDArray[Any], ...]] = field(default_factory=list)
     on_clusters: list[tuple[ClusterConstraint, int]] = field(default_factory=list)
     values: dict[str, tuple[Any, int]] = field(default_factory=dict)
 
-    def add(self, keyword: str, pair: tuple[int, int], weight: float, line: int) -> None:
-        self.kinds.append(_KINDS[keyword])
-        self.numbers.extend(pair)
-        self.weights.append(weight)
-        self.lines.append(line)
+    def add(self, pairs: Sequence[StatedPair]) -> None:
+        """Add pairs one by one."""
+        if pairs:
+            self.add_table(*zip(*pairs, strict=True))
 
-    def add_lines(
+    def add_table(
         self,
-        keywords: Sequence[str],
-        pairs: NDArray[np.intp] | None,
-        weights: NDArray[np.float64],
-        start: int,
-    ) -> bool:
-        """Add the pairs of lines, the first one of this number.
-
-        False, and nothing is added, if a keyword is not one of pairs, or there are no pairs (p, 2).
-        """
-        if pairs is None or not _KINDS.keys() >= set(keywords):
-            return False
-        self.kinds.extend(map(_KINDS.__getitem__, keywords))
-        self.numbers.frombytes(pairs.astype(np.int64).tobytes())
-        self.weights.frombytes(weights.tobytes())
-        self.lines.extend(range(start, start + len(pairs)))
-        return True
+        keywords: Iterable[str],
+        pairs: ArrayLike,
+        weights: ArrayLike,
+        lines: ArrayLike,
+    ) -> None:
+        """Add pairs (p, 2) of rows, with their keywords, weights and lines (p,)."""
+        kinds = np.fromiter(map(_KINDS.__getitem__, keywords), np.int8)
+        rows = np.asarray(pairs, np.intp).reshape(-1, 2)
+        numbers = np.asarray(lines, np.intp)
+        self.tables.append((kinds, rows, np.asarray(weights, np.float64), numbers))
 
     def constraints(self, keys: Mapping[str, str] | None = None) -> Constraints:
         """Return the constraints; keys : as `Constraints` has them."""
-        pairs = np.array(self.numbers, np.intp).reshape(-1, 2)
-        kinds, weights, numbers = map(np.array, (self.kinds, self.weights, self.lines))
-        of_kind = {argument: kinds == kind for kind, argument in enumerate(PAIRS.values())}
-        lines: dict[str, Any] = {name: numbers[mine] for name, mine in of_kind.items()}
-        stated: dict[str, Any] = {
-            name: SoftPairs(pairs[mine], weights[mine]) if name[:4] == "soft" else pairs[mine]
-            for name, mine in of_kind.items()
-        }
+        self.add_table((), (), (), ())
+        kinds, pairs, weights, numbers = map(np.concatenate, zip(*self.tables, strict=True))
+        lines: dict[str, Any] = {}
+        stated: dict[str, Any] = {}
+        for kind, name in enumerate(PAIRS.values()):
+            mine = kinds == kind
+            is_soft, lines[name] = name.startswith("soft"), numbers[mine]
+            stated[name] = SoftPairs(pairs[mine], weights[mine]) if is_soft else pairs[mine]
         for name, (value, line) in self.values.items():
             stated[name], lines[name] = value, line
         lines["cluster_constraints"] = [line for _, line in self.on_clusters]

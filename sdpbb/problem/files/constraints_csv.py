@@ -16,10 +16,11 @@ from sdpbb.problem.files.constraints import (
     Constraints,
     Line,
     Rows,
+    StatedPair,
     Statements,
     check_pairs_only,
 )
-from sdpbb.problem.files.records import Records, read_records
+from sdpbb.problem.files.records import read_records
 from sdpbb.problem.files.separated import CANDIDATES, fields_of, number_in
 from sdpbb.problem.textfile import is_integer, shown
 from sdpbb.runtime.files import FilePath, shown_path
@@ -51,15 +52,9 @@ class _Columns(NamedTuple):
 
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
-    """Return whether a line is a heading of such a table, or states a pair by words and commas."""
+    """Return whether a line is a heading of such a table."""
     line = " ".join(fields)
-    for separator in (*CANDIDATES, " "):
-        if separator in line:
-            names = [field.strip().lower() for field in fields_of(line, separator)]
-            is_heading = _of_heading(names) is not None and not _keyword(names[0])
-            if is_heading or (separator != " " and _of_words(names)):
-                return True
-    return False
+    return any(_of_heading(fields_of(line, one)) for one in (*CANDIDATES, " ") if one in line)
 
 
 def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
@@ -67,19 +62,21 @@ def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints
     records = read_records(path, encoding, "constraints")
     if not records.rows:
         return Constraints()
-    columns, start = _columns(records)
-    stated, expected = Statements(), f"two {rows.expected} in it"
-    name = shown_path(path)
-    for record in range(start, len(records.rows)):
-        fields = records.rows[record]
-        line = Line(name, records.lines[record], fields, expected, ",")
+    columns = _of_heading(records.rows[0])
+    if columns is None:
+        raise InstanceError(
+            f"{records.where(0)}: {shown(','.join(records.rows[0]))}; expected {HEADING}"
+        )
+    stated, name, pairs = Statements(), shown_path(path), list[StatedPair]()
+    for number, fields in list(zip(records.lines, records.rows, strict=True))[1:]:
+        line = Line(name, number, fields, f"two {rows.expected} in it", ",")
         kind = _kind(line, columns)
         named = [_row(fields, at) for at in (columns.first, columns.second)]
-        pair = rows.pair(named, line, line.expected)
-        weight = _weight(line, columns)
+        pair, weight = rows.pair(named, line, line.expected), _weight(line, columns)
         if weight is not None and kind in ("ML", "CL"):
             kind = f"S{kind}"
-        stated.add(kind, pair, 1.0 if weight is None else weight, records.lines[record])
+        pairs.append((kind, pair, 1.0 if weight is None else weight, number))
+    stated.add(pairs)
     return stated.constraints()
 
 
@@ -101,41 +98,18 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
     return ["type,i,j", *(line.removesuffix(",") for line in written)]
 
 
-def _columns(records: Records) -> tuple[_Columns, int]:
-    """Return the columns of a table, and the first record after the heading."""
-    names = [name.strip().lower() for name in records.rows[0]]
-    if found := _of_heading(names):
-        return found, 1
-    if found := _of_words(names):
-        return found, 0
-    raise InstanceError(
-        f"{shown_path(records.path)}:{records.lines[0]}: {shown(','.join(records.rows[0]))}; "
-        f"expected {HEADING}"
-    )
-
-
 def _of_heading(names: Sequence[str]) -> _Columns | None:
     """Return the columns that a heading names; None if it is not a heading."""
+    names = [name.strip().lower() for name in names]
     kinds = [at for at, name in enumerate(names) if name in KIND_COLUMNS]
     weights = [at for at, name in enumerate(names) if name in WEIGHT_COLUMNS]
     # The first column of what pandas writes with its index has no name.
     rest = [at for at, name in enumerate(names) if name and at not in (*kinds, *weights)]
     is_heading = len(kinds) == 1 and len(weights) <= 1 and len(rest) == 2
-    if not is_heading or any(map(is_integer, names)):
+    if not is_heading or _keyword(names[0]) or any(map(is_integer, names)):
         return None
     first, second = rest
     return _Columns(first, second, kinds[0], weights[0] if weights else None, len(names))
-
-
-def _of_words(fields: Sequence[str]) -> _Columns | None:
-    """Return the columns of a record without a heading whose first or third field is a word."""
-    if len(fields) not in (3, 4):
-        return None
-    if _keyword(fields[0]) and not is_integer(fields[0]):
-        return _Columns(1, 2, 0, 3, 4)
-    if _keyword(fields[2]) and not is_integer(fields[2]):
-        return _Columns(0, 1, 2, 3, 4)
-    return None
 
 
 def _keyword(field: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -30,6 +31,7 @@ from sdpbb.problem.files.constraints import (
     Constraints,
     Line,
     Rows,
+    StatedPair,
     Statements,
 )
 from sdpbb.problem.rules import LIMITS
@@ -52,30 +54,24 @@ class ClusterLine:
     Attributes
     ----------
     keyword : its first field
-    form : its other fields, by letters
-    meaning : of these letters, for a message; "{rows}" stands for what rows are called
     stands_for : class of the constraint, made of rows or of pairs of rows, and a limit >= 0
     has_pairs : whether it names pairs of rows
     """
 
     keyword: str
-    form: str
-    meaning: str
     stands_for: type[BuiltInConstraint]
     has_pairs: bool = False
 
-    def has_form(self, rows: Sequence[object]) -> bool:
-        """Return whether a line may have this number of rows."""
-        return bool(rows) and not (self.has_pairs and len(rows) % 2)
+    @property
+    def form(self) -> tuple[str, str]:
+        """The other fields, by letters, and their meaning; with {rows} for what rows are called."""
+        letters = "l i j i j ..." if self.has_pairs else "l i j ..."
+        return letters, f"an integer l >= 0 and {'pairs of ' if self.has_pairs else ''}{{rows}}"
 
     def constraint(self, limit: int, rows: Sequence[int]) -> BuiltInConstraint:
-        """Return the constraint of a line that has the form."""
+        """Return the constraint of a line, or raise a ValueError if a row is not in a pair."""
         pairs = tuple(zip(rows[::2], rows[1::2], strict=True)) if self.has_pairs else tuple(rows)
         return self.stands_for(pairs, limit)  # type: ignore[call-arg]
-
-    def rows(self, constraint: Any) -> list[int]:
-        """Return the rows that the line of a constraint names."""
-        return list(constraint.rows())
 
     def text(self, constraint: Any, names: Iterable[object]) -> str:
         """Return the line of a constraint, where its rows have these names."""
@@ -83,11 +79,9 @@ class ClusterLine:
 
 
 CLUSTER_LINES = [
-    ClusterLine("OVERLAP", "l i j ...", "an integer l >= 0 and {rows}", MaximumOverlap),
-    ClusterLine("DIFFERENCE", "l i j ...", "an integer l >= 0 and {rows}", MinimumDifference),
-    ClusterLine(
-        "SOFTCL", "l i j i j ...", "an integer l >= 0 and pairs of {rows}", SoftCannotLinks, True
-    ),
+    ClusterLine("OVERLAP", MaximumOverlap),
+    ClusterLine("DIFFERENCE", MinimumDifference),
+    ClusterLine("SOFTCL", SoftCannotLinks, has_pairs=True),
 ]
 
 
@@ -98,24 +92,9 @@ def line_of(constraint: ClusterConstraint) -> ClusterLine | None:
 
 # What `sdpbb suggest` writes instead of an answer.
 UNANSWERED = "??"
-_SOFT = "two {rows} and a weight w >= 0 (1 if it is left out)"
-# The fields of lines that state pairs, and what they are.
-_PAIR_FORMS = {
-    "ML": ("i j", "two {rows}"),
-    "CL": ("i j", "two {rows}"),
-    "SML": ("i j w", _SOFT),
-    "SCL": ("i j w", _SOFT),
-}
 
 # A name in quotes, in which two of them stand for one; or what has no blanks; or a comment.
 _FIELD = re.compile(r'"((?:[^"]|"")*)"(?=\s|$|#)|(#.*|[^\s#]+)|(\s+)')
-
-
-def _forms() -> dict[str, tuple[str, str]]:
-    """Return the fields of a line of each keyword, and what they are."""
-    of_values = {keyword: (line.form, line.meaning) for keyword, line in VALUE_LINES.items()}
-    of_clusters = {line.keyword: (line.form, line.meaning) for line in CLUSTER_LINES}
-    return _PAIR_FORMS | of_values | of_clusters
 
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
@@ -147,41 +126,46 @@ def _read_plain(start: int, chunk: list[str], width: int, rows: Rows, stated: St
         if not {"SML", "SCL"}.issuperset(keywords) or not all(map(is_number, column)):
             return False
         weights = np.array(list(map(float, column)))
-    if not (weights >= 0).all():
+    pairs = rows.pairs(first, second)
+    if pairs is None or not PAIRS.keys() >= set(keywords) or not (weights >= 0).all():
         return False
-    return stated.add_lines(keywords, rows.pairs(first, second), weights, start)
+    stated.add_table(keywords, pairs, weights, np.arange(start, start + len(pairs)))
+    return True
 
 
 def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: Statements) -> None:
     """Add the constraints of lines one by one, or raise the error for the first one at fault."""
-    cluster_lines, name = {line.keyword: line for line in CLUSTER_LINES}, shown_path(path)
-    expected = {
-        keyword: f"{keyword} {form}, {meaning.replace('{rows}', rows.expected_on_lines)}"
-        for keyword, (form, meaning) in _forms().items()
-    }
+    name, forms, pairs = shown_path(path), _forms(), list[StatedPair]()
+    cluster_lines = {line.keyword: line for line in CLUSTER_LINES}
     for number, text in enumerate(chunk, start):
         fields = _fields(text)
         if not fields:
             continue
         keyword = fields[0].upper()
-        if keyword not in expected:
+        if keyword not in forms:
             raise _unknown(f"{name}:{number}", fields[0])
+        letters, meaning = forms[keyword]
+        expected = f"{keyword} {letters}, {meaning.replace('{rows}', rows.expected_on_lines)}"
         fields[0] = keyword
-        line = Line(name, number, fields, expected[keyword])
-        if keyword in PAIRS:
-            weight = _weight(line)
-            stated.add(keyword, rows.pair(fields[1:3], line, line.expected), weight, number)
-        elif keyword in VALUE_LINES:
-            kind = VALUE_LINES[keyword]
-            if kind.name in stated.values:
-                raise InstanceError(
-                    f"{line.where}: a second {keyword}, after "
-                    f"{name}:{stated.values[kind.name][1]}; expected at most one"
-                )
-            stated.values[kind.name] = kind.read(line), number
-        else:
-            constraint = _on_clusters(line, cluster_lines[keyword], rows)
-            stated.on_clusters.append((constraint, number))
+        line = Line(name, number, fields, expected)
+        try:
+            if keyword in PAIRS:
+                weight = _weight(fields)
+                pairs.append((keyword, rows.pair(fields[1:3], line, expected), weight, number))
+            elif keyword in VALUE_LINES:
+                kind = VALUE_LINES[keyword]
+                if kind.name in stated.values:
+                    raise InstanceError(
+                        f"{line.where}: a second {keyword}, after "
+                        f"{name}:{stated.values[kind.name][1]}; expected at most one"
+                    )
+                stated.values[kind.name] = kind.read(fields[1:]), number
+            else:
+                constraint = _on_clusters(line, cluster_lines[keyword], rows)
+                stated.on_clusters.append((constraint, number))
+        except ValueError:
+            raise line.wrong from None
+    stated.add(pairs)
 
 
 def _fields(text: str) -> list[str]:
@@ -230,7 +214,7 @@ def _value_line(keyword: str, value: Any) -> str:
 
 def _line_on_clusters(constraint: ClusterConstraint) -> str:
     line = line_of(constraint)
-    if line and line.has_form(rows := line.rows(constraint)):
+    if line and (rows := list(constraint.rows())):  # type: ignore[attr-defined]
         return line.text(constraint, rows)
     *others, last = [line.stands_for.__name__ for line in CLUSTER_LINES]
     raise InstanceError(
@@ -245,101 +229,96 @@ def _unknown(where: str, field: str) -> InstanceError:
         return InstanceError(
             f"{where}: has no answer yet; replace {UNANSWERED} by ML or CL, or delete the line"
         )
-    forms = {keyword: f"{keyword} {form}" for keyword, (form, _) in _forms().items()}
-    keyword, comma, _ = field.upper().partition(",")
-    if comma and keyword in forms:
-        return InstanceError(
-            f"{where}: commas in {shown(field)}; expected blanks between fields, as in "
-            f"{forms[keyword]}"
-        )
-    *others, last = forms.values()
+    *others, last = (f"{keyword} {letters}" for keyword, (letters, _) in _forms().items())
     return InstanceError(
         f"{where}: unknown constraint {shown(field)}; expected {', '.join(others)} or {last}"
     )
 
 
+# The readers of fields raise a ValueError for what has not the form.
+
+
 def _on_clusters(line: Line, kind: ClusterLine, rows: Rows) -> ClusterConstraint:
-    _, *fields = line.fields
-    numbers = [rows.number_of(field) for field in fields[1:]]
-    if not fields or not is_integer(fields[0]) or None in numbers:
-        raise line.wrong
-    if int(fields[0]) < 0 or not kind.has_form(numbers):
-        raise line.wrong
-    for name in fields[1:]:
-        rows.check(name, line)
+    limit, *names = line.fields[1:]
+    numbers = [rows.number_of(name) for name in names]
     members = [number for number in numbers if number is not None]
+    if _integer(limit) < 0 or not names or len(members) < len(names):
+        raise ValueError
+    for name in names:
+        rows.check(name, line)
     if kind.has_pairs and any(map(operator.eq, members[::2], members[1::2])):
         raise InstanceError(f"{line} pairs a point with itself; expected i != j")
-    return kind.constraint(int(fields[0]), members)
+    return kind.constraint(int(limit), members)
 
 
-def _weight(line: Line) -> float:
+def _weight(fields: Sequence[str]) -> float:
     """Return the weight of a line that states a pair; 1 if it has none."""
-    fields = line.fields
-    if len(fields) == 3:
+    if len(fields) <= 3:
         return 1.0
-    if len(fields) == 4 and fields[0] in ("SML", "SCL") and is_number(fields[3]):
-        weight = float(fields[3])
-        if weight >= 0:
-            return weight
-    raise line.wrong
+    keyword, _, _, weight = fields
+    if keyword not in ("SML", "SCL"):
+        raise ValueError
+    return _number([weight])
 
 
-def _sizes(line: Line) -> Sizes:
-    fields = line.fields[1:]
-    parts = [each.rpartition("=") for each in fields]
-    ranges = [_range(size, line) for _, _, size in parts]
+def _number(fields: Sequence[str], at_least: float = 0.0, at_most: float = math.inf) -> float:
+    [field] = fields
+    number = float(field) if is_number(field) else math.nan
+    if not at_least <= number <= at_most:
+        raise ValueError
+    return number
+
+
+def _distance(fields: Sequence[str]) -> float:
+    return _number(fields, at_most=sys.float_info.max)
+
+
+def _positive(fields: Sequence[str]) -> float:
+    return _number(fields, math.ulp(0.0), sys.float_info.max)
+
+
+def _integer(field: str) -> int:
+    if not is_integer(field):
+        raise ValueError
+    return int(field)
+
+
+def _range(field: str) -> Range:
+    least, dash, most = field.partition("-")
+    low, high = _integer(least), _integer(most if dash else least)
+    if not 1 <= low <= high:
+        raise ValueError
+    return low, high
+
+
+def _size(fields: Sequence[str]) -> int:
+    [field] = fields
+    return _range(str(_integer(field)))[0]
+
+
+def _sizes(fields: Sequence[str]) -> Sizes:
+    parts = [field.rpartition("=") for field in fields]
+    ranges = [_range(size) for _, _, size in parts]
     if fields and not any(equals for _, equals, _ in parts):
         return tuple(map(as_size, sorted(ranges)))
     stated = {name: as_size(ends) for (name, _, _), ends in zip(parts, ranges, strict=True)}
     if not fields or len(stated) < len(fields) or "" in stated:
-        raise line.wrong
+        raise ValueError
     return ClassSizes.of(stated)
-
-
-def _range(size: str, line: Line) -> Range:
-    ends = size.split("-")
-    if not 1 <= len(ends) <= 2 or not all(map(is_integer, ends)):
-        raise line.wrong
-    low, high = int(ends[0]), int(ends[-1])
-    if not 1 <= low <= high:
-        raise line.wrong
-    return low, high
-
-
-def _size(line: Line) -> int:
-    if len(line.fields) != 2 or "-" in line.fields[1]:
-        raise line.wrong
-    return _range(line.fields[1], line)[0]
-
-
-def _positive(line: Line) -> float:
-    number = _distance(line)
-    if number == 0:
-        raise line.wrong
-    return number
-
-
-def _distance(line: Line) -> float:
-    if len(line.fields) == 2 and is_number(line.fields[1]):
-        distance = float(line.fields[1])
-        if math.isfinite(distance) and distance >= 0:
-            return distance
-    raise line.wrong
 
 
 class ValueLine(NamedTuple):
     """Kind of line with a value, which a file states once at most.
 
     name : of the value in `Constraints`
-    form, meaning : its fields but the keyword, and what they are
-    read : returns the value of a line
+    letters, meaning : its fields but the keyword, and what they are
+    read : returns the value of these fields
     """
 
     name: str
-    form: str
+    letters: str
     meaning: str
-    read: Callable[[Line], Any]
+    read: Callable[[Sequence[str]], Any]
 
 
 VALUE_LINES = {
@@ -357,6 +336,20 @@ VALUE_LINES = {
     "MINWEIGHT": ValueLine("min_weight", "w", "a finite weight w > 0", _positive),
     "MAXWEIGHT": ValueLine("max_weight", "w", "a finite weight w > 0", _positive),
 }
+
+_SOFT = "two {rows} and a weight w >= 0 (1 if it is left out)"
+_PAIRS = {
+    "ML": ("i j", "two {rows}"),
+    "CL": ("i j", "two {rows}"),
+    "SML": ("i j w", _SOFT),
+    "SCL": ("i j w", _SOFT),
+}
+
+
+def _forms() -> dict[str, tuple[str, str]]:
+    """Return the fields of a line of each keyword, and their meaning."""
+    of_values = {keyword: (line.letters, line.meaning) for keyword, line in VALUE_LINES.items()}
+    return _PAIRS | of_values | {line.keyword: line.form for line in CLUSTER_LINES}
 
 
 FORMAT = ConstraintFormat(

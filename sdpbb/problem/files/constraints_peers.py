@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from sdpbb.problem.files.constraints import (
     Constraints,
     Line,
     Rows,
+    StatedPair,
     Statements,
     check_pairs_only,
 )
@@ -37,20 +38,25 @@ def _begins_cccg(fields: Sequence[str], rows: Rows) -> bool:
 
 def _read_cccg(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
     """Return the constraints of a file, as `read_constraints` does."""
-    stated = Statements()
-    name = shown_path(path)
+    stated, name, pairs = Statements(), shown_path(path), list[StatedPair]()
     expected = f"i j 1 (must-link) or i j -1 (cannot-link), i and j being {rows.expected}"
     with open_text(path, encoding) as file:
         for start, chunk in chunks(file):
             first, second, links = columns(chunk, 3)
-            keywords = [_LINKS.get(link, link) for link in links]
-            if stated.add_lines(keywords, rows.pairs(first, second), np.ones(len(links)), start):
+            found = rows.pairs(first, second)
+            if found is not None and _LINKS.keys() >= set(links):
+                numbers = np.arange(start, start + len(links))
+                stated.add_table(
+                    map(_LINKS.__getitem__, links), found, np.ones(len(links)), numbers
+                )
                 continue
             for number, text in stated_lines(chunk, start):
-                fields = text.split()
-                line = Line(name, number, fields, expected)
-                pair = rows.pair(fields[:-1] if fields[-1] in _LINKS else (), line, expected)
-                stated.add(_LINKS[fields[-1]], pair, 1.0, number)
+                *fields, link = text.split()
+                line = Line(name, number, [*fields, link], expected)
+                pair = rows.pair(fields if link in _LINKS else (), line, expected)
+                pairs.append((_LINKS[link], pair, 1.0, number))
+            stated.add(pairs)
+            pairs.clear()
     return stated.constraints()
 
 
@@ -186,7 +192,7 @@ def _read_pccc(path: FilePath, rows: Rows, encoding: str | None = None) -> Const
     for key in _LISTS:
         pairs = _pairs(lists[key], f"{name}: {key}", rows)
         weights = _weights(lists, key, len(pairs), name)
-        stated.add_lines([key.upper()] * len(pairs), pairs, weights, 0)
+        stated.add_table([key.upper()] * len(pairs), pairs, weights, np.arange(len(pairs)))
     return stated.constraints(keys={argument: key for key, argument in _LISTS.items()})
 
 
@@ -221,7 +227,7 @@ def _lists(path: FilePath, encoding: str | None) -> dict[str, list[Any]]:
         text = file.read()
     expected = f"expected an object with lists {', '.join(KEYS)}"
     try:
-        content = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        content = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise InstanceError(
             f"{name}:{error.lineno}: is not JSON ({error.msg}, column {error.colno}); {expected}"
@@ -248,10 +254,6 @@ def _once(items: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"the key {twice!a} appears twice")
     return content
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number of JSON")
 
 
 def _pairs(values: list[Any], where: str, rows: Rows) -> NDArray[np.intp]:

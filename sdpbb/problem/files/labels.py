@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,9 @@ from sdpbb.problem.row_values import note_noise
 from sdpbb.problem.table import TABLES, hint_at_similar
 from sdpbb.problem.textfile import (
     encoding_beside,
+    errors_as_one_line,
     file_suffix,
     first_of,
-    is_integer,
     is_missing_word,
     is_number,
     number_or_text,
@@ -73,12 +73,7 @@ def read_labels(
     origin = origin or Origin()
     with reading_file(path):
         name = shown_path(path)
-        if file_suffix(path) in ARRAYS:
-            fields = list(map(str, _label_array(path, column).tolist()))
-            found = _LabelColumn(fields, lambda position: f"{name}: label {position}")
-        else:
-            records = read_records(path, encoding_beside(path, encoding), "labels")
-            found = _label_column(records, column, n_points, origin)
+        found = _fields(path, column, n_points, origin, encoding, "labels")
         labels: Sequence[int] = _numbers(found)
         if n_points is not None:
             labels = origin.of_points(labels, n_points)
@@ -99,7 +94,7 @@ def read_classes(
     *,
     origin: Origin | None = None,
     encoding: str | None = None,
-) -> Sequence[Any]:
+) -> Sequence[str]:
     """Read the known classes (n,) of some of n points, as `KnownClasses.of` takes them.
 
     Files and parameters are as for `read_labels`; an empty line, -1 or a word for a missing value
@@ -112,14 +107,8 @@ def read_classes(
     """
     origin = origin or Origin()
     with reading_file(path):
-        if file_suffix(path) in ARRAYS:
-            classes: Sequence[Any] = list(_label_array(path, column).tolist())
-        else:
-            beside = encoding_beside(path, encoding)
-            records = read_records(path, beside, "classes", keeps_blank_lines=True)
-            if n_points is not None:
-                records = _without_last_blank_lines(records, origin.n_data_rows(n_points))
-            classes = _label_column(records, column, n_points, origin, partial=True).fields
+        found = _fields(path, column, n_points, origin, encoding, "classes", partial=True)
+    classes: Sequence[str] = found.fields
     if n_points is None:
         return classes
     classes = origin.of_points(classes, n_points)
@@ -130,14 +119,6 @@ def read_classes(
             "names of rows"
         )
     return classes
-
-
-def _without_last_blank_lines(records: Records, n_data: int) -> Records:
-    """Return records of unknown classes without blank lines beyond the rows of the data."""
-    n = len(records.rows)
-    while n > n_data and not any(records.rows[n - 1]):
-        n -= 1
-    return Records(records.path, records.lines[:n], records.rows[:n])
 
 
 def write_labels(path: FilePath, labels: NDArray[np.intp]) -> None:
@@ -196,6 +177,33 @@ class _LabelColumn(NamedTuple):
     where: Callable[[int], str]
 
 
+def _fields(
+    path: FilePath,
+    column: str | None,
+    n_points: int | None,
+    origin: Origin,
+    encoding: str | None,
+    expected: str,
+    partial: bool = False,
+) -> _LabelColumn:
+    """Return the labels of a file as text; see `read_labels`.
+
+    expected : what messages call them
+    partial : whether rows may lack a label, which is "" then
+    """
+    if file_suffix(path) in ARRAYS:
+        name, fields = shown_path(path), _label_array(path, column)
+        return _LabelColumn(fields, lambda position: f"{name}: label {position}")
+    beside = encoding_beside(path, encoding)
+    records = read_records(path, beside, expected, keeps_blank_lines=partial)
+    if partial and n_points is not None:  # blank lines beyond the rows of the data are no classes
+        n = len(records.rows)
+        while n > origin.n_data_rows(n_points) and not any(records.rows[n - 1]):
+            n -= 1
+        records = replace(records, lines=records.lines[:n], rows=records.rows[:n])
+    return _label_column(records, column, n_points, origin, partial)
+
+
 def _label_column(
     records: Records,
     column: str | None,
@@ -215,172 +223,163 @@ def _label_column(
     width = max(map(len, records.rows), default=0)
     if width == 0:
         return _LabelColumn([], records.where)
-    # What the first of two columns calls rows by, where it may lack some.
-    called: Sequence[str] = ()
-    if partial and width == 2 and n_points is not None:
-        called = (*origin.rows(range(n_points)), *origin.dropped_rows)
-    start = int(_is_heading(records, called) or _start(records, width, column, n_points, origin))
-    names = [name or str(j) for j, name in enumerate(records.rows[0], start=1)] if start else None
     if width == 1:
-        _position(records, names, width, column, ())
-        fields = [row[0] for row in records.rows[start:]]
-        return _LabelColumn(fields, lambda position: records.where(start + position))
+        _check_single(records)
+    n = len(records.rows) if n_points is None else n_points
+    keys = _keys(origin, n, partial and n_points is not None and width == 2) if width > 1 else []
+    start = int(_has_heading(records, width, column, n_points, origin, keys if partial else []))
+    names = [name or str(j) for j, name in enumerate(records.rows[0], start=1)] if start else None
     columns = [records.column(j, start) for j in range(width)]
-    by_name, dropped = _positions(origin.row_names or ()), origin.dropped_rows
-    named = [j for j in range(width) if _name_rows(columns[j], by_name, dropped, partial)]
-    if called and not by_name:
-        by_number = _positions(called[:n_points])
-        if _name_rows(columns[0], by_number, dropped, partial):
-            named, by_name = [0], by_number
-    if by_name and not named:
-        _check_names(records, columns[0], start, by_name, partial)
-    # Where rows have names, their numbers are what pandas and R write without a heading.
-    may_count = [j for j in range(width) if not by_name or (start and not records.rows[0][j])]
-    # Of several, the first: where each point is a cluster, labels may be the numbers of the rows.
-    counting = [j for j in may_count if _number_rows(columns[j], origin)][:1]
-    at = _position(records, names, width, column, [*named, *counting])
-    named = [j for j in named if j != at]
+    at = None if column is None else _named(records, names, width, column)
+    key = _key_column(records, columns, at, start, origin, keys, partial) if width > 1 else None
+    if at is None:
+        others = [j for j in range(width) if key is None or j != key[0]]
+        if width > 2 or len(others) > 1:
+            raise InstanceError(
+                f"{records.where(0)}: a table of the columns {_listed(names, width)}; expected "
+                "--column with the name of the labels"
+            )
+        at = others[0]
     order = list(range(len(columns[at])))
-    if named:
-        order = _order(columns[named[0]], by_name)
+    if key is not None:
+        found = {name: record for record, name in enumerate(columns[key[0]])}
+        order = [found.get(name, -1) for name in key[1]]
     return _LabelColumn(
-        ["" if row < 0 else columns[at][row] for row in order],
+        ["" if record < 0 else columns[at][record] for record in order],
         lambda position: records.where(start + order[position]),
     )
 
 
-def _is_heading(records: Records, called: Sequence[str]) -> bool:
-    """Return whether only the first record names no row, and has a text of its own beside.
+def _has_heading(
+    records: Records,
+    width: int,
+    column: str | None,
+    n_points: int | None,
+    origin: Origin,
+    keys: Sequence[Sequence[str]],
+) -> bool:
+    """Return whether the first record is a heading.
 
-    called : all rows, which the first of two columns may lack some of; () if it does not
+    keys : what rows may be called in one of two columns, if it may lack rows; () otherwise
     """
     first, *others = records.rows
-    if not called or first[0] in called or not {row[0] for row in others} <= set(called):
-        return False
-    return bool(others) and first[-1] not in {row[-1] for row in others}
-
-
-def _start(
-    records: Records, width: int, column: str | None, n_points: int | None, origin: Origin
-) -> int:
-    """Return the first record after the heading, 0 or 1."""
-    first = records.rows[0]
-    n = len(records.rows)
+    n, is_text = len(records.rows), not any(map(is_number, first))
     if column is not None:
-        has_numbers = any(map(is_number, first))
-        return int(not has_numbers if column.isdecimal() else column in first or not has_numbers)
+        return is_text if column.isdecimal() else column in first or is_text
+    for names in keys if width == 2 and others else ():
+        called = {*names, *origin.dropped_rows}
+        if first[0] not in called and {row[0] for row in others} <= called:
+            return first[-1] not in {row[-1] for row in others}
     counts = () if n_points is None else (n_points, origin.n_data_rows(n_points))
-    if n in counts and not (width > 1 and n - 1 in counts and not any(map(is_number, first))):
-        return 0
-    if n - 1 in counts:
-        return int(not is_number(first[-1]) or first[0] == "")
-    if n_points is None and width == 1:
-        # One label too many would not be noticed.
-        rest = {row[0] for row in records.rows[1:] if not is_missing_word(row[0])}
-        if not is_number(first[0]) and rest and all(map(is_number, rest)):
-            return 1
-        times = Counter(row[0] for row in records.rows[1:])
-        if first[0] and first[0] not in times and times and min(times.values()) > 1:
-            warn_caller(
-                f"{records.where(0)}: {shown(first[0])} is taken as a heading, as it is the only "
-                "label that occurs once",
-                InstanceNote,
-            )
-            return 1
-        return 0
-    return int(width > 1 and not any(map(is_number, first)))
-
-
-def _positions(names: Sequence[str]) -> dict[str, int]:
-    return {name: row for row, name in enumerate(names)}
-
-
-def _name_rows(
-    fields: Sequence[str], by_name: dict[str, int], dropped: Sequence[str], partial: bool
-) -> bool:
-    """Return whether the fields of a column name rows, each once, and all of them unless partial.
-
-    dropped : names of rows of the data that are left out
-    """
-    named = set(fields)
-    if not by_name or len(named) != len(fields):
+    if n in counts and not (width > 1 and n - 1 in counts and is_text):
         return False
-    return named <= {*by_name, *dropped} if partial else named >= by_name.keys()
+    if n - 1 in counts:
+        return not is_number(first[-1]) or first[0] == ""
+    if n_points is not None or width > 1:
+        return width > 1 and is_text
+    # One label too many would not be noticed.
+    times = Counter(row[0] for row in others if not is_missing_word(row[0]))
+    if is_text and times and all(map(is_number, times)):
+        return True
+    is_alone = bool(first[0]) and first[0] not in times and min(times.values(), default=0) > 1
+    if is_alone:
+        warn_caller(
+            f"{records.where(0)}: {shown(first[0])} is taken as a heading, as it is the only label "
+            "that occurs once",
+            InstanceNote,
+        )
+    return is_alone
+
+
+def _keys(origin: Origin, n: int, partial: bool) -> list[list[str]]:
+    """Return what a column may call n points: their names, or their numbers, from 0 or from 1.
+
+    partial : whether the column may lack points, so that it is not certain where numbers begin
+    """
+    names = [] if origin.row_names is None else [list(origin.row_names)]
+    if partial:
+        return names or [origin.rows(range(n))]
+    rows = range(n) if origin.kept_rows is None else origin.kept_rows.tolist()
+    return [*names, *([str(row + base) for row in rows] for base in (0, 1))]
+
+
+def _key_column(
+    records: Records,
+    columns: Sequence[Sequence[str]],
+    at: int | None,
+    start: int,
+    origin: Origin,
+    keys: Sequence[Sequence[str]],
+    partial: bool,
+) -> tuple[int, Sequence[str]] | None:
+    """Return the first column that calls the rows by one of the keys, and this key.
+
+    at : of the labels; None: any column
+
+    Raises
+    ------
+    InstanceError
+        If none does, and the first one names rows, but not each of them once: labels in the order
+        of the file would belong to other rows.
+    """
+    dropped = set(origin.dropped_rows)
+    others = [j for j in range(len(columns)) if j != at]
+    for key in keys:
+        has_names = key is keys[0] and origin.row_names is not None
+        for j in others:
+            # Where rows have names, their numbers are what pandas and R write without a heading.
+            is_unnamed = start and not any(records.rows[0][j : j + 1])
+            if origin.row_names is not None and not has_names and not is_unnamed:
+                continue
+            named = set(columns[j])
+            is_whole = named <= {*key, *dropped} if partial else named.issuperset(key)
+            fits = has_names or partial or len(named) <= len(key) + len(dropped)
+            if len(named) == len(columns[j]) and is_whole and fits:
+                return j, key
+    if origin.row_names is not None and 0 in others:
+        _check_names(records, columns[0], start, origin.row_names, partial)
+    return None
 
 
 def _check_names(
-    records: Records, fields: Sequence[str], start: int, by_name: dict[str, int], partial: bool
+    records: Records, fields: Sequence[str], start: int, names: Sequence[str], partial: bool
 ) -> None:
-    """Raise the InstanceError if the first column names rows, but not each of them once.
-
-    Labels in the order of the file would belong to other rows.
-    """
-    found = by_name.keys() & set(fields)
+    """Raise the InstanceError if most fields are names of rows, or all are, each once."""
+    known = set(names)
+    found = known & set(fields)
     are_names = 1 < len(found) == len(fields)  # of some rows, each once
-    n_expected = len(fields) if partial else len(by_name)
-    if not are_names and 2 * len(found) < n_expected:
+    if not are_names and 2 * len(found) < (len(fields) if partial else len(names)):
         return
     seen = set[str]()
     for record, field in enumerate(fields, start=start):
-        if field in seen and field in by_name:
+        if field in seen if field in known else partial:
             raise InstanceError(
-                f"{records.where(record)}: names row {shown(field)} again; expected a label for "
-                "each row"
+                f"{records.where(record)}: {shown(field)} is not a row, or named before; expected "
+                f"the name of each row once{hint_at_similar(field, known - seen)}"
             )
         seen.add(field)
-        if partial and field not in by_name:
-            raise InstanceError(
-                f"{records.where(record)}: no row is called {shown(field)}"
-                f"{hint_at_similar(field, by_name)}"
-            )
-    lacking = [name for name in by_name if name not in found]
-    if lacking:
+    if lacking := [name for name in names if name not in found]:
         raise InstanceError(
             f"{shown_path(records.path)}: no label for {len(lacking)} of "
-            f"{counted(len(by_name), 'row')}, {first_of(map(shown, lacking), 3)}; expected one for "
+            f"{counted(len(names), 'row')}, {first_of(map(shown, lacking), 3)}; expected one for "
             "each, as they go by the names of rows"
         )
 
 
-def _number_rows(fields: Sequence[str], origin: Origin) -> bool:
-    """Return whether the fields of a column are the numbers of the rows in order."""
-    if len(fields) < 2 or not all(map(is_integer, fields)):
-        return False
-    numbers = list(map(int, fields))
-    expected = [list(range(len(numbers)))]
-    if origin.kept_rows is not None:
-        expected.append(origin.kept_rows.tolist())
-    return numbers in expected or [number - 1 for number in numbers] in expected
-
-
-def _position(
-    records: Records,
-    names: list[str] | None,
-    width: int,
-    column: str | None,
-    of_rows: Sequence[int],
-) -> int:
-    name = shown_path(records.path)
+def _named(records: Records, names: Sequence[str] | None, width: int, column: str) -> int:
+    """Return the position of the column with this name, or number where columns have none."""
     known = names or [str(j) for j in range(1, width + 1)]
-    shown_names = first_of(map(shown, known), 10)
-    if column is not None:
-        if known.count(column) == 1:
-            return known.index(column)
-        problem = "two columns have this name" if column in known else "there is no such column"
-        raise InstanceError(
-            f"{name}:{records.lines[0]}: column = {shown(column)}: {problem}; expected one of "
-            f"{shown_names}"
-        )
-    others = [j for j in range(width) if j not in of_rows]
-    if width == 1:
-        _check_single(records)
-        return 0
-    if width == 2 and len(others) == 1:
-        return others[0]
+    if known.count(column) == 1:
+        return known.index(column)
+    problem = "two columns have this name" if column in known else "there is no such column"
     raise InstanceError(
-        f"{name}:{records.lines[0]}: a table of the columns {shown_names}; expected --column with "
-        "the name of the labels"
+        f"{records.where(0)}: column = {shown(column)}: {problem}; expected one of "
+        f"{_listed(names, width)}"
     )
+
+
+def _listed(names: Sequence[str] | None, width: int) -> str:
+    return first_of(map(shown, names or [str(j) for j in range(1, width + 1)]), 10)
 
 
 def _check_single(records: Records) -> None:
@@ -397,67 +396,37 @@ def _check_single(records: Records) -> None:
             )
 
 
-def _order(names: Sequence[str], by_name: dict[str, int]) -> list[int]:
-    """Return the records of the rows, in the order of these; -1 where a row has none."""
-    order = [-1] * len(by_name)
-    for record, name in enumerate(names):
-        if name in by_name:
-            order[by_name[name]] = record
-    return order
-
-
-def _label(field: str) -> Hashable:
-    """Return the label of a field, equal for fields that are the same label.
-
-    Raises
-    ------
-    ValueError
-        If it is none: what is wrong with it.
-    """
-    if not field:
-        raise ValueError("has no label; expected one for every row")
-    label = number_or_text(field)
-    is_whole = (
-        isinstance(label, Decimal) and label.is_finite() and label == label.to_integral_value()
-    )
-    if is_number(field) and not is_whole:
-        raise ValueError(f"{shown(field)}; expected a whole number or a word as label")
-    return label
-
-
 def _numbers(found: _LabelColumn) -> list[int]:
     """Return a number for each field, the same for the same label; -1 for -1."""
     numbers: dict[Hashable, int] = {}
     number_of: dict[str, int] = {}
     for field in dict.fromkeys(found.fields):
-        try:
-            label = _label(field)
-        except ValueError as error:
+        label = number_or_text(field)
+        is_whole = (
+            isinstance(label, Decimal) and label.is_finite() and label == label.to_integral_value()
+        )
+        if not field or (is_number(field) and not is_whole):
+            says = f"{shown(field)}; expected a whole number or a word as label"
             where = found.where(found.fields.index(field))
-            raise InstanceError(f"{where}: {error}") from None
+            raise InstanceError(
+                f"{where}: {says if field else 'has no label; expected one for every row'}"
+            )
         number_of[field] = numbers.setdefault(label, -1 if label == -1 else len(numbers))
     return [number_of[field] for field in found.fields]
 
 
-def _label_array(path: FilePath, column: str | None) -> NDArray[Any]:
-    """Return an array (n,) of numbers or words, or raise the InstanceError."""
+def _label_array(path: FilePath, column: str | None) -> list[str]:
+    """Return an array (n,) of numbers or words as text, or raise the InstanceError."""
     if file_suffix(path) == ".npz":
         array = read_one_array(path, column, 1, "labels (n,)")
     elif column is None:
         array = read_array(path)
     else:
         raise InstanceError(f"column: {shown_path(path)} has no columns; expected {TABLES} with it")
-    if array.ndim != 1 or array.dtype.kind not in "iufUb" or not _is_text(array):
+    if array.ndim != 1 or array.dtype.kind not in "iufUb":
         raise InstanceError(
             f"{shown_path(path)}: an array of shape {array.shape} and type {array.dtype}; expected "
             "labels (n,), integers or words"
         )
-    return array
-
-
-def _is_text(array: NDArray[Any]) -> bool:
-    """Return whether an array, if it is one of words, holds characters that exist."""
-    if array.dtype.kind != "U" or not array.size or not array.dtype.itemsize:
-        return True
-    codes = array.astype(array.dtype.newbyteorder("=")).view(np.uint32)
-    return int(codes.max()) <= sys.maxunicode
+    with errors_as_one_line(path, "an array of words", (SystemError, ValueError)):
+        return list(map(str, array.tolist()))

@@ -17,7 +17,7 @@ from sdpbb.problem.files.points_text import read_opened, read_text
 from sdpbb.problem.files.records import SHEETS, TABLES_OF_COLUMNS, arrow_table, sheet_text
 from sdpbb.problem.frames import table_of_frame
 from sdpbb.problem.preparation import prepared
-from sdpbb.problem.table import TABLES, PointTable, check_columns, index_names
+from sdpbb.problem.table import TABLES, PointTable, check_columns, names_by_index
 from sdpbb.problem.textfile import (
     CHUNK,
     errors_as_one_line,
@@ -51,26 +51,16 @@ def _read_columns(path: FilePath, reading: Reading) -> PointTable:
         check_columns(table.column_names, reading.left_out)
         left = {column for _, column in reading.left_out}
         index = [column for column in _index_columns(path, table) if column not in left]
-    names_rows = reading.index_column is None and len(index) == 1 and _are_names(table[index[0]])
-    if index:
-        warn_caller(
-            f"{shown_path(path)}: the index of a data frame ({', '.join(map(shown, index))}) "
-            f"{'names the rows' if names_rows else 'is not a feature'}",
-            InstanceNote,
-        )
+    by, says = reading.index_column, f"{shown_path(path)}: the index of a data frame"
+    if by is None and len(index) == 1:
+        if names_by_index(table[index[0]].to_pylist(), f"{says} ({shown(index[0])})") is not None:
+            by = index.pop()
+    elif index:
+        warn_caller(f"{says} ({', '.join(map(shown, index))}) is not a feature", InstanceNote)
     with naming_file(path):
-        by = index.pop() if names_rows else reading.index_column
         chosen = replace(reading, index_column=by, drop=(*reading.drop, *index))
         found = table_of_frame(table, chosen)
         return replace(found, row_names=found.shown_names)
-
-
-def _are_names(column: Any) -> bool:
-    """Return whether the values of an index tell the rows apart, and do not merely count them."""
-    try:
-        return index_names(column.to_pylist(), "the index") is not None
-    except InstanceError:
-        return False
 
 
 def _index_columns(path: FilePath, table: Any) -> list[str]:

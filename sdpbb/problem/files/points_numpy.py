@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import os
 import zipfile
 import zlib
 from tokenize import TokenError
-from typing import IO, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,41 +14,42 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem.checks import as_points
 from sdpbb.problem.geometry import dense
 from sdpbb.problem.table import PointTable, without_columns
-from sdpbb.problem.textfile import (
-    check_memory,
-    errors_as_one_line,
-    first_of,
-    naming_file,
-    shown,
-)
+from sdpbb.problem.textfile import errors_as_one_line, first_of, naming_file, shown
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.reading import Reading
 
-# What NumPy raises when it reads a header, which is a Python literal.
-_HEADER_ERRORS = (
+# What NumPy raises when it reads a header, which is a Python literal, or an archive.
+_ERRORS = (
+    EOFError,
     KeyError,
+    NotImplementedError,
     OverflowError,
     RecursionError,
     SyntaxError,
     TokenError,
     TypeError,
     ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
 )
 
-_ZIP_ERRORS = (*_HEADER_ERRORS, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
-
-# Copies as floats of an array that exist at once, at the most, until its instance is made.
-COPIES = 3
-
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
+_NPZ = "a file of plain arrays that numpy.savez wrote, of which --table selects one"
 
 
 def read_npy(path: FilePath, reading: Reading) -> PointTable:
     """Return the points of a file, as `sdpbb.problem.files.points.read_points` does."""
     return _points_of_array(path, read_array(path), reading)
+
+
+def read_npz(path: FilePath, reading: Reading) -> PointTable:
+    """Return the points of a file, as `sdpbb.problem.files.points.read_points` does.
+
+    The file may also be a sparse matrix that `scipy.sparse.save_npz` wrote.
+    """
+    if reading.table is None and (sparse := _sparse_matrix(path)) is not None:
+        return _points_of_array(path, dense(sparse), reading)
+    array = read_one_array(path, reading.table, 2, "table (n, d), the points")
+    return _points_of_array(path, array, reading)
 
 
 def _points_of_array(path: FilePath, array: NDArray[Any], reading: Reading) -> PointTable:
@@ -69,74 +68,11 @@ def read_array(path: FilePath) -> NDArray[Any]:
     InstanceError
         One line: the file, what is wrong and what would be right.
     """
-    with errors_as_one_line(path, "an array that numpy.save wrote", _HEADER_ERRORS):
-        with open(path, "rb") as file:
-            header = _read_header(file, os.stat(path).st_size)
-        _check_fits(path, header)
-        return np.array(np.lib.format.open_memmap(path, mode="r"))
-
-
-class _Header(NamedTuple):
-    """Shape and type of an array that a file holds."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-
-
-def _check_fits(path: FilePath, header: _Header) -> None:
-    """Raise the InstanceError if an array of a file, and its copies, exceed the free memory."""
-    check_memory(
-        f"{shown_path(path)}: an array of shape {header.shape} and type {header.dtype}",
-        math.prod(header.shape) * (header.dtype.itemsize + COPIES * np.dtype(float).itemsize),
-    )
-
-
-def _read_header(file: IO[bytes], size: int) -> _Header:
-    """Return the header of an array, which is where the file begins.
-
-    size : bytes of the file
-
-    Raises
-    ------
-    ValueError
-        If `numpy.save` never writes such a header, or the array would be longer than the file. A
-        negative shape of items without size would end the process in a division by zero.
-    """
-    version = np.lib.format.read_magic(file)
-    if version not in _HEADERS:  # later ones are of tables with names
-        raise ValueError(f"version {version}")
-    shape, _, dtype = _HEADERS[version](file)
-    if min(shape, default=0) < 0 or not dtype.itemsize:
-        raise ValueError(f"shape {shape} of {dtype}")
-    if math.prod(shape) * dtype.itemsize > size:
-        raise ValueError(f"shape {shape} of {dtype} in {size} bytes")
-    return _Header(shape, dtype)
-
-
-def read_npz(path: FilePath, reading: Reading) -> PointTable:
-    """Return the points of a file, as `sdpbb.problem.files.points.read_points` does.
-
-    The file may also be a sparse matrix that `scipy.sparse.save_npz` wrote.
-    """
-    if reading.table is None and (sparse := _sparse_matrix(path)) is not None:
-        return _points_of_array(path, dense(sparse), reading)
-    array = read_one_array(path, reading.table, 2, "table (n, d), the points")
-    return _points_of_array(path, array, reading)
-
-
-def _sparse_matrix(path: FilePath) -> Any:
-    """Return the matrix of a file that `scipy.sparse.save_npz` wrote; None of another."""
-    with errors_as_one_line(path, "a file of arrays that numpy.savez wrote", _ZIP_ERRORS):
-        headers = _headers(path)
-        if not {"format", "shape", "data"} <= headers.keys():
-            return None
-        for header in headers.values():
-            _check_fits(path, header)
-        from scipy.sparse import load_npz  # few files are sparse
-
-        matrix = load_npz(path)
-        matrix.check_format() if hasattr(matrix, "check_format") else None
-        return matrix
+    with (
+        errors_as_one_line(path, "an array that numpy.save wrote", _ERRORS),
+        open(path, "rb") as file,
+    ):
+        return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def read_one_array(
@@ -154,52 +90,42 @@ def read_one_array(
     InstanceError
         One line: the file, what is wrong and what would be right.
     """
-    with errors_as_one_line(path, "a file of arrays that numpy.savez wrote", _ZIP_ERRORS):
-        headers = _headers(path)
-    if name is None:
-        name = _only_one(path, headers, n_dimensions, expected)
-    elif name not in headers:
+    with (
+        errors_as_one_line(path, _NPZ, _ERRORS),
+        open(path, "rb") as file,
+        np.load(file, allow_pickle=False) as content,
+    ):
+        if name in content.files:
+            return np.asarray(content[name])
+        arrays = {each: np.asarray(content[each]) for each in content.files}
+    shapes = (f"{shown(each)} {array.shape}" for each, array in arrays.items())
+    names = first_of(shapes, 10) or "(none)"
+    if name is not None:
         raise InstanceError(
             f"{shown_path(path)}: table = {shown(name)}: there is no such array; expected one "
-            f"of {_names(headers)}"
+            f"of {names}"
         )
-    _check_fits(path, headers[name])
-    with (
-        errors_as_one_line(path, "a file of arrays that numpy.savez wrote", _ZIP_ERRORS),
-        np.load(path, allow_pickle=False) as content,
-    ):
-        return np.asarray(content[name])
-
-
-def _only_one(path: FilePath, headers: dict[str, _Header], n_dimensions: int, expected: str) -> str:
     fitting = [
-        name
-        for name, (shape, dtype) in headers.items()
-        if dtype.kind in "biufU" and len(shape) == n_dimensions
+        array
+        for array in arrays.values()
+        if array.dtype.kind in "biufU" and array.ndim == n_dimensions
     ]
     if len(fitting) == 1:
         return fitting[0]
     raise InstanceError(
-        f"{shown_path(path)}: {len(fitting) or 'none'} of the arrays {_names(headers)} may be the "
+        f"{shown_path(path)}: {len(fitting) or 'none'} of the arrays {names} may be the "
         f"{expected}; expected one, or its name (--table, or --column for labels)"
     )
 
 
-def _headers(path: FilePath) -> dict[str, _Header]:
-    """Return the headers of the arrays by name."""
-    with zipfile.ZipFile(path) as archive:
-        members = {
-            info.filename.removesuffix(".npy"): info
-            for info in archive.infolist()
-            if info.filename.endswith(".npy")
-        }
-        headers = {}
-        for name, info in members.items():
-            with archive.open(info) as file:
-                headers[name] = _read_header(file, info.file_size)
-        return headers
+def _sparse_matrix(path: FilePath) -> Any:
+    """Return the matrix of a file that `scipy.sparse.save_npz` wrote; None of another."""
+    with errors_as_one_line(path, _NPZ, _ERRORS), open(path, "rb") as file:
+        with np.load(file, allow_pickle=False) as content:
+            if not {"format", "shape", "data"} <= set(content.files):
+                return None
+        from scipy.sparse import load_npz  # few files are sparse
 
-
-def _names(headers: dict[str, _Header]) -> str:
-    names = (f"{shown(name)} {header.shape}" for name, header in headers.items())
-    return first_of(names, 10) or "(none)"
+        matrix = load_npz(file)
+        matrix.check_format() if hasattr(matrix, "check_format") else None
+        return matrix

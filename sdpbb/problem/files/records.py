@@ -1,7 +1,6 @@
 """Tables as records of text, from CSV, workbooks, Parquet and Feather alike.
 
-Pandas and openpyxl read workbooks, pyarrow Parquet and Feather. A sheet becomes CSV of the same
-lines.
+Openpyxl reads workbooks, pyarrow Parquet and Feather. A sheet becomes CSV of the same lines.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def read_records(
         first = first_line(path, file, "," if is_sheet else None, expected)
         if first.separator is None:
             return _of_lines(path, file, keeps_blank_lines)
-        for number, _, fields in rows_of(path, file, first.separator, first.number - 1):
+        for number, fields in rows_of(path, file, first.separator, first.number - 1):
             row = [field.strip() for field in fields]
             if any(row):
                 lines.append(number)
@@ -141,67 +140,59 @@ def sheet_text(path: FilePath, table: str | None = None) -> str:
     InstanceError
         If the file is not a workbook, or has no such sheet.
     BackendUnavailable
-        If pandas or openpyxl is not installed.
+        If openpyxl is not installed.
     """
-    sheet = _sheet(path, table)
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    for row in sheet.itertuples(index=False, name=None):
-        writer.writerow([_field(value) for value in row])
-    return stream.getvalue()
-
-
-def _sheet(path: FilePath, table: str | None) -> Any:
-    """Return the cells of a sheet as a frame of objects, nan where they are empty."""
     check_file(path)
+    where = shown_path(path)
     try:
-        import openpyxl  # noqa: F401
-        import pandas
+        from openpyxl import load_workbook
     except ImportError:
         raise BackendUnavailable(
-            f"{shown_path(path)}: workbooks are read by pandas and openpyxl, which are not both "
-            f"installed; {install_command('excel')}, or save the sheet as CSV",
+            f"{where}: workbooks are read by openpyxl, which is not installed; "
+            f"{install_command('excel')}, or save the sheet as CSV",
             extra="excel",
         ) from None
     # Of a damaged archive, or one of something else, openpyxl raises whatever comes.
     with errors_as_one_line(path, "a workbook of Excel", (Exception,)):
-        sheets = pandas.read_excel(
-            path,
-            sheet_name=None,
-            header=None,
-            dtype=object,
-            keep_default_na=False,
-            na_values=[""],
-            engine="openpyxl",
-        )
-    filled = {str(name): sheet for name, sheet in sheets.items() if sheet.size}
+        book = load_workbook(path, read_only=True, data_only=True)
+        texts = {sheet.title: _csv(sheet) for sheet in book.worksheets}
+        book.close()
+    filled = [name for name, text in texts.items() if text.strip()]
     names = first_of(map(shown, filled), 10)
-    if table is not None:
-        if table not in filled:
-            raise InstanceError(
-                f"{shown_path(path)}: table = {shown(table)}: there is no such sheet with cells; "
-                f"expected one of {names}"
-            )
-        return filled[table]
+    if table is not None and table not in filled:
+        raise InstanceError(
+            f"{where}: table = {shown(table)}: there is no such sheet with cells; expected one of "
+            f"{names}"
+        )
     if not filled:
-        raise InstanceError(f"{shown_path(path)}: the workbook is empty; expected points")
-    name, sheet = next(iter(filled.items()))
-    if len(filled) > 1:
+        raise InstanceError(f"{where}: the workbook is empty; expected points")
+    if table is None and len(filled) > 1:
         warn_caller(
-            f"{shown_path(path)}: the sheet {shown(name)} is read, the first one of "
-            f"{names}; --table selects another",
+            f"{where}: the sheet {shown(filled[0])} is read, the first one of {names}; --table "
+            "selects another",
             InstanceNote,
         )
-    return sheet
+    return texts[table or filled[0]]
+
+
+def _csv(sheet: Any) -> str:
+    """Return the cells of a sheet as CSV, each row on its line."""
+    sheet.reset_dimensions()  # which may be wrong
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    for row in sheet.iter_rows(values_only=True):
+        fields = list(map(_field, row))
+        while fields and not fields[-1]:
+            fields.pop()
+        writer.writerow(fields)
+    return stream.getvalue()
 
 
 def _field(value: Any) -> str:
     """Return a cell as a field of CSV: floats to the last bit, and all of it on one line."""
-    if is_missing(value):
-        return ""
     if isinstance(value, float):
-        return repr(float(value))
-    return " ".join(str(value).split())
+        return repr(value)
+    return "" if value is None else " ".join(str(value).split())
 
 
 def arrow_table(path: FilePath) -> Any:

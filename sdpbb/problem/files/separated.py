@@ -1,6 +1,6 @@
 """Fields of lines of text: what separates them, and how decimals are written.
 
-Both are detected if the file leaves no doubt; otherwise an error asks the user.
+Both are detected if the first lines leave no doubt; otherwise an error asks the user.
 """
 
 from __future__ import annotations
@@ -12,14 +12,7 @@ from itertools import islice
 from typing import NamedTuple, TextIO
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.textfile import (
-    file_suffix,
-    is_integer,
-    is_missing_word,
-    is_number,
-    stated_lines,
-    without_comment,
-)
+from sdpbb.problem.textfile import file_suffix, is_integer, is_number, stated_lines
 from sdpbb.runtime.files import FilePath, shown_path
 
 CSV_SUFFIXES = (".csv", ".tsv", ".tab")
@@ -28,9 +21,6 @@ CANDIDATES = ",;\t|"
 
 SAMPLE = 20
 """Number of lines that are looked at for the separator."""
-
-MOST_LINES = 100
-"""Number of lines that a field in quotes may go over, as headings of spreadsheets do."""
 
 # Excel writes such a line for itself.
 _SAYS = re.compile(r'\s*"?sep=(.)"?\s*', re.IGNORECASE)
@@ -44,13 +34,12 @@ _OTHER_THOUSANDS = re.compile(
 class FirstLine(NamedTuple):
     """First line of a file that says something, and what separates its fields.
 
-    number, last : of the line, from 1, and of the one that it ends on: fields in quotes may go on
+    number : of the line, from 1
     line : its text, without a comment where these are
     separator : of CSV; None for text, whose fields have blanks between them
     """
 
     number: int
-    last: int
     line: str
     separator: str | None
 
@@ -76,50 +65,18 @@ def first_line(path: FilePath, file: TextIO, separator: str | None, expected: st
         number, line = next(lines, (0, ""))
     if not line:
         raise InstanceError(f"{shown_path(path)}: the file is empty; expected {expected}")
-    if not is_csv and separator is None and is_counts(line):
-        return FirstLine(number, number, line, None)
-    last, line = _record(number, line, lines) or (number, line)
     if separator is not None:
-        return FirstLine(number, last, line, None if separator == " " else separator)
-    following = [other for _, other in islice(lines, SAMPLE)]
-    possible = _separators(line, following)
+        return FirstLine(number, line, None if separator == " " else separator)
+    if not is_csv and is_counts(line):
+        return FirstLine(number, line, None)
+    possible = _separators([line, *(other for _, other in islice(lines, SAMPLE))])
     if len(possible) > 1:
         names = " or ".join(map(repr, possible))
         raise InstanceError(
             f"{shown_path(path)}:{number}: the separator may be {names}; select one with "
             "--separator"
         )
-    chosen = possible[0] if possible else _of_one_column(following) if is_csv else None
-    return FirstLine(number, last, line, chosen)
-
-
-def _of_one_column(following: Sequence[str]) -> str:
-    """Return what would separate fields in a file whose first line has one.
-
-    Where all others hold a number with a comma, these begin decimals: fields they do not separate.
-    """
-    fields = [line.strip() for line in following]
-    has_commas = any("," in field for field in fields)
-    return ";" if has_commas and all(map(_may_be_number, fields)) else ","
-
-
-def _may_be_number(field: str) -> bool:
-    return is_comma_number(field) or is_number(field) or is_missing_word(field)
-
-
-def _record(number: int, line: str, following: Iterator[tuple[int, str]]) -> tuple[int, str] | None:
-    """Return the last line number of a record that may have line ends in quotes, and its text.
-
-    following : the lines after its first one, from which the rest is taken; line ends become
-        blanks. None if a quote is not closed within `MOST_LINES`
-    """
-    parts, last = [line], number
-    while sum(part.count('"') for part in parts) % 2:
-        if len(parts) > MOST_LINES or (other := next(following, None)) is None:
-            return None
-        last = other[0]
-        parts.append(other[1])
-    return last, " ".join(part.rstrip("\n") for part in parts)
+    return FirstLine(number, line, possible[0] if possible else "," if is_csv else None)
 
 
 def is_counts(line: str) -> bool:
@@ -128,34 +85,26 @@ def is_counts(line: str) -> bool:
     return len(fields) in (2, 3) and all(map(is_integer, fields))
 
 
-def _separators(first: str, following: Sequence[str]) -> list[str]:
+def _separators(lines: Sequence[str]) -> list[str]:
     """Return the characters that may separate the fields of these lines, as far as they tell."""
-    possible = [one for one in CANDIDATES if len(fields_of(first.strip(" "), one)) > 1]
-    lines = [first, *following]
-    for holds in (_are_as_wide, _explains_the_others):
-        if len(possible) > 1:
-            possible = [one for one in possible if holds(one, lines)] or possible
-    return possible
+    tables = {one: [fields_of(line, one) for line in lines] for one in CANDIDATES}
+    possible = [one for one, rows in tables.items() if len(rows[0]) > 1]
+    as_wide = [one for one in possible if len(set(map(len, tables[one]))) == 1]
+    possible = as_wide or possible
+    return [one for one in possible if _explains(one, tables[one])] or possible
 
 
-def _are_as_wide(separator: str, lines: Sequence[str]) -> bool:
-    return len({len(fields_of(line, separator)) for line in lines}) == 1
-
-
-def _explains_the_others(separator: str, lines: Sequence[str]) -> bool:
+def _explains(separator: str, rows: Sequence[Sequence[str]]) -> bool:
     """Return whether the other candidates are only commas of decimals, but for the first line."""
-    for line in lines[1:] or lines:
-        for field in fields_of(line, separator):
-            has_others = any(one in field for one in CANDIDATES if one != separator)
-            if has_others and f'"{field}"' not in line and not is_comma_number(field):
-                return False
-    return True
+    others = set(CANDIDATES) - {separator}
+    fields = (field for row in rows[1:] or rows for field in row)
+    return all(others.isdisjoint(field) or is_comma_number(field) for field in fields)
 
 
 def rows_of(
     path: FilePath, file: TextIO, separator: str | None, skip: int
-) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield the rows of a file: the number of the line, the line without a comment, and its fields.
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of the line and the fields of each row of a file but the empty ones.
 
     separator : of the fields of CSV; None for text, in which comments are left out
     skip : the number of lines before the first row
@@ -163,50 +112,33 @@ def rows_of(
     Raises
     ------
     InstanceError
-        For a quote that is not closed.
+        For a quote that is not closed, or is closed within a field.
     """
     file.seek(0)
-    lines = enumerate(file, start=1)
+    lines = islice(file, skip, None)
     if separator is None:
-        for number, line in lines:
-            content = without_comment(line)
-            if number > skip and content.strip():
-                yield number, content, content.split()
+        yield from ((number, line.split()) for number, line in stated_lines(lines, skip + 1))
         return
-    for number, line in lines:
-        if number <= skip or not line.strip():
-            continue
-        if '"' not in line:
-            yield number, line, line.rstrip("\n").split(separator)
-            continue
-        record = line
-        if line.count('"') % 2 and _is_open(line, separator):
-            found = _record(number, line, lines)
-            if found is None:
-                raise InstanceError(
-                    f"{shown_path(path)}:{number}: a quote is not closed; expected another one"
-                )
-            record = found[1]
-        yield number, record, fields_of(record, separator)
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    number = skip + 1
+    try:
+        for fields in reader:
+            if fields:
+                yield number, fields
+            number = skip + 1 + reader.line_num
+    except csv.Error:
+        raise InstanceError(
+            f"{shown_path(path)}:{number}: a field begins with a quote, and does not end with one; "
+            "expected both"
+        ) from None
 
 
 def fields_of(line: str, separator: str) -> list[str]:
     """Return the fields of a line of CSV."""
-    if '"' in line:
-        try:
-            return next(csv.reader([line], delimiter=separator))
-        except csv.Error:  # an unreasonably long field: not a number in any case
-            pass
-    return line.rstrip("\n").split(separator)
-
-
-def _is_open(line: str, separator: str) -> bool:
-    """Return whether a line ends within a field in quotes; others have quotes as 5\" has."""
     try:
-        next(csv.reader([line.rstrip("\n")], delimiter=separator, strict=True))
-    except csv.Error:
-        return True
-    return False
+        return next(csv.reader([line], delimiter=separator))
+    except csv.Error:  # an unreasonably long field: not a number in any case
+        return line.split(separator)
 
 
 def number_in(field: str, decimal: str) -> float | None:
@@ -225,8 +157,8 @@ def is_comma_number(field: str) -> bool:
     return _COMMA_NUMBER.fullmatch(field) is not None
 
 
-def decimal_of(fields: Iterable[str]) -> str | None:
-    """Return what decimals begin with in all these fields, "." or ","; None if it is not certain.
+def decimal_of(fields: Iterable[str]) -> str:
+    """Return what decimals begin with in all these fields: a point, unless a comma is certain.
 
     A comma is certain where some number with a comma has not three digits after it, which may be
     thousands, and no number has a point.
@@ -236,26 +168,15 @@ def decimal_of(fields: Iterable[str]) -> str | None:
         if is_comma_number(field):
             is_certain |= _THOUSANDS.fullmatch(field) is None
         elif ("." in field and is_number(field.strip())) or _THOUSANDS.fullmatch(field):
-            return None
-    return "," if is_certain else None
+            return "."
+    return "," if is_certain else "."
 
 
 def number_hint(field: str, decimal: str) -> str:
-    """Return the end of a message on a field that is nearly a number."""
+    """Return the end of a message on a field that is nearly a number; "" for another field."""
     if decimal == "." and is_comma_number(field):
         return (
             " with decimal points, or --decimal ',' for decimal commas (without thousands "
             "separators)"
         )
-    if _OTHER_THOUSANDS.fullmatch(field):
-        return " without thousands separators"
-    if is_missing_word(field):
-        return ""
-    stripped = field.strip()
-    if stripped.lower() in ("true", "false", "yes", "no"):
-        return " (0 and 1, say)"
-    if stripped[-1:] == "%" and number_in(stripped[:-1], decimal) is not None:
-        return " without a per cent sign"
-    if re.fullmatch(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([ T].*)?", stripped):
-        return " instead of a date"
-    return ""
+    return " without thousands separators" if _OTHER_THOUSANDS.fullmatch(field) else ""
