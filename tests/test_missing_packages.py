@@ -48,7 +48,7 @@ def no_computing(monkeypatch):
         raise AssertionError("something is computed")
 
     for name in (
-        "sdpbb.run.run._Run",
+        "sdpbb.run.run.Run._begin",
         "sdpbb.questions.batch.run_batch",
         "heuristics.method.first_clustering",
     ):

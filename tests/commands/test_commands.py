@@ -65,7 +65,7 @@ def test_a_wrong_file_is_one_line_and_costs_no_output(run, folder, line, section
     """Outputs of an earlier run stay."""
     (folder / "old.json").write_text("old json")
     told = [(case.arguments, case.answer) for case in CASES[section]]
-    cases = [(given, answer) for given, answer in told if given and len(given) < 3]
+    cases = [(given, says) for given, says in told if given and len(given) < 3 and ": " in says]
     assert len(cases) > 10
     for arguments, answer in cases:
         path = file(*arguments)

@@ -97,8 +97,8 @@ def stepping(function):
     return stepped
 
 
-create, opened = sdpbb.runtime.files._create, study_folder.StudyFolder.__init__
-sdpbb.runtime.files._create = lambda *arguments: Dying(create(*arguments))
+opened = study_folder.StudyFolder.__init__
+sdpbb.runtime.files.open = lambda *arguments, **named: Dying(open(*arguments, **named))
 study_folder.StudyFolder.__init__ = lambda self, path, rows, file, *rest: opened(
     self, path, rows, Dying(file), *rest
 )

@@ -236,7 +236,7 @@ def test_both_masters_prove_the_same_of_many_blocks():
     run = ColgenBounding().start(contraction, None, labels)
     last = finished(run, see=lambda step: bounds.append(step.bound.value))
     assert len(np.unique(bounds)) > 3
-    assert bounds[60] > 0.0
+    assert bounds[len(bounds) // 2] > 0.0
     with constants({INTERIOR_FROM: 1000}):
         other = finished(ColgenBounding().start(contraction, None, labels))
     assert last.bound.value == pytest.approx(other.bound.value, rel=1e-6)
