@@ -282,7 +282,6 @@ class PenalisedStep:
     Parameters
     ----------
     penalty : the rule for P, of the distances (m, k) of a step
-    known : labels (m,) that keep the hard pairs, to start from where a step finds none
 
     Attributes
     ----------
@@ -295,9 +294,8 @@ class PenalisedStep:
         blocks: BlockDistances,
         assign: AssignmentStep,
         penalty: Callable[[NDArray[np.float64]], float],
-        known: NDArray[np.intp] | None = None,
     ) -> None:
-        self._blocks, self._assign, self._rule, self._known = blocks, assign, penalty, known
+        self._blocks, self._assign, self._rule = blocks, assign, penalty
         self._start: NDArray[np.intp] | None = None
         self._comes_back = ComesBack()
         self.cost, self.violated, self.penalty = math.inf, 0.0, 0.0
@@ -314,12 +312,13 @@ class PenalisedStep:
         check_time(blocks.time_left)
         distances = blocks.distances(centres)
         penalty = self._rule(distances)
-        costs = blocks.contraction.weights[:, None] * distances
-        allowed = blocks.candidates(distances)
-        for start in (self._start, self._known):
-            found = self._assign(costs, allowed, penalty, start, blocks.time_left)
-            if found.labels is not None:
-                break
+        found = self._assign(
+            blocks.contraction.weights[:, None] * distances,
+            blocks.candidates(distances),
+            penalty,
+            self._start,
+            blocks.time_left,
+        )
         if found.labels is None:
             raise OutOfTime
         self._start, self.penalty = found.labels, penalty

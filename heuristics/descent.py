@@ -125,9 +125,7 @@ class Descent:
     def assign(self) -> Assignment | SizedAssignment:
         """The assignment step."""
         seconds = self._parameters.assignment_time_limit
-        has_pairs = len(self._contraction.cannot_link) > 0
-        known = self.known() if has_pairs and not self._contraction.has_limits else None
-        return assignment_of(self._contraction, seconds, known)
+        return assignment_of(self._contraction, seconds, self._known)
 
     @cached_property
     def _search(self) -> LocalSearch:

@@ -129,8 +129,8 @@ class AlternatingHeuristic(Heuristic):
         P changes from start to start as it does from iteration to iteration: clusterings cost what
         they cost under that of the first start.
 
-        known : labels (m,) that keep the hard constraints, to start from where a first assignment
-            step finds none
+        known : labels (m,) that keep the hard constraints: the end of a start whose first
+            assignment step finds none
 
         Raises
         ------
@@ -147,7 +147,7 @@ class AlternatingHeuristic(Heuristic):
             else:
                 drawn = rng.choice(contraction.n_blocks, contraction.k, replace=False)
                 centres = contraction.means[drawn]
-            step = PenalisedStep(blocks, assign, self.price, known)
+            step = PenalisedStep(blocks, assign, self.price)
             found = alternate(contraction, step, centres, step.rule, most, known, time_left)
             if not found.n_iterations:
                 step.take(found.labels)

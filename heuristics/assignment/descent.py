@@ -44,6 +44,12 @@ class Tally(NamedTuple):
         return int((self.broken[np.arange(len(self.labels)), self.labels] > 0).sum())
 
 
+def empty_tally(potts: Potts) -> Tally:
+    """Return the tally before any block has a label."""
+    broken = np.zeros(potts.costs.shape, np.int64)
+    return Tally(potts.links, potts.costs.copy(), broken, np.full(potts.n, -1, np.int64))
+
+
 def tally_of(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_limit) -> Tally:
     """Return the tally of a copy of the labels (n,).
 
@@ -52,12 +58,15 @@ def tally_of(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_l
     OutOfTime
         If no time is left on the way.
     """
-    broken = np.zeros(potts.costs.shape, np.int64)
-    tally = Tally(potts.links, potts.costs.copy(), broken, np.full(potts.n, -1, np.int64))
-    each = 1 + 2 * len(potts.pairs) // max(1, potts.n)  # steps of a label, on average
-    for first, last in chunks(potts.n, each, time_left):
+    tally = empty_tally(potts)
+    for first, last in chunks(potts.n, steps_of_relabelling(potts), time_left):
         _label(first, last, labels, tally)
     return tally
+
+
+def steps_of_relabelling(potts: Potts) -> int:
+    """Return the steps that giving a label to a block takes on average."""
+    return 1 + 2 * len(potts.pairs) // max(1, potts.n)
 
 
 def least_improvement(potts: Potts) -> float:

@@ -1,24 +1,59 @@
 """Labels that keep the hard pairs of an assignment programme.
 
-Hard pairs that labels break are mended by tabu search over the number of broken pairs (A. Hertz, D.
-de Werra, Using tabu search techniques for graph coloring, Computing 39 (1987)).
+They are made block by block, next the one with the fewest labels left that break no hard pair
+(the saturation of D. Brélaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979)),
+among these the one with the most to lose. Hard pairs that are still broken are mended by tabu
+search over the number of broken pairs (A. Hertz, D. de Werra, Using tabu search techniques for
+graph coloring, Computing 39 (1987)).
 """
 
 from __future__ import annotations
 
+from heapq import heapify, heappop, heappush
+
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment.descent import LOOKS, Tally, next_random, relabel, tally_of
+from heuristics.assignment.descent import (
+    LOOKS,
+    Tally,
+    empty_tally,
+    next_random,
+    relabel,
+    steps_of_relabelling,
+    tally_of,
+)
 from heuristics.assignment.potts import Potts
 from sdpbb.runtime.arrays import NONE, Integers
 from sdpbb.runtime.jit import njit
-from sdpbb.runtime.time_left import OutOfTime, TimeLeft, no_limit
+from sdpbb.runtime.time_left import OutOfTime, TimeLeft, chunks, no_limit
 
-# Moves of the tabu search over broken pairs, for each block.
+# Moves of the tabu search over broken pairs, at most: for each block, and at least.
+MOVES_PER_BLOCK, MOVES = 200, 200_000
+# The same where there are other labels to fall back upon, for each block.
 MENDING_PER_BLOCK = 4
 # Of the assignment problem of a renaming: rows squared times columns, about 0.1 s.
 LARGEST_RENAMING = 100_000_000
+
+
+def construct(potts: Potts, time_left: TimeLeft = no_limit) -> NDArray[np.int64] | None:
+    """Return labels (n,) that keep the hard pairs, None if none were found.
+
+    Repeatable, unless the time cuts in.
+    """
+    tally = empty_tally(potts)
+    in_order = np.partition(potts.costs, 1, axis=1) if potts.k > 1 else potts.costs
+    regret = in_order[:, min(1, potts.k - 1)] - in_order[:, 0]
+    by_rank = np.argsort(-regret, kind="stable")
+    rank = np.empty(potts.n, np.int64)
+    rank[by_rank] = np.arange(potts.n)
+    n_free = potts.allowed.sum(axis=1)
+    try:
+        for first, last in chunks(potts.n, potts.k + steps_of_relabelling(potts), time_left):
+            _build(last - first, n_free, by_rank, rank, tally)
+    except OutOfTime:
+        return None
+    return _mend(potts, tally, max(MOVES_PER_BLOCK * potts.n, MOVES), time_left)
 
 
 def mend(
@@ -32,14 +67,7 @@ def mend(
         tally = tally_of(potts, labels, time_left)
     except OutOfTime:
         return None
-    until, moves = np.zeros(tally.gamma.shape, np.int64), 0
-    while n_broken := tally.n_broken:
-        if moves > MENDING_PER_BLOCK * potts.n or time_left() <= 0.0:
-            return None
-        count = 1 + LOOKS // (n_broken * potts.n_labels + 100)
-        _tabu_over_conflicts(tally, until, moves, count)
-        moves += count
-    return tally.labels
+    return _mend(potts, tally, MENDING_PER_BLOCK * potts.n, time_left)
 
 
 def rename_clusters(labels: NDArray[np.intp], costs: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -57,6 +85,55 @@ def rename_clusters(labels: NDArray[np.intp], costs: NDArray[np.float64]) -> NDA
     np.add.at(sums, numbers, costs)
     renamed: NDArray[np.intp] = linear_sum_assignment(sums)[1]
     return renamed[numbers]
+
+
+def _mend(potts: Potts, tally: Tally, most: int, time_left: TimeLeft) -> NDArray[np.int64] | None:
+    until = np.zeros(tally.gamma.shape, np.int64)
+    moves = 0
+    while n_broken := tally.n_broken:
+        if moves > most or time_left() <= 0.0:
+            return None
+        count = 1 + LOOKS // (n_broken * potts.n_labels + 100)
+        _tabu_over_conflicts(tally, until, moves, count)
+        moves += count
+    return tally.labels
+
+
+@njit(cache=True, nogil=True)
+def _build(count: int, n_free: Integers, by_rank: Integers, rank: Integers, tally: Tally) -> None:
+    """Give labels to the next blocks, `count` of them.
+
+    Next is the block with the fewest labels left (n_free), and the first of these by rank.
+    """
+    starts, neighbour, weight = tally.links
+    gamma, broken, labels = tally.gamma, tally.broken, tally.labels
+    n, k = gamma.shape
+    # Entries from before a block lost a label stay in the heap, behind its newer ones.
+    heap = [n_free[i] * n + rank[i] for i in range(n) if labels[i] < 0]
+    heapify(heap)
+    while count > 0:
+        i = by_rank[heappop(heap) % n]
+        if labels[i] >= 0:
+            continue
+        count -= 1
+        best = NONE
+        for a in range(k):
+            if gamma[i, a] == np.inf:
+                continue
+            if (
+                best < 0
+                or broken[i, a] < broken[i, best]
+                or (broken[i, a] == broken[i, best] and gamma[i, a] < gamma[i, best])
+            ):
+                best = a
+        relabel(i, best, tally)
+        for position in range(starts[i], starts[i + 1]):
+            j = neighbour[position]
+            if labels[j] >= 0 or weight[position] < np.inf:
+                continue
+            if broken[j, best] == 1 and gamma[j, best] < np.inf:
+                n_free[j] -= 1
+                heappush(heap, n_free[j] * n + rank[j])
 
 
 @njit(cache=True, nogil=True)

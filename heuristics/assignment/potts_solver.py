@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment.descent import improve
-from heuristics.assignment.feasible_labels import mend, rename_clusters
+from heuristics.assignment.feasible_labels import construct, mend, rename_clusters
 from heuristics.assignment.integer_programme import minimise_by_programme, n_rows_of
 from heuristics.assignment.potts import AssignmentSolution, Potts
 from heuristics.assignment.tables import (
@@ -22,8 +22,8 @@ from heuristics.assignment.tables import (
     Narrow,
     Tables,
     components,
-    eliminate,
     lay_out,
+    separate_narrow,
 )
 from heuristics.parameters import ROWS_PER_SECOND, AssignmentParameters
 from sdpbb.runtime.time_left import RUN_CLOCK, TimeLeft, at_most, check_time, no_limit
@@ -42,7 +42,7 @@ class PottsSolver:
     parameters : limits, and the integer programming solver
     seconds : for integer programmes over all steps together, >= 0
     share : of the remaining seconds, what one programme may take
-    is_brief : whether to leave out tabu search
+    is_brief : whether to leave out tabu search, and labels constructed besides a start
     """
 
     def __init__(
@@ -138,11 +138,17 @@ class PottsSolver:
     def _local(
         self, potts: Potts, start: NDArray[np.int64] | None, time_left: TimeLeft
     ) -> NDArray[np.int64] | None:
-        """Return the best labels of descents from `start`, and from the cheapest labels.
+        """Return the best labels of several descents.
 
-        Broken hard pairs of the latter are mended. None if there are neither.
+        They are from `start`, from labels made block by block, and from the cheapest labels with
+        the broken hard pairs mended.
         """
-        options = [] if start is None or potts.value(start) == np.inf else [start]
+        options = []
+        if start is not None and potts.value(start) < np.inf:
+            options.append(start)
+        built = None if self._is_brief and options else construct(potts, time_left)
+        if built is not None:
+            options.append(rename_clusters(built, potts.costs) if potts.allowed.all() else built)
         near = mend(potts, potts.costs.argmin(axis=1), at_most(time_left, 0.5 * time_left()))
         if near is not None:
             options.append(near)
@@ -184,21 +190,11 @@ class _Structure:
                 return most
             return min(most, 1 + int(degree[part.blocks].max()))
 
-        self.wide: list[Component] = []
-        narrow: list[Narrow] = []
-        total = BUDGETS * budget
-        for part in components(potts.n, ends[matter]):
-            if narrow or self.wide:
-                check_time(time_left)
-            whole = Component(part.blocks, matter[part.pairs])
-            q = needed(whole)
-            buckets = eliminate(ends[whole.pairs], q, min(budget, total))
-            if buckets is None:
-                self.wide.append(whole)
-                continue
-            entries = sum(q ** (len(bucket.separator) + 1) for bucket in buckets)
-            total -= entries
-            narrow.append(Narrow(whole.pairs, q, buckets, entries))
+        whole = (
+            Component(part.blocks, matter[part.pairs]) for part in components(potts.n, ends[matter])
+        )
+        parts = ((part, needed(part)) for part in whole)
+        narrow, self.wide = separate_narrow(parts, ends, budget, BUDGETS * budget, time_left)
         self._groups = _groups(narrow, ends, budget, time_left)
 
     def serves(self, potts: Potts) -> bool:

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from sdpbb.problem.graph import connected_components
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
+from sdpbb.runtime.time_left import TimeLeft, check_time, no_limit
 
 # Of a logarithm.
 ROUNDING = 1e-9
@@ -77,6 +78,41 @@ def _split(values: NDArray[np.intp], groups: NDArray[np.intp]) -> list[NDArray[n
     """Return the values (v,) of each group (v,), by the numbers of these and in their order."""
     order = np.argsort(groups, kind="stable")
     return np.split(values[order], np.flatnonzero(np.diff(groups[order])) + 1)
+
+
+def separate_narrow(
+    parts: Iterable[tuple[Component, int]],
+    ends: NDArray[np.intp],
+    budget: float,
+    total: float,
+    time_left: TimeLeft = no_limit,
+) -> tuple[list[Narrow], list[Component]]:
+    """Return the components that are narrow, and the others.
+
+    Parameters
+    ----------
+    parts : components, each with the labels that its blocks need
+    ends : (p, 2) the pairs
+    budget, total : entries allowed to one component, and to all of them
+
+    Raises
+    ------
+    OutOfTime
+        If no time is left on the way.
+    """
+    narrow: list[Narrow] = []
+    wide: list[Component] = []
+    for part, q in parts:
+        if narrow or wide:
+            check_time(time_left)
+        buckets = eliminate(ends[part.pairs], q, min(budget, total))
+        if buckets is None:
+            wide.append(part)
+            continue
+        entries = sum(q ** (len(bucket.separator) + 1) for bucket in buckets)
+        total -= entries
+        narrow.append(Narrow(part.pairs, q, buckets, entries))
+    return narrow, wide
 
 
 def eliminate(pairs: NDArray[np.intp], q: int, budget: float) -> list[Bucket] | None:
