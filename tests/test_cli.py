@@ -349,7 +349,7 @@ def test_ctrl_c_twice_leaves_compiled_code(start):
 
 @pytest.mark.parametrize(
     ("signum", "delay"),
-    [(signal.SIGINT, 0.0), (signal.SIGINT, 0.02), (signal.SIGINT, 0.3), (signal.SIGTERM, 0.1)],
+    [(signal.SIGINT, 0.0), (signal.SIGINT, 0.02), (signal.SIGINT, 0.1), (signal.SIGTERM, 0.1)],
 )
 def test_a_signal_before_the_run_is_one_line(start, data, signum, delay):
     # The line is written as soon as the entry point has been reached.
