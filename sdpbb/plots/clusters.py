@@ -27,7 +27,6 @@ from sdpbb.problem import Instance, Partition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.collections import PathCollection
 
 # Pairs of a kind that are drawn at most; the violated ones first.
 MOST_PAIRS = 2_000
@@ -192,8 +191,7 @@ def _draw_clusters(
     for cluster in range(n):
         members = places[partition.labels == cluster]
         text = f"cluster {cluster} ({len(members):,})" if n <= MOST_NAMED else ""
-        drawn = _draw_points(members, *look_of(cluster, n), text, len(places), ax)
-        drawn.set_gid(group_of(cluster))
+        _draw_points(members, *look_of(cluster, n), text, len(places), ax)
     clusters = [np.flatnonzero(partition.labels == c) for c in range(n)]
     centres = np.array([np.average(places[of], axis=0, weights=mass[of]) for of in clusters])
     ax.scatter(
@@ -207,11 +205,6 @@ def _draw_clusters(
         zorder=4,
         label=f"means of the {n} clusters",
     )
-
-
-def group_of(cluster: int) -> str:
-    """Return the name of the group of an SVG that holds the points of a cluster, in their order."""
-    return f"points-of-cluster-{cluster}"
 
 
 def look_of(cluster: int, n_clusters: int) -> tuple[str, str]:
@@ -228,12 +221,12 @@ def look_of(cluster: int, n_clusters: int) -> tuple[str, str]:
 
 def _draw_points(
     places: NDArray[np.float64], colour: str, marker: str, text: str, n: int, ax: Axes
-) -> PathCollection:
+) -> None:
     """Draw the points of one cluster.
 
     n : points of all clusters; the more, the smaller
     """
-    return ax.scatter(
+    ax.scatter(
         places[:, 0],
         places[:, 1],
         s=float(np.clip(500.0 / np.sqrt(n), 4.0, 28.0)),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import ParameterError
 from sdpbb.plots.style import (
     BLUE,
     GREEN,
@@ -22,7 +20,6 @@ from sdpbb.plots.style import (
     finish,
     require_matplotlib,
 )
-from sdpbb.runtime.files import FilePath, shown_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,39 +55,6 @@ def plot_sweep(rows: Rows, ax: Axes | None = None) -> Axes:
         ax.set_xlabel("Number of clusters k")
     _draw_costs(found, ax)
     return ax
-
-
-def read_sweep(path: FilePath) -> Rows:
-    """Return the rows of a sweep that `sdpbb sweep --json` has written.
-
-    Raises
-    ------
-    InstanceError
-        If the file cannot be read, or is none.
-    """
-    name = shown_path(path)
-    expected = "expected what 'sdpbb sweep --json' has written"
-    try:
-        with open(path, encoding="utf-8") as file:
-            values = json.load(file)
-    except OSError as error:
-        raise InstanceError(f"{name}: cannot be read ({error.strerror or error})") from None
-    except ValueError:
-        raise InstanceError(f"{name}: is not JSON; {expected}") from None
-    rows = values.get("sweep") if isinstance(values, dict) else None
-    if not isinstance(rows, list) or not all(map(_is_row, rows)):
-        raise InstanceError(f"{name}: holds no sweep; {expected}")
-    return rows
-
-
-def _is_row(row: object) -> bool:
-    if not isinstance(row, dict) or not isinstance(row.get("k"), int):
-        return False
-    values = [row.get(name, "") for name in ("objective", "lower_bound", "silhouette", "agreement")]
-    return all(
-        value is None or (isinstance(value, (int, float)) and math.isfinite(value))
-        for value in values
-    )
 
 
 def _two_axes() -> tuple[Axes, Axes]:

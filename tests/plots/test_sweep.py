@@ -1,13 +1,10 @@
-import json
-
 import pytest
 
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import ParameterError
 
 pytest.importorskip("matplotlib")
 
 from sdpbb.plots import plot_sweep
-from sdpbb.plots.sweep import read_sweep
 
 ROWS = [
     {"k": 1, "objective": None, "lower_bound": None, "silhouette": None, "agreement": None},
@@ -43,13 +40,3 @@ def test_on_given_axes_there_are_costs_alone():
 def test_without_a_clustering():
     with pytest.raises(ParameterError, match="no k has a clustering"):
         plot_sweep(ROWS[:1])
-
-
-@pytest.mark.parametrize("text", ["", "{", "{}", '{"sweep": [1]}', '{"sweep": [{"k": 2}]}'])
-def test_files_that_are_none(tmp_path, text):
-    file = tmp_path / "s.json"
-    file.write_text(text)
-    with pytest.raises(InstanceError, match=r"s\.json: (is not JSON|holds no sweep)"):
-        read_sweep(file)
-    file.write_text(json.dumps({"sweep": ROWS}))
-    assert read_sweep(file) == ROWS

@@ -44,7 +44,6 @@ COMMANDS = (
     "generate",
     "suggest",
     "parameters",
-    "plot",
     "doctor",
 )
 """Commands in the order of the help text, each in a module of its name, or in one of `MODULES`."""

@@ -34,7 +34,7 @@ class RunOutputs(CertifiedOutputs):
         str | None,
         options.option(
             metavar="OUT",
-            help="Bounds over time and the tree as JSON, for 'sdpbb plot'.",
+            help="Bounds over time and the tree as JSON, for 'sdpbb.read_trace' in Python.",
             group=options.OUTPUT,
         ),
     ] = None
