@@ -13,7 +13,6 @@ from cyclopts import Parameter
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import OF_EVERY_RUN, StudyFile, engine_options
 from sdpbb.app.cli.exits import ExitCode, study_exit_code
-from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import STDOUT, Content, TableOutputs, import_engine, running
 from sdpbb.errors import ParameterError
@@ -64,7 +63,6 @@ class SweepOutputs(TableOutputs):
         yield self.labels, of_labels
 
 
-@command
 def sweep(
     data: options.Data,
     /,
