@@ -1,6 +1,8 @@
 import io
 import math
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from sdpbb.run.report import (
     SOFT_OF_SUBSETS,
     SUM_OF_SUBSETS,
     ProgressTable,
+    announcement,
     progress_line,
     summary,
 )
@@ -27,6 +30,7 @@ from sdpbb.search.events import (
     SubsetLost,
     SubsetsChosen,
     WorkerCrashed,
+    ignore,
 )
 from sdpbb.search.result import Result, Statistics
 from tests.test_result import OPTIMAL
@@ -193,3 +197,14 @@ def test_every_line_is_flushed():
     for event in (STARTED, progress(0.0), Finished(Result(**OPTIMAL))):
         table(event)
         assert not stream.unflushed
+
+
+@pytest.mark.parametrize("shell", [None, SimpleNamespace(), SimpleNamespace(kernel=1)])
+def test_compilation_is_announced_in_notebooks_alone(monkeypatch, capsys, shell):
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    observe = announcement()
+    assert (observe is ignore) == (not hasattr(shell, "kernel"))
+    for event in (STARTED, Compiling()):
+        observe(event)
+    told = "Compiling kernels: once per machine and version\n"
+    assert capsys.readouterr().out == (told if hasattr(shell, "kernel") else "")

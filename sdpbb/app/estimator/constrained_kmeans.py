@@ -41,7 +41,7 @@ from sdpbb.problem.class_sizes import StatedSizes
 from sdpbb.problem.frames import columns_of, is_frame
 from sdpbb.problem.table import check_columns
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.report import progress_table
+from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import solve
 from sdpbb.runtime.interruption import Interrupted
 from sdpbb.runtime.reading import ClassesMay
@@ -216,7 +216,7 @@ class ExactConstrainedKMeans(
                 **{name: getattr(self, name) for name in own},
             }
             instance = instance_of_fit(X, points, given, self.index_column, self.absent_rows)
-            observer = progress_table() if self.verbose else ignore
+            observer = ProgressTable() if self.verbose else ignore
             try:
                 result = solve(instance, parameters, observer)
             except Interrupted as stopped:
