@@ -59,10 +59,9 @@ HEADING = (
 SUM_OF_SUBSETS = (
     "  subsets: the lower bound is the sum over the subsets bounded so far, so it starts low"
 )
-SIZES_OF_SUBSETS = (
-    "  sizes, weights: bounds of subsets use upper limits only, not lower limits or listed sizes"
+RULES_OF_SUBSETS = (
+    "  (of limits on clusters only the upper ones, of soft constraints those inside one)"
 )
-SOFT_OF_SUBSETS = "  soft constraints: bounds of subsets use only those inside a subset"
 
 
 class TextStream(Protocol):
@@ -94,24 +93,22 @@ class ProgressTable:
         self._printed_at = -math.inf
         self._held_back: Progress | None = None
         self._heading = ""  # until the first row of the table
-        self._on_subsets: list[str] = []  # lines on bounds of subsets, which are written once
+        self._on_subsets = ""  # a remark on bounds of subsets, which is written once
 
     def __call__(self, event: Event) -> None:
         match event:
             case Started():
                 self._write(_header(event, self._version))
                 self._heading = f"{LEGEND}\n\n{HEADING}"
-                self._on_subsets = [SUM_OF_SUBSETS]
-                if event.instance.stated_limits:
-                    self._on_subsets.append(SIZES_OF_SUBSETS)
-                if event.instance.has_soft_constraints:
-                    self._on_subsets.append(SOFT_OF_SUBSETS)
+                instance, self._on_subsets = event.instance, SUM_OF_SUBSETS
+                if instance.stated_limits or instance.has_soft_constraints:
+                    self._on_subsets += f"\n{RULES_OF_SUBSETS}"
             case Progress():
                 self._progress(event)
             case SubsetsChosen():
-                for line in self._on_subsets:
-                    self._row(line)
-                self._on_subsets = []
+                if self._on_subsets:
+                    self._row(self._on_subsets)
+                self._on_subsets = ""
                 self._row(subsets_line(event))
             case Finished(result):
                 if self._held_back is not None:
