@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +32,6 @@ def cheapest_clusters(
     Clusters may be empty without a least size. Without limits by the assignment step of
     `heuristics.assignment`, with limits alone by a flow, with both by a binary programme.
 
-    must_link, cannot_link : pairs of rows; n + c stands for cluster c itself
     limits : the least (k,) and the most (k,) points of each cluster; None: no limits
 
     Raises
@@ -41,33 +39,10 @@ def cheapest_clusters(
     BackendFailure
         If the integer programming solver fails.
     """
-    n, k = len(points), len(centres)
-    # A row for each cluster, of no points, is at home in it: at all others it costs more than all.
-    has_homes = max(must_link.max(initial=-1), cannot_link.max(initial=-1)) >= n
-    costs, counts = cdist(points, centres, "sqeuclidean"), np.ones(n, np.intp)
-    if has_homes:
-        away = (1.0 + float(costs.max(axis=1).sum())) * (1.0 - np.eye(k))
-        costs = np.concatenate([costs, away])
-        counts = np.concatenate([counts, np.zeros(k, np.intp)])
-        homes = np.array(list(combinations(range(n, n + k), 2)), np.intp).reshape(-1, 2)
-        cannot_link = np.concatenate([cannot_link, homes])
-    labels = _of_rows(costs, counts, must_link, cannot_link, limits)
-    if labels is None or (has_homes and (labels[n:] != np.arange(k)).any()):
-        return None
-    return labels[:n]
-
-
-def _of_rows(
-    costs: NDArray[np.float64],
-    counts: NDArray[np.intp],
-    must_link: NDArray[np.intp],
-    cannot_link: NDArray[np.intp],
-    limits: tuple[NDArray[np.intp], NDArray[np.intp]] | None,
-) -> NDArray[np.intp] | None:
-    """Return the cheapest labels of rows, which count as so many points each."""
+    costs = cdist(points, centres, "sqeuclidean")
     n, k = costs.shape
     block_of = connected_components(n, must_link)
-    of_blocks = np.bincount(block_of, counts).astype(np.intp)
+    of_blocks = np.bincount(block_of)
     apart = distinct_edges(block_of[cannot_link])
     if (apart[:, 0] == apart[:, 1]).any():
         return None

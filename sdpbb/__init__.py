@@ -12,6 +12,7 @@ import, which neither a help text nor an error message should wait for.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 
 from sdpbb.runtime.cache_folder import ensure_cache_folder
@@ -79,71 +80,6 @@ if TYPE_CHECKING:
 
 # Every module of kernels is imported after this package, and heeds it.
 ensure_cache_folder()
-
-_HOME = {
-    "AllOf": "sdpbb.problem",
-    "AnyOf": "sdpbb.problem",
-    "ArchiveError": "sdpbb.errors",
-    "BackendFailure": "sdpbb.errors",
-    "BackendUnavailable": "sdpbb.errors",
-    "BatchParameters": "sdpbb.questions.batch",
-    "BatchResult": "sdpbb.questions.batch",
-    "CertaintyReport": "sdpbb.questions.certainties.report",
-    "CertificateError": "sdpbb.errors",
-    "CertificateVerdict": "sdpbb.checker.kernel.verdict",
-    "ClusterConstraint": "sdpbb.problem",
-    "Conflict": "sdpbb.problem.statements",
-    "ConstraintReport": "sdpbb.questions.checks.report",
-    "ExactConstrainedKMeans": "sdpbb.app.estimator",
-    "FileInUse": "sdpbb.errors",
-    "GapReport": "sdpbb.questions.gaps.report",
-    "HeuristicResult": "heuristics.result",
-    "Instance": "sdpbb.problem",
-    "InstanceError": "sdpbb.errors",
-    "InstanceWarning": "sdpbb.errors",
-    "Interrupted": "sdpbb.runtime.interruption",
-    "LabelVerdict": "sdpbb.questions.gaps.report",
-    "MaximumDiameter": "sdpbb.problem",
-    "MaximumOverlap": "sdpbb.problem",
-    "MaximumSize": "sdpbb.problem",
-    "MinimumDifference": "sdpbb.problem",
-    "ParameterError": "sdpbb.errors",
-    "Partition": "sdpbb.problem",
-    "Price": "sdpbb.questions.prices.report",
-    "PriceReport": "sdpbb.questions.prices.report",
-    "ProgressTable": "sdpbb.run.report",
-    "Query": "sdpbb.questions.queries.report",
-    "QueryReport": "sdpbb.questions.queries.report",
-    "RelaxationModel": "sdpbb.bounds.sdp.model",
-    "Result": "sdpbb.search.result",
-    "SdpbbError": "sdpbb.errors",
-    "SoftCannotLinks": "sdpbb.problem",
-    "SolutionStatus": "sdpbb.search.result",
-    "SolverParameters": "sdpbb.run.parameters",
-    "Statement": "sdpbb.problem.statements",
-    "SweepEntry": "sdpbb.questions.sweeps.report",
-    "SweepReport": "sdpbb.questions.sweeps.report",
-    "Termination": "sdpbb.search.result",
-    "Violation": "sdpbb.problem.partition",
-    "Trace": "sdpbb.search.trace",
-    "certainty": "sdpbb.questions.certainties.certainty",
-    "check_constraints": "sdpbb.questions.checks.check",
-    "constraint_prices": "sdpbb.questions.prices.prices",
-    "explain_infeasibility": "sdpbb.run.explanation.explain",
-    "heuristic": "sdpbb.run.heuristic",
-    "optimality_gap": "sdpbb.questions.gaps.gap",
-    "read_instance": "sdpbb.problem.formats",
-    "read_trace": "sdpbb.search.trace",
-    "relaxation": "sdpbb.bounds.sdp.model",
-    "resume": "sdpbb.run.solver",
-    "run_batch": "sdpbb.questions.batch",
-    "solve": "sdpbb.run.solver",
-    "stated_constraints": "sdpbb.questions.prices.prices",
-    "suggest_queries": "sdpbb.questions.queries.suggest",
-    "sweep": "sdpbb.questions.sweeps.sweep",
-    "verify_certificate": "sdpbb.run.verification",
-    "write_html_report": "sdpbb.plots.pages",
-}
 
 _PACKAGES = ("checker", "constraint_sets", "datasets")
 """Public packages within this one, imported when they are first used."""
@@ -220,11 +156,22 @@ def __getattr__(name: str) -> Any:
         return installed_version()
     if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
+    value = getattr(import_module(_modules()[name]), name)
     globals()[name] = value
     return value
+
+
+@cache
+def _modules() -> dict[str, str]:
+    """Return the module of each public name, as the imports for type checkers state it."""
+    import ast
+
+    with open(__file__, "rb") as file:
+        nodes = ast.walk(ast.parse(file.read()))
+    imports = (node for node in nodes if isinstance(node, ast.ImportFrom))
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
 
 
 def __dir__() -> list[str]:

@@ -18,7 +18,7 @@ def file(folder: Path, content: str, name: str) -> str:
     return str(folder / name)
 
 
-@pytest.mark.parametrize("name", sorted({*COMMANDS} - {"plot"}))
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_on_an_instance_reads_all_formats(name):
     arguments = application()[name].assemble_argument_collection()
     options = {option for argument in arguments for option in argument.names}

@@ -53,13 +53,6 @@ def test_an_unknown_set_names_a_similar_one():
         load_iris().instance("ml_19_cl_9")
 
 
-def test_columns_of_pandas_have_names():
-    pytest.importorskip("pandas")
-    frame = load_iris().to_pandas()
-    assert frame.shape == (150, 4)
-    assert frame.columns.tolist()[0] == "sepal length (cm)"
-
-
 @pytest.mark.long
 def test_a_wheel_has_the_data_sets(tmp_path):
     pytest.importorskip("setuptools", minversion="77")

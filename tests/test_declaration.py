@@ -17,11 +17,9 @@ from sdpbb.runtime.declaration import (
     declared_values,
     own_declarations,
     parameter,
-    value_text,
 )
 
 HUGE = 10**5000
-SHORT = {"ids": lambda value: getattr(value, "__name__", value_text(value)[:40])}
 LARGEST = f"an integer of at most {LARGEST_INTEGER} in absolute value"
 
 
@@ -100,19 +98,11 @@ def test_numbers_of_numpy_become_plain():
     assert (type(sample.count), type(sample.flag), type(sample.at[0])) == (int, bool, int)
 
 
-@pytest.mark.parametrize("value", [HUGE, -HUGE, [HUGE], {"a": HUGE}, (1, -HUGE)], **SHORT)
+@pytest.mark.parametrize("value", [HUGE, -HUGE, [HUGE], {"a": HUGE}], ids=range(4))
 def test_integers_of_thousands_of_digits_are_told(value):
     for name in ("count", "share", "name", "kind", "at", "inner", "flag", "size"):
-        with pytest.raises(ParameterError) as caught:
+        with pytest.raises(ParameterError, match="with thousands of digits: expected"):
             Sample(**{name: value})
-        assert len(str(caught.value)) < 160
-
-
-def test_text_of_any_value():
-    assert value_text(-HUGE) == hex(-HUGE)
-    assert value_text([1, HUGE]) == "list with thousands of digits"
-    assert value_text("x") == "'x'"
-    assert value_text(2.0, str) == "2.0"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +110,7 @@ def test_text_of_any_value():
     [
         ({"ge": 0, "lt": 1}, "a number in [0, 1)"),
         ({"gt": 0, "le": 1}, "a number in (0, 1]"),
-        ({"ge": 1e-6, "le": 1e6}, "a number from 1e-6 to 1000000"),
+        ({"ge": 1e-6, "le": 1e6}, "a number in [1e-6, 1000000]"),
         ({"gt": 0}, "a finite number > 0"),
         ({"gt": 0, "infinite": True}, "a number > 0"),
         ({"gt": 0, "unit": "MiB"}, "MiB > 0"),
@@ -197,10 +187,10 @@ def test_values_from_text(name, text, value):
         ("count", "1.5", "an integer <= 100"),
         ("count", "1_0", "an integer <= 100"),
         ("count", "101", "an integer <= 100"),
-        ("nodes", "x", "an integer >= 1, or none"),
-        ("flag", "yes", "true or false"),
+        ("nodes", "x", "an integer >= 1, or None"),
+        ("flag", "yes", "True or False"),
         ("kind", "three", "one of one, two"),
-        ("at", "3,", "integers between commas"),
+        ("at", "3,", "a tuple of integers"),
         ("share", "nan", "a finite number <= 1"),
     ],
 )

@@ -1,3 +1,4 @@
+import itertools
 import json
 import sys
 
@@ -43,21 +44,19 @@ def test_what_is_missing_is_told(monkeypatch):
 @pytest.mark.long
 def test_the_self_test_passes():
     checks = list(self_test())
-    assert len(checks) == 4
-    assert [check.problem for check in checks] == [""] * 4
+    assert [check.problem for check in checks] == [""] * 2
 
 
 def test_a_wrong_answer_is_a_problem(monkeypatch):
-    solve = doctor.solve
+    solve, costs = doctor.solve, itertools.count(1.0)
 
-    def worse(instance, parameters, **named):
+    def wrong(instance, parameters, **named):
         found = solve(instance, parameters, **named)
-        object.__setattr__(found, "objective", 1.1 * (found.objective or 0.0) + 1.0)
+        object.__setattr__(found, "objective", next(costs))
         return found
 
-    monkeypatch.setattr(doctor, "solve", worse)
-    first = next(self_test())
-    assert first.problem.startswith("found ")
+    monkeypatch.setattr(doctor, "solve", wrong)
+    assert next(self_test()).problem == "found 1.0 and 2.0, expected the same"
 
 
 def test_what_a_check_raises_is_a_problem(monkeypatch):
@@ -65,7 +64,7 @@ def test_what_a_check_raises_is_a_problem(monkeypatch):
         raise OSError("no\nroom")
 
     monkeypatch.setattr(doctor, "solve", fail)
-    assert [check.problem for check in self_test()] == ["OSError: no room"] * 4
+    assert [check.problem for check in self_test()] == ["OSError: no room"] * 2
 
 
 def test_command(run, tmp_path):

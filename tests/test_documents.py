@@ -20,7 +20,6 @@ from sdpbb.runtime.document import Document, Facts, Section, Table, Text, Tone, 
 from sdpbb.runtime.rendering import notebook_html, plain_text
 from sdpbb.runtime.results import plain, values_of
 from sdpbb.search.result import Result
-from tests import browser
 from tests.batch import rows
 from tests.examples import examples
 from tests.pages import Page, checked, n_drawings
@@ -186,7 +185,7 @@ def test_pages_need_nothing_else_and_can_be_read_without_pictures(kind):
     assert found.texts.count(BAD) >= 2  # the heading and the command
     assert f"Written by sdpbb {BAD}." in found.texts
     assert f"{BAD}: {document.title}" in found.texts
-    assert n_drawings(html) == (kind in ("sweep", "batch", "certainty"))
+    assert n_drawings(html) == (kind in ("sweep", "certainty"))
     assert html == page(document, BAD, BAD)
 
 
@@ -325,43 +324,3 @@ def test_sections_are_indented_and_folded_ones_are_left_out():
     assert page.texts.index("Title") < page.texts.index("Proven") < page.texts.index("Folded")
     assert "It is proven." in page.texts
     assert page.tags.count("details") == 1
-
-
-# What is beyond the edges of the screen and in no box that scrolls, and pictures that do not scale.
-CUT = """(() => {
-  const wide = document.documentElement.clientWidth, cut = [];
-  for (const one of document.querySelectorAll("main, main *:not(svg *)")) {
-    const box = one.getBoundingClientRect();
-    const beyond = box.left < -0.5 || box.right > wide + 0.5;
-    if (beyond && (one.tagName === "svg" || !one.closest(".scroll table"))) cut.push(one.tagName);
-  }
-  return cut;
-})()"""
-SIZES = (
-    "[document.documentElement.scrollWidth, window.innerWidth, "
-    "window.performance.getEntriesByType('resource').length]"
-)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("width", [360, 1280])
-def test_pages_fit_screens_of_all_widths(tmp_path, width):
-    """In a browser: nothing is cut, and nothing is loaded."""
-    pytest.importorskip("matplotlib")
-    browser.require_browser()
-    from sdpbb.plots.pages import html_report
-    from sdpbb.plots.pages.page import page
-    from sdpbb.questions.gaps.page import gap_document
-
-    pages = {kind: page(made(kind).document()) for kind in ("sweep", "batch", "price", "check")}
-    pages["solve"] = html_report(INSTANCE, made("solve"))
-    pages["gap"] = page(gap_document(SOFT, made("gap")))
-    for name, html in pages.items():
-        unfolded = html.replace("<details>", "<details open>")
-        assert browser.evaluated(unfolded, width, CUT) == []
-        wide, screen, loaded = browser.evaluated(html, width, SIZES)
-        assert wide <= screen == width
-        assert loaded == 0
-        picture = browser.screenshot(html, width, 800, tmp_path / f"{name}.png")
-        assert picture.startswith(b"\x89PNG")
-        assert len(picture) > 10_000

@@ -416,68 +416,38 @@ def test_predictions_of_rows_by_name():
         model.predict(new, cannot_link=[("u", "w")])
 
 
-@given(st.integers(0, 10**9), st.booleans())
+@given(st.integers(0, 10**9))
 @examples(80)
-def test_predictions_are_cheapest(seed, with_fit):
-    """Pairs join new points and those of the fit; limits are on new points, or on both together."""
+def test_predictions_are_cheapest(seed):
+    """Pairs and limits are on new points."""
     rng = np.random.default_rng(seed)
     k, n = int(rng.integers(1, 4)), int(rng.integers(1, 6))
     old, new = rng.normal(size=(8, 2)), rng.normal(size=(n, 2))
     model = ExactConstrainedKMeans(k).fit(old)
-    held = np.bincount(model.labels_) if with_fit else np.zeros(k, np.intp)
     least = None if rng.random() < 0.5 else int(rng.integers(1, 4))
-    most = None if rng.random() < 0.5 else int(rng.integers(1, n + 1)) + int(held.max())
-    given = least
-    if with_fit:  # what holds for the fit holds here, unless it is given
-        model.min_size, given = least, None
-
-    def pairs(most_pairs, n_others):
-        return [(int(rng.integers(n)), int(rng.integers(n_others))) for _ in range(most_pairs)]
-
-    among = [pair for pair in pairs(rng.integers(0, 5), n) if pair[0] != pair[1]]
+    most = None if rng.random() < 0.5 else int(rng.integers(1, n + 1))
+    drawn = rng.integers(n, size=(rng.integers(0, 5), 2)).tolist()
+    pairs = [(i, j) for i, j in drawn if i != j]
     n_together = int(rng.integers(0, 2))
-    together, apart = among[:n_together], among[n_together:]
-    joined, parted = pairs(rng.integers(0, 2), 8), pairs(rng.integers(0, 3), 8)
+    together, apart = pairs[:n_together], pairs[n_together:]
     costs = ((new[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
     best = np.inf
     for labels in np.ndindex(*[k] * n):
         sizes = np.bincount(labels, minlength=k)
         keeps = all(labels[i] == labels[j] for i, j in together)
         keeps &= all(labels[i] != labels[j] for i, j in apart)
-        keeps &= all(labels[i] == model.labels_[j] for i, j in joined)
-        keeps &= all(labels[i] != model.labels_[j] for i, j in parted)
-        keeps &= (sizes + held >= (least or 0)).all()
-        keeps &= most is None or (sizes <= np.maximum(most - held, 0)).all()
+        keeps &= (sizes >= (least or 0)).all() and sizes.max() <= (most or n)
         if keeps:
             best = min(best, costs[np.arange(n), labels].sum())
     named = {
         "must_link": together or None,
         "cannot_link": apart or None,
-        "must_link_to_fit": joined or None,
-        "cannot_link_to_fit": parted or None,
-        "min_size": given,
+        "min_size": least,
         "max_size": most,
     }
     if best == np.inf:
         with pytest.raises(InstanceError, match="no labels of these points satisfy"):
-            model.predict(new, with_fit=with_fit, **named)
+            model.predict(new, **named)
         return
-    found = model.predict(new, with_fit=with_fit, **named)
+    found = model.predict(new, **named)
     assert costs[np.arange(n), found].sum() == pytest.approx(best)
-
-
-def test_pairs_with_the_fit_are_by_name_where_rows_have_names():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"id": list("abcd"), "x": POINTS[:, 0]})
-    model = ExactConstrainedKMeans(2, index_column="id").fit(frame)
-    new = pd.DataFrame({"id": ["u", "v"], "x": [0.0, 0.1]})
-    labels = model.predict(new, must_link_to_fit=[("u", "d")], cannot_link_to_fit=[("v", "d")])
-    assert labels[0] == model.labels_[3] != labels[1]
-    for wrong, message in (
-        ([("w", "d")], r"must_link_to_fit\[0\]: no row of X has the name 'w'"),
-        ([("u", "e")], r"must_link_to_fit\[0\]: no row of the fit has the name 'e'"),
-        ([("u", 4)], r"no row of the fit has the name 4"),
-        (["ud"], r"must_link_to_fit\[0\]: expected a row of X and a row of the fit"),
-    ):
-        with pytest.raises(InstanceError, match=message):
-            model.predict(new, must_link_to_fit=wrong)

@@ -16,12 +16,10 @@ CASES = {
     "solve": ("matplotlib", ["solve", "points.txt", "--report", "out.html"]),
     "gap": ("matplotlib", ["gap", "points.txt", "labels.txt", "--report", "out.html"]),
     "sweep": ("matplotlib", ["sweep", "points.txt", "-k", "2-3", "--report", "out.html"]),
-    "sweep-picture": ("matplotlib", ["sweep", "points.txt", "-k", "2-3", "--picture", "out.png"]),
     "batch": (
         "matplotlib",
         ["batch", "manifest.toml", "--out", "results", "--report", "out.html"],
     ),
-    "plot": ("matplotlib", ["plot", "clusters", "points.txt", "--out", "out.png"]),
     "dask": ("distributed", ["solve", "points.txt", "--dask", "tcp://127.0.0.1:9"]),
     "gurobi": ("gurobipy", ["heuristic", "pccc", "points.txt", "-o", "solver=gurobi"]),
     "workbook": ("openpyxl", ["solve", "points.xlsx", "-k", "2"]),

@@ -1,6 +1,8 @@
 import io
 import math
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,10 +11,10 @@ from sdpbb.problem import Instance, MaximumOverlap
 from sdpbb.run.report import (
     HEADING,
     LEGEND,
-    SIZES_OF_SUBSETS,
-    SOFT_OF_SUBSETS,
+    RULES_OF_SUBSETS,
     SUM_OF_SUBSETS,
     ProgressTable,
+    announcement,
     progress_line,
     summary,
 )
@@ -27,6 +29,7 @@ from sdpbb.search.events import (
     SubsetLost,
     SubsetsChosen,
     WorkerCrashed,
+    ignore,
 )
 from sdpbb.search.result import Result, Statistics
 from tests.test_result import OPTIMAL
@@ -86,11 +89,11 @@ def test_constraints_on_clusters_are_counted():
         assert log(of(cluster_constraints=constraints))[1] == log(STARTED)[1] + text
 
 
-def test_sizes_that_subsets_drop_are_told_once():
+@pytest.mark.parametrize("rules", [{"min_size": 40}, {"soft_must_link": [(0, 1, 2.0)]}])
+def test_rules_that_subsets_drop_are_told_once(rules):
     chosen = SubsetsChosen(1.0, 3, 50, 0)
-    limited = of(min_size=40, max_size=60)
-    assert log(limited, chosen, chosen).count(SIZES_OF_SUBSETS) == 1
-    assert SIZES_OF_SUBSETS not in log(STARTED, chosen)
+    assert log(of(**rules), chosen, chosen).count(RULES_OF_SUBSETS) == 1
+    assert RULES_OF_SUBSETS not in log(STARTED, chosen)
 
 
 def test_bounds_of_subsets_say_how_many_are_in_the_sum():
@@ -99,12 +102,6 @@ def test_bounds_of_subsets_say_how_many_are_in_the_sum():
     assert lines.count(SUM_OF_SUBSETS) == 1
     assert lines[-2].endswith("     2.0s  bound of subsets: 3 of 32")
     assert "subsets" not in progress_line(progress(2.0))
-
-
-def test_soft_constraints_that_subsets_drop_are_told_once():
-    chosen = SubsetsChosen(1.0, 3, 50, 0)
-    assert log(of(soft_must_link=[(0, 1, 2.0)]), chosen, chosen).count(SOFT_OF_SUBSETS) == 1
-    assert SOFT_OF_SUBSETS not in log(STARTED, chosen)
 
 
 def test_trouble_is_one_line_each():
@@ -193,3 +190,14 @@ def test_every_line_is_flushed():
     for event in (STARTED, progress(0.0), Finished(Result(**OPTIMAL))):
         table(event)
         assert not stream.unflushed
+
+
+@pytest.mark.parametrize("shell", [None, SimpleNamespace(), SimpleNamespace(kernel=1)])
+def test_compilation_is_announced_in_notebooks_alone(monkeypatch, capsys, shell):
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    observe = announcement()
+    assert (observe is ignore) == (not hasattr(shell, "kernel"))
+    for event in (STARTED, Compiling()):
+        observe(event)
+    told = "Compiling kernels: once per machine and version\n"
+    assert capsys.readouterr().out == (told if hasattr(shell, "kernel") else "")

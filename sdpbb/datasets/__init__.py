@@ -13,7 +13,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,6 @@ from sdpbb.errors import InstanceError, InstanceNote
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import read_instance
 from sdpbb.runtime.declaration import did_you_mean
-from sdpbb.runtime.values import pandas_module
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Dataset", "load_iris", "load_wine"]
 
@@ -90,18 +86,6 @@ class Dataset:
     def instances(self) -> dict[str, Instance]:
         """Return the instances with each of the sets of constraints, by their names."""
         return {name: self.instance(name) for name in self.constraint_sets}
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the points as a data frame with named columns.
-
-        Raises
-        ------
-        BackendUnavailable
-            Without pandas.
-        """
-        return pandas_module("points, an array").DataFrame(
-            self.points, columns=list(self.feature_names)
-        )
 
     def __repr__(self) -> str:
         n, d = self.points.shape

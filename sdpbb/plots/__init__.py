@@ -1,8 +1,7 @@
 """Pictures of runs and clusterings, drawn by matplotlib (the extra `plot`).
 
 Each function draws on `ax`, or on new axes of a figure of their own, and returns the axes:
-`axes.figure.savefig(...)`, or `save`, writes the picture. Nothing is shown by itself, and pyplot is
-not used.
+`axes.figure.savefig(...)` writes the picture. Nothing is shown by itself, and pyplot is not used.
 
 >>> from sdpbb.plots import plot_bounds
 >>> from sdpbb.search.trace import ProgressPoint, Trace
@@ -13,19 +12,15 @@ not used.
 """
 
 from sdpbb.plots.clusters import plot_certainty, plot_clusters
-from sdpbb.plots.profile import SolvedRuns, plot_profile
-from sdpbb.plots.style import require_matplotlib, save
+from sdpbb.plots.style import require_matplotlib
 from sdpbb.plots.sweep import plot_sweep
 from sdpbb.plots.trace import plot_bounds, plot_tree
 
 __all__ = [
-    "SolvedRuns",
     "plot_bounds",
     "plot_certainty",
     "plot_clusters",
-    "plot_profile",
     "plot_sweep",
     "plot_tree",
     "require_matplotlib",
-    "save",
 ]

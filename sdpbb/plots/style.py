@@ -1,14 +1,13 @@
-"""Common style of the pictures; new figures, and files of them."""
+"""Common style of the pictures, new figures, and their SVG."""
 
 from __future__ import annotations
 
 import io
-import os
 from typing import TYPE_CHECKING, Any, Literal
 
-from sdpbb.errors import BackendUnavailable, ParameterError
+from sdpbb.errors import BackendUnavailable
 from sdpbb.runtime.extras import install_command
-from sdpbb.runtime.files import FilePath, shown_path, write_atomically
+from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.values import shortened
 
 if TYPE_CHECKING:
@@ -44,9 +43,8 @@ MARKERS = ("o", "s", "^", "D", "v", "p", "h")
 LONGEST_LABEL = 40
 # Of figures of their own, in inches.
 SIZE = (7.2, 4.4)
-# Dots per inch of a PNG.
+# Dots per inch of the points that are stored as an image.
 DPI = 200
-FORMATS = (".png", ".svg", ".pdf")
 
 
 def require_matplotlib() -> None:
@@ -117,60 +115,12 @@ def as_label(text: str) -> str:
     return f" {label}" if label.startswith("_") else label
 
 
-def set_title(ax: Axes, title: str) -> None:
-    """Set a title, whatever characters are in it."""
-    ax.set_title(shown_path(title), loc="left", fontsize=11, color=INK, parse_math=False)
-
-
-def format_problem(path: str) -> str | None:
-    """Return why a picture cannot be written at path, by the ending of its name; or None."""
-    if os.path.splitext(path)[1].lower() in FORMATS:
-        return None
-    *first, last = FORMATS
-    return f"{shown_path(path)}: expected a name that ends in {', '.join(first)} or {last}"
-
-
-def save(ax: Axes, path: FilePath) -> None:
-    """Write the figure of the axes as PNG, SVG or PDF, by the ending of the name.
-
-    The file is written wholly or not at all.
-
-    Raises
-    ------
-    ParameterError
-        For another ending.
-    OSError
-        See `sdpbb.runtime.files.replacement`.
-    """
-    write_atomically(path, picture_file(ax, path))
-
-
-def picture_file(ax: Axes, path: FilePath) -> bytes:
-    """Return the content of a file of the figure of the axes, by the ending of the file's name.
-
-    Raises
-    ------
-    ParameterError
-        For an ending other than those of PNG, SVG and PDF.
-    """
-    if problem := format_problem(os.fspath(path)):
-        raise ParameterError(problem)
-    return rendered(ax, os.path.splitext(path)[1][1:].lower())
-
-
-def rendered(ax: Axes, kind: str, **settings: Any) -> bytes:
-    """Return the figure of the axes as the bytes of a "png", "svg" or "pdf" file.
-
-    They are the same for the same figure.
-
-    settings : of matplotlib (rcParams), with "_" for "."
-    """
+def svg(ax: Axes) -> bytes:
+    """Return the figure of the axes as SVG, the same bytes for the same figure."""
     from matplotlib import rc_context
 
-    changed: Any = {name.replace("_", "."): value for name, value in settings.items()}
     figure: Any = ax.figure
     buffer = io.BytesIO()
-    with rc_context({"svg.hashsalt": "sdpbb"} | changed):
-        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-        figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
+    with rc_context({"svg.hashsalt": "sdpbb", "svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg", dpi=DPI, metadata={"Date": None})
     return buffer.getvalue()

@@ -21,8 +21,6 @@ from sdpbb.plots.style import (
     axes_or_new,
     finish,
 )
-from sdpbb.runtime.files import shown_path
-from sdpbb.runtime.values import rounded_down
 from sdpbb.search.events import NodeEnd
 from sdpbb.search.trace import Trace
 
@@ -114,16 +112,13 @@ LOOKS = {
     NodeEnd.UNPROVEN: ("X", ORANGE, ORANGE, "left with a gap"),
     NodeEnd.OPEN: ("o", PAPER, INK, "open"),
 }
-# Texts beside the nodes stay readable for so many leaves.
-MOST_LABELLED_LEAVES = 12
 
 
 def plot_tree(trace: Trace, ax: Axes | None = None) -> Axes:
     """Plot the tree of a run, one layer for each depth, coloured by how its nodes were left.
 
     A full line leads to the child in which two points share a cluster, a dashed one to that in
-    which they do not. A small tree has the two rows beside each branched node, and the lower bounds
-    beside the others. A run that was resumed begins with the nodes that were open then, one beside
+    which they do not. A run that was resumed begins with the nodes that were open then, one beside
     the other.
 
     Raises
@@ -155,8 +150,6 @@ def plot_tree(trace: Trace, ax: Axes | None = None) -> Axes:
                 label=f"{text} ({sum(chosen)})",
                 zorder=3,
             )
-    if n_leaves <= MOST_LABELLED_LEAVES:
-        _label(trace, places, ax)
     _set_axes(ax, places)
     return ax
 
@@ -184,33 +177,6 @@ def _draw_edges(trace: Trace, places: NDArray[np.float64], ax: Axes) -> None:
             ax.add_collection(
                 LineCollection(edges, colors=PALE, linestyles=[style], linewidths=width, label=text)
             )
-
-
-def _label(trace: Trace, places: NDArray[np.float64], ax: Axes) -> None:
-    """Return the rows of a branched node's decision, the bounds of the others."""
-    decided = {node.parent: node.rows for node in trace.nodes if node.rows is not None}
-    for position, (node, (x, y)) in enumerate(zip(trace.nodes, places, strict=True)):
-        if position in decided:
-            text, offset, side = f"  {_pair(decided[position])}", (3, 2), "left"
-        elif np.isfinite(node.lower):
-            text, offset, side = rounded_down(node.lower, 6), (0, -14), "center"
-        else:
-            continue
-        ax.annotate(
-            text,
-            (x, y),
-            offset,
-            textcoords="offset points",
-            ha=side,
-            fontsize=8,
-            color=INK,
-            parse_math=False,
-        )
-
-
-def _pair(rows: tuple[str, str]) -> str:
-    """Return two rows, of whose names there is room for the beginning."""
-    return shown_path(", ".join(name if len(name) <= 12 else f"{name[:11]}…" for name in rows))
 
 
 def _set_axes(ax: Axes, places: NDArray[np.float64]) -> None:

@@ -1,4 +1,4 @@
-"""Reports of a run: progress table and summary, in a notebook too, and log.
+"""Reports of a run: progress table, summary and log.
 
 Runs are logged by Python's logging, under the name "sdpbb"; it is heard where the user asks for it.
 
@@ -11,11 +11,11 @@ from __future__ import annotations
 import logging
 import math
 import sys
-from typing import Any, Protocol
+from typing import Protocol
 
 from sdpbb.problem import Instance
 from sdpbb.runtime.files import shown_path
-from sdpbb.runtime.rendering import element, plain_text
+from sdpbb.runtime.rendering import plain_text
 from sdpbb.runtime.values import counted, percent_up, rounded_down
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.events import (
@@ -45,8 +45,6 @@ _WARNINGS = (MemoryShort, WorkerCrashed, NodeLeft, SubsetLost, CheckpointFailed)
 
 # Seconds between two lines that tell of no new clustering.
 INTERVAL = 0.5
-# Lines that a notebook shows from the beginning, with the heading of the table, and from the end.
-FIRST, LAST = 7, 24
 
 # Where a new clustering came from: the letter in the first column.
 SOURCES = {"start": "L", "k-means++": "K", "sdp": "S", "bounding": "B"}
@@ -61,10 +59,9 @@ HEADING = (
 SUM_OF_SUBSETS = (
     "  subsets: the lower bound is the sum over the subsets bounded so far, so it starts low"
 )
-SIZES_OF_SUBSETS = (
-    "  sizes, weights: bounds of subsets use upper limits only, not lower limits or listed sizes"
+RULES_OF_SUBSETS = (
+    "  (of limits on clusters only the upper ones, of soft constraints those inside one)"
 )
-SOFT_OF_SUBSETS = "  soft constraints: bounds of subsets use only those inside a subset"
 
 
 class TextStream(Protocol):
@@ -96,24 +93,22 @@ class ProgressTable:
         self._printed_at = -math.inf
         self._held_back: Progress | None = None
         self._heading = ""  # until the first row of the table
-        self._on_subsets: list[str] = []  # lines on bounds of subsets, which are written once
+        self._on_subsets = ""  # a remark on bounds of subsets, which is written once
 
     def __call__(self, event: Event) -> None:
         match event:
             case Started():
                 self._write(_header(event, self._version))
                 self._heading = f"{LEGEND}\n\n{HEADING}"
-                self._on_subsets = [SUM_OF_SUBSETS]
-                if event.instance.stated_limits:
-                    self._on_subsets.append(SIZES_OF_SUBSETS)
-                if event.instance.has_soft_constraints:
-                    self._on_subsets.append(SOFT_OF_SUBSETS)
+                instance, self._on_subsets = event.instance, SUM_OF_SUBSETS
+                if instance.stated_limits or instance.has_soft_constraints:
+                    self._on_subsets += f"\n{RULES_OF_SUBSETS}"
             case Progress():
                 self._progress(event)
             case SubsetsChosen():
-                for line in self._on_subsets:
-                    self._row(line)
-                self._on_subsets = []
+                if self._on_subsets:
+                    self._row(self._on_subsets)
+                self._on_subsets = ""
                 self._row(subsets_line(event))
             case Finished(result):
                 if self._held_back is not None:
@@ -298,55 +293,13 @@ def log(event: Event) -> None:
                 LOGGER.log(level, "%s", text)
 
 
-def in_notebook() -> bool:
-    """Return whether this process is the kernel of a notebook. IPython is not imported for it."""
+def announcement() -> Observer:
+    """Return the observer of a run without a table: in a notebook it prints of compilation.
+
+    IPython is not imported for it.
+    """
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    return shell is not None and getattr(shell, "kernel", None) is not None
-
-
-class NotebookStream:
-    """Text of one output of a notebook, of which the beginning and the end are shown."""
-
-    def __init__(self) -> None:
-        self._text = ""
-        self._output: Any = None
-
-    def write(self, text: str) -> int:
-        self._text += text
-        return len(text)
-
-    def flush(self) -> None:
-        from IPython.display import HTML, display
-
-        # Contents are text, and its style is inherited: it is read on light and dark pages alike.
-        shown = HTML(element("pre", self._shown(), style="line-height:1.2").html)
-        if self._output is None:
-            self._output = display(shown, display_id=True)
-        else:
-            self._output.update(shown)
-
-    def _shown(self) -> str:
-        lines = self._text.splitlines()
-        if len(lines) > FIRST + LAST:
-            lines = [*lines[:FIRST], "  ...", *lines[-LAST:]]
-        return "\n".join(lines)
-
-
-def progress_table() -> ProgressTable:
-    """Return the observer that shows the progress table: in the notebook, or as printed lines."""
-    return ProgressTable(NotebookStream() if in_notebook() else None)
-
-
-def announcement() -> Observer:
-    """Return the observer of a run without a table: in a notebook it tells of compilation."""
-    if not in_notebook():
+    if getattr(shell, "kernel", None) is None:
         return ignore
-    stream = NotebookStream()
-
-    def announce(event: Event) -> None:
-        if isinstance(event, Compiling):
-            stream.write(f"{COMPILING}\n")
-            stream.flush()
-
-    return announce
+    return lambda event: print(COMPILING) if isinstance(event, Compiling) else None

@@ -23,7 +23,7 @@ from sdpbb.run.arguments import (
 )
 from sdpbb.run.checkpoint import RunState, read_checkpoint
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.report import announcement, log, progress_table
+from sdpbb.run.report import ProgressTable, announcement, log
 from sdpbb.run.run import Run
 from sdpbb.runtime.declaration import wrong
 from sdpbb.runtime.files import FilePath, new_file_problem, output_problem, shown_path
@@ -141,7 +141,7 @@ def solve(
 def _watcher(observer: Observer, verbose: bool) -> Observer:
     """Return the observer that tells the caller's, and the user of a notebook if that is asleep."""
     if verbose:
-        return all_of(progress_table(), observer)
+        return all_of(ProgressTable(), observer)
     return announcement() if observer is ignore else observer
 
 

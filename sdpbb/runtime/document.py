@@ -1,4 +1,4 @@
-"""A result as a document: verdict, facts, tables, texts, pictures and files.
+"""A result as a document: verdict, facts, tables, texts and pictures.
 
 Each kind of result has one document. `sdpbb.runtime.rendering` makes plain text and HTML of it for
 terminals and notebooks, `sdpbb.plots.pages` a page.
@@ -6,7 +6,7 @@ terminals and notebooks, `sdpbb.plots.pages` a page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -69,26 +69,13 @@ class Text:
 class Picture:
     """Picture, for pages only.
 
-    name : a word that no other picture of the document has
     description : what it shows, for those who do not see it
     draw : makes it
-    titles : by the names of groups of marks, what each mark says under the pointer
     """
 
-    name: str
     description: str
     caption: str
     draw: Callable[[], Axes]
-    titles: Mapping[str, Sequence[str]] | None = None
-
-
-@dataclass(frozen=True)
-class Download:
-    """File that a page holds, and the text of the link that saves it."""
-
-    text: str
-    name: str
-    content: bytes
 
 
 @dataclass(frozen=True)
@@ -103,7 +90,7 @@ class Section:
     folded: bool = False
 
 
-Part = Verdict | Facts | Table | Text | Picture | Download | Section
+Part = Verdict | Facts | Table | Text | Picture | Section
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,6 @@ from itertools import groupby
 
 from sdpbb.runtime.document import (
     Document,
-    Download,
     Facts,
     Part,
     Picture,
@@ -62,7 +60,7 @@ Drawing = Callable[[Picture], Markup]
 
 
 def plain_text(document: Document) -> str:
-    """Return a document as plain text: all but pictures, files and folded sections."""
+    """Return a document as plain text: all but pictures and folded sections."""
     return _text(document.parts)
 
 
@@ -101,10 +99,6 @@ def fragment(part: Part, draw: Drawing | None = None, level: int = 2) -> Markup:
             return element("p", text, **({"class_": "note"} if style == "note" else {}))
         case Picture():
             return EMPTY if draw is None else draw(part)
-        case Download(text, name, content):
-            data = base64.b64encode(content).decode("ascii")
-            address = f"data:text/csv;base64,{data}"
-            return element("p", element("a", text, href=address, download=name))
         case Section(heading, parts, folded):
             inner = [fragment(each, draw, level + 1) for each in parts]
             if folded:

@@ -258,7 +258,7 @@ BAD_CSV = [
     (f"data\n{'x' * 5000}*\n", f":2: data = '{'x' * 55}...'; expected the name of a file"),
     ("data,k,k\nx,3,3\n", ":1: k twice; expected each key once"),
     ("data,k\nx,3\n\ny\n", ":4: 1 fields; expected 2, as in the heading"),
-    ("data,k\nx,three\n", ":2: k = three: expected an integer >= 1, or none"),
+    ("data,k\nx,three\n", ":2: k = 'three': expected an integer >= 1, or None"),
     ("data,k\n,3\n", ":2: no data; expected the path of a file, or a pattern"),
     ('data,k\n"x"y,3\n', ":2: ',' expected after '\"'; expected CSV"),
 ]

@@ -44,8 +44,9 @@ def test_the_help_says_every_exit_status(run, name):
     assert set(EXIT_CODES) == set(ExitCode)
     status, out, _ = run(*name.split(), "--help")
     assert status == 0
+    words = " ".join(out.split())
     for code, meaning in EXIT_CODES.items():
-        assert re.search(rf"^ +{code.value}  {re.escape(meaning)}$", out, re.MULTILINE)
+        assert f"{code.value} {meaning}" in words
 
 
 SOLVE, CHECK, KMEANS, PCCC = "solve", "check", "heuristic kmeans", "heuristic pccc"

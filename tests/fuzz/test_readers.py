@@ -15,7 +15,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sdpbb.errors import InstanceError, InstanceWarning, SdpbbError
-from sdpbb.plots.profile import read_solved_runs
 from sdpbb.problem.formats import CONSTRAINT_FORMATS as FORMATS
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
 from sdpbb.questions.batch.manifest import read_manifest
@@ -93,10 +92,6 @@ def rows(path: Path, rng: np.random.Generator) -> None:
         pass
 
 
-def runs(path: Path, rng: np.random.Generator) -> None:
-    read_solved_runs([path], None if rng.random() < 0.5 else "bounding")
-
-
 class Reader(NamedTuple):
     """suffix : of the file; valid : the contents to begin with, from a folder to make them in"""
 
@@ -135,7 +130,6 @@ READERS = {
     "checkpoint": Reader("", lambda path, _: read_checkpoint(path), files.checkpoints),
     "trace": Reader(".json", lambda path, _: read_trace(path), files.traces),
     "rows of a batch": Reader(".jsonl", rows, lambda _: files.result_rows()),
-    "runs": Reader(".csv", runs, lambda _: files.result_tables()),
 }
 
 

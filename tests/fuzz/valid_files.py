@@ -192,14 +192,6 @@ def result_rows() -> list[bytes]:
     return ["".join(f"{json.dumps(row.to_dict())}\n" for row in (optimal, bad)).encode()]
 
 
-def result_tables() -> list[bytes]:
-    """The same as CSV."""
-    return [
-        b"name,status,termination,objective,wall_seconds,k,bounding\n"
-        b"a,optimal,gap_closed,1.0,0.5,2,sdp\nb,bad_input,,,,,sdp\n"
-    ]
-
-
 def shared(pattern: str, most: int = 3) -> list[bytes]:
     """The smallest published files of a kind, where they are."""
     files = sorted(SHARED.glob(pattern), key=lambda path: path.stat().st_size)[:most]

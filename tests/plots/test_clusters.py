@@ -119,13 +119,13 @@ def test_the_axes_say_how_much_they_explain():
     points = np.array([[0.0, 0, 0], [2, 0, 0], [1, 1, 0], [1, -1, 0]]) * [2, 1, 1]
     ax = plot_clusters(Instance(points, 2))
     assert ax.get_xlabel() == "First principal component (80.0% of the variance)"
-    assert ax.get_ylabel() == "Second principal component (20.0% of the variance)"
+    assert ax.get_ylabel() == "Second (20.0% of the variance)"
 
 
 def test_points_with_one_feature_stand_above_each_other_by_cluster():
-    plane = plane_of(Instance([[3.0], [1.0], [4.0]], 2), np.array([0, 1, 0]))
-    assert plane.places.tolist() == [[3.0, 0.0], [1.0, 1.0], [4.0, 0.0]]
-    assert plane.names == ("Feature", "Cluster")
+    places, names = plane_of(Instance([[3.0], [1.0], [4.0]], 2), np.array([0, 1, 0]))
+    assert places.tolist() == [[3.0, 0.0], [1.0, 1.0], [4.0, 0.0]]
+    assert names == ("Feature", "Cluster")
 
 
 @pytest.mark.parametrize("points", [np.zeros((4, 3)), np.ones((1, 5)), np.eye(2, 9)])

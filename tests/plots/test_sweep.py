@@ -1,18 +1,15 @@
-import json
-
 import pytest
 
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import ParameterError
 
 pytest.importorskip("matplotlib")
 
 from sdpbb.plots import plot_sweep
-from sdpbb.plots.sweep import read_sweep
 
 ROWS = [
-    {"k": 1, "objective": None, "lower_bound": None, "silhouette": None, "agreement": None},
-    {"k": 2, "objective": 9.0, "lower_bound": 7.0, "silhouette": 0.5, "agreement": None},
-    {"k": 3, "objective": 4.0, "lower_bound": 4.0, "silhouette": 0.4, "agreement": 0.7},
+    {"k": 1, "objective": None, "lower_bound": None},
+    {"k": 2, "objective": 9.0, "lower_bound": 7.0},
+    {"k": 3, "objective": 4.0, "lower_bound": 4.0},
 ]
 
 
@@ -25,31 +22,8 @@ def test_costs_and_their_intervals():
         [[2.0, 7.0], [2.0, 9.0]],
         [[3.0, 4.0], [3.0, 4.0]],
     ]
-    below = ax.figure.axes[1]
-    assert [line.get_label() for line in below.lines] == [
-        "Silhouette",
-        "Adjusted Rand index to the previous k",
-    ]
-
-
-def test_on_given_axes_there_are_costs_alone():
-    given = plot_sweep([{**ROWS[1], "silhouette": None}])
-    assert len(given.figure.axes) == 1
-    again = plot_sweep(ROWS, given)
-    assert again is given
-    assert len(given.figure.axes) == 1
 
 
 def test_without_a_clustering():
     with pytest.raises(ParameterError, match="no k has a clustering"):
         plot_sweep(ROWS[:1])
-
-
-@pytest.mark.parametrize("text", ["", "{", "{}", '{"sweep": [1]}', '{"sweep": [{"k": 2}]}'])
-def test_files_that_are_none(tmp_path, text):
-    file = tmp_path / "s.json"
-    file.write_text(text)
-    with pytest.raises(InstanceError, match=r"s\.json: (is not JSON|holds no sweep)"):
-        read_sweep(file)
-    file.write_text(json.dumps({"sweep": ROWS}))
-    assert read_sweep(file) == ROWS

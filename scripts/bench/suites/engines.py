@@ -1,8 +1,8 @@
 """Engines beside each other: column generation, the semidefinite bound, and both together.
 
-tables          Iris and Wine of scikit-learn, unscaled, and a stand-in for Soybean (small), with
-                the numbers of clusters and constraints of Tables 6 to 8 of B. Babaki, T. Guns and
-                S. Nijssen, Constrained clustering using column generation (2014)
+tables          Iris and Wine of scikit-learn, unscaled, with the numbers of clusters and of
+                constraints of Tables 6 and 7 of B. Babaki, T. Guns and S. Nijssen, Constrained
+                clustering using column generation (2014)
 small-clusters  points in the unit square without structure and blobs in 2, 4 and 8 dimensions,
                 n / 8 to n / 4 clusters, without and with n / 4 constraints
 public          Iris, Seeds and Wine with the published constraint sets of PC-SOS-SDP
@@ -61,11 +61,10 @@ another order."""
 Engines = dict[str, Row]
 """The rows of one instance by engine."""
 PUBLIC = {"iris": 3, "seeds": 3, "wine": 3}
-# Of the paper's Tables 6, 7 and 8: the numbers of clusters and of constraints.
+# Of the paper's Tables 6 and 7: the numbers of clusters and of constraints.
 PAPER = {
     "iris": ((3, 5), (2, 60, 100, 140, 200, 240, 300, 340, 400, 440, 500)),
     "wine": ((3, 5), (240, 300, 340, 380, 420, 460, 500)),
-    "soybean": ((3, 4, 5), (2, 10, 20, 40, 60, 80)),
 }
 FAMILIES = ("planar", "blobs2", "blobs4", "blobs8")
 SIZES = (100, 200, 300, 500)
@@ -79,9 +78,6 @@ MAPS = {
     "u2152": (50, 100, 200, 400),
     "rl5934": (200, 500, 1000),
 }
-
-_SOYBEAN_CLASSES = (10, 10, 10, 17)
-_SOYBEAN_SEED = 47
 
 
 class Labelled(NamedTuple):
@@ -168,26 +164,6 @@ def _near_places(file: Path, k: int) -> Labelled:
     return Labelled(points, labels.astype(np.intp))
 
 
-def soybean() -> Labelled:
-    """Return a synthetic stand-in for Soybean (small) of the UCI repository, which is not at hand.
-
-    It has that set's size and look, and its results compare with published ones in kind only.
-
-    47 points, four classes of 10, 10, 10 and 17, 35 features with integer codes 0 to 6: 14 of them
-    constant, 12 with a code for each class which nine in ten of its points have, 9 of noise.
-    """
-    rng = np.random.default_rng(_SOYBEAN_SEED)
-    labels = np.repeat(np.arange(4), _SOYBEAN_CLASSES)
-    n = len(labels)
-    constant = np.tile(rng.integers(3, size=14), (n, 1))
-    codes = rng.integers(4, size=(4, 12))
-    other = rng.integers(4, size=(n, 12))
-    informative = np.where(rng.random((n, 12)) < 0.9, codes[labels], other)
-    noise = rng.integers([7, 4, 3, 3, 2, 2, 2, 2, 2], size=(n, 9))
-    features = np.hstack([constant, informative, noise])
-    return Labelled(features.astype(np.float64), labels)
-
-
 def generated(name: str, k: int, rng: np.random.Generator) -> Labelled:
     """Return the points of a family in the number that the name says.
 
@@ -217,7 +193,6 @@ def generated(name: str, k: int, rng: np.random.Generator) -> Labelled:
 LOADERS: dict[str, Callable[[], Labelled]] = {
     "iris": lambda: Labelled(*load_iris(return_X_y=True)),
     "wine": lambda: Labelled(*load_wine(return_X_y=True)),
-    "soybean": soybean,
 }
 
 

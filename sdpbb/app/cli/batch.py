@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import OF_EVERY_RUN, engine_options, read_parameters
 from sdpbb.app.cli.exits import ExitCode, ForgivingStream, study_exit_code
-from sdpbb.app.cli.help import command
 from sdpbb.app.cli.outputs import Outputs, Running
 from sdpbb.questions.batch.batch import BatchParameters
 from sdpbb.runtime.declaration import own_declarations
@@ -68,7 +67,6 @@ class BatchOutputs(Outputs):
     labels: options.Absent = None
 
 
-@command
 def batch(
     manifest: Manifest,
     /,

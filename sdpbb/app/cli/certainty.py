@@ -10,7 +10,6 @@ from typing import Annotated
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import StudyOptions
 from sdpbb.app.cli.exits import ExitCode, study_exit_code
-from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import TableOutputs, import_engine, running
 from sdpbb.errors import ParameterError
@@ -20,7 +19,6 @@ TOP = 20
 _SHARE = re.compile(r"\s*(\d+(\.\d*)?|\.\d+)\s*(%?)\s*")
 
 
-@command
 def certainty(
     data: options.Data,
     /,

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, say
-from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import CertifiedOutputs
 from sdpbb.errors import CertificateError
@@ -28,7 +27,6 @@ class CheckOutputs(CertifiedOutputs):
     ] = None
 
 
-@command
 def check(
     data: options.Data,
     /,

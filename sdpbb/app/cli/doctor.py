@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode
-from sdpbb.app.cli.help import command
 from sdpbb.app.cli.outputs import JsonOutput, Outputs
 
 if TYPE_CHECKING:
     from sdpbb.app.doctor import Fact, SelfCheck
 
 
-@command
 def doctor(
     *,
     warm: Annotated[

@@ -21,6 +21,7 @@ from sdpbb.errors import (
     SdpbbError,
 )
 from sdpbb.runtime import interruption
+from sdpbb.runtime.files import shown_path
 
 if TYPE_CHECKING:
     from sdpbb.search.result import Result
@@ -111,10 +112,10 @@ EXIT_CODES: Mapping[ExitCode, str] = {
 }
 """Meanings of the exit statuses, the same for all commands."""
 
-EPILOGUE = "Exit status:\n" + "\n".join(
-    f"  {code.value:>3}  {meaning}" for code, meaning in EXIT_CODES.items()
+EPILOGUE = "Exit status:\n\n" + "\n".join(
+    f"- {code.value} {meaning}" for code, meaning in EXIT_CODES.items()
 )
-"""Paragraph of help texts on exit statuses."""
+"""List of exit statuses, in Markdown, for help texts."""
 
 
 def interrupted() -> ExitCode:
@@ -161,13 +162,8 @@ def study_exit_code(
 
 
 @contextlib.contextmanager
-def one_line_errors(debug: bool = False) -> Iterator[None]:
-    """Turn exceptions into one line on standard error and an exit status.
-
-    debug : leave internal errors as they are, here and in processes that are started
-    """
-    if debug:
-        os.environ[DEBUG] = "1"
+def one_line_errors() -> Iterator[None]:
+    """Turn exceptions into one line on standard error and an exit status."""
     try:
         yield
     except FileInUse as error:
@@ -191,6 +187,10 @@ def one_line_errors(debug: bool = False) -> Iterator[None]:
             fail(ExitCode.USAGE, detail)
         if isinstance(error, (BackendFailure, BackendUnavailable)):
             fail(ExitCode.BACKEND_FAILURE, detail)
+        if isinstance(error, OSError):
+            discard(sys.stdout)
+            file = shown_path(error.filename) if error.filename else "standard output"
+            fail(ExitCode.BAD_INPUT, f"{file}: {error.strerror or detail}")
         kind = "" if isinstance(error, SdpbbError) else f"{type(error).__name__}: "
         fail(
             ExitCode.INTERNAL_ERROR,

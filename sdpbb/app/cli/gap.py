@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import EngineOptions
 from sdpbb.app.cli.exits import ExitCode, exit_code, say
-from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import CertifiedOutputs, import_engine, running
 from sdpbb.errors import CertificateError
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from sdpbb.runtime.document import Document
 
 
-@command
 def gap(
     data: options.Data,
     given: Annotated[

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode
-from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import constraint_counts, reading_files
 from sdpbb.app.cli.outputs import Outputs
 from sdpbb.errors import ParameterError
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from sdpbb.constraint_sets import Drawing
 
 
-@command
 def generate(
     labels: Annotated[
         str,

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts import App
+
 from heuristics.registry import METHODS, check_method, check_parameters, method_parameters, summary
 from heuristics.result import HeuristicResult
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, interrupted, of_option
-from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import Outputs, import_engine, running
 from sdpbb.errors import ParameterError
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+heuristic = App("heuristic", group_parameters=options.OPTIONS, version_flags=[])
+
+
+@heuristic.command(name="--list")
 def list_methods() -> None:
     """Show the methods and exit."""
     width = max(map(len, METHODS))
@@ -33,8 +38,8 @@ def list_methods() -> None:
         print(f"{name:<{width}}  {summary(name)}")
 
 
-@command
-def heuristic(
+@heuristic.default
+def run(
     method: Annotated[str, options.argument("NAME", help="The method; see --list.")],
     data: options.Data,
     /,
@@ -180,9 +185,6 @@ def heuristic_exit_code(result: HeuristicResult) -> ExitCode:
             return ExitCode.FOUND
         case HeuristicStatus.NOT_FOUND:
             return ExitCode.LIMIT_WITHOUT_CLUSTERING
-
-
-heuristic.command(list_methods, name="--list")
 
 
 _NAMES = {

@@ -206,7 +206,7 @@ def _declared(
         shown = default if with_default else None
         negative = f"--no-{word}" if with_negative else None
         return flag(negative=negative, help=declaration.help, default=shown, group=group)
-    metavar = METAVARS.get(name, "N")
+    metavar = METAVARS.get(name, "NAME" if declaration.choices else "N")
     if tuple[str, ...] in declaration.kinds:
         return repeated(metavar=metavar, help=f"{declaration.help} May be repeated.", group=group)
     shown = default if with_default else None
@@ -326,4 +326,3 @@ Report = Annotated[
     ),
 ]
 Quiet = Annotated[bool, flag("--quiet", "-q", help="Print errors and warnings only.")]
-Debug = Annotated[bool, flag("--debug", help="Show where an internal error happened.")]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode
-from sdpbb.app.cli.help import command
 from sdpbb.app.cli.outputs import Outputs
 from sdpbb.errors import ParameterError
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from sdpbb.run.parameters import SolverParameters
 
 
-@command
 def parameters(
     prefix: Annotated[
         str,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import StudyOptions
 from sdpbb.app.cli.exits import ExitCode, study_exit_code
-from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import TableOutputs, import_engine, running
 from sdpbb.errors import InstanceError, ParameterError
@@ -26,7 +25,6 @@ TOP = 20
 MOST_LINES = 1_000_000
 
 
-@command
 def price(
     data: options.Data,
     /,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import EngineOptions, engine_options
 from sdpbb.app.cli.exits import ExitCode, exit_code
-from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import CertifiedOutputs, import_engine, running
 
@@ -34,13 +33,12 @@ class RunOutputs(CertifiedOutputs):
         str | None,
         options.option(
             metavar="OUT",
-            help="Bounds over time and the tree as JSON, for 'sdpbb plot'.",
+            help="Bounds over time and the tree as JSON, for 'sdpbb.read_trace' in Python.",
             group=options.OUTPUT,
         ),
     ] = None
 
 
-@command
 def solve(
     data: options.Data,
     /,
@@ -92,7 +90,6 @@ class ResumedOptions(options.StatedOptions):
     """Parameters of a run that may differ when it is resumed."""
 
 
-@command
 def resume(
     file: Annotated[
         str,

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, fail
-from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import TableOutputs, import_engine
 
@@ -27,7 +26,6 @@ class SuggestOutputs(TableOutputs):
     ] = None
 
 
-@command
 def suggest(
     data: options.Data,
     /,

@@ -13,7 +13,6 @@ from cyclopts import Parameter
 from sdpbb.app.cli import options
 from sdpbb.app.cli.engine import OF_EVERY_RUN, StudyFile, engine_options
 from sdpbb.app.cli.exits import ExitCode, study_exit_code
-from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import STDOUT, Content, TableOutputs, import_engine, running
 from sdpbb.errors import ParameterError
@@ -41,7 +40,7 @@ class SweptInputs(InstanceOptions):
 
 @options.grouped
 class SweepOutputs(TableOutputs):
-    """Output files: tables, labels of every k, a picture."""
+    """Output files: tables, and labels of every k."""
 
     labels: Annotated[
         str | None,
@@ -52,27 +51,6 @@ class SweepOutputs(TableOutputs):
             group=options.OUTPUT,
         ),
     ] = None
-    picture: Annotated[
-        str | None,
-        options.option(
-            metavar="OUT",
-            help="Draw costs with proven intervals, silhouettes, and the agreement with the "
-            "previous k, to a .png, .svg or .pdf. Needs matplotlib (the extra 'plot').",
-            group=options.OUTPUT,
-        ),
-    ] = None
-
-    def check_kinds(self) -> None:
-        super().check_kinds()
-        if self.picture is None:
-            return
-        from sdpbb.plots.style import format_problem, require_matplotlib
-
-        if self.picture == STDOUT:
-            raise ParameterError(f"--picture {STDOUT}: expected the name of a file")
-        if problem := format_problem(self.picture):
-            raise ParameterError(f"--picture {problem}")
-        require_matplotlib()
 
     def contents(self, result: Any, labels: Any, origin: Any) -> Iterator[Content]:
         from sdpbb.problem.files.labels import encoded
@@ -81,18 +59,10 @@ class SweepOutputs(TableOutputs):
             text: str = result.labels_csv()
             return text if self.labels == STDOUT else encoded(text, result.origin)
 
-        def drawn() -> bytes:
-            from sdpbb.plots import plot_sweep
-            from sdpbb.plots.style import picture_file
-
-            return picture_file(plot_sweep(result.to_rows()), str(self.picture))
-
         yield from super().contents(result, labels, origin)
         yield self.labels, of_labels
-        yield self.picture, drawn
 
 
-@command
 def sweep(
     data: options.Data,
     /,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.app.cli import options
 from sdpbb.app.cli.exits import ExitCode, say
-from sdpbb.app.cli.help import command
 from sdpbb.app.cli.inputs import InstanceOptions
 from sdpbb.app.cli.outputs import JsonOutput
 from sdpbb.errors import InstanceError, ParameterError
@@ -72,7 +71,6 @@ Exact = Annotated[
 ]
 
 
-@command
 def verify(
     file: Annotated[
         str,

@@ -30,7 +30,6 @@ from sdpbb.app.estimator.inputs import (
     features_of,
     instance_of_fit,
     pairs_of_rows,
-    pairs_with_fit,
     partial_classes,
     without_clustering,
 )
@@ -42,7 +41,7 @@ from sdpbb.problem.class_sizes import StatedSizes
 from sdpbb.problem.frames import columns_of, is_frame
 from sdpbb.problem.table import check_columns
 from sdpbb.run.parameters import SolverParameters
-from sdpbb.run.report import progress_table
+from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import solve
 from sdpbb.runtime.interruption import Interrupted
 from sdpbb.runtime.reading import ClassesMay
@@ -217,7 +216,7 @@ class ExactConstrainedKMeans(
                 **{name: getattr(self, name) for name in own},
             }
             instance = instance_of_fit(X, points, given, self.index_column, self.absent_rows)
-            observer = progress_table() if self.verbose else ignore
+            observer = ProgressTable() if self.verbose else ignore
             try:
                 result = solve(instance, parameters, observer)
             except Interrupted as stopped:
@@ -243,25 +242,18 @@ class ExactConstrainedKMeans(
         cannot_link: Iterable[Any] | None = None,
         min_size: int | None = None,
         max_size: int | None = None,
-        must_link_to_fit: Iterable[Any] | None = None,
-        cannot_link_to_fit: Iterable[Any] | None = None,
-        with_fit: bool = False,
     ) -> NDArray[np.intp]:
         """Return the cluster of each point, (n,): without constraints that of the nearest centre.
 
         With constraints among these points, their squared distances from the centres are the least
-        in sum of all labels that keep them. Those of the fit are not looked at without with_fit: a
-        limit on sizes holds here if it is given here.
+        in sum of all labels that keep them. Those of the fit are ignored: a limit on sizes holds
+        here if it is given here.
 
         Parameters
         ----------
         X : array (n, d), or a data frame, with or without index_column
         must_link, cannot_link : pairs of rows of X, as for `fit`
         min_size, max_size : limits on how many of these points a cluster gets, or None
-        must_link_to_fit, cannot_link_to_fit : pairs of a row of X and a row of the fit, by its name
-            or its number from 0
-        with_fit : whether limits on sizes are on the points of the fit and these together, and
-            min_size and max_size of the fit hold where they are not given here
 
         Raises
         ------
@@ -269,39 +261,20 @@ class ExactConstrainedKMeans(
             (Also a ValueError.) On X and the constraints; also if no labels keep them.
         """
         points = self._points(X)
-        if with_fit:
-            min_size = self.min_size if min_size is None else min_size
-            max_size = self.max_size if max_size is None else max_size
-        given = (must_link, cannot_link, min_size, max_size, must_link_to_fit, cannot_link_to_fit)
-        if all(each is None for each in given):
+        if all(each is None for each in (must_link, cannot_link, min_size, max_size)):
             nearest: NDArray[np.intp] = pairwise_distances_argmin(points, self.cluster_centers_)
             return nearest.astype(np.intp)
         with as_value_errors():
-            n, index = len(points), self.index_column
-            together, apart = pairs_of_rows(X, n, index, must_link, cannot_link)
-            if must_link_to_fit is not None or cannot_link_to_fit is not None:
-                joined, parted = pairs_with_fit(
-                    X, n, index, self.result_, must_link_to_fit, cannot_link_to_fit
-                )
-                together, apart = np.vstack([together, joined]), np.vstack([apart, parted])
-            limits = self._limits_of_new(
-                n, checked_size(min_size, "min_size"), checked_size(max_size, "max_size"), with_fit
-            )
-            labels = cheapest_clusters(points, self.cluster_centers_, together, apart, limits)
+            n, k = points.shape[0], len(self.cluster_centers_)
+            pairs = pairs_of_rows(X, n, self.index_column, must_link, cannot_link)
+            least, most = checked_size(min_size, "min_size"), checked_size(max_size, "max_size")
+            limits = None
+            if least is not None or most is not None:
+                limits = np.full(k, least or 0), np.full(k, n if most is None else most)
+            labels = cheapest_clusters(points, self.cluster_centers_, *pairs, limits)
         if labels is None:
             raise InvalidInstance("no labels of these points satisfy the constraints")
         return labels
-
-    def _limits_of_new(
-        self, n: int, least: int | None, most: int | None, with_fit: bool
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-        """Return the least and the most of n new points, (k,) each, that each cluster gets."""
-        if least is None and most is None:
-            return None
-        k = len(self.cluster_centers_)
-        held = np.bincount(self.labels_, minlength=k) if with_fit else np.zeros(k, np.intp)
-        lowest = np.maximum((least or 0) - held, 0)
-        return lowest, np.full(k, n) if most is None else np.maximum(most - held, 0)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the distances of points to the centres, (n, n_clusters).

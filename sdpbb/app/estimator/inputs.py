@@ -23,8 +23,6 @@ from sdpbb.problem.frames import (
 )
 from sdpbb.problem.instance import stated_instance
 from sdpbb.problem.known_classes import KnownClasses, is_unknown
-from sdpbb.problem.table import quoted
-from sdpbb.runtime.declaration import as_integer
 from sdpbb.runtime.reading import Reading
 from sdpbb.search.result import Result, stopped_by
 
@@ -164,48 +162,6 @@ def partial_classes(X: Any, n: int, y: Any, known_classes: Any) -> Any:
             "go by position"
         )
     return KnownClasses.of(given, n, "y")
-
-
-def pairs_with_fit(
-    X: Any,
-    n: int,
-    index_column: str | None,
-    fit: Result,
-    must_link: Iterable[Any] | None,
-    cannot_link: Iterable[Any] | None,
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return pairs of a row of X and a row of the fit, as (p, 2): a row of X, and n + a cluster.
-
-    Raises
-    ------
-    InstanceError
-        Naming the argument, the position and what is wrong.
-    """
-    assert fit.partition is not None
-    labels, names = fit.partition.labels, fit.origin.row_names
-    number_of = {} if names is None else {name: row for row, name in enumerate(names)}
-    own: dict[Any, int] = {}
-    if is_frame(X):
-        table = table_of_frame(X, Reading(index_column=index_column))
-        own = {name: row for row, name in enumerate(table.all_names or ())}
-    found = []
-    for argument, given in (("must_link", must_link), ("cannot_link", cannot_link)):
-        pairs = []
-        for position, pair in enumerate(given or ()):
-            where = f"{argument}_to_fit[{position}]"
-            if isinstance(pair, (str, bytes)) or not isinstance(pair, Iterable):
-                raise InstanceError(f"{where}: expected a row of X and a row of the fit")
-            rows = tuple(pair)
-            if len(rows) != 2:
-                raise InstanceError(f"{where}: expected a row of X and a row of the fit")
-            new = own.get(rows[0], rows[0])
-            old = number_of.get(str(rows[1]), rows[1])
-            for row, most, what in ((new, n, "X"), (old, len(labels), "the fit")):
-                if as_integer(row) is None or not 0 <= row < most:
-                    raise InstanceError(f"{where}: no row of {what} has the name {quoted(row)}")
-            pairs.append((int(new), n + int(labels[int(old)])))
-        found.append(np.array(pairs, np.intp).reshape(-1, 2))
-    return found[0], found[1]
 
 
 def pairs_of_rows(

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from heuristics.measures import silhouettes
 from sdpbb.plots import plot_clusters
-from sdpbb.plots.clusters import group_of
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.coordinates import members_of, sum_of_squares
-from sdpbb.problem.formats import labels_file
-from sdpbb.runtime.document import Download, Part, Picture, Section, Table, Text
+from sdpbb.runtime.document import Part, Picture, Section, Table, Text
 from sdpbb.runtime.values import amount, shortened
 from sdpbb.search.result import Result
 
 # Features and clusters of the table of means, and features from which on it is folded away; members
-# that are named of each cluster; points whose labels are in the page as a file.
-MOST_FEATURES, MOST_COLUMNS, MOST_UNFOLDED, MOST_MEMBERS, MOST_IN_FILE = 100, 40, 30, 500, 50_000
+# that are named of each cluster.
+MOST_FEATURES, MOST_COLUMNS, MOST_UNFOLDED, MOST_MEMBERS = 100, 40, 30, 500
 LONGEST = 60
 
 
@@ -41,7 +38,7 @@ def means_table(instance: Instance, partition: Partition) -> Section:
 
 
 def member_lists(instance: Instance, partition: Partition) -> Section:
-    """Return the members of each cluster by name, and a link that saves all labels as a file."""
+    """Return the members of each cluster by name."""
     parts: list[Part] = []
     for cluster in range(min(partition.n_clusters, MOST_COLUMNS)):
         members = np.flatnonzero(partition.labels == cluster).tolist()
@@ -53,27 +50,11 @@ def member_lists(instance: Instance, partition: Partition) -> Section:
     if partition.n_clusters > MOST_COLUMNS:
         more = partition.n_clusters - MOST_COLUMNS
         parts.append(Text(f"{more:,} more clusters are left out.", "note"))
-    if instance.n_points <= MOST_IN_FILE:
-        names = instance.origin.rows(range(instance.n_points))
-        content = labels_file(partition.labels, names, instance.origin)
-        parts.append(Download("Save the clusters of all points as CSV", "labels.csv", content))
     return Section("Members", parts)
 
 
-def named_points(instance: Instance, partition: Partition) -> dict[int, Sequence[str]]:
-    """Return the texts of the points of each cluster in a picture, in their order."""
-    return {
-        cluster: [
-            f"{instance.origin.row(i)} (cluster {cluster})"
-            for i in np.flatnonzero(partition.labels == cluster).tolist()
-        ]
-        for cluster in range(partition.n_clusters)
-    }
-
-
-# Clusters that have a row each; points whose names are in the picture, and whose silhouettes are
-# computed.
-MOST_CLUSTERS, MOST_TITLED, MOST_SILHOUETTES = 500, 5_000, 5_000
+# Clusters that have a row each; points whose silhouettes are computed.
+MOST_CLUSTERS, MOST_SILHOUETTES = 500, 5_000
 _SILHOUETTE = (
     " The silhouette is between -1 and 1: near 1 where a cluster's points are far from the next "
     "cluster; its mean over all points is {:.3f}."
@@ -86,7 +67,6 @@ def conflict(instance: Instance, result: Result) -> Section:
     pairs = [(member.rows[0], member.rows[1]) for member in members if member.rows]
     red = "; contradictory ones are red" if pairs else ""
     picture = Picture(
-        "points",
         "The points on a plane, with lines for the constraints.",
         f"The points and their constraints{red}. {_projection(instance)}",
         lambda: plot_clusters(instance, conflicting=pairs),
@@ -111,17 +91,11 @@ def clustering(
         f"{amount(instance.n_points, 'point')} in {amount(partition.n_clusters, 'cluster')} on "
         f"a plane{lines}; the table above has the sizes."
     )
-    titles = None
-    if instance.n_points <= MOST_TITLED:
-        named = named_points(instance, partition)
-        titles = {group_of(cluster): texts for cluster, texts in named.items()}
     lines = "Must-links are full lines, cannot-links dashed ones. " if n_constraints else ""
     picture = Picture(
-        "clusters",
         description,
         f"{lines}{_projection(instance)}",
         lambda: plot_clusters(instance, partition),
-        titles,
     )
     parts: list[Part] = [
         *kept,

@@ -163,7 +163,7 @@ def _course(result: Result, trace: Trace | None) -> Iterator[Section]:
             f"{best if math.isfinite(last.upper) else ''}."
         )
         caption = "The optimum lies in the shaded part at any time. A dot is a better clustering."
-        picture = Picture("bounds", description, caption, lambda: plot_bounds(trace))
+        picture = Picture(description, caption, lambda: plot_bounds(trace))
         yield Section("Bounds over time", [picture])
     if trace.levels:
         yield _subsets(trace, result)
@@ -221,7 +221,7 @@ def _tree(trace: Trace) -> Section:
         return Section("Branching", [Text(f"{text} They are too many to be drawn.")])
     caption = "A full line leads to a must-link, a dashed one to a cannot-link."
     description = f"The tree of {told} nodes."
-    picture = Picture("tree", description, caption, lambda: plot_tree(trace))
+    picture = Picture(description, caption, lambda: plot_tree(trace))
     return Section("Branching", [Text(text), picture])
 
 

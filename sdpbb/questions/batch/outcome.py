@@ -7,19 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sdpbb.questions.batch.job import Job
-from sdpbb.runtime.document import Document, Facts, Part, Picture, Section, Table, Tone, Verdict
+from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Tone, Verdict
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.rendering import plain_text
 from sdpbb.runtime.results import Reported, Tabular, plain, values_of
 from sdpbb.runtime.values import counted, percent_up, rounded_down, seconds_text, shortened
 from sdpbb.runtime.version import installed_version
 from sdpbb.search.result import Termination
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class RowStatus(StrEnum):
@@ -290,10 +287,6 @@ class BatchResult(Reported, Tabular):
             ("Time", seconds_text(self.wall_seconds)),
         ]
         parts: list[Part] = [Verdict("Status", tone, ""), Facts(facts), *self._counts()]
-        if any(row.wall_seconds is not None for row in solved):
-            description = f"Share of the {self.n_jobs} instances that were solved over time."
-            caption = "Solved is what is proven: the optimum, or that there is no clustering."
-            parts.append(Picture("profile", description, caption, self._profile))
         if self.failed:
             lines = [
                 [
@@ -330,13 +323,6 @@ class BatchResult(Reported, Tabular):
             for name, mean in means
         ]
         return [*tables, *([Table(columns, lines, "Means")] if lines else [])]
-
-    def _profile(self) -> Axes:
-        from sdpbb.plots import SolvedRuns, plot_profile
-
-        solved = (row.wall_seconds for row in self.rows if row.succeeded)
-        times = tuple(seconds for seconds in solved if seconds is not None)
-        return plot_profile([SolvedRuns("this batch", times, self.n_jobs)])
 
     def __repr__(self) -> str:
         counts = [f"{count} {status.value}" for status, count in self.counts.items()]

@@ -153,7 +153,7 @@ class CertaintyReport(StudyReport):
         caption = (
             "Certain points are filled; uncertain ones have a red outline, open ones a dark one."
         )
-        parts.append(Picture("certainty", description, caption, self._picture))
+        parts.append(Picture(description, caption, self._picture))
         if table := self._table(top):
             parts.append(table)
         return Document(self.title, parts, name)

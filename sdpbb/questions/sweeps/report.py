@@ -207,7 +207,7 @@ class SweepReport(Reported, Tabular):
         parts: list[Part] = [Verdict("Status", tone, NOTE), Facts(facts)]
         if costs:
             description = f"Costs by number of clusters: {', '.join(costs)}."
-            parts.append(Picture("sweep", description, CAPTION, self._picture))
+            parts.append(Picture(description, CAPTION, self._picture))
         rows = [_row(entry) for entry in self.entries]
         parts += [Table(_HEADING, rows, "Each number of clusters"), Text(LEGEND, "note")]
         if self.left:

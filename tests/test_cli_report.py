@@ -1,4 +1,4 @@
-"""Pictures of commands where a disk is full, or drawing fails."""
+"""Pages and traces of commands where drawing fails, or nothing is drawn."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,6 @@ from sdpbb.problem.formats import write_points
 from sdpbb.search.events import NodeEnd, NodeLeft
 from sdpbb.search.result import Result
 from sdpbb.search.trace import Trace
-from tests.plots.test_bounds import TRACE
 from tests.test_result import OPTIMAL
 
 pytest.importorskip("matplotlib")
@@ -25,20 +24,9 @@ def in_its_folder(monkeypatch, tmp_path):
 
 @pytest.fixture
 def files(tmp_path):
-    """Points and a trace, in the folder that commands run in."""
+    """Points, in the folder that commands run in."""
     write_points(tmp_path / "points.txt", POINTS, 2)
-    TRACE.write(tmp_path / "bounds.json")
     return tmp_path
-
-
-def test_a_disk_that_is_full_is_told_in_one_line(run, files, monkeypatch):
-    def full(*paths):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.replace", full)
-    status, out, err = run("plot", "bounds", "bounds.json", "--out", "x.png")
-    assert (status, out) == (ExitCode.BAD_INPUT, "")
-    assert err == "error: x.png: could not be written (No space left on device)\n"
 
 
 @pytest.fixture
