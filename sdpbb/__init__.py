@@ -51,20 +51,15 @@ if TYPE_CHECKING:
     )
     from sdpbb.problem.formats import read_instance
     from sdpbb.problem.partition import Violation
-    from sdpbb.problem.statements import Conflict, Statement
+    from sdpbb.problem.statements import Conflict, Statement, stated_constraints
     from sdpbb.questions.batch import BatchParameters, BatchResult, run_batch
-    from sdpbb.questions.certainties.certainty import certainty
-    from sdpbb.questions.certainties.report import CertaintyReport
-    from sdpbb.questions.checks.check import check_constraints
-    from sdpbb.questions.checks.report import ConstraintReport
-    from sdpbb.questions.gaps.gap import optimality_gap
-    from sdpbb.questions.gaps.report import GapReport, LabelVerdict
-    from sdpbb.questions.prices.prices import constraint_prices, stated_constraints
-    from sdpbb.questions.prices.report import Price, PriceReport
-    from sdpbb.questions.queries.report import Query, QueryReport
-    from sdpbb.questions.queries.suggest import suggest_queries
-    from sdpbb.questions.sweeps.report import SweepEntry, SweepReport
-    from sdpbb.questions.sweeps.sweep import sweep
+    from sdpbb.questions.certainty import certainty
+    from sdpbb.questions.certainty_report import CertaintyReport
+    from sdpbb.questions.check import ConstraintReport, check_constraints
+    from sdpbb.questions.gap import GapReport, LabelVerdict, optimality_gap
+    from sdpbb.questions.price import Price, PriceReport, constraint_prices
+    from sdpbb.questions.suggest import Query, QueryReport, suggest_queries
+    from sdpbb.questions.sweep import SweepEntry, SweepReport, sweep
     from sdpbb.run.explanation.explain import explain_infeasibility
     from sdpbb.run.heuristic import heuristic
     from sdpbb.run.parameters import SolverParameters
@@ -88,32 +83,32 @@ _HOME = {
     "BackendUnavailable": "sdpbb.errors",
     "BatchParameters": "sdpbb.questions.batch",
     "BatchResult": "sdpbb.questions.batch",
-    "CertaintyReport": "sdpbb.questions.certainties.report",
+    "CertaintyReport": "sdpbb.questions.certainty_report",
     "CertificateError": "sdpbb.errors",
     "CertificateVerdict": "sdpbb.checker.kernel.verdict",
     "ClusterConstraint": "sdpbb.problem",
     "Conflict": "sdpbb.problem.statements",
-    "ConstraintReport": "sdpbb.questions.checks.report",
+    "ConstraintReport": "sdpbb.questions.check",
     "ExactConstrainedKMeans": "sdpbb.app.estimator",
     "FileInUse": "sdpbb.errors",
-    "GapReport": "sdpbb.questions.gaps.report",
+    "GapReport": "sdpbb.questions.gap",
     "HeuristicResult": "heuristics.result",
     "Instance": "sdpbb.problem",
     "InstanceError": "sdpbb.errors",
     "InstanceWarning": "sdpbb.errors",
     "Interrupted": "sdpbb.runtime.interruption",
-    "LabelVerdict": "sdpbb.questions.gaps.report",
+    "LabelVerdict": "sdpbb.questions.gap",
     "MaximumDiameter": "sdpbb.problem",
     "MaximumOverlap": "sdpbb.problem",
     "MaximumSize": "sdpbb.problem",
     "MinimumDifference": "sdpbb.problem",
     "ParameterError": "sdpbb.errors",
     "Partition": "sdpbb.problem",
-    "Price": "sdpbb.questions.prices.report",
-    "PriceReport": "sdpbb.questions.prices.report",
+    "Price": "sdpbb.questions.price",
+    "PriceReport": "sdpbb.questions.price",
     "ProgressTable": "sdpbb.run.report",
-    "Query": "sdpbb.questions.queries.report",
-    "QueryReport": "sdpbb.questions.queries.report",
+    "Query": "sdpbb.questions.suggest",
+    "QueryReport": "sdpbb.questions.suggest",
     "RelaxationModel": "sdpbb.bounds.sdp.model",
     "Result": "sdpbb.search.result",
     "SdpbbError": "sdpbb.errors",
@@ -121,26 +116,26 @@ _HOME = {
     "SolutionStatus": "sdpbb.search.result",
     "SolverParameters": "sdpbb.run.parameters",
     "Statement": "sdpbb.problem.statements",
-    "SweepEntry": "sdpbb.questions.sweeps.report",
-    "SweepReport": "sdpbb.questions.sweeps.report",
+    "SweepEntry": "sdpbb.questions.sweep",
+    "SweepReport": "sdpbb.questions.sweep",
     "Termination": "sdpbb.search.result",
     "Violation": "sdpbb.problem.partition",
     "Trace": "sdpbb.search.trace",
-    "certainty": "sdpbb.questions.certainties.certainty",
-    "check_constraints": "sdpbb.questions.checks.check",
-    "constraint_prices": "sdpbb.questions.prices.prices",
+    "certainty": "sdpbb.questions.certainty",
+    "check_constraints": "sdpbb.questions.check",
+    "constraint_prices": "sdpbb.questions.price",
     "explain_infeasibility": "sdpbb.run.explanation.explain",
     "heuristic": "sdpbb.run.heuristic",
-    "optimality_gap": "sdpbb.questions.gaps.gap",
+    "optimality_gap": "sdpbb.questions.gap",
     "read_instance": "sdpbb.problem.formats",
     "read_trace": "sdpbb.search.trace",
     "relaxation": "sdpbb.bounds.sdp.model",
     "resume": "sdpbb.run.solver",
     "run_batch": "sdpbb.questions.batch",
     "solve": "sdpbb.run.solver",
-    "stated_constraints": "sdpbb.questions.prices.prices",
-    "suggest_queries": "sdpbb.questions.queries.suggest",
-    "sweep": "sdpbb.questions.sweeps.sweep",
+    "stated_constraints": "sdpbb.problem.statements",
+    "suggest_queries": "sdpbb.questions.suggest",
+    "sweep": "sdpbb.questions.sweep",
     "verify_certificate": "sdpbb.run.verification",
     "write_html_report": "sdpbb.plots.pages",
 }

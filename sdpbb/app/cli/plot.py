@@ -131,7 +131,7 @@ def sweep(
     """Draw the costs of a sweep over k, with proven intervals and measures."""
     file = results
     if os.path.isdir(results):
-        from sdpbb.questions.sweeps.report import VALUES
+        from sdpbb.questions.sweep import VALUES
 
         file = os.path.join(results, VALUES)
     with _picture(out, title, file) as draw:
