@@ -52,20 +52,15 @@ if TYPE_CHECKING:
     )
     from sdpbb.problem.formats import read_instance
     from sdpbb.problem.partition import Violation
-    from sdpbb.problem.statements import Conflict, Statement
+    from sdpbb.problem.statements import Conflict, Statement, stated_constraints
     from sdpbb.questions.batch import BatchParameters, BatchResult, run_batch
-    from sdpbb.questions.certainties.certainty import certainty
-    from sdpbb.questions.certainties.report import CertaintyReport
-    from sdpbb.questions.checks.check import check_constraints
-    from sdpbb.questions.checks.report import ConstraintReport
-    from sdpbb.questions.gaps.gap import optimality_gap
-    from sdpbb.questions.gaps.report import GapReport, LabelVerdict
-    from sdpbb.questions.prices.prices import constraint_prices, stated_constraints
-    from sdpbb.questions.prices.report import Price, PriceReport
-    from sdpbb.questions.queries.report import Query, QueryReport
-    from sdpbb.questions.queries.suggest import suggest_queries
-    from sdpbb.questions.sweeps.report import SweepEntry, SweepReport
-    from sdpbb.questions.sweeps.sweep import sweep
+    from sdpbb.questions.certainty import certainty
+    from sdpbb.questions.certainty_report import CertaintyReport
+    from sdpbb.questions.check import ConstraintReport, check_constraints
+    from sdpbb.questions.gap import GapReport, LabelVerdict, optimality_gap
+    from sdpbb.questions.price import Price, PriceReport, constraint_prices
+    from sdpbb.questions.suggest import Query, QueryReport, suggest_queries
+    from sdpbb.questions.sweep import SweepEntry, SweepReport, sweep
     from sdpbb.run.explanation.explain import explain_infeasibility
     from sdpbb.run.heuristic import heuristic
     from sdpbb.run.parameters import SolverParameters

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.problem import Origin
 from sdpbb.questions.batch.outcome import BatchResult, RowStatus
-from sdpbb.questions.checks.check import check_constraints
-from sdpbb.questions.sweeps.report import SweepEntry, SweepReport
+from sdpbb.questions.check import check_constraints
+from sdpbb.questions.sweep import SweepEntry, SweepReport
 from sdpbb.runtime.document import Document, Facts, Section, Table, Text, Tone, Verdict
 from sdpbb.runtime.rendering import notebook_html, plain_text
 from sdpbb.runtime.results import plain, values_of
@@ -78,8 +78,8 @@ JSON_KEYS = {
     "optimal": "status termination objective lower_bound gap k labels sizes centers "
     "wall_seconds n_nodes n_blocks n_iterations n_fixed n_lost root_lower_bound root_gap "
     "root_seconds n_subsets n_lost_subsets infeasibility conflict notes parameters version",
-    "gap": "verdict proven_optimal comparable k n_clusters objective lower_bound gap difference "
-    "saving violations soft best",
+    "gap": "verdict proven_optimal comparable k n_clusters objective lower_bound gap saving "
+    "violations soft best",
     "price": "status termination objective lower_bound gap labels is_complete interrupted prices "
     "unpriced problems conflict seconds parameters version",
     "certainty": "status termination objective lower_bound gap within is_complete interrupted "
@@ -91,8 +91,7 @@ JSON_KEYS = {
     "infeasibility n_iterations seconds labels sizes centers",
     "sweep": "sweep left interrupted seconds row_names",
     "suggest": "ask n_asked_for queries note cost labels seed version",
-    "batch": "instances missing interrupted wall_seconds counts means_of_answers means_of_runs "
-    "seconds_shift nodes_shift rows",
+    "batch": "instances missing interrupted wall_seconds counts mean_seconds mean_nodes rows",
 }
 INNER_KEYS = {
     ("solve soft", "soft"): "sum_of_squares penalty violated_must_link violated_cannot_link "
@@ -102,12 +101,10 @@ INNER_KEYS = {
     ("solve infeasible", "conflict", "members", 0): "kind rows place argument position text",
     ("gap of violating labels", "violations", 0): "kind position points rows place constraint "
     "weight",
-    ("check", "groups"): "n_groups n_large n_in_large largest n_blocks together apart "
-    "stated_together stated_apart n_components largest_component k_at_least k_at_most",
-    ("check forced", "forced", 0): "rows reasons",
+    ("check", "groups"): "n_groups n_blocks together apart stated_together stated_apart "
+    "k_at_least k_at_most",
     ("heuristic", "violations"): "must_link cannot_link soft_must_link soft_cannot_link "
     "soft_weight empty",
-    ("batch", "means_of_runs"): "instances seconds nodes",
 }
 COLUMNS = {
     "batch": "name status termination objective lower_bound gap n_nodes wall_seconds n_points "
@@ -122,16 +119,16 @@ COLUMNS = {
     "suggest": "row_i row_j cluster_i cluster_j kind score likely_together reason",
 }
 REPRESENTATIONS = {
-    "gap": "<GapReport: optimal, cost ",
-    "batch of nothing": "<BatchResult: 0 of 3 instances, 1.0 s>",
+    "gap": "<GapReport: Proven optimal>",
+    "batch of nothing": "<BatchResult: 0 of 3 instances are proven>",
     "heuristic": "<HeuristicResult: pccc, sum of squares ",
-    "check": "<ConstraintReport: feasible, 0 implied by others, 0 warnings>",
-    "price": "<PriceReport: 3 constraints priced",
+    "check": "<ConstraintReport: Feasible>",
+    "price": "<PriceReport: Every price is known within the gap>",
     "certainty": "<CertaintyReport: ",
     "certainty of nothing": "<CertaintyReport: ",
-    "sweep": "<SweepReport: k = 2, 3, 5; 3 of 3 proven>",
-    "entry": "<SweepEntry: k = 3, optimal, cost 0.0",
-    "entry failed": "<SweepEntry: k = 2, failed>",
+    "sweep": "<SweepReport: 3 of 4 k are proven>",
+    "entry": "<SweepEntry: k = 3: ",
+    "entry failed": "<SweepEntry: k = 2: ",
     "suggest": "<QueryReport: ",
     "query": "<Query: ",
 }

@@ -10,9 +10,9 @@ import sdpbb
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, MaximumSize, Partition
 from sdpbb.problem.formats import read_instance
-from sdpbb.questions.prices import prices as price_module
-from sdpbb.questions.prices.prices import constraint_prices, probe, stated_constraints, without
-from sdpbb.questions.prices.report import Price, PriceProof
+from sdpbb.problem.statements import stated_constraints, without
+from sdpbb.questions import price as price_module
+from sdpbb.questions.price import Price, PriceProof, constraint_prices, probe
 from sdpbb.questions.study import Outcome, Study
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.search.result import Result, SolutionStatus, Termination
@@ -90,7 +90,7 @@ def test_where_runs_begin_with_subsets_no_price_rests_on_a_bound_of_all_blocks(m
     instance, known = two_groups(), {}
     for price in constraint_prices(instance, parameters=EXACT).prices:
         known[price.statement] = price
-    monkeypatch.setattr("sdpbb.questions.prices.prices.look", pytest.fail)
+    monkeypatch.setattr("sdpbb.questions.price.look", pytest.fail)
     for price in constraint_prices(instance, parameters=parameters).prices:
         before = known[price.statement]
         assert price.lower == pytest.approx(before.lower, abs=1e-9)

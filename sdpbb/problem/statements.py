@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.errors import InstanceError
 from sdpbb.problem import (
     ClusterConstraint,
     InfeasibilityKind,
@@ -23,6 +24,7 @@ from sdpbb.problem import (
 from sdpbb.problem.class_sizes import ClassSizes, Sizes, sizes_text
 from sdpbb.problem.files.constraints import PAIRS
 from sdpbb.problem.files.constraints_lines import line_of
+from sdpbb.problem.instance import check_instance
 from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.runtime.files import shown_path
@@ -252,6 +254,46 @@ def soft_statements(instance: Instance) -> list[Statement]:
             stated = _statement(instance, kind, argument, position, text, (i, j), weight)
             statements.append(stated)
     return statements
+
+
+def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
+    """Return the must-links and the cannot-links of an instance, in the user's words.
+
+    They are hard and soft ones; the soft come last. Those that distances (GAMMA, DELTA) stand for
+    are not among them.
+
+    Raises
+    ------
+    InstanceError
+        If the instance is none, or has sizes of known classes.
+    """
+    check_instance(instance)
+    if isinstance(instance.sizes, ClassSizes):
+        raise InstanceError(
+            "sizes: of classes, which all their pairs define; prices take sizes in any order"
+        )
+    catalogue = Catalogue(instance)
+    hard = (catalogue.statement(number) for number in catalogue.stated_pairs)
+    return (*hard, *soft_statements(instance))
+
+
+def without(instance: Instance, statement: Statement) -> Instance:
+    """Return the instance without a must-link or a cannot-link, hard or soft.
+
+    A hard pair stays if it is stated twice, or if a distance (GAMMA, DELTA) stands for it as well.
+    """
+    argument, catalogue = statement.argument, Catalogue(instance)
+    others: Any
+    if statement.weight is not None:
+        soft: SoftPairs = getattr(instance, argument)
+        pairs = np.delete(soft.pairs, statement.position, axis=0)
+        others = SoftPairs(pairs, np.delete(soft.weights, statement.position))
+        return replace(instance, **{argument: others})
+    offset = 0 if argument == "must_link" else len(instance.must_link)
+    if offset + statement.position in catalogue.stated_and_implied:
+        return instance
+    others = np.delete(getattr(instance, argument), statement.position, axis=0)
+    return replace(instance, **{argument: others})
 
 
 def _statement(

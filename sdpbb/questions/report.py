@@ -1,33 +1,92 @@
-"""Base of reports on an instance that is solved, and on jobs that begin with its clustering."""
+"""Bases of reports on questions, of their rows, and their tables."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
 
-from sdpbb.runtime.document import Document, Text, Tone, Verdict
+from sdpbb.runtime.document import Document, Table, Text, Tone, Verdict
 from sdpbb.runtime.rendering import plain_text
-from sdpbb.runtime.results import Reported, Tabular
-from sdpbb.runtime.values import percent_up
+from sdpbb.runtime.results import Reported, Tabular, values_of
+from sdpbb.runtime.values import percent_up, rounded_down, seconds_text, shortened
 from sdpbb.search.result import Result, SolutionStatus
 
 SHOWN = 20
 """Rows of the table in `str`."""
 
+# Letters of a representation.
+LONGEST = 120
 
-class StudyReport(Reported, Tabular):
+Item = TypeVar("Item")
+
+
+def table_of(
+    items: Sequence[Item],
+    columns: Mapping[str, Callable[[Item], str | None]],
+    caption: str = "",
+    most: int = SHOWN,
+) -> Table:
+    """Return a table of items.
+
+    columns : by heading, a function that returns the cell of an item; None: an empty one
+    most : number of rows, beyond which the table states how many are left out
+    """
+    rows = [[cell(item) or "" for cell in columns.values()] for item in items[:most]]
+    return Table([*columns], rows, caption, len(items) - len(rows))
+
+
+def figure(value: float | None, form: str) -> str:
+    """Return a number in a format such as ".3f"; "" for None."""
+    return "" if value is None else f"{value:{form}}"
+
+
+def bound_text(value: float | None, digits: int) -> str:
+    """Return a lower bound, rounded down to significant digits; "" for None."""
+    return "" if value is None else rounded_down(value, digits)
+
+
+class Entry:
+    """Base of the rows of a report.
+
+    fields : names and paths of the columns (`values_of`), of which CSV, JSON and frames are made;
+        (): all fields of the dataclass
+    """
+
+    fields: ClassVar[tuple[str, ...]]
+
+    def to_row(self) -> dict[str, Any]:
+        """Return a row of a table, as plain values; rows of points are named as the user does."""
+        return values_of(self, *self.fields)
+
+    def __repr__(self) -> str:
+        line = " ".join(str(self).split())
+        return f"<{type(self).__name__}: {shortened(line, LONGEST)}>"
+
+
+class Report(Reported):
+    """Base of reports, whose documents hold a verdict: `repr` is its headline."""
+
+    def __repr__(self) -> str:
+        verdicts = (part for part in self.document().parts if isinstance(part, Verdict))
+        return f"<{type(self).__name__}: {next(verdicts).tone.words}>"
+
+
+class StudyReport(Report, Tabular):
     """Base of reports on a solved instance, with a table of what its jobs have found.
 
     title : of the document
     nothing : what cannot be said, as two ends of a sentence: if no clustering exists, and if none
         was found
-    result, interrupted, problems : of the instance; whether an interrupt ended the run; a line for
-        each job that failed
+    result : of the instance
+    interrupted, seconds : whether an interrupt ended the run; of the whole run
+    problems : a line for each job that failed
     """
 
     title: ClassVar[str]
     nothing: ClassVar[tuple[str, str]]
     result: Result
     interrupted: bool
+    seconds: float
     problems: tuple[str, ...]
 
     @property
@@ -57,8 +116,17 @@ class StudyReport(Reported, Tabular):
         verdict = Verdict("Status", Tone("No clustering found", "fair"), text)
         return Document(self.title, [verdict], name)
 
+    def findings(self) -> list[tuple[str, str]]:
+        """Return the facts that the jobs have found."""
+        raise NotImplementedError
+
     def facts(self) -> list[tuple[str, str]]:
-        """Return the cost of the clustering, and whether it is proven."""
+        """Return the cost of the clustering, what was found, what failed, and the time."""
         result = self.result
         proven = f"{'' if self.is_solved else 'not '}proven optimal, gap {percent_up(result.gap)}"
-        return [(result.cost_name.capitalize(), f"{result.objective:.12g}, {proven}")]
+        return [
+            (result.cost_name.capitalize(), f"{result.objective:.12g}, {proven}"),
+            *self.findings(),
+            *(("Failed", problem) for problem in self.problems),
+            ("Time", seconds_text(self.seconds)),
+        ]

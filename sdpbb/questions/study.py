@@ -154,7 +154,6 @@ class Study(Generic[Job]):
         limits: bool = False,
         name_of: Callable[[Job], str] = str,
         reads_files: bool = False,
-        grace: float = GRACE,
         observer: Callable[[Any], None] = lambda event: None,
     ) -> None:
         """
@@ -169,7 +168,6 @@ class Study(Generic[Job]):
         name_of : names of jobs in events
         reads_files : whether each job has files and parameters of its own. Then what is wrong with
             them, or an error in this package, costs this job alone; otherwise both are raised
-        grace : seconds that a worker has beyond the time limit of its job, or after an interrupt
         observer : receives a `StudyEvent` now and then
 
         Raises
@@ -189,7 +187,7 @@ class Study(Generic[Job]):
             prepare, [(name, limits) for name in boundings or [parameters.bounding]]
         )
         self._name_of, self._observer = name_of, observer
-        self._reads_files, self._grace = reads_files, grace
+        self._reads_files = reads_files
         self._workers: Scheduler | None = None
         self._jobs: dict[int, Job] = {}
         self._is_compiling = threading.Event()
@@ -244,33 +242,32 @@ class Study(Generic[Job]):
             middle of a long step
         is_short : whether jobs begin in this process, as others take seconds to start
         """
-        left = list(jobs)
-        if is_short and not needs_processes:
-            left = self._run_here(left, begin, take, ALONE)
-        is_single = min(self._parameters.workers, len(left)) <= 1
-        if is_single and self.given is None and not needs_processes:
-            return self._run_here(left, begin, take, math.inf)
+        waiting = deque(jobs)
+        with Scheduler(SerialExecutor()) as here:
+            if is_short and not needs_processes:
+                self._do(waiting, begin, take, here, self.stop, self.seconds + ALONE)
+            is_single = min(self._parameters.workers, len(waiting)) <= 1
+            if is_single and self.given is None and not needs_processes:
+                self._do(waiting, begin, take, here, self.stop)
+                return list(waiting)
         if self._workers is None:
             self._workers = self._scheduler()
-        return self._run(self._workers, left, begin, take, None, math.inf)
+        self._do(waiting, begin, take, self._workers)
+        return list(waiting)
 
-    def _run_here(
-        self, jobs: Sequence[Job], begin: Begin[Job], take: Take[Job], seconds: float
-    ) -> list[Job]:
-        """Do jobs in this process, and begin none after some seconds; return those not begun."""
-        with Scheduler(SerialExecutor()) as here:
-            return self._run(here, jobs, begin, take, self.stop, self.seconds + seconds)
-
-    def _run(
+    def _do(
         self,
-        scheduler: Scheduler,
-        jobs: Sequence[Job],
+        waiting: deque[Job],
         begin: Begin[Job],
         take: Take[Job],
-        stop: threading.Event | None,
-        end: float,
-    ) -> list[Job]:
-        waiting = deque(jobs)
+        scheduler: Scheduler,
+        stop: threading.Event | None = None,
+        end: float = math.inf,
+    ) -> None:
+        """Do jobs that wait, until none may begin; none does after the second `end` of the study.
+
+        stop : interrupts jobs in this process; None in others
+        """
 
         def next_task() -> Task | None:
             if not waiting or self.stop.is_set() or self.seconds > end:
@@ -287,7 +284,6 @@ class Study(Generic[Job]):
                 if not (task.value is None and self.stop.is_set()):  # ended by the interrupt
                     take(self._jobs[task.key], self._outcome(task))
             self._watch(scheduler, bool(tasks))
-        return list(waiting)
 
     def _seconds_for(self, job: Job) -> float:
         """Return the seconds for a job that begins now, <= 0 if the time is over."""
@@ -314,7 +310,7 @@ class Study(Generic[Job]):
             self._warm_up,
             first_alone=True,
             growth=GROWTH,
-            grace=self._grace,
+            grace=GRACE,
             on_note=lambda note: self._is_compiling.set(),
         )
         return Scheduler(
@@ -332,7 +328,7 @@ class Study(Generic[Job]):
         if task.is_overdue:
             return Outcome(
                 failure=Failure.TIMED_OUT,
-                message=f"did not end within {self._grace:g} s after its time limit of "
+                message=f"did not end within {GRACE:g} s after its time limit of "
                 f"{task.seconds:g} s, and was killed",
                 attempts=task.n_attempts,
             )

@@ -49,8 +49,10 @@ def test_values_outside_of_their_domain_are_refused(job, changes, message):
 
 def test_a_long_name_is_refused(job):
     assert replace(job, name="x" * LONGEST_NAME).name
-    with pytest.raises(ParameterError, match=f"of at most {LONGEST_NAME} bytes"):
-        replace(job, name="ä" * LONGEST_NAME)
+    for name in ("ä" * LONGEST_NAME, "[" * 6000):
+        with pytest.raises(ParameterError, match=f"of at most {LONGEST_NAME} bytes") as error:
+            replace(job, name=name)
+        assert len(str(error.value)) < 200
 
 
 def test_the_engine_is_asked_for_what_the_job_says(job):
@@ -118,9 +120,3 @@ def test_nothing_but_a_regular_file_is_read_for_the_key(job, tmp_path):
     (tmp_path / "folder").mkdir()
     assert missing.key() == key
     assert replace(job, data="\0").key()
-
-
-def test_long_names_are_told_in_short():
-    with pytest.raises(ParameterError) as error:
-        Job(name="{" + 6000 * "[", data="x")
-    assert len(str(error.value)) < 200

@@ -122,26 +122,22 @@ def test_any_parameter_of_the_engine_is_a_key(folder):
     assert wine == SolverParameters()
 
 
-def test_parameters_besides_hold_where_nothing_else_is_said(folder):
+def test_what_is_said_beside_the_manifest_takes_precedence(folder):
     given = SolverParameters().updated({"gap": 0.5, "sdp.max_iterations": 9, "workers": 4})
     path = folder / "m.toml"
     path.write_text(DOTTED)
-    iris = read_manifest(path, {"sdp_solver": "clarabel"}, given)[0].parameters
-    assert (iris.gap, iris.sdp.max_iterations, iris.sdp.solver) == (0.5, 300, "clarabel")
-    assert iris.workers == 1
+    overrides = {"sdp_solver": "clarabel", "bounding": "colgen"}
+    for job in read_manifest(path, overrides, given):
+        asked = job.parameters
+        assert (asked.sdp.solver, asked.bounding) == ("clarabel", "colgen")
+        assert (asked.gap, asked.workers, asked.sdp.max_iterations) == (0.5, 1, 300)
+    with pytest.raises(ParameterError, match=r"^gap = 2: expected a number in \[0, 1\)$"):
+        read(folder, TOML, gap=2)
 
 
 def test_names_in_csv_are_no_words(folder):
     (none,) = read(folder, "data,name,constraints\ntrue,5,iris.txt\n", "csv")
     assert (none.data, none.name) == (str(folder / "true"), "5")
-
-
-def test_what_is_said_beside_the_manifest_takes_precedence(folder):
-    jobs = read(folder, TOML, time_limit=1.0, bounding="colgen")
-    assert {job.parameters.time_limit for job in jobs} == {1.0}
-    assert {job.parameters.bounding for job in jobs} == {"colgen"}
-    with pytest.raises(ParameterError, match=r"^gap = 2: expected a number in \[0, 1\)$"):
-        read(folder, TOML, gap=2)
 
 
 def test_paths_are_relative_to_the_folder_of_the_manifest(folder, monkeypatch):
@@ -168,6 +164,7 @@ def test_a_file_that_is_not_there_is_not_the_fault_of_the_manifest(folder):
         ("data = 'iris.txt'\nconstraints = 'iris_ml.txt'", ["iris_ml"]),
         ("data = 'iris.txt'\nname = '{stem}+{constraints}'", ["iris+"]),
         ("data = 'sets/**/a.txt'\nname = '{parent}'", ["iris", "wine"]),
+        ("data = '*'", ["iris", "m", "wine"]),  # folders are no files
     ],
 )
 def test_names(folder, entry, names):
@@ -184,16 +181,10 @@ def test_letters_of_patterns_in_names_of_files_are_letters(folder):
     assert job.constraints == str(odd / "sets" / "a[1]_x.txt")
 
 
-def test_folders_are_no_files(folder):
-    assert [job.name for job in read(folder, '[[instance]]\ndata = "*"')] == ["iris", "m", "wine"]
-
-
 BAD_TOML = [
     ("[[instance]\n", ": Expected ']]' at the end of an array declaration (at line 1, column 11)"),
     ("", ": has no instance; expected at least one, with its data"),
-    ("[defaults]\ngap = 0.1", ": has no instance; expected at least one, with its data"),
     ("[[instances]]\ndata = 'x'", ": 'instances'; expected [defaults] and [[instance]] only"),
-    ("[instance]\ndata = 'x'", ": instance is not a list of tables; expected [[instance]]"),
     ("instance = [1]", ": instance is not a list of tables; expected [[instance]]"),
     ("defaults = 1", ": defaults is not a table; expected [defaults]"),
     ("[[instance]]\nk = 3", ": [[instance]] 1: no data; expected the path of a file, or a pattern"),
@@ -201,8 +192,6 @@ BAD_TOML = [
         "[[instance]]\ndata='x'\n[[instance]]\ndata='y'\ntimelimit=3",
         ": [[instance]] 2: unknown key 'timelimit'; did you mean time_limit?",
     ),
-    ("[[instance]]\ndata='x'\nsdp=3", ": [[instance]] 1: unknown key 'sdp'; "),
-    ("[[instance]]\ndata='x'\nsdp.x.y=3", ": [[instance]] 1: unknown key 'sdp.x'; "),
     (
         "[[instance]]\ndata='x'\nsdp.max_iteration=3",
         ": [[instance]] 1: unknown key 'sdp.max_iteration'; did you mean sdp.max_iterations?",
@@ -220,7 +209,6 @@ BAD_TOML = [
         "[[instance]]\ndata='x'\nzzz=3",
         ": [[instance]] 1: unknown key 'zzz'; expected one of data, name,",
     ),
-    ("[defaults]\nGap = 1\n[[instance]]\ndata='x'", ": [defaults]: unknown key 'Gap'; did you"),
     (
         "[defaults]\ngap = 'x'\n[[instance]]\ndata='x'",
         ": [defaults]: gap = 'x': expected a number in [0, 1)",
@@ -237,29 +225,19 @@ BAD_TOML = [
 ]
 
 
-@pytest.mark.parametrize(
-    "text", [f"a = {'[' * 100_000}", f"a = {'1' * 5000}"], ids=["deep", "long"]
-)
-def test_toml_beyond_what_is_parsed(folder, text):
-    with pytest.raises(BatchError, match=r"m.toml: [^\n]*; expected TOML$"):
-        read(folder, text)
-
-
 @pytest.mark.parametrize(("text", "expected"), BAD_TOML)
 def test_what_is_wrong_with_toml(folder, text, expected):
     assert message(folder, text).startswith(expected)
 
 
 BAD_CSV = [
-    ("", ":1: no column data; expected a heading with it"),
-    ("data\n", ": has no instance; expected at least one, with its data"),
-    ("name,k\nx,3\n", ":1: no column data; expected a heading with it"),
-    ("data,tme_limit\nx,3\n", ":1: unknown key 'tme_limit'; did you mean time_limit?"),
+    ("", ": has no instance; expected at least one, with its data"),
+    ("name,k\nx,3\n", ":2: no data; expected the path of a file, or a pattern"),
+    ("data,tme_limit\n", ":1: unknown key 'tme_limit'; did you mean time_limit?"),
     (f"data\n{'x' * 5000}*\n", f":2: data = '{'x' * 55}...'; expected the name of a file"),
     ("data,k,k\nx,3,3\n", ":1: k twice; expected each key once"),
     ("data,k\nx,3\n\ny\n", ":4: 1 fields; expected 2, as in the heading"),
     ("data,k\nx,three\n", ":2: k = 'three': expected an integer >= 1, or None"),
-    ("data,k\n,3\n", ":2: no data; expected the path of a file, or a pattern"),
     ('data,k\n"x"y,3\n', ":2: ',' expected after '\"'; expected CSV"),
 ]
 
@@ -301,12 +279,9 @@ def test_other_kinds_of_files_are_refused(name):
 
 
 def test_what_is_no_text_file_is_told_as_such(tmp_path):
-    with pytest.raises(BatchError, match=r"m.toml: there is no such file$"):
-        read_manifest(tmp_path / "m.toml")
     (tmp_path / "m.csv").write_bytes(b"\xe9")
-    with pytest.raises(BatchError, match="is not UTF-8 text"):
-        read_manifest(tmp_path / "m.csv")
     (tmp_path / "d.toml").mkdir()
-    with pytest.raises(BatchError, match="is a folder"):
-        read_manifest(tmp_path / "d.toml")
-    assert issubclass(BatchError, InstanceError)
+    named = {"m.toml": "there is no such file", "m.csv": "is not UTF-8", "d.toml": "is a folder"}
+    for name, message in named.items():
+        with pytest.raises(InstanceError, match=f"{name}: {message}"):
+            read_manifest(tmp_path / name)

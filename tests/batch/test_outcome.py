@@ -1,19 +1,26 @@
+"""Rows of a batch and what they come to: statuses, settlement, counts, means, summaries."""
+
+import json
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.outcome import (
-    MEANINGS,
+    ANSWERS,
+    STOPPED,
     BatchResult,
-    Means,
+    Row,
     RowStatus,
     shifted_geometric_mean,
-    summary,
 )
-from tests.batch.rows import failed, infeasible, limited, row
+from sdpbb.search.result import SolutionStatus, Termination
+from tests.batch.rows import failed, infeasible, interrupted, limited, row
 
+JOB = Job("a.txt", "a")
 ALL = BatchResult(
     (
         row(name="a", wall_seconds=3.0, n_nodes=10),
@@ -28,17 +35,44 @@ ALL = BatchResult(
 )
 
 
+def test_what_is_proven_is_called_as_in_results():
+    assert {status.value for status in ANSWERS | STOPPED} == {s.value for s in SolutionStatus}
+    assert {status for status in RowStatus if row(status=status).succeeded} == ANSWERS
+
+
+def test_rows_come_back():
+    original = row(message="a\nb", labels="labels/a.txt")
+    assert Row.from_dict(json.loads(json.dumps(original.to_row()))) == original
+
+
+@pytest.mark.parametrize("change", [{"status": "solved"}, {"x": 1}])
+def test_what_is_no_row_is_refused(change):
+    for values in ({}, {**row().to_row(), **change}):
+        with pytest.raises((KeyError, TypeError, ValueError)):
+            Row.from_dict(values)
+
+
+@pytest.mark.parametrize("name", ["time_limit", "node_limit", "memory_limit"])
+def test_rows_settle_their_job_unless_a_limit_is_higher(name):
+    def job(limit):
+        return Job.from_keys({"data": "a.txt", "name": "a", name: limit})
+
+    stopped = limited(**{name: 5})
+    assert [stopped.settles(job(limit)) for limit in (4, 5, 6)] == [True, True, False]
+    assert not stopped.settles(JOB)
+    assert limited().settles(JOB)
+    for answer in (row, infeasible):
+        assert answer(**{name: 5}).settles(JOB)
+    lost = replace(limited(), termination=Termination.WORKERS_LOST.value)
+    for other in (interrupted(), lost, *map(failed, set(RowStatus) - ANSWERS - STOPPED)):
+        assert not other.settles(JOB)
+
+
 @given(st.lists(st.floats(0.0, 1e6), min_size=1), st.floats(0.1, 100.0))
 def test_the_mean_lies_between_the_least_and_the_largest(values, shift):
     mean = shifted_geometric_mean(values, shift)
     slack = 1e-9 * (max(values) + shift)
     assert min(values) - slack <= mean <= max(values) + slack
-
-
-def test_the_mean_of_some_numbers():
-    assert shifted_geometric_mean([0.0, 3.0, 15.0], 1.0) == pytest.approx(3.0)  # (1 4 16)^(1/3) - 1
-    assert shifted_geometric_mean([7], 10.0) == pytest.approx(7.0)
-    assert math.isnan(shifted_geometric_mean([], 1.0))
 
 
 def test_what_counts_as_what():
@@ -48,20 +82,18 @@ def test_what_counts_as_what():
         RowStatus.FEASIBLE: 1,
         RowStatus.CRASHED: 1,
     }
-    assert [one.name for one in ALL.stopped] == ["c"]
-    assert [one.name for one in ALL.failed] == ["d"]
+    lists = (ALL.answered, ALL.stopped, ALL.failed)
+    assert ["".join(one.name for one in rows) for rows in lists] == ["ab", "c", "d"]
     assert ALL.n_missing == 1
-    assert ALL.means_of_answers().seconds == pytest.approx(1.0)  # (4 1)^(1/2) - 1
-    assert ALL.means_of_runs().seconds == pytest.approx(3.0)
-    assert ALL.means_of_runs().nodes == pytest.approx((20 * 10 * 80) ** (1 / 3) - 10)
-    assert Means.of([]).to_dict() == {"instances": 0, "seconds": None, "nodes": None}
+    assert ALL.mean_seconds == pytest.approx(3.0)  # (4 1 16)^(1/3) - 1
+    assert ALL.mean_nodes == pytest.approx((20 * 10 * 80) ** (1 / 3) - 10)
+    assert math.isnan(BatchResult((), 0, 1.0).mean_nodes)
 
 
 @pytest.mark.parametrize(
     ("rows", "n_jobs", "succeeded"),
     [
         ((), 0, True),
-        ((row(),), 1, True),
         ((row(), infeasible()), 2, True),
         ((row(),), 2, False),
         ((row(), limited()), 2, False),
@@ -73,33 +105,25 @@ def test_only_answers_for_all_are_a_success(rows, n_jobs, succeeded):
 
 
 def test_the_summary_says_it_all():
-    lines = summary(ALL).splitlines()
-    words = [line.split() for line in lines]
-    assert lines[0].startswith("sdpbb ")
-    assert "Status          2 of 5 instances are proven" in lines
-    for status, count in ALL.counts.items():
-        assert [status.value, str(count), *MEANINGS[status].split()] in words
-    assert "not done 1 --resume continues with them" in [" ".join(line) for line in words]
-    assert ["optimal", "or", "infeasible", "2", "1.000", "4.14"] in words
-    assert ["these", "and", "the", "stopped", "ones", "3", "3.000", "15.20"] in words
-    failures, stopped = words[lines.index("Failed:") + 2], words[lines.index("Stopped:") + 2]
-    assert " ".join(failures) == "d crashed its process died tried 2 times"
-    assert stopped[0] == "c"
-    figures = "feasible, time limit 1 0.666666666666 33.3334% 15.00 s"  # the bound is rounded down
-    assert " ".join(stopped).endswith(figures)
+    lines = [" ".join(line.split()) for line in str(ALL).splitlines()]
+    assert lines[0] == "Status 2 of 5 instances are proven"
+    assert "Not done 1; --resume continues with them" in lines
+    assert "Means 3.000 s, 15.20 nodes (geometric, shifted by 1 s and 10 nodes)" in lines
+    assert lines[lines.index("Failed:") + 2] == "d crashed its process died"
+    # The bound is rounded down.
+    stopped = lines[lines.index("Stopped:") + 2]
+    assert stopped == "c 3 2 feasible, time limit 1 0.666666666666 33.3334% 15.00 s"
 
 
 @pytest.mark.parametrize(
     ("one", "line"),
     [
-        (row(), "a: optimal, cost 0.5, gap 0.0000%, 0.25 s"),
         (row(message="odd"), "a: optimal, cost 0.5, gap 0.0000%, 0.25 s, odd"),
         (infeasible(), "a: infeasible, 0.25 s, no way"),
         (
             limited(status=RowStatus.UNKNOWN, objective=None, gap=None),
             "a: unknown, time limit, 0.25 s",
         ),
-        (failed(), "a: bad input, it is bad"),
         (failed(name="ä\n"), "'\\xe4\\n': bad input, it is bad"),
         (failed(message="\x1b[1m"), "a: bad input, '\\x1b[1m'"),
     ],

@@ -111,9 +111,9 @@ def test_ctrl_c_writes_what_was_found(folder, long_batch, run):
         text, error = process.communicate(timeout=120)
         assert process.returncode == ExitCode.INTERRUPTED
     assert error.strip() == b"interrupted: finishing; press Ctrl-C again to exit immediately"
-    assert b"not done" in text
+    assert b"Not done" in text
     assert rows(out)["long"]["termination"] == "interrupted"
-    assert "not done" in (out / "summary.txt").read_text()
+    assert "Not done" in (out / "summary.txt").read_text()
     code, text, _ = run(long_batch, "--out", out, "--workers", 1, "--resume", "--time-limit", 0.5)
     assert code == ExitCode.LIMIT
     assert text.count("to go") == 5  # all but the first

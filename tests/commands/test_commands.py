@@ -19,7 +19,7 @@ from sdpbb.constraint_sets import Drawing
 from sdpbb.problem import Instance
 from sdpbb.problem.colouring.exact import Colourability
 from sdpbb.problem.formats import CONSTRAINT_FORMATS, read_constraints, write_points
-from sdpbb.questions.checks import check
+from sdpbb.questions import check
 from sdpbb.run.explanation.explain import Diagnosis
 from tests.checker.building import built
 from tests.checker.parts import Parts
@@ -183,7 +183,7 @@ def test_a_reader_that_leaves_costs_one_line(folder):
     assert process.stderr == "error: standard output: could not be written (Broken pipe)\n"
 
 
-STUDIED, OF_LABELS = "sdpbb.run.solver.solve", "sdpbb.questions.gaps.gap.solve_and_certify"
+STUDIED, OF_LABELS = "sdpbb.run.solver.solve", "sdpbb.questions.gap.solve_and_certify"
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ STUDIED, OF_LABELS = "sdpbb.run.solver.solve", "sdpbb.questions.gaps.gap.solve_a
     ],
 )
 def test_ctrl_c_writes_what_is_known(run, folder, monkeypatch, line, run_of, told):
-    import_module("sdpbb.questions.prices.prices")  # before the engine is replaced
+    import_module("sdpbb.questions.price")  # before the engine is replaced
     begin = resolve_name(run_of)
 
     def interrupted(*arguments, **named):

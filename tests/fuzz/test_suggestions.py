@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.problem import Partition
-from sdpbb.questions.queries.standing import NoClusteringToAskAbout
+from sdpbb.questions.query_strategy import NoClusteringToAskAbout
 from tests.any_instance import any_instance
 from tests.contracts.runs import assert_proven
 from tests.enumeration import Truth

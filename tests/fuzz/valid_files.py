@@ -189,7 +189,7 @@ def result_rows() -> list[bytes]:
     proven |= {"objective": 1.0, "lower_bound": 1.0, "gap": 0.0, "wall_seconds": 0.5, "n_nodes": 1}
     optimal = Row(**asked | proven)
     bad = Row(**asked | {"name": "b", "message": "it is bad", "status": RowStatus.BAD_INPUT})
-    return ["".join(f"{json.dumps(row.to_dict())}\n" for row in (optimal, bad)).encode()]
+    return ["".join(f"{json.dumps(row.to_row())}\n" for row in (optimal, bad)).encode()]
 
 
 def shared(pattern: str, most: int = 3) -> list[bytes]:

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are ended by
 @pytest.fixture(autouse=True)
 def without_engine(monkeypatch):
     monkeypatch.setattr("sdpbb.questions.study.prepare", misbehaving.prepare)
+    monkeypatch.setattr("sdpbb.questions.study.GRACE", 1.0)
 
 
 class Done:
@@ -32,7 +33,7 @@ class Done:
         study = Study(
             SolverParameters(workers=workers, time_limit=limit),
             observer=self.events.append,
-            **{"grace": 0.3, "reads_files": True, **asked},
+            **{"reads_files": True, **asked},
         )
 
         def take(job, outcome):
@@ -57,7 +58,7 @@ class Done:
 
 def test_whatever_happens_to_one_is_its_outcome(tmp_path):
     jobs = ("fine-1", "bad", "backend", "memory", "internal", "exits", "segfault", "hang", "fine-2")
-    done = Done(tmp_path, *jobs, workers=2, time_limit_each=0.5, grace=1.0)
+    done = Done(tmp_path, *jobs, workers=2, time_limit_each=0.5)
     assert done.left == []
     assert {job: (end.failure, end.message) for job, end in done.outcomes.items()} == {
         "fine-1": (None, ""),
@@ -127,7 +128,7 @@ def test_the_observer_hears_of_compilation_and_of_long_jobs(tmp_path, monkeypatc
     assert Compiling() not in Done(tmp_path, "fine").events
     monkeypatch.setattr("sdpbb.questions.study.prepare", misbehaving.prepare_slowly)
     monkeypatch.setattr("sdpbb.questions.study.SILENCE", 0.2)
-    done = Done(tmp_path, "fine", "hang", time_limit_each=0.5, grace=1.0)
+    done = Done(tmp_path, "fine", "hang", time_limit_each=0.5)
     assert done.events.count(Compiling()) == 1
     beats = [event for event in done.events if isinstance(event, AtWork)]
     assert beats[-1].n_running == 1
@@ -149,7 +150,7 @@ def test_an_interrupt_keeps_what_was_found(tmp_path):
     thread = threading.Thread(target=stop)
     thread.start()
     jobs = ("fine", "waits", "hang", "fine-later")
-    done = Done(tmp_path, *jobs, workers=2, interrupt=interrupt, grace=1.0)
+    done = Done(tmp_path, *jobs, workers=2, interrupt=interrupt)
     thread.join()
     assert done.outcomes.keys() == {"fine", "waits"}
     assert done.outcomes["waits"].value["termination"] == "interrupted"

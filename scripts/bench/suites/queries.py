@@ -30,7 +30,7 @@ from scripts.bench.suite import Case, Options
 from scripts.bench.tables import Cell, draw, over, value
 from scripts.bench.tables import table as table_of
 from sdpbb.problem import Contraction, contract
-from sdpbb.questions.queries.suggest import suggest_queries
+from sdpbb.questions.suggest import suggest_queries
 
 KEY = "name strategy draw"
 COLUMNS = "ari_10 ari_20 ari_50 ari_100 asked seconds"

@@ -55,7 +55,7 @@ class JobOptions(options.StatedOptions):
     """Parameters of the run of every instance."""
 
 
-@options.declared_options(BatchParameters, "workers", "resume", "grace", "labels", "certificates")
+@options.declared_options(BatchParameters, "workers", "resume", "certificates")
 class BatchOptions(options.StatedOptions):
     """Parameters of the batch itself."""
 

@@ -63,7 +63,7 @@ def certainty(
     instance = inputs.read(data, quiet)
     labels = inputs.labels(instance, clustering, column)
     import_engine()
-    from sdpbb.questions.certainties.certainty import certainty as find
+    from sdpbb.questions.certainty import certainty as find
 
     def on_point(known: int, left: int) -> None:
         current.tell_now_and_then(f"{known} points are known; {left} to go")

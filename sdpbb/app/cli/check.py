@@ -46,8 +46,7 @@ def check(
     outputs.check([data, inputs.constraints])
     instance = inputs.read(data, quiet)
 
-    from sdpbb.questions.checks.check import check_constraints
-    from sdpbb.questions.checks.report import ConstraintReport
+    from sdpbb.questions.check import ConstraintReport, check_constraints
 
     problem, certificate = None, outputs.certificate
     try:

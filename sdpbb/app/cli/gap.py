@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sdpbb.problem import Instance
-    from sdpbb.questions.gaps.report import GapReport
+    from sdpbb.questions.gap import GapReport
     from sdpbb.runtime.document import Document
 
 
@@ -51,7 +51,7 @@ def gap(
     outputs.check([data, inputs.constraints, given, engine.file])
     instance, numbers = _read(data, inputs, given, column, quiet)
     import_engine()
-    from sdpbb.questions.gaps.gap import optimality_gap
+    from sdpbb.questions.gap import optimality_gap
     from sdpbb.search.events import all_of
 
     trace = None
@@ -78,7 +78,7 @@ def gap(
         labels = None if best is None else best.labels
 
         def page() -> Document:
-            from sdpbb.questions.gaps.page import gap_document
+            from sdpbb.questions.gap import gap_document
 
             return gap_document(instance, report, trace)
 

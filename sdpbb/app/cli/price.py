@@ -17,7 +17,7 @@ from sdpbb.runtime.files import shown_path
 if TYPE_CHECKING:
     from sdpbb.problem import Instance
     from sdpbb.problem.statements import Statement
-    from sdpbb.questions.prices.report import Price
+    from sdpbb.questions.price import Price
 
 # Constraints that the table shows.
 TOP = 20
@@ -69,7 +69,7 @@ def price(
         )
     chosen = None if only is None else _chosen(instance, only)
     import_engine()
-    from sdpbb.questions.prices.prices import constraint_prices
+    from sdpbb.questions.price import constraint_prices
 
     def on_price(price: Price, left: int) -> None:
         # There are many that cost nothing, and they come fast.
@@ -94,7 +94,7 @@ def price(
 
 def _chosen(instance: Instance, only: str) -> list[Statement]:
     """The constraints of these places in the file."""
-    from sdpbb.questions.prices.prices import stated_constraints
+    from sdpbb.problem.statements import stated_constraints
 
     stated = stated_constraints(instance)
     file = shown_path(instance.origin.constraints_path)

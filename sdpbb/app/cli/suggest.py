@@ -66,8 +66,8 @@ def suggest(
     instance = inputs.read(data, quiet)
     labels = inputs.labels(instance, clustering, column)
     import_engine()
-    from sdpbb.questions.queries.standing import NoClusteringToAskAbout
-    from sdpbb.questions.queries.suggest import suggest_queries
+    from sdpbb.questions.query_strategy import NoClusteringToAskAbout
+    from sdpbb.questions.suggest import suggest_queries
 
     try:
         report = suggest_queries(

@@ -19,7 +19,7 @@ from sdpbb.errors import ParameterError
 from sdpbb.runtime.files import shown_path
 
 if TYPE_CHECKING:
-    from sdpbb.questions.sweeps.report import SweepEntry
+    from sdpbb.questions.sweep import SweepEntry
 
 # Numbers of clusters that a range may stand for.
 MOST = 10_000
@@ -107,10 +107,10 @@ def sweep(
     largest = replace(inputs, k=min(max(wanted), len(points.points)))
     instance = largest.instance(data, points, quiet)
     import_engine()
-    from sdpbb.questions.sweeps.sweep import sweep as run
+    from sdpbb.questions.sweep import sweep as run
 
     def on_entry(entry: SweepEntry, left: int) -> None:
-        current.tell(f"k = {entry.k}: {entry.message or entry.result}; {left} to go")
+        current.tell(f"{entry}; {left} to go")
 
     with running(outputs, quiet) as current:
         report = run(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sdpbb.errors import InstanceWarning, ParameterError
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.manifest import read_manifest
-from sdpbb.questions.batch.outcome import BatchResult, Row, RowStatus, summary
+from sdpbb.questions.batch.outcome import BatchResult, Row, RowStatus
 from sdpbb.questions.study import Outcome, Study, StudyEvent, solved
 from sdpbb.questions.study_folder import RESULTS, StudyFolder, open_folder
 from sdpbb.run.parameters import SolverParameters
@@ -54,13 +54,6 @@ class BatchParameters(Parameters):
         False,
         "Resume the batch in the folder. Finished instances stay as they are, stopped ones too "
         "unless a limit is higher now. All others run again.",
-    )
-    labels: bool = parameter(True, "Write labels.")
-    grace: float = parameter(
-        20.0,
-        "Kill an instance that still runs this many seconds after its time limit or an interrupt.",
-        ge=0,
-        unit="seconds",
     )
     certificates: bool = parameter(
         False,
@@ -123,7 +116,6 @@ def run_batch(
         boundings=sorted({job.parameters.bounding for job in listed}),
         name_of=lambda job: job.name,
         reads_files=True,
-        grace=parameters.grace,
         observer=observer,
     )
     with open_folder(folder, parameters.resume, Row.from_dict) as opened:
@@ -169,7 +161,7 @@ class _Batch:
             interrupted=study.stop.is_set() and len(self._settled) < n_jobs,
         )
         self._folder.write(TABLE, result.to_csv())
-        self._folder.write(SUMMARY, summary(result))
+        self._folder.write(SUMMARY, f"sdpbb {installed_version()}\n\n{result}\n")
         return result
 
     def _unsettled(self) -> list[Job]:
@@ -195,6 +187,9 @@ class _Batch:
         if outcome.failure is not None:
             value |= {"status": RowStatus(outcome.failure), "message": outcome.message}
         content, is_certified = value.pop("labels", None), value.pop("certificate", False)
+        labels = os.path.join(LABELS, f"{job.name}.csv")
+        if content is not None:
+            self._folder.write(labels, content)
         row = Row.from_dict(
             {
                 "name": job.name,
@@ -209,25 +204,16 @@ class _Batch:
                 "version": installed_version(),
                 "key": self._digests[job.name],
                 **value,
-                "labels": self._write_labels(job, content),
+                "labels": self._kept(labels, content is not None),
                 "certificate": self._kept(_certificate(job), is_certified),
             }
         )
-        self._folder.append(row.to_dict())
+        self._folder.append(row.to_row())
         self._rows[job.name] = row
         if not row.was_interrupted:
             self._settled.add(job.name)
         if self._on_row is not None:
             self._on_row(row, len(self._jobs) - len(self._settled))
-
-    def _write_labels(self, job: Job, content: bytes | None) -> str | None:
-        """Write the labels of a job, or remove those of an earlier run; return their file."""
-        name = os.path.join(LABELS, f"{job.name}.csv")
-        if not self._parameters.labels:
-            return None
-        if content is not None:
-            self._folder.write(name, content)
-        return self._kept(name, content is not None)
 
     def _kept(self, name: str, is_written: bool) -> str | None:
         """Return the name of a file; None, and remove that of an earlier run, if it is not new."""

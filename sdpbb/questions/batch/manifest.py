@@ -35,12 +35,12 @@ import csv
 import glob
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import ParameterError
 from sdpbb.problem.textfile import open_text, shown
 from sdpbb.questions.batch.job import KEYS, Job, engine_values
 from sdpbb.questions.study_folder import StudyError as BatchError
@@ -92,49 +92,57 @@ def read_manifest(
         right. Two jobs of the same name and patterns that match no file are wrong; files that are
         named and are not there are not, until they are read.
     """
-    overrides = overrides or {}
-    SolverParameters().updated(engine_values(overrides))
+    overrides = engine_values(overrides or {})
+    SolverParameters().updated(overrides)
     base = replace(parameters or SolverParameters(), workers=1, dask=None, mpi=False)
-    try:
-        entries = _entries(path)
-    except BatchError:
-        raise
-    except InstanceError as error:  # it is no text file at all
-        raise BatchError(str(error)) from None
-    if not entries:
-        raise BatchError(
-            f"{shown_path(path)}: has no instance; expected at least one, with its data"
-        )
     folder = os.path.dirname(os.fspath(path))
     jobs: list[Job] = []
     taken: dict[str, ManifestEntry] = {}
-    for entry in entries:
-        for job in _expand(entry, folder, engine_values(overrides), base):
+    for entry in _entries(path):
+        for job in _expand(entry, folder, overrides, base):
             if job.name in taken:
-                raise _duplicate(job, entry, taken[job.name])
+                other = "itself" if taken[job.name] is entry else taken[job.name].where
+                raise BatchError(
+                    f"{entry.where}: a second instance is called {shown(job.name)}, after one of "
+                    f"{other}; expected different names: give a name, which may hold {{stem}}, "
+                    "{parent} and {constraints}"
+                )
             taken[job.name] = entry
             jobs.append(job)
+    if not jobs:
+        raise BatchError(
+            f"{shown_path(path)}: has no instance; expected at least one, with its data"
+        )
     return jobs
 
 
-def _entries(path: FilePath) -> list[ManifestEntry]:
-    suffix = Path(path).suffix.lower()
-    if suffix == ".toml":
-        return _of_toml(path)
-    if suffix == ".csv":
-        return _of_csv(path)
-    raise BatchError(f"{shown_path(path)}: expected a manifest whose name ends in .toml or .csv")
+Values = Iterable[tuple[str, Any]]
+"""Keys and values of a table or a line, as given."""
 
 
-def _duplicate(job: Job, entry: ManifestEntry, other: ManifestEntry) -> BatchError:
-    where = "itself" if other is entry else other.where
-    return BatchError(
-        f"{entry.where}: a second instance is called {shown(job.name)}, after one of {where}; "
-        "expected different names: give a name, which may hold {stem}, {parent} and {constraints}"
-    )
+def _entries(path: FilePath) -> Iterator[ManifestEntry]:
+    """Yield the entries of a manifest, with its defaults."""
+    suffix, name = Path(path).suffix.lower(), shown_path(path)
+    if suffix not in (".toml", ".csv"):
+        raise BatchError(f"{name}: expected a manifest whose name ends in .toml or .csv")
+    defaults, tables, read = _toml(path) if suffix == ".toml" else _csv(path)
+    common = _values(f"{name}: [defaults]", defaults, read)
+    for where, table in tables:
+        stated = _values(where, table, read)
+        values = {**common, **stated}
+        if "data" not in values:
+            raise BatchError(f"{where}: no data; expected the path of a file, or a pattern")
+        # Defaults on how constraints are to be read say nothing to an instance without any.
+        unused = set() if "constraints" in values else {*OF_CONSTRAINTS} - {*stated}
+        values = {key: value for key, value in values.items() if key not in unused}
+        yield ManifestEntry(where, values, states_k="k" in stated)
 
 
-def _of_toml(path: FilePath) -> list[ManifestEntry]:
+Stated = tuple[Values, Iterable[tuple[str, Values]], Callable[[Declaration, Any], Any]]
+"""Defaults; for each entry where it is and what it states; what makes a value of one."""
+
+
+def _toml(path: FilePath) -> Stated:
     name = shown_path(path)
     with open_text(path) as file:
         text = file.read()
@@ -150,13 +158,9 @@ def _of_toml(path: FilePath) -> list[ManifestEntry]:
         raise BatchError(f"{name}: defaults is not a table; expected [defaults]")
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise BatchError(f"{name}: instance is not a list of tables; expected [[instance]]")
-    common = _values(f"{name}: [defaults]", list(_flat(defaults)), Declaration.checked)
-    entries = []
-    for number, table in enumerate(tables, start=1):
-        where = f"{name}: [[instance]] {number}"
-        stated = _values(where, list(_flat(table)), Declaration.checked)
-        entries.append(_entry(where, _with_defaults(common, stated), stated))
-    return entries
+    numbered = enumerate(tables, start=1)
+    stated = ((f"{name}: [[instance]] {number}", _flat(table)) for number, table in numbered)
+    return _flat(defaults), stated, Declaration.checked
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -169,59 +173,38 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield path, value
 
 
-def _with_defaults(defaults: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values with the defaults that apply to them.
-
-    Defaults on how constraints are to be read say nothing to an instance without any.
-    """
-    values = {**defaults, **table}
-    without = "constraints" not in values
-    unused = {*OF_CONSTRAINTS} - {*table} if without else set()
-    return {key: value for key, value in values.items() if key not in unused}
+def _csv(path: FilePath) -> Stated:
+    return (), _lines(path), _from_text
 
 
-def _of_csv(path: FilePath) -> list[ManifestEntry]:
+def _lines(path: FilePath) -> Iterator[tuple[str, Values]]:
+    """Yield the lines of a CSV file, without its empty fields."""
     name = shown_path(path)
-    entries = []
     with open_text(path) as file:
         reader = csv.reader(file, strict=True)
         try:
             heading = [field.strip() for field in next(reader, [])]
-            where = f"{name}:{max(1, reader.line_num)}"
-            _check_keys(where, heading)
-            if "data" not in heading:
-                raise BatchError(f"{where}: no column data; expected a heading with it")
+            _check_keys(f"{name}:1", heading)
             for fields in reader:
-                if any(field.strip() for field in fields):
-                    entries.append(_of_line(f"{name}:{reader.line_num}", heading, fields))
+                where, stated = f"{name}:{reader.line_num}", [field.strip() for field in fields]
+                if not any(stated):
+                    continue
+                if len(stated) != len(heading):
+                    raise BatchError(
+                        f"{where}: {len(stated)} fields; expected {len(heading)}, as in the heading"
+                    )
+                given = zip(heading, stated, strict=True)
+                yield where, [(key, field) for key, field in given if field]
         except csv.Error as error:
             raise BatchError(f"{name}:{reader.line_num}: {error}; expected CSV") from None
-    return entries
 
 
-def _of_line(where: str, heading: list[str], fields: list[str]) -> ManifestEntry:
-    if len(fields) != len(heading):
-        raise BatchError(
-            f"{where}: {len(fields)} fields; expected {len(heading)}, as in the heading"
-        )
-    given = [(key, field.strip()) for key, field in zip(heading, fields, strict=True)]
-    values = _values(where, [(key, field) for key, field in given if field], _from_text)
-    return _entry(where, values, values)
-
-
-def _entry(where: str, values: Mapping[str, Any], stated: Mapping[str, Any]) -> ManifestEntry:
-    if "data" not in values:
-        raise BatchError(f"{where}: no data; expected the path of a file, or a pattern")
-    return ManifestEntry(where, values, states_k="k" in stated)
-
-
-def _values(
-    where: str, given: list[tuple[str, Any]], read: Callable[[Declaration, Any], Any]
-) -> dict[str, Any]:
+def _values(where: str, stated: Values, read: Callable[[Declaration, Any], Any]) -> dict[str, Any]:
     """Return the values of a table or a line by the paths of their parameters.
 
     Each is as `read` makes it from its declaration and what is given.
     """
+    given = list(stated)
     _check_keys(where, [key for key, _ in given])
     values = {}
     for key, value in given:
@@ -243,16 +226,12 @@ def _check_keys(where: str, keys: list[str]) -> None:
     seen = set[str]()
     for key in keys:
         if key not in KEYS:
-            raise BatchError(f"{where}: unknown key {shown(key)}; {_meant(key)}")
+            meant = did_you_mean(key, KEYS, "docs/tutorials/batch.md, and 'sdpbb parameters'")
+            raise BatchError(f"{where}: unknown key {shown(key)}; {meant}")
         path = SHORT_NAMES.get(key, key)
         if path in seen:
             raise BatchError(f"{where}: {key} twice; expected each key once")
         seen.add(path)
-
-
-def _meant(key: str) -> str:
-    """Return the end of a message on an unknown key: what it may stand for."""
-    return did_you_mean(key, KEYS, "docs/tutorials/batch.md, and 'sdpbb parameters'")
 
 
 def _expand(
@@ -274,29 +253,22 @@ def _expand(
     """
     values = {**entry.values, **overrides}
     for data in _files(entry, folder, values["data"], "data", {}):
-        for constraints in _constraints(entry, folder, values.get("constraints"), data):
+        placeholders = _placeholders(data)
+        chosen: list[str | None] = [None]
+        if (pattern := values.get("constraints")) is not None:
+            chosen = [*_files(entry, folder, pattern, "constraints", placeholders)]
+        files = {"data": data}
+        if (classes := values.get("known_classes")) is not None:
+            path = os.path.join(folder, _filled(classes, placeholders))
+            # Otherwise a column of the data is meant.
+            files |= {"known_classes": path} if os.path.exists(path) else {}
+        for constraints in chosen:
             name = _name(values.get("name"), data, constraints, entry)
-            files = {"data": data, "constraints": constraints, "name": name}
-            if classes := _class_file(folder, values.get("known_classes"), data):
-                files["known_classes"] = classes
+            own = {**values, **files, "constraints": constraints, "name": name}
             try:
-                yield Job.from_keys({**values, **files}, parameters)
+                yield Job.from_keys(own, parameters)
             except ParameterError as error:
                 raise BatchError(f"{entry.where}: {error}") from None
-
-
-def _constraints(
-    entry: ManifestEntry, folder: str, pattern: str | None, data: str
-) -> list[str | None]:
-    if pattern is None:
-        return [None]
-    return list(_files(entry, folder, pattern, "constraints", _placeholders(data)))
-
-
-def _class_file(folder: str, stated: str | None, data: str) -> str | None:
-    """Return the path of a file of known classes; None if a column of the data is meant."""
-    path = None if stated is None else os.path.join(folder, _filled(stated, _placeholders(data)))
-    return path if path is not None and os.path.exists(path) else None
 
 
 def _files(

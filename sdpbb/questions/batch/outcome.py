@@ -1,22 +1,26 @@
-"""Results of a batch: a row for each job, all of them together, and their texts."""
+"""Outcome of a batch: a row of figures for each job, and what a person reads of them."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
 from sdpbb.questions.batch.job import Job
-from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Tone, Verdict
+from sdpbb.questions.report import Entry, Report, bound_text, figure, table_of
+from sdpbb.runtime.document import Document, Facts, Part, Section, Tone, Verdict
 from sdpbb.runtime.files import shown_path
-from sdpbb.runtime.rendering import plain_text
-from sdpbb.runtime.results import Reported, Tabular, plain, values_of
-from sdpbb.runtime.values import counted, percent_up, rounded_down, seconds_text, shortened
-from sdpbb.runtime.version import installed_version
+from sdpbb.runtime.results import Tabular, plain, values_of
+from sdpbb.runtime.values import counted, percent_up, seconds_text, shortened
 from sdpbb.search.result import Termination
+
+# Rows of a table; letters of a name and of a message in it.
+MOST_ROWS, LONGEST, LONGEST_MESSAGE = 2_000, 60, 120
+SECONDS_SHIFT, NODES_SHIFT = 1.0, 10.0
+"""Shifts of the geometric means of seconds and of nodes: keep small instances from dominating."""
 
 
 class RowStatus(StrEnum):
@@ -46,8 +50,8 @@ ACCIDENTS = frozenset({Termination.INTERRUPTED.value, Termination.WORKERS_LOST.v
 """Terminations of rows whose job is done again, whatever its limits."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Row:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Row(Entry):
     """Result row of one job.
 
     Attributes
@@ -98,6 +102,8 @@ class Row:
     key: str
     message: str
 
+    fields = ()
+
     @property
     def succeeded(self) -> bool:
         """True for an answer: proven optimal, or proven infeasible."""
@@ -127,12 +133,6 @@ class Row:
         stopped_by = self.termination if self.status in STOPPED else None
         return ", ".join(filter(None, (self.status, stopped_by))).replace("_", " ")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return values_of(self)
-
-    to_row = to_dict
-
     def __str__(self) -> str:
         told = [self.end]
         if self.objective is not None:
@@ -145,70 +145,36 @@ class Row:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Row:
-        """Return the row of values that `to_dict` has returned.
+        """Return the row of values that `to_row` has returned.
 
         Raises
         ------
         KeyError, TypeError, ValueError
-            If they are not what `to_dict` gives.
+            If they are not what `to_row` gives.
         """
         return cls(**{**values, "status": RowStatus(values["status"])})
-
-
-COLUMNS = tuple(field.name for field in fields(Row))
-"""Columns of tables of rows."""
 
 
 def _as_limit(value: float | None) -> float:
     return math.inf if value is None else value
 
 
-# Rows of a table; letters of a name and of a message in it.
-MOST_ROWS, LONGEST, LONGEST_MESSAGE = 2_000, 60, 120
-
-MEANINGS = {
-    RowStatus.OPTIMAL: "proven optimal within the gap",
-    RowStatus.INFEASIBLE: "proven that no clustering satisfies the constraints",
-    RowStatus.FEASIBLE: "stopped with a clustering, not proven optimal",
-    RowStatus.UNKNOWN: "stopped without a clustering",
-    RowStatus.BAD_INPUT: "files or parameters are wrong",
-    RowStatus.FAILED: "a solver or this package failed, or memory ran out",
-    RowStatus.CRASHED: "its worker process crashed, twice",
-    RowStatus.TIMED_OUT: "killed, as it did not stop after its time limit",
+# Cells of a row in a table, by heading.
+_CELLS: dict[str, Callable[[Row], str]] = {
+    "Instance": lambda row: shortened(row.name, LONGEST),
+    "Points": lambda row: figure(row.n_points, ","),
+    "k": lambda row: figure(row.k, ","),
+    "Status": lambda row: row.end,
+    "Cost": lambda row: figure(row.objective, ".12g"),
+    "Lower bound": lambda row: bound_text(row.lower_bound, 12),
+    "Gap": lambda row: "" if row.gap is None else percent_up(row.gap),
+    "Time": lambda row: "" if row.wall_seconds is None else seconds_text(row.wall_seconds),
+    "Message": lambda row: shortened(row.message, LONGEST_MESSAGE),
 }
-
-SECONDS_SHIFT = 1.0
-"""Shift of the geometric mean of seconds: keeps instances of milliseconds from dominating it."""
-
-NODES_SHIFT = 10.0
-"""Shift of the geometric mean of nodes."""
-
-
-@dataclass(frozen=True)
-class Means:
-    """Shifted geometric means of seconds and nodes over n_rows rows; nan without any."""
-
-    n_rows: int
-    seconds: float
-    nodes: float
-
-    @classmethod
-    def of(cls, rows: Iterable[Row]) -> Means:
-        """Return the means over those of the rows that have seconds and nodes."""
-        measured = [row for row in rows if row.wall_seconds is not None and row.n_nodes is not None]
-        return cls(
-            len(measured),
-            shifted_geometric_mean([row.wall_seconds or 0.0 for row in measured], SECONDS_SHIFT),
-            shifted_geometric_mean([row.n_nodes or 0 for row in measured], NODES_SHIFT),
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values; None for nan."""
-        return {"instances": self.n_rows} | values_of(self, "seconds", "nodes")
 
 
 @dataclass(frozen=True, repr=False)
-class BatchResult(Reported, Tabular):
+class BatchResult(Report, Tabular):
     """Result of a batch.
 
     Attributes
@@ -224,7 +190,7 @@ class BatchResult(Reported, Tabular):
     wall_seconds: float
     interrupted: bool = False
 
-    columns, items = COLUMNS, "rows"
+    columns, items = tuple(field.name for field in fields(Row)), "rows"
 
     @property
     def counts(self) -> dict[RowStatus, int]:
@@ -238,9 +204,14 @@ class BatchResult(Reported, Tabular):
         return self.n_jobs - len(self.rows)
 
     @property
+    def answered(self) -> list[Row]:
+        """Rows with an answer: proven optimal, or proven infeasible."""
+        return [row for row in self.rows if row.succeeded]
+
+    @property
     def succeeded(self) -> bool:
-        """True if every job has an answer: proven optimal, or proven infeasible."""
-        return not self.n_missing and all(row.succeeded for row in self.rows)
+        """True if every job has an answer."""
+        return len(self.answered) == self.n_jobs
 
     @property
     def stopped(self) -> list[Row]:
@@ -252,104 +223,53 @@ class BatchResult(Reported, Tabular):
         """Rows of jobs whose run did not end as it should."""
         return [row for row in self.rows if not row.succeeded and row.status not in STOPPED]
 
-    def means_of_answers(self) -> Means:
-        """Return the means over the rows that are answers."""
-        return Means.of(row for row in self.rows if row.succeeded)
+    @property
+    def mean_seconds(self) -> float:
+        """Shifted geometric mean of the seconds of all runs; nan without any."""
+        seconds = [row.wall_seconds for row in self.rows if row.wall_seconds is not None]
+        return shifted_geometric_mean(seconds, SECONDS_SHIFT)
 
-    def means_of_runs(self) -> Means:
-        """Return the means over the rows that are answers or were stopped."""
-        return Means.of(row for row in self.rows if row.succeeded or row.status in STOPPED)
+    @property
+    def mean_nodes(self) -> float:
+        """Shifted geometric mean of the nodes of all runs; nan without any."""
+        nodes = [row.n_nodes for row in self.rows if row.n_nodes is not None]
+        return shifted_geometric_mean(nodes, NODES_SHIFT)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
         counts = {status.value: count for status, count in self.counts.items()}
-        means = (self.means_of_answers().to_dict(), self.means_of_runs().to_dict())
-        return (
-            values_of(self, "instances:n_jobs", "missing:n_missing", "interrupted", "wall_seconds")
-            | {"counts": counts, "means_of_answers": means[0], "means_of_runs": means[1]}
-            | {"seconds_shift": SECONDS_SHIFT, "nodes_shift": NODES_SHIFT, "rows": plain(self.rows)}
-        )
+        jobs = ("instances:n_jobs", "missing:n_missing", "interrupted", "wall_seconds")
+        means = values_of(self, "mean_seconds", "mean_nodes")
+        return values_of(self, *jobs) | {"counts": counts} | means | {"rows": plain(self.rows)}
 
     def document(self) -> Document:
         """Return counts by status, means, and the instances without an answer, then all others."""
-        solved = [row for row in self.rows if row.succeeded]
+        solved = self.answered
         tone = Tone(f"{len(solved):,} of {self.n_jobs:,} instances are proven", "fair")
         if self.failed:
             tone = tone._replace(kind="bad")
         elif self.succeeded:
             tone = Tone("Every instance is proven", "good")
-        facts = [
-            ("Instances", f"{self.n_jobs:,}"),
-            ("Proven", f"{len(solved):,}"),
-            *([("Stopped", f"{len(self.stopped):,}")] if self.stopped else []),
-            *([("Failed", f"{len(self.failed):,}")] if self.failed else []),
-            *([("Not done", f"{self.n_missing:,}")] if self.n_missing else []),
-            ("Time", seconds_text(self.wall_seconds)),
-        ]
-        parts: list[Part] = [Verdict("Status", tone, ""), Facts(facts), *self._counts()]
-        if self.failed:
-            lines = [
-                [
-                    shortened(row.name, LONGEST),
-                    row.end,
-                    shortened(row.message, LONGEST_MESSAGE),
-                    f"tried {row.attempts} times" if row.attempts > 1 else "",
-                ]
-                for row in self.failed[:MOST_ROWS]
-            ]
-            columns = ("Instance", "Status", "Message", "Attempts")
-            more = len(self.failed) - len(lines)
-            parts.append(Section("Failed", [Table(columns, lines, more=more)]))
-        if self.stopped:
-            parts.append(Section("Stopped", [_table(self.stopped)]))
-        if solved:
-            parts.append(Section("Proven", [_table(solved)], folded=True))
+        facts = [("Instances", f"{self.n_jobs:,}")]
+        for status, count in self.counts.items():
+            facts.append((status.replace("_", " ").capitalize(), f"{count:,}"))
+        if self.n_missing:
+            facts.append(("Not done", f"{self.n_missing:,}; --resume continues with them"))
+        if math.isfinite(self.mean_seconds):
+            means = f"{self.mean_seconds:.3f} s, {self.mean_nodes:.2f} nodes"
+            shifts = f"{SECONDS_SHIFT:g} s and {NODES_SHIFT:g} nodes"
+            facts.append(("Means", f"{means} (geometric, shifted by {shifts})"))
+        facts.append(("Time", seconds_text(self.wall_seconds)))
+        parts: list[Part] = [Verdict("Status", tone, ""), Facts(facts)]
+        listed = (("Failed", self.failed), ("Stopped", self.stopped), ("Proven", solved))
+        for heading, rows in listed:
+            if rows:
+                table = table_of(rows, _CELLS, most=MOST_ROWS)
+                parts.append(Section(heading, [table], folded=rows is solved))
         return Document("Batch of instances", parts, counted(self.n_jobs, "instance"))
 
-    def _counts(self) -> list[Table]:
-        """Return the tables of statuses and of means."""
-        rows = [[s.value, f"{count:,}", MEANINGS[s]] for s, count in self.counts.items()]
-        if self.n_missing:
-            rows.append(["not done", f"{self.n_missing:,}", "--resume continues with them"])
-        tables = [Table(("status", "instances", "meaning"), rows, "Statuses")]
-        answers, runs = self.means_of_answers(), self.means_of_runs()
-        means = [("optimal or infeasible", answers)] if answers.n_rows else []
-        if runs.n_rows > answers.n_rows:
-            means.append(("these and the stopped ones", runs))
-        shifts = f"shifts {SECONDS_SHIFT:g} s, {NODES_SHIFT:g} nodes"
-        columns = (f"shifted geometric means ({shifts})", "instances", "seconds", "nodes")
-        lines = [
-            [name, f"{mean.n_rows:,}", f"{mean.seconds:.3f}", f"{mean.nodes:.2f}"]
-            for name, mean in means
-        ]
-        return [*tables, *([Table(columns, lines, "Means")] if lines else [])]
 
-    def __repr__(self) -> str:
-        counts = [f"{count} {status.value}" for status, count in self.counts.items()]
-        done = f"{len(self.rows)} of {counted(self.n_jobs, 'instance')}"
-        return f"<BatchResult: {', '.join([done, *counts])}, {self.wall_seconds:.1f} s>"
-
-
-def _table(rows: list[Row]) -> Table:
-    """Return the table of instances with their figures."""
-    columns = ("Instance", "Points", "k", "Status", "Cost", "Lower bound", "Gap", "Time", "Message")
-    lines = [
-        [
-            shortened(row.name, LONGEST),
-            *("" if number is None else f"{number:,}" for number in (row.n_points, row.k)),
-            row.end,
-            "" if row.objective is None else f"{row.objective:.12g}",
-            "" if row.lower_bound is None else rounded_down(row.lower_bound, 12),
-            "" if row.gap is None else percent_up(row.gap),
-            "" if row.wall_seconds is None else seconds_text(row.wall_seconds),
-            shortened(row.message, LONGEST_MESSAGE),
-        ]
-        for row in rows[:MOST_ROWS]
-    ]
-    return Table(columns, lines, more=len(rows) - len(lines))
-
-
-def shifted_geometric_mean(values: list[float] | list[int], shift: float) -> float:
+def shifted_geometric_mean(values: Sequence[float], shift: float) -> float:
     """Return (prod (x + s))^(1/n) - s of n values x >= 0 and s > 0; nan of none.
 
     Source: Achterberg, Constraint Integer Programming, 2007, appendix A.
@@ -357,8 +277,3 @@ def shifted_geometric_mean(values: list[float] | list[int], shift: float) -> flo
     if not values:
         return math.nan
     return math.exp(math.fsum(math.log(x + shift) for x in values) / len(values)) - shift
-
-
-def summary(result: BatchResult) -> str:
-    """Return the document of a batch as plain text, under a line with the version."""
-    return f"sdpbb {installed_version()}\n\n{plain_text(result.document())}\n"

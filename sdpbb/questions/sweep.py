@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import numbers
 import os
@@ -9,31 +11,250 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack
-from dataclasses import fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from heuristics.measures import adjusted_rand_index, silhouette
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem import Instance, Origin
+from sdpbb.problem import Instance, Origin, Partition
 from sdpbb.problem.checks import OF_ONE_K
 from sdpbb.problem.files.labels import encoded
+from sdpbb.questions.report import Entry, Report, bound_text, figure, table_of
 from sdpbb.questions.study import Outcome, Study, solved
 from sdpbb.questions.study_folder import StudyFolder, open_folder
-from sdpbb.questions.sweeps.report import LABELS, TABLE, VALUES, SweepEntry, SweepReport
 from sdpbb.run.arguments import SolveArguments, stated_run
 from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.archive.stored import Encoder
 from sdpbb.runtime.backends.milp import require_integer_solver
+from sdpbb.runtime.document import Document, Facts, Part, Picture, Text, Tone, Verdict
 from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.results import Tabular, keys_of, values_of
+from sdpbb.runtime.values import percent_up, seconds_text, shortened
 from sdpbb.search.events import Observer, ignore
-from sdpbb.search.result import bound_below
+from sdpbb.search.result import Result, SolutionStatus, bound_below, relative_gap
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Parameters that do not decide what a result means.
 MAY_CHANGE = ("time_limit", "node_limit", "memory_limit", "workers", "dask", "mpi")
+# Files of a sweep in its folder.
+TABLE, VALUES, LABELS = "sweep.csv", "sweep.json", "labels.csv"
+# Significant digits of costs; letters of the sizes of clusters in a row of the table.
+DIGITS, LONGEST_SIZES = 8, 40
+PROVEN = ("k", "status", "objective", "lower_bound", "gap")
+TOOK = ("result.statistics.n_nodes", "result.statistics.wall_seconds", "message")
+NOTE = (
+    "Each cost is proven optimal for its k, up to its gap. This does not prove which k is right: "
+    "costs usually fall with every cluster added, even if the data have no clusters."
+)
+CAPTION = (
+    "Bars are the intervals that are proven to hold the least cost; they are hardly seen where "
+    "bound and cost meet."
+)
+LEGEND = (
+    "decrease, ARI to prev: compared with the previous k of the table. ARI is the adjusted Rand "
+    "index: 1 for the same clusters, about 0 for unrelated ones."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class SweepEntry(Entry):
+    """Outcome of one number of clusters: its clustering and what is proven of it.
+
+    Attributes
+    ----------
+    k : number of clusters
+    result : of its run; None where it failed
+    lower_bound : proven to be at most the optimum: that of the run, or of a larger k where that is
+        nearer; None for an infeasible k, or without a result
+    silhouette : mean over the points, between -1 and 1; None where it is not defined
+    agreement : adjusted Rand index with the clustering of the k before it in the sweep; None
+        without one
+    decrease : by how much the cost is less than at the k before it, and the least and the most that
+        the least costs of both are proven to differ by; None without one
+    message : what went wrong, or is to be known; "" for nothing
+    """
+
+    k: int
+    result: Result | None
+    lower_bound: float | None
+    silhouette: float | None = None
+    agreement: float | None = None
+    decrease: tuple[float, float, float] | None = None
+    message: str = ""
+
+    fields = (
+        *PROVEN,
+        *("decrease:decrease.0", "decrease_lower:decrease.1", "decrease_upper:decrease.2"),
+        *("silhouette", "agreement", "sizes:sizes_text", *TOOK),
+    )
+
+    @property
+    def status(self) -> str:
+        """Solution status, or "failed"."""
+        return "failed" if self.result is None else self.result.status.value
+
+    @property
+    def objective(self) -> float | None:
+        """Cost of the best clustering found, None without one."""
+        return None if self.result is None else self.result.objective
+
+    @property
+    def gap(self) -> float | None:
+        """Relative gap of the best clustering found, at least 0; None without one."""
+        if self.objective is None or self.lower_bound is None:
+            return None
+        return relative_gap(self.lower_bound, self.objective)
+
+    @property
+    def is_settled(self) -> bool:
+        """True if k is proven: optimal within the gap asked for, or infeasible."""
+        return self.result is not None and (
+            self.result.status in (SolutionStatus.OPTIMAL, SolutionStatus.INFEASIBLE)
+            or (self.gap is not None and self.gap <= self.result.gap_asked)
+        )
+
+    @property
+    def partition(self) -> Partition | None:
+        """The best clustering found, None without one."""
+        return None if self.result is None else self.result.partition
+
+    @property
+    def labels(self) -> Any:
+        """Labels (n,) of the best clustering found, None without one.
+
+        They are an array, or of a pandas data frame a Series with its index, as those of a
+        `Result`.
+        """
+        return None if self.result is None else self.result.labels
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of points of the clusters, the largest first."""
+        if self.partition is None:
+            return ()
+        return tuple(sorted(self.partition.sizes.tolist(), reverse=True))
+
+    @property
+    def sizes_text(self) -> str:
+        """The sizes as text: "61 50 39"."""
+        return " ".join(map(str, self.sizes))
+
+    def to_line(self) -> dict[str, Any]:
+        """Return plain values on the run of this k alone: the line of `results.jsonl`."""
+        return values_of(self, *PROVEN, *TOOK)
+
+    def __str__(self) -> str:
+        return f"k = {self.k}: {self.message or self.result}"
+
+
+# Cells of an entry in the table, by heading.
+_CELLS: dict[str, Callable[[SweepEntry], str]] = {
+    "k": lambda entry: str(entry.k),
+    "status": lambda entry: entry.status,
+    "cost": lambda entry: figure(entry.objective, f".{DIGITS}g"),
+    "proven at least": lambda entry: bound_text(entry.lower_bound, DIGITS),
+    "gap": lambda entry: "" if entry.gap is None else percent_up(entry.gap),
+    "decrease": lambda entry: figure(entry.decrease and entry.decrease[0], ".6g"),
+    "silhouette": lambda entry: figure(entry.silhouette, ".3f"),
+    "ARI to prev": lambda entry: figure(entry.agreement, ".3f"),
+    "sizes": lambda entry: shortened(entry.sizes_text, LONGEST_SIZES),
+    "remark": lambda entry: entry.message,
+}
+
+
+@dataclass(frozen=True, repr=False)
+class SweepReport(Report, Tabular):
+    """Report on a sweep: an entry for each k that was run, in ascending order.
+
+    Attributes
+    ----------
+    entries : what is known of each k
+    left : the k that nothing was done for
+    interrupted : whether an interrupt ended the sweep
+    seconds : of the whole sweep
+    origin : what the rows are called
+    """
+
+    entries: tuple[SweepEntry, ...]
+    left: tuple[int, ...]
+    interrupted: bool
+    seconds: float
+    origin: Origin
+
+    columns, items = keys_of(SweepEntry.fields), "entries"
+
+    @property
+    def is_complete(self) -> bool:
+        """True if every k is proven: optimal within the gap asked for, or infeasible."""
+        return not self.left and all(entry.is_settled for entry in self.entries)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """A line for each k whose run failed."""
+        return tuple(str(entry) for entry in self.entries if entry.result is None)
+
+    def __getitem__(self, k: int) -> SweepEntry:
+        """Return the entry of k.
+
+        Raises
+        ------
+        KeyError
+            If there is none.
+        """
+        for entry in self.entries:
+            if entry.k == k:
+                return entry
+        raise KeyError(f"k = {k}: expected one of {', '.join(str(e.k) for e in self.entries)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON: the rows, with the labels of each k."""
+        rows = [entry.to_row() | values_of(entry, "partition.labels") for entry in self.entries]
+        others = values_of(self, "left", "interrupted", "seconds", "origin.row_names")
+        return {"sweep": rows} | others
+
+    def labels_csv(self) -> str:
+        """Return the labels of all k: a row for each point, with its name, a column for each k.
+
+        The separator is that of the file of points.
+        """
+        found = {e.k: e.partition.labels for e in self.entries if e.partition is not None}
+        text = io.StringIO()
+        writer = csv.writer(text, delimiter=self.origin.separator or ",", lineterminator="\n")
+        writer.writerow([self.origin.index_name or "id", *(f"k={k}" for k in found)])
+        for row, labels in enumerate(zip(*found.values(), strict=True)):
+            writer.writerow([self.origin.row(row), *map(int, labels)])
+        return text.getvalue()
+
+    def document(self) -> Document:
+        """Return a row for each k with what is proven, and what the figures say."""
+        n_proven = sum(entry.is_settled for entry in self.entries)
+        number = f"{n_proven} of {len(self.entries) + len(self.left)} k"
+        tone = Tone(f"{number} are proven", "fair")
+        if self.is_complete:
+            tone = Tone("Every k is proven", "good")
+        facts = [("Proven", number), ("Time", seconds_text(self.seconds))]
+        costs = [f"{e.objective:.6g} at k = {e.k}" for e in self.entries if e.objective is not None]
+        parts: list[Part] = [Verdict("Status", tone, NOTE), Facts(facts)]
+        if costs:
+            description = f"Costs by number of clusters: {', '.join(costs)}."
+            parts.append(Picture(description, CAPTION, self._picture))
+        table = table_of(self.entries, _CELLS, "Each number of clusters", len(self.entries))
+        parts += [table, Text(LEGEND, "note")]
+        if self.left:
+            why = "the sweep was interrupted" if self.interrupted else "the time was over"
+            parts.append(Text(f"Not run, as {why}: k = {', '.join(map(str, self.left))}"))
+        return Document("Numbers of clusters", parts)
+
+    def _picture(self) -> Axes:
+        from sdpbb.plots import plot_sweep
+
+        return plot_sweep(self.to_rows())
 
 
 def sweep(
@@ -219,12 +440,16 @@ class _Sweep:
 
     def _entries(self) -> Iterator[SweepEntry]:
         """Yield what is known of each k, in ascending order, compared with the k before it."""
-        bounds = {k: entry.lower_bound for k, entry in sorted(self._found.items())}
-        if self._instance.is_monotone:
-            _hand_down(bounds)
+        known = sorted(self._found.items())
+        bounds = {k: entry.lower_bound for k, entry in known}
+        least = -math.inf
+        # Where must-links leave too few components, a larger k is infeasible and has no bound.
+        for k, bound in reversed(bounds.items()) if self._instance.is_monotone else ():
+            if bound is not None:
+                bounds[k] = least = max(least, bound)
         before: SweepEntry | None = None
-        for k, bound in bounds.items():
-            entry = self._found[k]
+        for k, entry in known:
+            bound = bounds[k]
             if entry.objective is not None and bound is not None:
                 bound = bound_below(bound, entry.objective)
             entry = replace(entry, lower_bound=bound)
@@ -240,32 +465,18 @@ def _compared(entry: SweepEntry, before: SweepEntry | None) -> SweepEntry:
     if before is None or before.partition is None or entry.partition is None:
         return entry
     agreement = adjusted_rand_index(before.partition.labels, entry.partition.labels)
-    cost, cost_before = entry.objective, before.objective
-    assert cost is not None
-    assert cost_before is not None
-    assert entry.lower_bound is not None
-    assert before.lower_bound is not None
-    decrease = cost_before - cost, before.lower_bound - cost, cost_before - entry.lower_bound
+    ends = (entry.objective, entry.lower_bound, before.objective, before.lower_bound)
+    cost, bound, cost_before, bound_before = (end for end in ends if end is not None)
+    decrease = cost_before - cost, bound_before - cost, cost_before - bound
     return replace(entry, agreement=agreement, decrease=decrease)
-
-
-def _hand_down(bounds: dict[int, float | None]) -> None:
-    """Raise the bound of each k to that of the next larger one, of a monotone instance.
-
-    Where must-links leave too few components, that one is infeasible and has no bound.
-    """
-    least = -math.inf
-    for k in sorted(bounds, reverse=True):
-        bound = bounds[k]
-        if bound is not None:
-            least = max(least, bound)
-            bounds[k] = least
 
 
 def check_checkpoint(
     path: str, instance: Instance, parameters: SolverParameters, certified: bool
 ) -> None:
     """Check that a checkpoint is of a run of this instance with these parameters, but for limits.
+
+    Names of rows and of files make no difference.
 
     Raises
     ------
@@ -276,27 +487,16 @@ def check_checkpoint(
     """
     saved = read_checkpoint(path)
     asked = replace(parameters, certify=True) if certified else parameters
-    names = [
-        field.name
-        for field in fields(asked)
-        if field.name not in MAY_CHANGE
-        and getattr(saved.parameters, field.name) != getattr(asked, field.name)
-    ]
-    differing = f"parameters ({', '.join(names)}; limits and workers may change)" if names else ""
-    if not is_same_instance(saved.instance, instance):
-        differing = "data, k or constraints"
-    if differing:
-        raise ParameterError(
-            f"resume = True: {shown_path(path)} is of a run with other {differing}; expected the "
-            "same, or a new folder"
-        )
-
-
-def is_same_instance(one: Instance, other: Instance) -> bool:
-    """Return whether two instances state the same, whatever their rows and files are called."""
+    limits = {name: getattr(asked, name) for name in MAY_CHANGE}
     first, second = (
-        Encoder(replace(instance, origin=Origin(), name="")) for instance in (one, other)
+        Encoder(replace(one, origin=Origin(), name="")) for one in (saved.instance, instance)
     )
-    return first.document == second.document and all(
-        map(np.array_equal, first.arrays, second.arrays)
-    )
+    if (
+        replace(saved.parameters, **limits) != asked
+        or first.document != second.document
+        or not all(map(np.array_equal, first.arrays, second.arrays))
+    ):
+        raise ParameterError(
+            f"resume = True: {shown_path(path)} is of a run with other data, k, constraints or "
+            "parameters (limits and workers may change); expected the same, or a new folder"
+        )

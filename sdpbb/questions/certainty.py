@@ -47,7 +47,7 @@ from heuristics.measures import costs_of_moves
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, Partition, contract
-from sdpbb.questions.certainties.report import CertaintyReport
+from sdpbb.questions.certainty_report import CertaintyReport
 from sdpbb.questions.looks import fits_one_matrix, has_long_steps, look
 from sdpbb.questions.study import Outcome, Study, solved
 from sdpbb.run.arguments import SolveArguments, checked_clustering, stated_run

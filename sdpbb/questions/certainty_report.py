@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.problem import Instance
-from sdpbb.questions.report import SHOWN, StudyReport
-from sdpbb.runtime.document import Document, Facts, Part, Picture, Table, Text, Tone, Verdict
+from sdpbb.questions.report import SHOWN, StudyReport, figure, table_of
+from sdpbb.runtime.document import Document, Facts, Part, Picture, Text, Tone, Verdict
 from sdpbb.runtime.results import plain, values_of
-from sdpbb.runtime.values import amount, counted, plain_number, seconds_text
+from sdpbb.runtime.values import counted
 from sdpbb.search.result import Result, row_ids
 
 if TYPE_CHECKING:
@@ -110,16 +111,13 @@ class CertaintyReport(StudyReport):
         """Return a flat row for each point; those that cannot be elsewhere cost nothing known."""
         if self.result.partition is None:
             return []
-        names = row_ids(self.instance.origin, len(self.labels))
-        joined = [
-            " ".join(map(str, np.flatnonzero(row).tolist())) if not sure else ""
-            for row, sure in zip(self._others(), self.certain, strict=True)
-        ]
-        figures = (plain(self.at_least), plain(self.at_most))
-        cells = zip(
-            names, self.labels.tolist(), self.states.tolist(), *figures, joined, strict=True
+        others = [" ".join(map(str, np.flatnonzero(row).tolist())) for row in self._others()]
+        columns = (
+            row_ids(self.instance.origin, len(self.labels)),
+            *map(plain, (self.labels, self.states, self.at_least, self.at_most)),
+            np.where(self.certain, "", others).tolist(),
         )
-        return [dict(zip(COLUMNS, row, strict=True)) for row in cells]
+        return [dict(zip(COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -154,44 +152,32 @@ class CertaintyReport(StudyReport):
             "Certain points are filled; uncertain ones have a red outline, open ones a dark one."
         )
         parts.append(Picture(description, caption, self._picture))
-        if table := self._table(top):
-            parts.append(table)
+        unsure = np.flatnonzero(~self.certain)
+        if len(unsure) and top:
+            order = unsure[np.lexsort((self.at_most[unsure], self.at_least[unsure]))]
+            cells: dict[str, Callable[[dict[str, Any]], str]] = {
+                "row": lambda row: str(row["row"]),
+                "cluster": lambda row: str(row["cluster"]),
+                "state": lambda row: row["state"],
+                "costs at least": lambda row: figure(row["costs_at_least"], ".4g"),
+                "at most": lambda row: figure(row["costs_at_most"], ".4g") or "-",
+                "may join": lambda row: row["may_join"],
+            }
+            rows = self.to_rows()
+            listed = [rows[i] for i in order.tolist()]
+            parts.append(table_of(listed, cells, "Points that are not certain", top))
         return Document(self.title, parts, name)
 
-    def facts(self) -> list[tuple[str, str]]:
-        facts, n = super().facts(), len(self.labels)
+    def findings(self) -> list[tuple[str, str]]:
         counts = [(CERTAIN, self.certain), (UNCERTAIN, self.uncertain & ~self.certain)]
         counts.append((OPEN, ~(self.certain | self.uncertain)))
-        facts += [
-            (state.capitalize(), f"{counted(int(which.sum()), 'point')} ({which.sum() / n:.1%})")
+        facts = [
+            (state.capitalize(), f"{counted(int(which.sum()), 'point')} ({which.mean():.1%})")
             for state, which in counts
             if which.any()
         ]
         stable = int(self.stable.sum())
-        facts.append(("Stable clusters", f"{stable} of {len(self.anchors)}"))
-        facts += [("Failed", problem) for problem in self.problems]
-        return [*facts, ("Time", seconds_text(self.seconds))]
-
-    def _table(self, top: int) -> Table | None:
-        """Return the table of points that are not certain, the cheapest first."""
-        unsure = np.flatnonzero(~self.certain)
-        if not len(unsure) or not top:
-            return None
-        order = unsure[np.lexsort((self.at_most[unsure], self.at_least[unsure]))]
-        rows = self.to_rows()
-        columns = ["row", "cluster", "state", "costs at least", "at most", "may join"]
-        cells = [
-            [
-                str(rows[i]["row"]),
-                str(rows[i]["cluster"]),
-                rows[i]["state"],
-                plain_number(float(f"{self.at_least[i]:.4g}")),
-                "-" if np.isinf(self.at_most[i]) else f"{self.at_most[i]:.4g}",
-                rows[i]["may_join"],
-            ]
-            for i in order[:top].tolist()
-        ]
-        return Table(columns, cells, "Points that are not certain", len(order) - len(cells))
+        return [*facts, ("Stable clusters", f"{stable} of {len(self.anchors)}")]
 
     def _others(self) -> NDArray[np.bool_]:
         others = self.may_join.copy()
@@ -202,15 +188,6 @@ class CertaintyReport(StudyReport):
         from sdpbb.plots import plot_certainty
 
         return plot_certainty(self.instance, self.labels, self.states, self.anchors)
-
-    def __repr__(self) -> str:
-        if self.result.partition is None:
-            return f"<CertaintyReport: {self.result.status.value}>"
-        n = len(self.labels)
-        return (
-            f"<CertaintyReport: {amount(int(self.certain.sum()), 'point')} of {n} certain within "
-            f"{_percent(self.within)}>"
-        )
 
 
 def _percent(share: float) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,19 +16,170 @@ from sdpbb.problem.colouring.graph import greedy_clique, sparse_graph
 from sdpbb.problem.graph import connected_components, distinct_edges, spanning_forest
 from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
-from sdpbb.problem.statements import Catalogue, Statement, place_of_pair
+from sdpbb.problem.statements import Catalogue, Conflict, Statement
 from sdpbb.problem.textfile import name_in_file
-from sdpbb.questions.checks.report import ConstraintReport, ForcedPair, Groups
+from sdpbb.questions.report import Report, table_of
 from sdpbb.run.explanation.explain import checked_seconds, diagnose
+from sdpbb.runtime.document import Document, Facts, Part, Section, Text, Tone, Verdict
 from sdpbb.runtime.files import FilePath, shown_path
+from sdpbb.runtime.results import values_of
 from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
 from sdpbb.runtime.values import counted
 from sdpbb.search.result import SolutionStatus
 
-# Forced pairs whose reasons are looked for, and the seconds for each.
-EXPLAINED, EXPLANATION = 10, 2.0
+# Lines of each kind that the text shows; all of them are in the values.
+SHOWN = 10
 # Groups with cannot-links among which a clique is looked for, in a square matrix.
 LARGEST_FOR_CLIQUES = 5_000
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Figures on the points that constraints put together and keep apart.
+
+    Attributes
+    ----------
+    n_groups : groups of points connected by must-links, single points included
+    n_blocks : groups when those that propagation finds forced together are one
+    together, apart : pairs of points that share a cluster, or do not, in every clustering that
+        keeps the constraints, as far as propagation finds them
+    stated_together, stated_apart : those of them that are stated
+    k_at_least, k_at_most : no number of clusters outside of these allows the constraints on pairs
+    """
+
+    n_groups: int
+    n_blocks: int
+    together: int
+    apart: int
+    stated_together: int
+    stated_apart: int
+    k_at_least: int
+    k_at_most: int
+
+    def facts(self) -> Facts:
+        """Return the figures in words."""
+        joined = ""
+        if self.n_groups > self.n_blocks:
+            joined = f", {self.n_blocks} after merging groups forced together"
+        rows = [("Groups", f"{self.n_groups} by must-links{joined}")]
+        for name, number, stated in (
+            ("Together", self.together, self.stated_together),
+            ("Apart", self.apart, self.stated_apart),
+        ):
+            pairs = f"{counted(number, 'pair')} of points"
+            rows.append((name, f"{pairs}: {stated} stated, {number - stated} implied"))
+        clusters = f"every feasible k is from {self.k_at_least} to {self.k_at_most}"
+        return Facts([*rows, ("Clusters", clusters)])
+
+
+@dataclass(frozen=True, repr=False)
+class ConstraintReport(Report):
+    """Report on the constraints of an instance: feasibility, conflict, implications, warnings.
+
+    Attributes
+    ----------
+    instance : whose they are
+    is_feasible : whether a clustering into exactly k clusters keeps them; None if neither a
+        clustering nor a proof was found, in time or as far as is tried
+    conflict : why not
+    groups : what they come to, unless they are found infeasible
+    forced : pairs (i, j) of rows that share a cluster in every clustering that keeps the
+        constraints, though no path of must-links connects them
+    redundant : must-links and cannot-links that can be left out together, as the others imply them
+    is_complete : whether the time was enough to look for all of these
+    warnings : what deserves a second look, a line each
+    """
+
+    instance: Instance
+    is_feasible: bool | None
+    conflict: Conflict | None
+    groups: Groups | None
+    forced: tuple[tuple[int, int], ...]
+    redundant: tuple[Statement, ...]
+    is_complete: bool
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; rows are named as the user does.
+
+        `max_size` is the least of all that are stated, those among the constraints on clusters
+        included.
+        """
+        instance = self.instance
+        maxima = instance.stated_maxima
+        maxima += [] if instance.max_size is None else [instance.max_size]
+        return (
+            {"instance": instance.name}
+            | values_of(instance, "n_points", "n_features", "k")
+            | {
+                "n_must_link": len(instance.must_link),
+                "n_cannot_link": len(instance.cannot_link),
+                "n_on_clusters": len(instance.cluster_constraints),
+            }
+            | values_of(instance, "min_size")
+            | {"max_size": min(maxima, default=None)}
+            | values_of(instance, "sizes", "min_weight", "max_weight")
+            | values_of(self, "is_feasible", "conflict", "groups")
+            | {"forced": [list(instance.origin.rows(pair)) for pair in self.forced]}
+            | values_of(self, "redundant", "is_complete", "warnings")
+        )
+
+    def document(self) -> Document:
+        """Return the facts on the constraints, then the conflict or what they imply."""
+        instance = self.instance
+        constraints = [
+            counted(len(instance.must_link), "must-link"),
+            counted(len(instance.cannot_link), "cannot-link"),
+        ]
+        if instance.other_constraints:
+            on_clusters = counted(len(instance.other_constraints), "constraint")
+            constraints.append(f"{on_clusters} on clusters")
+        sizes = f"{counted(instance.n_points, 'point')}, {counted(instance.n_features, 'feature')}"
+        facts = [
+            ("Data", f"{shown_path(instance.name) or 'unnamed'}: {sizes}, k = {instance.k}"),
+            ("Constraints", ", ".join([*constraints, *instance.stated_limits])),
+        ]
+        parts: list[Part] = [Facts(facts), self._verdict()]
+        if self.groups is not None:
+            parts.append(self.groups.facts())
+        if self.conflict is not None:
+            parts.append(Text(str(self.conflict), "verbatim"))
+        if self.forced:
+            heading = f"{counted(len(self.forced), 'pair')} of points forced together"
+            named = (map(name_in_file, instance.origin.rows(pair)) for pair in self.forced)
+            lines = _lines([" and ".join(names) for names in named])
+            parts.append(Section(f"{heading} without must-links", [lines]))
+        if self.redundant:
+            heading = counted(len(self.redundant), "constraint")
+            cells = {"stated at": lambda one: one.place, "constraint": lambda one: one.text}
+            table = table_of(self.redundant, cells, most=SHOWN)
+            parts.append(Section(f"{heading} that the others imply", [table]))
+        if not self.is_complete:
+            parts.append(Text("The time was too short to find all implied constraints."))
+        if self.warnings:
+            parts.append(Section("Please check", [_lines(self.warnings)]))
+        return Document("Check of constraints", parts, instance.name)
+
+    def _verdict(self) -> Verdict:
+        k = self.instance.k
+        if self.is_feasible is None:
+            tone = Tone("Not known", "fair")
+            text = "unknown: found neither a clustering that satisfies them nor a proof of conflict"
+        elif self.is_feasible:
+            tone = Tone("Feasible", "good")
+            text = f"feasible: a clustering into k = {k} clusters satisfies them"
+        else:
+            tone = Tone("Infeasible", "bad")
+            text = f"infeasible: no clustering into k = {k} clusters satisfies them"
+        return Verdict("Status", tone, text)
+
+
+def _lines(lines: Sequence[str]) -> Text:
+    """Return the first SHOWN lines as a list."""
+    more = len(lines) - SHOWN
+    return Text(
+        "\n".join([*lines[:SHOWN], *([f"... and {more} more"] if more > 0 else [])]), "list"
+    )
 
 
 def check_constraints(
@@ -80,12 +231,12 @@ def check_constraints(
     ]
     contraction = contract(instance) if known is not False else None
     groups: Groups | None = None
-    forced: tuple[ForcedPair, ...] = ()
+    forced: list[tuple[int, int]] = []
     left_out: tuple[Statement, ...] = ()
     is_complete = True
     if isinstance(contraction, Contraction):
         groups = _groups(instance, contraction)
-        forced = _forced(instance, contraction, time_left)
+        forced = forced_pairs(instance, contraction)
         numbers, is_complete = redundant(instance, time_left)
         catalogue = Catalogue(instance)
         left_out = tuple(catalogue.statement(number) for number in numbers)
@@ -94,7 +245,7 @@ def check_constraints(
         is_feasible=known,
         conflict=diagnosis.conflict,
         groups=groups,
-        forced=forced,
+        forced=tuple(forced),
         redundant=left_out,
         is_complete=is_complete,
         warnings=tuple(suspicions(instance)),
@@ -107,43 +258,22 @@ def check_constraints(
     return report
 
 
-def _forced(
-    instance: Instance, contraction: Contraction, time_left: TimeLeft
-) -> tuple[ForcedPair, ...]:
-    found = []
-    for position, pair in enumerate(forced_pairs(instance, contraction)):
-        if position < EXPLAINED and time_left() > 0.0:
-            found.append(forced_pair(instance, pair, min(EXPLANATION, max(time_left(), 0.1))))
-        else:
-            found.append(ForcedPair(pair, tuple(instance.origin.rows(pair))))
-    return tuple(found)
-
-
 def _groups(instance: Instance, contraction: Contraction) -> Groups:
     n = instance.n_points
     catalogue = Catalogue(instance)
     group = connected_components(n, instance.must_link)
-    sizes = np.bincount(group)
-    large = sizes[sizes > 1]
+    n_groups = int(group.max()) + 1
     blocks = np.bincount(contraction.block_of)
     apart = contraction.cannot_link
-    pairs = np.concatenate([instance.must_link, catalogue.cannot_link])
-    linked = np.bincount(connected_components(n, pairs))
-    linked = linked[linked > 1]
     return Groups(
-        n_groups=len(sizes),
-        n_large=len(large),
-        n_in_large=int(large.sum()),
-        largest=int(sizes.max()),
+        n_groups=n_groups,
         n_blocks=contraction.n_blocks,
         together=int((blocks * (blocks - 1) // 2).sum()),
         apart=int((blocks[apart[:, 0]] * blocks[apart[:, 1]]).sum()),
         stated_together=len(distinct_edges(instance.must_link)),
         stated_apart=len(distinct_edges(catalogue.cannot_link)),
-        n_components=len(linked),
-        largest_component=int(linked.max(initial=1)),
         k_at_least=_least_k(group, catalogue),
-        k_at_most=len(sizes),
+        k_at_most=n_groups,
     )
 
 
@@ -191,21 +321,6 @@ def forced_pairs(instance: Instance, contraction: Contraction) -> list[tuple[int
     first = np.unique(group, return_index=True)[1]
     joined = contraction.representatives[contraction.block_of[first]]
     return [(int(i), int(j)) for i, j in zip(joined, first, strict=True) if i != j]
-
-
-def forced_pair(instance: Instance, pair: tuple[int, int], seconds: float) -> ForcedPair:
-    """Return a forced pair with its reasons.
-
-    These are the constraints that contradict a cannot-link between the two points.
-    """
-    names = tuple(instance.origin.rows(pair))
-    apart = np.concatenate([instance.cannot_link, np.array([pair])])
-    conflict = diagnose(replace(instance, cannot_link=apart), seconds).conflict
-    if conflict is None:
-        return ForcedPair(pair, names)
-    added = ("cannot_link", len(apart) - 1)
-    reasons = tuple(m for m in conflict.members if (m.argument, m.position) != added)
-    return ForcedPair(pair, names, reasons)
 
 
 def redundant(instance: Instance, time_left: TimeLeft) -> tuple[list[int], bool]:
@@ -266,73 +381,20 @@ def _implied_pairs(catalogue: Catalogue) -> Iterator[int]:
     yield from (p + order[np.setdiff1d(np.arange(len(edges)), first)]).tolist()
 
 
-# Repeated lines, and cannot-links between equal points, that are listed one by one.
-LISTED = 100
-
-
 def suspicions(instance: Instance) -> Iterator[str]:
     """Yield a warning for each suspicious fact, on one line.
 
-    Suspicious are pairs stated twice or both ways, cannot-links between equal points, equal points,
-    constant features.
+    Suspicious are soft constraints, which are not checked, cannot-links between equal points, and
+    fewer different points than clusters.
     """
-    yield from _stated_both_ways(instance)
-    for argument in ("must_link", "cannot_link"):
-        yield from _repeated(instance, argument)
     if instance.has_soft_constraints:
         n_soft = len(instance.soft_must_link) + len(instance.soft_cannot_link)
         yield f"{counted(n_soft, 'soft constraint')} not checked"
-    _, first, same = np.unique(instance.points, axis=0, return_index=True, return_inverse=True)
-    same = same.reshape(-1)
-    yield from _apart_though_equal(instance, same)
-    again = np.setdiff1d(np.arange(instance.n_points), first).tolist()
-    if again:
-        example = " equals ".join(
-            map(name_in_file, instance.origin.rows((again[0], int(first[same[again[0]]]))))
-        )
-        and_more = f", and {len(again) - 1} more that equal earlier ones" if again[1:] else ""
-        yield f"equal points: {example}{and_more}"
-    if len(first) < instance.k:
-        yield f"only {counted(len(first), 'different point')} for k = {instance.k} clusters"
-    constant = np.flatnonzero(np.ptp(instance.points, axis=0) == 0)
-    if len(constant):
-        columns = ", ".join(map(str, constant[:LISTED]))
-        yield f"the same value in all points: column {columns} of the features, counted from 0"
-
-
-def _stated_both_ways(instance: Instance) -> Iterator[str]:
-    must, cannot = distinct_edges(instance.must_link), distinct_edges(instance.cannot_link)
-    n = instance.n_points
-    both = np.isin(must @ [n, 1], cannot @ [n, 1])
-    if both.any():
-        yield f"{counted(int(both.sum()), 'pair')} stated both as a must-link and a cannot-link"
-
-
-def _repeated(instance: Instance, argument: str) -> Iterator[str]:
-    pairs: NDArray[np.intp] = getattr(instance, argument)
-    _, first, inverse = np.unique(
-        pairs @ [instance.n_points, 1], return_index=True, return_inverse=True
-    )
-    earlier = first[inverse.reshape(-1)]
-    repeated = np.flatnonzero(earlier != np.arange(len(pairs)))
-    for position in repeated[:LISTED].tolist():
-        place = place_of_pair(instance, argument, position)
-        before = place_of_pair(instance, argument, int(earlier[position]))
-        yield f"{place} repeats {before}"
-    if len(repeated) > LISTED:
-        yield f"{len(repeated) - LISTED} more in {argument} repeat earlier ones"
-
-
-def _apart_though_equal(instance: Instance, same: NDArray[np.intp]) -> Iterator[str]:
-    """Yield a line for each cannot-link between equal points.
-
-    same : (n,) a number for each point, equal for equal points
-    """
-    i, j = instance.cannot_link.T
-    equal = np.flatnonzero(same[i] == same[j])
+    distinct, same = np.unique(instance.points, axis=0, return_inverse=True)
+    i, j = same.reshape(-1)[instance.cannot_link].T
     catalogue = Catalogue(instance)
-    for position in equal[:LISTED].tolist():
+    for position in np.flatnonzero(i == j).tolist():
         statement = catalogue.statement(len(instance.must_link) + position)
         yield f"{statement}: these points are equal"
-    if len(equal) > LISTED:
-        yield f"{len(equal) - LISTED} more cannot-links between equal points"
+    if len(distinct) < instance.k:
+        yield f"only {counted(len(distinct), 'different point')} for k = {instance.k} clusters"

@@ -1,1 +1,0 @@
-"""Certainty of points: proven statements about all clusterings near the optimum."""

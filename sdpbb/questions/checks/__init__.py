@@ -1,1 +1,0 @@
-"""Checks of constraints: whether they are consistent, why not, and what they imply."""

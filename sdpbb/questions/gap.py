@@ -1,0 +1,422 @@
+"""`optimality_gap`: a proven bound on the distance of any labels from the best clustering."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics.measures import adjusted_rand_index
+from sdpbb.errors import CertificateError, InstanceError
+from sdpbb.problem import Instance, Partition, SoftViolations
+from sdpbb.problem.frames import column_of, columns_of, is_frame
+from sdpbb.problem.instance import stated_instance
+from sdpbb.problem.partition import Violation, violations
+from sdpbb.problem.preparation import table_in_memory
+from sdpbb.problem.row_values import in_row_order, note_noise
+from sdpbb.problem.sources import arguments_of
+from sdpbb.questions.report import SHOWN, Report
+from sdpbb.run.arguments import SolveArguments, changed, divided
+from sdpbb.run.certificates.writer import CertificateOrder
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.run.solver import solve_and_certify
+from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Text, Tone, Verdict
+from sdpbb.runtime.files import FilePath
+from sdpbb.runtime.interruption import interruptible
+from sdpbb.runtime.results import values_of
+from sdpbb.runtime.values import counted, percent_down, percent_up, rounded_down, seconds_text
+from sdpbb.search.events import Observer, ignore
+from sdpbb.search.result import (
+    PRECISION,
+    Result,
+    SolutionStatus,
+    bound_below,
+    relative_gap,
+    stopped_by,
+)
+from sdpbb.search.trace import Trace
+
+# Significant digits of costs; clusters of either clustering that a page compares.
+DIGITS, MOST_CLUSTERS = 12, 30
+_EXPECTED = "expected one integer, number or text per point"
+
+
+class LabelVerdict(Enum):
+    """Verdict on labels: whether they are proven to be optimal."""
+
+    OPTIMAL = "optimal"
+    """Proven: they keep the constraints, and a valid lower bound lies within the gap asked for."""
+    NOT_OPTIMAL = "not_optimal"
+    """A better clustering that keeps the constraints was found."""
+    UNDECIDED = "undecided"
+    """Neither: the run was stopped before."""
+    NOT_COMPARABLE = "not_comparable"
+    """They violate a constraint, or do not have k clusters."""
+    INFEASIBLE = "infeasible"
+    """No clustering keeps the constraints."""
+
+
+_TONES = {
+    LabelVerdict.OPTIMAL: Tone("Proven optimal", "good"),
+    LabelVerdict.NOT_OPTIMAL: Tone("Not optimal", "fair"),
+    LabelVerdict.UNDECIDED: Tone("Not proven optimal", "fair"),
+    LabelVerdict.NOT_COMPARABLE: Tone("Not comparable", "bad"),
+    LabelVerdict.INFEASIBLE: Tone("No clustering satisfies the constraints", "bad"),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GapReport(Report):
+    """Report on the gap between labels and the best clustering into k clusters.
+
+    The best one keeps the constraints.
+
+    Attributes
+    ----------
+    k : number of clusters that was asked for
+    partition : the clustering that the labels stand for
+    objective : of the labels, as that of a `Result`: their sum of squares, plus the weights of the
+        soft constraints that they violate
+    violations : the constraints that they violate
+    gap : (objective - lower_bound) / objective, at least 0: what share of it any clustering can
+        save. None for labels that are not comparable
+    saving : the share that the best clustering found does save, at least 0 and at most the gap;
+        None for labels that are not comparable
+    result : the run: the lower bound, the best clustering found, why it stopped, what it took
+    soft : the soft constraints that the labels violate; None without soft constraints
+    """
+
+    k: int
+    partition: Partition
+    objective: float
+    violations: tuple[Violation, ...]
+    gap: float | None
+    saving: float | None
+    result: Result
+    soft: SoftViolations | None = None
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters of the labels."""
+        return self.partition.n_clusters
+
+    @property
+    def is_comparable(self) -> bool:
+        """True if the labels have k clusters and keep every constraint.
+
+        Their sum of squares is an upper bound on the least then.
+        """
+        return self.n_clusters == self.k and not self.violations
+
+    @property
+    def lower_bound(self) -> float | None:
+        """Bound proven for all clusterings that keep the constraints; None if there is none."""
+        return self.result.lower_bound
+
+    @property
+    def proven_optimal(self) -> bool:
+        """True if the labels are an optimum, within the gap that was asked for."""
+        within = max(self.result.gap_asked, PRECISION)
+        closed = self.result.status is SolutionStatus.OPTIMAL
+        return closed and self.gap is not None and self.gap <= within
+
+    @property
+    def verdict(self) -> LabelVerdict:
+        """The verdict on the labels."""
+        if self.result.status is SolutionStatus.INFEASIBLE:
+            return LabelVerdict.INFEASIBLE
+        if self.saving is None:
+            return LabelVerdict.NOT_COMPARABLE
+        if self.proven_optimal:
+            return LabelVerdict.OPTIMAL
+        return LabelVerdict.NOT_OPTIMAL if self.saving > PRECISION else LabelVerdict.UNDECIDED
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON.
+
+        `best` is the run with its labels (`Result.to_dict`).
+        """
+        soft = () if self.soft is None else ("soft",)
+        return self._figures() | values_of(self, "violations", *soft, "best:result")
+
+    def to_row(self) -> dict[str, Any]:
+        """Return a row of a table, as plain values; those of the run have the prefix `best_`."""
+        best = {f"best_{name}": value for name, value in self.result.to_row().items()}
+        return self._figures() | {"n_violations": len(self.violations)} | best
+
+    def _figures(self) -> dict[str, Any]:
+        judged = ("verdict", "proven_optimal", "comparable:is_comparable", "k", "n_clusters")
+        return values_of(self, *judged, "objective", "lower_bound", "gap", "saving")
+
+    def document(self) -> Document:
+        """Return the verdict and the figures behind it; `gap_document` has more sections."""
+        verdict = Verdict("Verdict", _TONES[self.verdict], verdict_in_words(self))
+        parts: list[Part] = [verdict, Facts(self._facts())]
+        if self.result.conflict is not None:
+            parts.append(Text(str(self.result.conflict), "verbatim"))
+        return Document("Gap of labels", parts)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return the figures behind the verdict, by name."""
+        result, n_hidden = self.result, len(self.violations) - SHOWN
+        facts = [(result.cost_name.capitalize(), f"{self.objective:.{DIGITS}g}")]
+        if self.soft is not None:
+            facts.append(("Soft violated", str(self.soft)))
+        facts += [("Violated", str(violation)) for violation in self.violations[:SHOWN]]
+        if n_hidden > 0:
+            facts.append(("Violated", f"and {n_hidden} more"))
+        if self.lower_bound is not None:
+            facts.append(("Lower bound", rounded_down(self.lower_bound, DIGITS)))
+        if self.gap is not None:
+            facts.append(("Gap", percent_up(self.gap)))
+        if result.objective is not None:
+            proven = "" if result.status is SolutionStatus.OPTIMAL else "not "
+            same = ", the labels themselves" if result.partition == self.partition else ""
+            best = f"{result.objective:.{DIGITS}g}, {proven}proven optimal{same}"
+            facts.append(("Best clustering", best))
+        facts.append(("Nodes", str(result.statistics.n_nodes)))
+        return [*facts, ("Time", seconds_text(result.statistics.wall_seconds))]
+
+
+def verdict_in_words(report: GapReport) -> str:
+    """Return the verdict in sentences.
+
+    What is proven, or saved, is rounded so that the sentence stays true.
+    """
+    result = report.result
+    if result.status is SolutionStatus.INFEASIBLE:
+        # A conflict says more, below.
+        proof = "" if result.conflict else f": {result.infeasibility}"
+        return f"Proven: no clustering satisfies the constraints{proof}."
+    weights = "" if report.soft is None else ", with the weights of violated soft constraints"
+    costs = f"cost {report.objective:.{DIGITS}g}{weights}"
+    if report.is_comparable:
+        sentences = [f"Your labels {costs}.", _compared(report)]
+    else:
+        reasons = []
+        if report.n_clusters != report.k:
+            have = counted(report.n_clusters, "cluster")
+            reasons.append(f"have {have} instead of k = {report.k}")
+        if report.violations:
+            reasons.append(f"violate {counted(len(report.violations), 'constraint')}")
+        no_gap = f"Your labels {' and '.join(reasons)}, so they have no gap."
+        sentences = [no_gap, f"They {costs}."]
+    if result.status is not SolutionStatus.OPTIMAL:
+        sentences.append(f"The run was stopped by {stopped_by(result.termination)}.")
+    return " ".join(sentences)
+
+
+def _compared(report: GapReport) -> str:
+    """Return the sentence on how comparable labels compare with the best clustering."""
+    assert report.gap is not None
+    assert report.saving is not None
+    if report.gap == 0.0:
+        return "They are proven optimal: no clustering is better."
+    limit = f"none is more than {percent_up(report.gap)} better"
+    if report.gap >= 1.0:
+        limit = "no lower bound above 0 is proven"
+    if report.proven_optimal:
+        within = 100.0 * max(report.result.gap_asked, PRECISION)
+        return f"They are proven optimal within {within:g}%: {limit}."
+    if report.saving <= PRECISION:
+        return f"No better clustering was found; {limit}."
+    found = f"{report.result.objective:.{DIGITS}g} exists ({percent_down(report.saving)} less)"
+    return f"A clustering that costs {found}; {limit}."
+
+
+def gap_document(instance: Instance, report: GapReport, trace: Trace | None = None) -> Document:
+    """Return the document of a report with sections on the instance, the labels and the run.
+
+    trace : an observer of the run, for the bounds over time and the tree; None to leave them out
+    """
+    from sdpbb.plots.pages.clusters import clustering, conflict, member_lists
+    from sdpbb.plots.pages.run import proof, question, reproduction
+
+    brief, result = report.document(), report.result
+    parts = [*brief.parts, question(instance, result)]
+    if result.infeasibility is not None:
+        parts.append(conflict(instance, result))
+    parts.append(clustering(instance, report.partition, "The clustering of the labels"))
+    if result.partition is not None:
+        compared = [*_comparison(report.partition, result.partition)]
+        if result.partition != report.partition:
+            compared.append(member_lists(instance, result.partition))
+        parts.append(Section("The best clustering found", compared))
+    parts += [*proof(result, trace), reproduction(result)]
+    return Document(brief.title, parts, instance.name)
+
+
+def _comparison(given: Partition, best: Partition) -> list[Part]:
+    """Return where the best clustering found differs from the labels."""
+    if given == best:
+        return [Text("It is the labels themselves.")]
+    index = adjusted_rand_index(given.labels, best.labels)
+    text = (
+        "Rows are the clusters of the labels, columns the clusters of the best clustering. "
+        f"Entries are numbers of points. The adjusted Rand index of the two is {index:.3f}: 1 "
+        "where they are the same, about 0 where they have nothing in common."
+    )
+    counts = np.zeros((given.n_clusters, best.n_clusters), np.intp)
+    np.add.at(counts, (given.labels, best.labels), 1)
+    shown = counts[:MOST_CLUSTERS, :MOST_CLUSTERS]
+    columns = ["", *(f"Best {c}" for c in range(shown.shape[1]))]
+    rows = [[f"Cluster {c}", *(f"{n:,}" if n else "" for n in row)] for c, row in enumerate(shown)]
+    cut = [Text(f"Clusters from {MOST_CLUSTERS} on are left out.", "note")]
+    table = Table(columns, rows, "Points of both")
+    return [Text(text), table, *(cut if shown.shape != counts.shape else [])]
+
+
+def label_numbers(labels: Any, n_points: int) -> NDArray[np.intp]:
+    """Return labels of any kind as integers (n,): 0, 1, ... by the first point of each.
+
+    labels : a list, an array or a series, of n numbers or texts. Equal values are the same cluster,
+        and nothing more is read into them: -1, say, is a cluster like all others
+
+    Raises
+    ------
+    InstanceError
+        For another number of labels, a missing one, or one of another type.
+    """
+    shape = getattr(labels, "shape", None)
+    if shape is not None and len(shape) != 1:
+        if is_frame(labels):
+            name = str(columns_of(labels)[0]) if columns_of(labels) else "cluster"
+            raise InstanceError(f"labels: a data frame; expected one column of it, [{name!r}] say")
+        raise InstanceError(f"labels: an array of shape {tuple(shape)}; expected (n,)")
+    if isinstance(labels, (str, bytes, Mapping)) or not isinstance(labels, Iterable):
+        raise InstanceError(f"labels: of type {type(labels).__name__}; {_EXPECTED}")
+    values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    if len(values) != n_points:
+        raise InstanceError(f"labels: {len(values)} of them; expected {n_points}, one per point")
+    known: dict[Any, int] = {}
+    for position, value in enumerate(values):
+        if not isinstance(value, (numbers.Real, str)):
+            raise InstanceError(
+                f"labels[{position}] is of type {type(value).__name__}; {_EXPECTED}"
+            )
+        if isinstance(value, float) and math.isnan(value):
+            raise InstanceError(f"labels[{position}] is nan; {_EXPECTED}")
+        known.setdefault(value, len(known))
+    note_noise(sum(value in (-1, "-1") for value in values), n_points, "labels")
+    return np.array([known[value] for value in values], np.intp)
+
+
+def optimality_gap(
+    points: Any,
+    labels: Any,
+    *,
+    k: int | None = None,
+    parameters: SolverParameters | None = None,
+    observer: Observer = ignore,
+    interrupt: threading.Event | None = None,
+    certificate: FilePath | None = None,
+    **arguments: Unpack[SolveArguments],
+) -> GapReport:
+    """Prove how far labels, wherever they are from, are from the best clustering.
+
+    The run begins with the labels if they are comparable, and ends when they, or a better
+    clustering, are proven optimal, or at a limit: the gap is valid then as well.
+
+    Parameters
+    ----------
+    points : an array (n, d), or a data frame of pandas or polars, with constraints as further
+        arguments; or an `Instance`, which states them itself
+    labels : (n,) numbers or texts: a list, an array, a series. Equal ones are the same cluster, and
+        nothing more is read into them: the points that some tools label -1, for noise, are one
+        cluster. A pandas series goes by its index where the rows of the points have names, in any
+        order; all others go by position. Where rows are left out (missing="drop-rows"), there may
+        be labels of these, too
+    k : number of clusters; None for as many as there are labels
+    parameters : as for `solve`
+    observer, interrupt : as for `solve`
+    certificate : a file for the proof, as for `solve`: of what the labels cost, and of the lower
+        bound. Where they are not comparable it is about the best clustering that was found
+
+    Raises
+    ------
+    TypeError
+        If there is no argument of a name.
+    InstanceError
+        On the points, the labels, k or the constraints. That no clustering keeps the constraints is
+        no error: the report says so (`sdpbb.LabelVerdict.INFEASIBLE`).
+    CertificateError
+        If the certificate cannot be written in the end; the report is its attribute `result`.
+    ParameterError, BackendFailure
+        As for `solve`; also if an `Instance` is given together with what it has itself.
+    Interrupted
+        As for `solve`, with the report on the run until then.
+    """
+    stated, changes = divided(arguments, optimality_gap)
+    instance, numbers = _instance(points, labels, k, stated)
+    partition = Partition(numbers)
+    violated = violations(instance, partition)
+    is_comparable = partition.n_clusters == instance.k and not violated
+    parameters = changed(parameters, changes)
+    start = partition.labels if is_comparable else None
+    about = partition if is_comparable else None
+    order = None if certificate is None else CertificateOrder(certificate, about)
+
+    def report(stop: threading.Event) -> GapReport:
+        failure: CertificateError | None = None
+        try:
+            result = solve_and_certify(
+                instance, parameters, observer, stop, start=start, order=order
+            )
+        except CertificateError as error:
+            failure, result = error, error.result
+        cost = partition.cost(instance)
+        gap, saving = _shares(instance, cost, result) if is_comparable else (None, None)
+        soft = SoftViolations.of(partition, instance)
+        found = GapReport(instance.k, partition, cost, violated, gap, saving, result, soft)
+        if failure is not None:
+            raise CertificateError(str(failure), found) from failure.__cause__
+        return found
+
+    return interruptible(interrupt, report)
+
+
+def _instance(
+    points: Any, labels: Any, k: int | None, stated: Mapping[str, Any]
+) -> tuple[Instance, NDArray[np.intp]]:
+    """Return the instance, and the labels (n,) as integers."""
+    if isinstance(points, Instance):
+        instance, n = stated_instance(points, k, stated), points.n_points
+        return instance, label_numbers(in_row_order(labels, n, instance.origin), n)
+    table = table_in_memory(points, stated)
+    n = len(table.points)
+    ordered = in_row_order(labels, n, table.origin())
+    if is_frame(points):
+        _check_no_feature(points, labels, table.feature_names)
+    numbers = label_numbers(ordered, n)
+    if k is None:
+        k = int(numbers.max(initial=-1)) + 1
+    return Instance(**arguments_of(table, k, stated)), numbers
+
+
+def _check_no_feature(frame: Any, labels: Any, features: Sequence[str]) -> None:
+    """Refuse labels that are a column of the points, and would be taken for a feature."""
+    name = getattr(labels, "name", None)
+    if name is None or str(name) not in features:
+        return
+    same = [at for at, column in enumerate(columns_of(frame)) if column == name]
+    if any(list(column_of(frame, at)) == list(labels) for at in same):
+        raise InstanceError(
+            f"points: the labels are their column {name!r}; expected points without it, or "
+            f"drop=[{name!r}]"
+        )
+
+
+def _shares(instance: Instance, cost: float, result: Result) -> tuple[float, float]:
+    """Return the gap and the saving of labels that keep the constraints, at this cost."""
+    assert result.lower_bound is not None
+    assert result.objective is not None
+    gap = relative_gap(bound_below(result.lower_bound, cost), cost)
+    # The run began with the labels: the objective is at most their cost, but for rounding.
+    return gap, relative_gap(min(result.objective, cost), cost)

@@ -1,1 +1,0 @@
-"""Optimality gaps of labels from any tool."""

@@ -1,0 +1,508 @@
+"""`constraint_prices`: the decrease of the optimum when a constraint is left out."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+from typing import Any, Unpack
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Contraction, Infeasibility, Instance, SoftViolations, contract
+from sdpbb.problem.statements import Statement, StatementKind, stated_constraints, without
+from sdpbb.questions.looks import fits_one_matrix, has_long_steps, look
+from sdpbb.questions.report import SHOWN, Entry, StudyReport, table_of
+from sdpbb.questions.study import Outcome, Study, solved
+from sdpbb.run.arguments import SolveArguments, stated_run
+from sdpbb.run.parameters import SolverParameters
+from sdpbb.runtime.document import Document, Facts, Part, Text, Tone, Verdict
+from sdpbb.runtime.results import keys_of
+from sdpbb.runtime.values import counted, rounded_down
+from sdpbb.search.events import Observer, ignore
+from sdpbb.search.result import (
+    PRECISION,
+    Result,
+    SolutionStatus,
+    Termination,
+    bound_below,
+    relative_gap,
+)
+
+# Evaluations of the semidefinite bound in a probe. Nearly all constraints that cost nothing need
+# one or two.
+PROBE_STEPS = 5
+# Significant digits of prices in the table.
+DIGITS = 6
+LEGEND = (
+    "The cost of a constraint is the decrease of the optimum without it. Proven: at least, at "
+    "most.\nFound: the difference of the best clusterings found with it and without it."
+)
+
+
+class PriceProof(Enum):
+    """Proof of the price of a constraint."""
+
+    IMPLIED = "implied"
+    """Nothing: no clustering keeps the others and violates it."""
+    IDLE = "idle"
+    """Nothing: clusterings that keep the others and violate it are proven to be no better than the
+    best one known that keeps all."""
+    VIOLATED = "violated"
+    """The weight of a soft constraint: the best clustering known violates it, so that leaving it
+    out saves the weight, and nothing saves more."""
+    SOLVED = "solved"
+    """The instance has been solved without it."""
+
+
+FREE = {
+    PriceProof.IMPLIED: "the other constraints imply it",
+    PriceProof.IDLE: "no clustering that violates it is better",
+}
+"""Reasons, in words, why a constraint costs nothing."""
+
+
+@dataclass(frozen=True, repr=False)
+class Price(Entry):
+    """Price of a constraint: the decrease of the optimum when it is left out.
+
+    Attributes
+    ----------
+    statement : the constraint, with its weight if it is soft
+    lower, upper : the price lies between them, which is proven
+    difference : of the best clusterings found, with the constraint and without
+    objective_without, lower_bound_without : the cost of the best clustering found without the
+        constraint, and what is proven to be at most the optimum
+    proven : whether the price is exactly 0, or both optima are known to the gap asked for
+    proof : how it is known
+    seconds : that it took
+    violated : whether the best clustering known violates the constraint, a soft one
+    """
+
+    statement: Statement
+    lower: float
+    upper: float
+    difference: float
+    objective_without: float
+    lower_bound_without: float
+    proven: bool
+    proof: PriceProof
+    seconds: float
+    violated: bool = False
+
+    fields = (
+        *("statement.place", "kind", "row_i:statement.names.0", "row_j:statement.names.1"),
+        *("statement.weight", "violated", "price_lower:lower", "price_upper:upper", "difference"),
+        *("objective_without", "lower_bound_without", "proven", "proof", "seconds"),
+    )
+
+    @property
+    def kind(self) -> str:
+        """Kind of the constraint, such as "must_link"."""
+        return self.statement.kind.name.lower()
+
+    @property
+    def at_least(self) -> str:
+        """The lower end of the price, rounded down."""
+        return f"{float(rounded_down(self.lower, DIGITS)):.{DIGITS}g}"
+
+    @property
+    def at_most(self) -> str:
+        """The upper end of the price, rounded up."""
+        return f"{abs(float(rounded_down(-self.upper, DIGITS))):.{DIGITS}g}"
+
+    @property
+    def remark(self) -> str:
+        """The constraint, with what is to be known of its price."""
+        violated = " (violated)" if self.violated else ""
+        return f"{self.statement.text}{violated}{'' if self.proven else ' (not solved to the end)'}"
+
+    def __str__(self) -> str:
+        if self.proof in FREE:
+            return f"{self.statement}: costs nothing, as {FREE[self.proof]}"
+        least, most = self.at_least, self.at_most
+        interval = least if least == most else f"at least {least}, at most {most}"
+        return f"{self.statement}: costs {interval}"
+
+
+@dataclass(frozen=True, repr=False)
+class PriceReport(StudyReport):
+    """Report on the prices of constraints.
+
+    Attributes
+    ----------
+    result : of the instance with all of its constraints, with what the other runs have found and
+        proven for it. If it has no clustering, nothing has a price; if it is infeasible,
+        `result.conflict` says why
+    prices : the dearest first: by what is proven, then by the difference found
+    unpriced : constraints that the time was not enough for, or whose run failed
+    interrupted : whether an interrupt ended the run
+    seconds : of the whole run
+    problems : a line for each constraint whose run failed
+    """
+
+    result: Result
+    prices: tuple[Price, ...]
+    unpriced: tuple[Statement, ...]
+    interrupted: bool
+    seconds: float
+    problems: tuple[str, ...] = ()
+
+    title = "Prices of constraints"
+    nothing = ("constraints have no price", "constraints have no price")
+    columns, items = keys_of(Price.fields), "prices"
+    values = (
+        "result.status result.termination result.objective result.lower_bound result.gap "
+        "result.partition.labels is_complete interrupted prices unpriced problems result.conflict "
+        "seconds result.parameters result.version"
+    )
+
+    @property
+    def is_complete(self) -> bool:
+        """True if every price is known to the gap asked for."""
+        return self.is_solved and not self.unpriced and all(price.proven for price in self.prices)
+
+    def document(self, top: int = SHOWN) -> Document:
+        """Return a summary, and the most expensive constraints.
+
+        top : number of prices in the table; those that are 0 for sure are not in it
+        """
+        if self.result.objective is None:
+            return self.without_clustering()
+        tone = Tone("Some prices are not known within the gap", "fair")
+        if self.is_complete:
+            tone = Tone("Every price is known within the gap", "good")
+        parts: list[Part] = [Verdict("Status", tone, ""), Facts(self.facts())]
+        dear = [price for price in self.prices if price.upper > 0]
+        if dear and top:
+            cells: dict[str, Callable[[Price], str]] = {
+                "stated at": lambda price: price.statement.place,
+                "constraint": lambda price: price.remark,
+                "costs at least": lambda price: price.at_least,
+                "at most": lambda price: price.at_most,
+                "found": lambda price: f"{price.difference:.{DIGITS}g}",
+            }
+            parts += [Text(LEGEND, "list"), table_of(dear, cells, "Prices", top)]
+        return Document(self.title, parts)
+
+    def findings(self) -> list[tuple[str, str]]:
+        facts = [("Priced", counted(len(self.prices), "constraint"))]
+        counts = Counter(price.proof for price in self.prices)
+        for proof, reason in FREE.items():
+            if counts[proof]:
+                facts.append(("Cost nothing", f"{counts[proof]}, as {reason}"))
+        if n_left := len(self.unpriced) - len(self.problems):
+            reason = "the run was interrupted" if self.interrupted else "the time was over"
+            facts.append(("Not priced", f"{counted(n_left, 'constraint')}, as {reason}"))
+        return facts
+
+
+def constraint_prices(
+    instance: Any,
+    constraints: Iterable[Statement] | None = None,
+    parameters: SolverParameters | None = None,
+    *,
+    k: int | None = None,
+    time_limit_each: float = math.inf,
+    observer: Observer = ignore,
+    on_price: Callable[[Price, int], None] | None = None,
+    interrupt: threading.Event | None = None,
+    executor: Executor | None = None,
+    **arguments: Unpack[SolveArguments],
+) -> PriceReport:
+    """Compute by how much the optimum decreases when a constraint is left out, for each of some.
+
+    With OPT the optimum, OPT_c the one without constraint c, LB <= OPT <= UB and
+    LB_c <= OPT_c <= UB_c, the price OPT - OPT_c lies between max(0, LB - UB_c) and UB - LB_c. A
+    wrong constraint is often a dear one.
+
+    Costs are sums of squares plus the weights of the soft constraints that are violated. The price
+    of a soft constraint of weight w is at most w, as every clustering costs at most w less without
+    it; and it is w where an optimal clustering violates the constraint, as that one costs w less.
+    So those that the best clustering known violates have their price at once: from w - (UB - LB) to
+    w, as OPT_c is between LB - w and UB - w.
+
+    The instance is solved, and then again without each constraint, beginning with the best
+    clustering known; except where it is proven sooner that the price is exactly 0, since each
+    clustering that keeps the other constraints and violates this one costs at least UB (its own
+    weight left out), or since there is none (`PriceProof`).
+
+    Parameters
+    ----------
+    instance : points, k and constraints as an `Instance`; or points alone, an array (n, d) or a
+        data frame, with the others as further arguments
+    constraints : of `stated_constraints(instance)`; None for all of them
+    parameters : of each run. workers is the number of constraints that are priced at the same time;
+        time_limit is for all runs together
+    k : number of clusters, of points
+    time_limit_each : seconds for each constraint, > 0
+    observer : receives the events of the run with all constraints
+    on_price : is called with each price as it comes, and with the number of those still to come
+    interrupt : set it to end the run; what is known until then is reported
+    executor : any `concurrent.futures.Executor`, each worker of which prices one constraint at a
+        time, once the instance is solved; otherwise as for `solve`
+    arguments : single parameters, and of points what makes an `Instance` of them, as for `solve`
+
+    Raises
+    ------
+    ParameterError
+        As `solve` does; and if time_limit_each is not above 0, or if a constraint is none of the
+        instance's.
+    TypeError, InstanceError, BackendFailure
+        As `solve` does.
+    Interrupted
+        As `solve` does, with the report on what is known until then.
+    """
+    instance, parameters = stated_run(instance, k, parameters, arguments, constraint_prices)
+    stated = stated_constraints(instance)
+    study = Study[Statement](
+        parameters,
+        executor,
+        time_limit_each=time_limit_each,
+        limits=bool(instance.rules.quantities),
+    )
+    chosen = stated if constraints is None else _checked(stated, constraints)
+
+    def report() -> PriceReport:
+        result = study.solve(instance, observer)
+        if result.partition is None:
+            return PriceReport(result, (), (), study.stop.is_set(), study.seconds)
+        return _Prices(instance, parameters, result, on_price).report(study, chosen)
+
+    return study.conduct(interrupt, report)
+
+
+def _checked(
+    stated: Sequence[Statement], constraints: Iterable[Statement]
+) -> tuple[Statement, ...]:
+    """Return constraints of those that are stated, each once."""
+    expected = "expected must-links and cannot-links of the instance"
+    if not isinstance(constraints, Iterable):
+        raise ParameterError(
+            f"constraints = {constraints!r}: {expected}; the number of clusters is k="
+        )
+    chosen = tuple(dict.fromkeys(constraints))
+    for statement in chosen:
+        if statement not in stated:
+            raise ParameterError(f"constraints = {statement}: {expected}")
+    return chosen
+
+
+@dataclass(frozen=True)
+class Without:
+    """Optimum without a constraint: bounds on it, and how they are known.
+
+    objective, lower_bound : None: those of the instance with the constraint
+    """
+
+    proof: PriceProof
+    seconds: float = 0.0
+    objective: float | None = None
+    lower_bound: float | None = None
+    is_optimal: bool = True
+
+
+def probe(
+    instance: Instance, statement: Statement, upper: float, seconds: float, is_bounded: bool
+) -> Outcome:
+    """Look for a proof that a constraint costs nothing.
+
+    With OPT_v the least cost of the clusterings that keep the other constraints and violate this
+    one, the optimum without it is the lesser of OPT and OPT_v, if some optimal clustering keeps it.
+    It is OPT if there are none of them, or if a bound proves OPT_v >= upper. The weight of a soft
+    one is not part of OPT_v.
+
+    upper : the cost of a clustering that keeps all constraints, and this one if it is soft
+    seconds : after which nothing more is tried
+    is_bounded : whether a bound is tried, too, with matrices of all blocks
+
+    Returns
+    -------
+    The outcome of a job of a study, whose value is a `Without`, or None without a proof.
+    """
+    started = time.perf_counter()
+
+    def time_left() -> float:
+        return started + seconds - time.perf_counter()
+
+    # A violated must-link is a cannot-link, and the other way round.
+    opposite = "cannot_link" if statement.argument.endswith("must_link") else "must_link"
+    pair: dict[str, Any] = {opposite: [(statement.rows[0], statement.rows[1])]}
+    violated = contract(without(instance, statement), **pair)
+    # Above upper by more than its own rounding.
+    wanted = upper * (1.0 + PRECISION)
+    proof = None
+    if isinstance(violated, Infeasibility):
+        proof = PriceProof.IMPLIED
+    elif is_bounded and look(violated, wanted, time_left, PROBE_STEPS) >= wanted:
+        proof = PriceProof.IDLE
+    return Outcome(proof and Without(proof, time.perf_counter() - started))
+
+
+class _Prices:
+    """Prices of constraints, as far as they are known."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        parameters: SolverParameters,
+        result: Result,
+        on_price: Callable[[Price, int], None] | None,
+    ) -> None:
+        assert result.partition is not None
+        assert result.objective is not None
+        assert result.lower_bound is not None
+        self._instance, self._parameters = instance, parameters
+        self._result, self._on_price = result, on_price
+        self._partition, self._upper = result.partition, result.objective
+        self._lower = result.lower_bound
+        self._known: dict[Statement, Without] = {}
+        self._left: list[Statement] = []
+        self._problems: list[str] = []
+
+    def report(self, study: Study[Statement], statements: Sequence[Statement]) -> PriceReport:
+        """Find the prices of constraints; return what is known of all.
+
+        First the soft ones that are violated, then those of which a short look shows that they cost
+        nothing, then the others.
+        """
+        contraction = contract(self._instance)
+        assert isinstance(contraction, Contraction)  # there is a clustering
+        # Where runs begin with subsets, the bound of all blocks takes too long for a look.
+        is_bounded = fits_one_matrix(contraction, self._parameters)
+        is_long = has_long_steps(contraction)
+        self._left = list(statements)
+        for statement in statements:
+            if self._is_violated(statement):
+                self._take_violated(statement)
+
+        def begin_probe(one: Statement, seconds: float, stop: object) -> partial[Outcome]:
+            return partial(probe, self._instance, one, self._upper, seconds, is_bounded)
+
+        later, by_bounds = list(self._left), is_bounded and is_long
+        study.run(later, begin_probe, self._take_probe, needs_processes=by_bounds, is_short=True)
+        left = self._promising_first()
+        study.run(left, self._solve, self._take_solved, needs_processes=is_long)
+        prices = [self._price(statement) for statement in statements if statement in self._known]
+        prices.sort(key=lambda price: (-price.lower, -price.difference, -price.upper))
+        lower = bound_below(self._lower, self._upper)
+        best = replace(
+            self._result,
+            partition=self._partition,
+            objective=self._upper,
+            lower_bound=lower,
+            gap=relative_gap(lower, self._upper),
+            soft=SoftViolations.of(self._partition, self._instance),
+        )
+        return PriceReport(
+            best,
+            tuple(prices),
+            unpriced=tuple(self._left),
+            interrupted=study.stop.is_set(),
+            seconds=study.seconds,
+            problems=tuple(self._problems),
+        )
+
+    def _promising_first(self) -> list[Statement]:
+        """Return the constraints left, farthest points first.
+
+        The points are far beyond the nearest centre: what holds them in their clusters may be the
+        constraint.
+        """
+        from heuristics.result import centres_of  # which imports what compiles
+
+        points, labels = self._instance.points, self._partition.labels
+        squares = cdist(points, centres_of(self._instance, labels), "sqeuclidean")
+        excess = squares[np.arange(len(points)), labels] - squares.min(axis=1)
+        return sorted(self._left, key=lambda one: -float(excess[list(one.rows)].max()))
+
+    def _solve(
+        self, statement: Statement, seconds: float, stop: threading.Event | None
+    ) -> partial[Outcome]:
+        limited = replace(self._parameters, workers=1, dask=None, mpi=False, time_limit=seconds)
+        instance = without(self._instance, statement)
+        return partial(solved, instance, limited, stop, start=self._partition.labels)
+
+    def _take_probe(self, statement: Statement, outcome: Outcome) -> None:
+        if outcome.value is not None:
+            self._learn(statement, outcome.value)
+
+    def _take_solved(self, statement: Statement, outcome: Outcome) -> None:
+        """Learn from the run without a constraint.
+
+        Its lower bound is one for the instance, too. Its clustering is one of the instance if it
+        keeps the constraint all the same.
+        """
+        result: Result | None = outcome.value
+        if result is None:
+            self._problems.append(f"{statement}: {outcome.message}")
+            return
+        if result.termination is Termination.INTERRUPTED:
+            return
+        assert result.partition is not None  # it began with one
+        assert result.objective is not None
+        assert result.lower_bound is not None
+        self._lower = max(self._lower, result.lower_bound)
+        is_soft = statement.weight is not None
+        cost = result.partition.cost(self._instance) if is_soft else result.objective
+        if cost < self._upper and result.partition.is_feasible(self._instance):
+            self._partition, self._upper = result.partition, cost
+        known = Without(
+            PriceProof.SOLVED,
+            result.statistics.wall_seconds,
+            result.objective,
+            result.lower_bound,
+            result.status is SolutionStatus.OPTIMAL,
+        )
+        self._learn(statement, known)
+
+    def _is_violated(self, statement: Statement) -> bool:
+        """Return whether the best clustering known violates a constraint, a soft one."""
+        first, *others = self._partition.labels[list(statement.rows)].tolist()
+        return statement.weight is not None and (
+            (first in others) == (statement.kind is StatementKind.SOFT_CANNOT_LINK)
+        )
+
+    def _take_violated(self, statement: Statement) -> None:
+        """Learn what the best clustering known costs without a soft constraint that it violates."""
+        assert statement.weight is not None
+        cost = self._partition.cost(without(self._instance, statement))
+        lower = max(0.0, self._lower - statement.weight)
+        self._learn(statement, Without(PriceProof.VIOLATED, 0.0, cost, lower))
+
+    def _learn(self, statement: Statement, known: Without) -> None:
+        self._known[statement] = known
+        self._left.remove(statement)
+        if self._on_price is not None:
+            self._on_price(self._price(statement), len(self._left))
+
+    def _price(self, statement: Statement) -> Price:
+        known, upper = self._known[statement], self._upper
+        lower = bound_below(self._lower, upper)
+        if known.objective is None or known.lower_bound is None:
+            return Price(statement, 0.0, 0.0, 0.0, upper, lower, True, known.proof, known.seconds)
+        best = min(known.objective, upper)
+        most = upper - known.lower_bound
+        if statement.weight is not None:
+            most = min(most, statement.weight)
+        least = max(0.0, lower - best)
+        return Price(
+            statement=statement,
+            lower=least,
+            upper=max(least, most),
+            difference=upper - best,
+            objective_without=best,
+            lower_bound_without=known.lower_bound,
+            proven=self._result.status is SolutionStatus.OPTIMAL and known.is_optimal,
+            proof=known.proof,
+            seconds=known.seconds,
+            violated=self._is_violated(statement),
+        )

@@ -1,1 +1,0 @@
-"""Prices of constraints: the decrease of the optimum without each of them."""

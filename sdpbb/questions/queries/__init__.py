@@ -1,1 +1,0 @@
-"""Queries: the pairs of points whose answers, together or apart, are worth most."""

@@ -1,0 +1,338 @@
+"""`suggest_queries`: the pairs of points, or the points, to ask about next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Unpack, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
+
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Instance, Partition
+from sdpbb.problem.files.constraints_lines import UNANSWERED
+from sdpbb.problem.instance import instance_of
+from sdpbb.problem.partition import objection
+from sdpbb.problem.sources import InstanceArguments
+from sdpbb.problem.textfile import name_in_file
+from sdpbb.questions.query_strategy import (
+    ChosenPair,
+    Memberships,
+    QueryKind,
+    Standing,
+    chosen_blocks,
+    chosen_pairs,
+    memberships_of,
+    standing_of,
+)
+from sdpbb.questions.report import Entry, Report, table_of
+from sdpbb.run.arguments import checked_clustering
+from sdpbb.runtime.document import Document, Facts, Part, Tone, Verdict
+from sdpbb.runtime.results import Tabular, keys_of
+from sdpbb.runtime.values import counted, csv_text
+from sdpbb.runtime.version import installed_version
+
+Ask = Literal["pairs", "classes"]
+"""What is asked: whether two points belong together, or of which class a point is."""
+
+# Clusters that a reason names beside the likeliest are as likely as this at least.
+WORTH_NAMING = 0.05
+
+
+@dataclass(frozen=True, repr=False)
+class Query(Entry):
+    """Question whether two points belong together, or of which class a point is.
+
+    Attributes
+    ----------
+    rows : numbers (i, j) of the points; for a class i is in question, and j stands for the cluster
+        that it is most likely of
+    names : what the user calls them
+    clusters : in which they are now, numbered as in the labels of the report
+    kind : what is asked
+    score : by which it was chosen among those of its kind, larger for what tells more; of a point,
+        bits per question times density, else bits
+    likely_together : probability of the answer "together", as it is believed now
+    reason : why it is asked, in words
+    """
+
+    rows: tuple[int, int]
+    names: tuple[str, str]
+    clusters: tuple[int, int]
+    kind: QueryKind
+    score: float
+    likely_together: float
+    reason: str
+
+    fields = (
+        *("row_i:names.0", "row_j:names.1", "cluster_i:clusters.0", "cluster_j:clusters.1"),
+        *("kind", "score", "likely_together", "reason"),
+    )
+
+    @property
+    def asked(self) -> str:
+        """The names of the points in question, as in files."""
+        names = self.names[:1] if self.kind is QueryKind.CLASS else self.names
+        return " ".join(map(name_in_file, names))
+
+    def __str__(self) -> str:
+        first, second = map(name_in_file, self.names)
+        if self.kind is QueryKind.CLASS:
+            return f"what is the class of {first}? {self.reason}"
+        return f"do {first} and {second} belong together? {self.reason}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QueryReport(Report, Tabular):
+    """Queries about a clustering.
+
+    Attributes
+    ----------
+    instance : points, k and the constraints known so far
+    queries : to ask now, in the order in which they were chosen: none of them is implied by the
+        constraints, as far as propagation finds, or by answers to the others
+    n_asked_for : the number of queries that was asked for
+    labels : (n,) the clustering that they are about
+    cost : of this clustering
+    seed : of the random choices
+    ask : "pairs" or "classes"
+    """
+
+    instance: Instance
+    queries: tuple[Query, ...]
+    n_asked_for: int
+    labels: NDArray[np.intp]
+    cost: float
+    seed: int
+    ask: str = "pairs"
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The pairs of row numbers to ask about; none where classes are asked for."""
+        return [query.rows for query in self.queries if query.kind is not QueryKind.CLASS]
+
+    @property
+    def rows(self) -> list[int]:
+        """The numbers of the rows whose classes are asked for."""
+        return [query.rows[0] for query in self.queries if query.kind is QueryKind.CLASS]
+
+    @property
+    def note(self) -> str:
+        """The constraint that the clustering violates, and the reason for fewer queries than asked.
+
+        "" if it keeps the constraints, and there are as many queries.
+        """
+        notes, n_found = [], len(self.queries)
+        if wrong := objection(self.instance, Partition(self.labels)):
+            notes.append(
+                f"the clustering to ask about {wrong}; it is the best found. 'sdpbb check' "
+                "searches for one that satisfies the constraints"
+            )
+        if n_found < self.n_asked_for:
+            number = f"{n_found} of {self.n_asked_for}" if n_found else "no"
+            others = "the answers may imply all others" if n_found else "every answer is known"
+            notes.append(f"{number} queries: {others}")
+        return "; ".join(notes)
+
+    columns, items = keys_of(Query.fields), "queries"
+    values = "ask n_asked_for queries note cost labels seed version"
+
+    @property
+    def version(self) -> str:
+        """Version of sdpbb."""
+        return installed_version()
+
+    def form(self) -> str:
+        """Return a file of constraints to fill in: a line for each query, with its reason.
+
+        In the place of each `??` belongs ML or CL; lines without an answer are to be deleted.
+
+        Of classes it is a CSV file with a row for each query, behind the known ones; the answer
+        belongs in the field `class`, and rows without an answer are of an unknown class.
+        """
+        if self.ask == "classes":
+            return self._form_of_classes()
+        if not self.queries:
+            return f"# {self.note}\n"
+        lines = [
+            f"# {counted(len(self.queries), 'pair')} to answer. Replace ?? by",
+            "#   ML  if the two belong together",
+            "#   CL  if they do not",
+            "# and delete the lines that you cannot answer.",
+        ]
+        for query in self.queries:
+            first, second = map(name_in_file, query.names)
+            reason = query.reason.replace("\n", " ")
+            lines.append(f"{UNANSWERED} {first} {second}  # {reason}")
+        return "\n".join(lines) + "\n"
+
+    def _form_of_classes(self) -> str:
+        origin = self.instance.origin
+        rows, known = [], origin.known_classes
+        if known is not None:
+            for i in np.flatnonzero(known.numbers >= 0).tolist():
+                rows.append({"row": origin.row(i), "class": known.names[known.numbers[i]]})
+        rows += [{"row": query.names[0], "class": ""} for query in self.queries]
+        return csv_text(("row", "class"), rows)
+
+    def document(self) -> Document:
+        """Return what to ask about, with the reasons."""
+        instance = self.instance
+        soft = instance.soft_must_link, instance.soft_cannot_link
+        n_pairs = len(instance.must_link) + len(instance.cannot_link) + len(soft[0]) + len(soft[1])
+        known = ", ".join([counted(n_pairs, "constraint"), *instance.stated_limits])
+        about = (
+            f"{instance.name or 'unnamed'}: {counted(instance.n_points, 'point')}, "
+            f"k = {instance.k}, {known} known"
+        )
+        things = "pair" if self.ask == "pairs" else "point"
+        number = counted(len(self.queries), things)
+        tone = Tone(f"{number} to ask about", "good" if self.queries else "fair")
+        parts: list[Part] = [Verdict("Status", tone, self.note), Facts([("Instance", about)])]
+        cells: dict[str, Callable[[Query], str]] = {
+            "together or apart?" if self.ask == "pairs" else "class?": lambda query: query.asked,
+            "clusters": lambda query: f"{query.clusters[0]} {query.clusters[1]}",
+            "score": lambda query: f"{query.score:.2f}",
+            "reason": lambda query: query.reason,
+        }
+        if self.queries:
+            parts.append(table_of(self.queries, cells, most=len(self.queries)))
+        return Document(f"{things.capitalize()}s to ask about", parts, instance.name)
+
+
+def suggest_queries(
+    instance: Any,
+    q: int = 10,
+    *,
+    k: int | None = None,
+    ask: Ask = "pairs",
+    clustering: ArrayLike | None = None,
+    seed: int = 0,
+    time_limit: float = math.inf,
+    **arguments: Unpack[InstanceArguments],
+) -> QueryReport:
+    """Suggest pairs of points, or points, whose answers are worth most for a clustering.
+
+    Each of the k clusters has a representative: its largest group of must-linked points. A point
+    is asked about with the representative of the cluster that it most likely belongs to; points
+    come by the information that an answer is expected to give, weighted by the density of points
+    around. A few queries ask whether two representatives are apart. Answers become must-links and
+    cannot-links of the next instance. docs/benchmarks/queries.md has what this is worth.
+
+    Of classes instead, a point is asked for by the same measure of information, after one point of
+    each cluster of which no class is known. Answers are known classes of the next instance.
+
+    No query is implied by the constraints, as far as propagation finds, or can come to be implied
+    by answers to the others, so that they can be answered in any order.
+
+    Parameters
+    ----------
+    instance : points, k and the constraints known so far as an `Instance`; with weights, limits on
+        sizes and soft pairs, if any. Or points alone, an array (n, d) or a data frame, with the
+        others as further arguments
+    q : number of queries, >= 1
+    k : number of clusters, of points
+    ask : "pairs": whether two points belong together; "classes": of which class a point is
+    clustering : labels (n,) of the clustering that queries are about, such as a proven one; None
+        for the best that the engine's first search finds
+    seed : of the random choices, >= 0: the same for the same arguments, unless the time limit
+        cuts in
+    time_limit : seconds, > 0, for the search
+    arguments : of points what makes an `Instance` of them, as for `sdpbb.solve`
+
+    Returns
+    -------
+    QueryReport; with fewer queries than q, and a note, where no more are left.
+
+    Raises
+    ------
+    TypeError
+        If there is no argument of a name.
+    InstanceError
+        If the instance is none, no clustering keeps its constraints (`NoClusteringToAskAbout`), or
+        it has constraints on clusters beyond their sizes.
+    ParameterError
+        If an argument is out of its domain, the clustering does not keep the constraints,
+        or the time is too short.
+    """
+    instance = instance_of(instance, k, arguments, suggest_queries)
+    _check(q, ask, seed, time_limit)
+    with threadpool_limits(1):  # see `sdpbb.run.run`
+        given = None
+        if clustering is not None:
+            given = checked_clustering(clustering, instance, "clustering").labels
+        standing = standing_of(instance, given, seed, time_limit)
+        shares = memberships_of(standing)
+        # Other choices between equals with each answer.
+        n_known = len(instance.must_link) + len(instance.cannot_link)
+        rng = np.random.default_rng([seed, n_known])
+        if ask == "pairs":
+            chosen = chosen_pairs(standing, shares, q, rng)
+        else:
+            chosen = chosen_blocks(standing, shares, q, rng, _with_known_class(standing))
+    return QueryReport(
+        instance=instance,
+        queries=tuple(_query(standing, shares, pair) for pair in chosen),
+        n_asked_for=q,
+        ask=ask,
+        labels=standing.contraction.lift(standing.labels),
+        cost=standing.contraction.cost(standing.labels),
+        seed=seed,
+    )
+
+
+def _with_known_class(standing: Standing) -> NDArray[np.bool_]:
+    """Return which blocks hold a row whose class is known, (m,)."""
+    classes, contraction = standing.instance.origin.known_classes, standing.contraction
+    is_known = np.zeros(contraction.n_blocks, np.bool_)
+    if classes is not None:
+        is_known[contraction.block_of[classes.numbers >= 0]] = True
+    return is_known
+
+
+def _check(q: int, ask: str, seed: int, time_limit: float) -> None:
+    for name, value, least in (("q", q, 1), ("seed", seed, 0)):
+        is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not is_integer or value < least:
+            raise ParameterError(f"{name} = {value!r}: expected an integer >= {least}")
+    if ask not in get_args(Ask):
+        raise ParameterError(f"ask = {ask!r}: expected 'pairs' or 'classes'")
+    if not time_limit > 0:
+        raise ParameterError(f"time_limit = {time_limit!r}: expected seconds > 0")
+
+
+def _query(standing: Standing, shares: Memberships, pair: ChosenPair) -> Query:
+    contraction = standing.contraction
+    i, j = (int(contraction.representatives[block]) for block in pair.blocks)
+    first, second = (int(standing.labels[block]) for block in pair.blocks)
+    names = standing.instance.origin.row(i), standing.instance.origin.row(j)
+    return Query(
+        rows=(i, j),
+        names=names,
+        clusters=(first, second),
+        kind=pair.kind,
+        score=pair.score,
+        likely_together=pair.likely,
+        reason=_reason(names, (first, second), pair, shares),
+    )
+
+
+def _reason(
+    names: tuple[str, str], clusters: tuple[int, int], pair: ChosenPair, shares: Memberships
+) -> str:
+    if pair.kind is QueryKind.CLUSTERS:
+        return (
+            f"{names[0]} and {names[1]} stand for clusters {clusters[0]} and {clusters[1]}, "
+            "which are not known to be apart"
+        )
+    if pair.kind is QueryKind.REST:
+        return "nothing says yet whether they belong together"
+    if pair.blocks[0] == pair.blocks[1]:
+        return f"{names[0]} stands for cluster {clusters[0]}, of which no class is known"
+    own = shares[pair.blocks[0]]
+    likeliest = [c for c in np.argsort(-own, kind="stable").tolist() if own[c] >= WORTH_NAMING]
+    listed = " or ".join(f"{cluster} ({100 * own[cluster]:.0f} %)" for cluster in likeliest[:3])
+    return f"{names[0]} is of cluster {listed}; {names[1]} stands for {clusters[1]}"

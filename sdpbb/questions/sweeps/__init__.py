@@ -1,1 +1,0 @@
-"""Sweeps over the number of clusters: a run for each k."""
