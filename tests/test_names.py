@@ -15,8 +15,7 @@ COLUMNS = 100
 
 # Classes that may share a name, and why.
 TWINS = {
-    "_ColourSearch": "the checker finds colourings by itself: it relies on no code of the engine",
-    "_PartitionSearch": "the checker finds partitions by itself, for the same reason",
+    "_PartitionSearch": "the checker finds partitions by itself: it relies on no engine code",
 }
 
 # A first line that begins so asks or points at something, and leaves its name to the reader.

@@ -26,7 +26,7 @@ from sdpbb.checker.kernel.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.kernel.geometry import Contracted, Geometry
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import Rules, with_limits
-from sdpbb.checker.kernel.soft import CheckedSoftPairs
+from sdpbb.checker.kernel.stated import StatedInstance
 from sdpbb.problem import Contraction, Instance
 from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
@@ -72,26 +72,21 @@ class CertifiedBounding(BoundingMethod[Warm]):
 
     Of several forms of the same evidence the checker is shown the shortest that closes the node.
 
-    rules : on clusters of the points, besides cannot-links
+    stated : points, weights, soft pairs and rules on clusters, as the checker has them
     fits_memory : whether matrices over the blocks fit the memory, without which the checker
         confirms no bound
-    weights : (n,) of the points; None for 1 each
-    soft : soft pairs of the points, or None
     """
 
     inner: BoundingMethod[Warm]
-    points: NDArray[np.float64]
-    rules: Rules = ()
+    stated: StatedInstance
     fits_memory: bool = True
-    weights: NDArray[np.float64] | None = None
-    soft: CheckedSoftPairs | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def _geometry(self) -> Geometry:
-        return Geometry.of(self.points, self.weights, self.soft)
+        return self.stated.geometry
 
     @cached_property
     def _last(self) -> list[tuple[NDArray[np.intp], Contracted]]:
@@ -171,7 +166,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
         return self._attached(run, contraction)
 
     def _attached(self, run: CertifiedRun[Warm], contraction: Contraction) -> CertifiedRun[Warm]:
-        rules = with_limits(self.rules, contraction.n_points, contraction.k)
+        rules = with_limits(self.stated.rules, contraction.n_points, contraction.k)
         blocks, contracted = _blocks(contraction, rules), self.contracted(contraction)
         return run.attach(self.inner, contraction, contracted, blocks)
 

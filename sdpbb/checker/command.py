@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from .kernel.certificate import Certificate
 from .kernel.rejection import Rejected
-from .reading import NOTHING, Unreadable, opened, read_constraints, read_points, read_weights
+from .kernel.stated import StatedInstance
+from .reading import Unreadable, opened, read_points, read_weights, with_constraints
 from .verify import verify
 
 VERIFIED, REJECTED, UNREADABLE = 0, 1, 2
@@ -26,23 +27,12 @@ def main(arguments: Sequence[str]) -> int:
         with opened(options.certificate) as file:
             points = read_points(options.points)
             weights = None if options.weights is None else read_weights(options.weights)
-            stated = NOTHING
-            if options.constraints is not None:
-                stated = read_constraints(options.constraints, points, weights)
             certificate = Certificate.load(file)
             k = certificate.k if options.k is None else options.k
-            pairs = stated.must_link, stated.cannot_link
-            verdict = verify(
-                certificate,
-                points,
-                k,
-                *pairs,
-                stated.rules,
-                options.workers,
-                weights,
-                stated.soft,
-                options.exact,
-            )
+            stated = StatedInstance(points, k, weights=weights)
+            if options.constraints is not None:
+                stated = with_constraints(stated, options.constraints)
+            verdict = verify(certificate, stated, options.workers, options.exact)
     except Unreadable as error:
         print(f"error: {error}", file=sys.stderr)
         return UNREADABLE

@@ -1,24 +1,29 @@
-"""Exact packing: whether blocks can be put into clusters of allowed sizes and weights.
+"""Exact packing: whether k clusters can hold blocks, cannot-linked ones apart, within limits.
 
-Both are measures of blocks: their points, or their whole units of weight. There are two searches.
+Limits are on measures of blocks: their points, or their whole units of weight. Without any, this
+is whether k colours suffice for a graph. There are two searches.
 
-*Block by block.* Blocks are put into clusters one after the other, large ones first, but for those
-of one point, and one unit, that have no cannot-links. Whatever the others leave, these fill the
-clusters: they can if they are as many as the clusters lack to their least measures, or more, and no
-more than there is room for. Of clusters that are alike, by their measures, their limits and the
-blocks still to come that they cannot take, only one is tried; and what was left in vain is not
-tried again.
+*Block by block.* The block that cannot-links keep out of most clusters is next (DSATUR, Brelaz
+1979), and of these the largest. Of clusters that are alike, by their measures, their limits and the
+blocks still to come that they cannot take, only one is tried. Where there are limits, what was left
+in vain is not tried again, and blocks of one point, and one unit, that have no cannot-links come
+last. Whatever the others leave, these fill the clusters: they can if they are as many as the
+clusters lack to their least measures, or more, and no more than there is room for.
 
 *Cluster by cluster.* Where that takes long, as weights of many units are hardly ever alike, each
 cluster in turn takes the largest block that is left and a set of others. All subsets of one half of
 the others are met by those of the other half, sorted by their sums, that make up what is missing
 (Horowitz and Sahni, Journal of the ACM 21, 1974).
+
+The engine has searches of its own on purpose (`sdpbb.problem.colouring`, `packing`): the checker
+relies on none of their code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,19 +40,22 @@ _HALF, WORK, _AT_ONCE = 20, 2**23, 2**14
 Integers = NDArray[np.int64]
 Bounds = tuple[tuple[int, int], ...]
 """The least and the most of a cluster, by each measure."""
-# Of each cluster: what it has by each measure, and its blocks as the bits of a number.
-_State = tuple[tuple[tuple[int, ...], int], ...]
 
 
 def is_packable(
-    measures: Sequence[Measure], adjacency: NDArray[np.bool_], steps: int = STEPS
+    adjacency: NDArray[np.bool_],
+    k: int,
+    measures: Sequence[Measure] = (),
+    steps: int = STEPS,
 ) -> bool:
-    """Return whether blocks can be put into clusters within limits, cannot-linked ones apart.
+    """Return whether k clusters can hold blocks within limits, cannot-linked ones apart.
+
+    They may be empty as far as limits allow.
 
     Parameters
     ----------
-    measures : one or more, of the blocks
-    adjacency : (m, m) symmetric, the cannot-links
+    adjacency : (m, m) symmetric, the cannot-links; a block next to itself is in no cluster
+    measures : of the blocks, with limits on k clusters
     steps : how often a block may be put into a cluster, in all
 
     Raises
@@ -57,125 +65,129 @@ def is_packable(
     """
     if any(each.limits.is_empty for each in measures) or adjacency.diagonal().any():
         return False
-    with suppress(Rejected):
-        return _Packing(measures, adjacency, min(steps, FIRST_STEPS)).succeeds()
-    with suppress(Rejected):
-        return ClusterByCluster(measures, adjacency).succeeds()
-    return _Packing(measures, adjacency, steps).succeeds()
+    if measures:
+        with suppress(Rejected):
+            return _BlockByBlock(adjacency, k, measures, min(steps, FIRST_STEPS)).succeeds()
+        with suppress(Rejected):
+            return ClusterByCluster(measures, adjacency).succeeds()
+    return _BlockByBlock(adjacency, k, measures, steps).succeeds()
 
 
-class _Packing:
-    """Depth-first search for a packing."""
+class _Cluster(NamedTuple):
+    """Cluster of a packing: its bounds and what it has, by each measure.
+
+    barred : blocks that are cannot-linked to its own, as the bits of a number
+    """
+
+    bounds: Bounds
+    has: tuple[int, ...]
+    barred: int
+
+
+class _BlockByBlock:
+    """Depth-first search for a packing, a block at each depth."""
 
     def __init__(
-        self, measures: Sequence[Measure], adjacency: NDArray[np.bool_], steps: int
+        self, adjacency: NDArray[np.bool_], k: int, measures: Sequence[Measure], steps: int
     ) -> None:
-        degrees = adjacency.sum(axis=1)
-        is_filler = np.logical_and.reduce([each.values == 1 for each in measures])
-        is_filler &= degrees == 0
-        largest = np.max([each.values / each.values.sum() for each in measures], axis=0)
+        m, degrees = len(adjacency), adjacency.sum(axis=1)
+        values = np.array([each.values for each in measures], np.int64).reshape(len(measures), m)
+        is_filler = (values == 1).all(axis=0) & (degrees == 0)
+        largest = (values / values.sum(axis=1, keepdims=True)).max(axis=0, initial=0.0)
         others = np.flatnonzero(~is_filler)
         order = others[np.lexsort((-degrees[others], -largest[others]))]
-        # Of each block in this order, by each measure.
-        self._blocks: list[tuple[int, ...]] = list(
-            zip(*(each.values[order].tolist() for each in measures), strict=True)
-        )
-        inside = adjacency[np.ix_(order, order)]
-        self._neighbours = [_bits(row) for row in inside]
+        # Of each block in this order: what it has, and its neighbours as the bits of a number.
+        self._blocks = list(map(tuple, values[:, order].T.tolist()))
+        self._neighbours = [
+            int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little")
+            for row in adjacency[np.ix_(order, order)]
+        ]
         self._n_fillers = int(is_filler.sum())
-        # Of each cluster, by each measure.
-        self._bounds = list(zip(*(each.limits.bounds() for each in measures), strict=True))
-        left = np.zeros((len(order) + 1, len(measures)), object)
-        for position in reversed(range(len(order))):
-            left[position] = left[position + 1] + np.array(self._blocks[position], object)
-        self._left: list[list[int]] = (left + self._n_fillers).tolist()
-        self._steps = steps
+        bounds = list(zip(*(each.limits.bounds() for each in measures), strict=True)) or [()] * k
+        self._clusters = tuple(_Cluster(each, (0,) * len(measures), 0) for each in bounds)
+        self._left = tuple((values.sum(axis=1)).tolist())
+        self._budget, self._steps = steps, steps
 
     def succeeds(self) -> bool:
-        nothing = (0,) * len(self._left[0])
-        empty: _State = tuple((nothing, 0) for _ in self._bounds)
+        stack = [((1 << len(self._blocks)) - 1, self._left, self._clusters)]
         seen: set[tuple[object, ...]] = set()
-        stack = [(0, empty)]
         while stack:
-            position, state = stack.pop()
-            if not self._leaves_room(position, state):
+            still, left, clusters = stack.pop()
+            if not _leave_room(left, clusters):
                 continue
-            if position == len(self._blocks):
-                if self._fills(state):
+            if not still:
+                if self._fill(clusters):
                     return True
                 continue
-            key = (position, *sorted(self._likeness(position, state)))
-            if key not in seen:
+            likeness = [(each.bounds, each.has, each.barred & still) for each in clusters]
+            if left:
+                key = (still, *sorted(likeness))
+                if key in seen:
+                    continue
                 seen.add(key)
-                stack += [(position + 1, each) for each in self._put(position, state)]
+            block = _most_barred(still, clusters)
+            of_block = self._blocks[block]
+            rest = tuple(a - b for a, b in zip(left, of_block, strict=True))
+            for place in {like: place for place, like in enumerate(likeness)}.values():
+                bounds, has, barred = clusters[place]
+                has = tuple(a + b for a, b in zip(has, of_block, strict=True))
+                if barred >> block & 1 or any(a > b for a, (_, b) in zip(has, bounds, strict=True)):
+                    continue
+                self._steps -= 1
+                if self._steps < 0:
+                    raise Rejected(
+                        "a packing, or a colouring, that could not be decided within "
+                        f"{self._budget} steps"
+                    )
+                new = _Cluster(bounds, has, barred | self._neighbours[block])
+                others = (*clusters[:place], new, *clusters[place + 1 :])
+                stack.append((still & ~(1 << block), rest, others))
         return False
 
-    def _leaves_room(self, position: int, state: _State) -> bool:
-        """Return whether what is left is as much as clusters lack, and no more than their room.
-
-        By each measure alone.
-        """
-        for measure, left in enumerate(self._left[position]):
-            lacking = room = 0
-            for bounds, (has, _) in zip(self._bounds, state, strict=True):
-                least, most = bounds[measure]
-                lacking += max(0, least - has[measure])
-                room += most - has[measure]
-            if not lacking <= left <= room:
-                return False
-        return True
-
-    def _fills(self, state: _State) -> bool:
+    def _fill(self, clusters: tuple[_Cluster, ...]) -> bool:
         """Return whether the blocks of one point, and one unit, fill the clusters."""
         lacking = room = 0
-        for bounds, (has, _) in zip(self._bounds, state, strict=True):
-            fewest = max(least - own for (least, _), own in zip(bounds, has, strict=True))
-            most = min(most - own for (_, most), own in zip(bounds, has, strict=True))
+        for bounds, has, _ in clusters:
+            fewest = max((low - own for (low, _), own in zip(bounds, has, strict=True)), default=0)
+            most = min(
+                (high - own for (_, high), own in zip(bounds, has, strict=True)),
+                default=self._n_fillers,
+            )
             if max(0, fewest) > most:
                 return False
             lacking += max(0, fewest)
             room += most
         return lacking <= self._n_fillers <= room
 
-    def _likeness(self, position: int, state: _State) -> list[tuple[object, ...]]:
-        """Return of each cluster what matters of it from now on."""
-        found: list[tuple[object, ...]] = []
-        for bounds, (has, blocks) in zip(self._bounds, state, strict=True):
-            kept_out = 0
-            for later in range(position, len(self._blocks)):
-                if self._neighbours[later] & blocks:
-                    kept_out |= 1 << later
-            found.append((bounds, has, kept_out))
-        return found
 
-    def _put(self, position: int, state: _State) -> list[_State]:
-        """Return the states after a block is put into each cluster that can take it."""
-        found, tried = [], set()
-        block, likenesses = self._blocks[position], self._likeness(position, state)
-        for cluster, (bounds, (has, blocks)) in enumerate(zip(self._bounds, state, strict=True)):
-            more = tuple(map(sum, zip(has, block, strict=True)))
-            fits = all(own <= most for own, (_, most) in zip(more, bounds, strict=True))
-            if not fits or likenesses[cluster] in tried or self._neighbours[position] & blocks:
-                continue
-            tried.add(likenesses[cluster])
-            self._steps -= 1
-            if self._steps < 0:
-                raise Rejected("a packing that could not be decided within the steps of a search")
-            new = list(state)
-            new[cluster] = (more, blocks | 1 << position)
-            found.append(tuple(new))
-        return found
+def _leave_room(left: tuple[int, ...], clusters: tuple[_Cluster, ...]) -> bool:
+    """Return whether what is left is as much as clusters lack, and no more than their room.
+
+    By each measure alone.
+    """
+    for measure, amount in enumerate(left):
+        bounds = [(*each.bounds[measure], each.has[measure]) for each in clusters]
+        lacking = sum(max(0, low - has) for low, _, has in bounds)
+        if not lacking <= amount <= sum(high - has for _, high, has in bounds):
+            return False
+    return True
 
 
-def _bits(row: NDArray[np.bool_]) -> int:
-    """Return a set of blocks as an integer: bit i stands for block i."""
-    return int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little")
+def _most_barred(still: int, clusters: tuple[_Cluster, ...]) -> int:
+    """Return the block that is kept out of most clusters; of several the first in order."""
+    barred = [still]  # from the first number of clusters on
+    for each in clusters:
+        more = [a & each.barred for a in barred]
+        barred = [a | b for a, b in zip([*barred, 0], [still, *more], strict=True)]
+    most = next(each for each in reversed(barred) if each)
+    return (most & -most).bit_length() - 1
 
 
 class ClusterByCluster:
     """Depth-first search for a packing, a cluster at each depth.
 
-    measures, adjacency : as of `is_packable`
+    measures : one or more, of the blocks
+    adjacency : (m, m) symmetric, the cannot-links
     work : sums of sets that it may look at
     """
 

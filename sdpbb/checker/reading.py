@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from io import BufferedReader
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernel.rules import Limit, Rules, weight_rule
+from .kernel.rules import Limit, Rule, weight_rule
 from .kernel.sizes import LARGEST_SUM, StatedMeasure
 from .kernel.soft import CheckedSoftPairs, PricedPairs
+from .kernel.stated import StatedInstance, pairs_of
 
-# What three fields of a line of constraints say.
-_LINKS = {"1": "ML", "-1": "CL"}
 _EXPECTED = (
     "ML i j, CL i j, i j 1, i j -1, SML i j w, SCL i j w, GAMMA x, DELTA x, "
     "MAXSIZE l, OVERLAP l i ..., DIFFERENCE l i ..., SOFTCL l i j ..., MINSIZE n, SIZES n n-n ..., "
     "MINWEIGHT w or MAXWEIGHT w"
 )
 _MAX_DIGITS = 18
+
+Pairs = NDArray[np.int64]
 
 
 class Unreadable(Exception):
@@ -34,12 +35,6 @@ def opened(path: str) -> BufferedReader:
         return open(path, "rb")
     except OSError as error:
         raise Unreadable(f"{path}: {error.strerror or error}") from None
-
-
-def read_bytes(path: str) -> bytes:
-    """Return the content of a file."""
-    with opened(path) as file:
-        return file.read()
 
 
 def read_points(path: str) -> NDArray[np.float64]:
@@ -56,7 +51,7 @@ def read_points(path: str) -> NDArray[np.float64]:
     Unreadable
         If it is neither.
     """
-    points = _npy(path) if path.lower().endswith(".npy") else _table(path)
+    points = _table(path)
     if points.ndim != 2 or not points.size or not np.isfinite(points).all():
         raise Unreadable(f"{path}: expected finite numbers, as many for each point")
     return points
@@ -70,37 +65,15 @@ def read_weights(path: str) -> NDArray[np.float64]:
     Unreadable
         If these are no positive numbers, from 1e-100 to 1e100.
     """
-    weights = _npy(path) if path.lower().endswith(".npy") else _table(path)
+    weights = _table(path)
     weights = weights.reshape(-1) if weights.ndim == 2 and weights.shape[1] == 1 else weights
     if weights.ndim != 1 or not ((weights >= 1e-100) & (weights <= 1e100)).all():
         raise Unreadable(f"{path}: expected a positive number, 1e-100 to 1e100, for each point")
     return weights
 
 
-@dataclass(frozen=True)
-class Stated:
-    """Constraints of a file.
-
-    must_link, cannot_link : (p, 2) pairs of points
-    rules : on clusters, besides
-    soft : pairs that cost their weights where they are violated
-    """
-
-    must_link: NDArray[np.int64]
-    cannot_link: NDArray[np.int64]
-    rules: Rules
-    soft: CheckedSoftPairs = field(default_factory=CheckedSoftPairs)
-
-
-NOTHING = Stated(np.empty((0, 2), np.int64), np.empty((0, 2), np.int64), ())
-
-
-def read_constraints(
-    path: str, points: NDArray[np.float64], weights: NDArray[np.float64] | None = None
-) -> Stated:
-    """Read the constraints of a file of lines on points (n, d), numbered from 0.
-
-    weights : (n,) of the points, None for 1 each
+def with_constraints(stated: StatedInstance, path: str) -> StatedInstance:
+    """Return an instance with the constraints of a file of lines on its points, numbered from 0.
 
     Lines are `ML i j` and `CL i j`, or `i j 1` and `i j -1`; `SML i j w` and `SCL i j w`,
     soft pairs, whose weight w is 1 if it is left out, and inf for a hard one; and on clusters
@@ -113,113 +86,135 @@ def read_constraints(
     Unreadable
         Naming the line that is none of these.
     """
-    n = len(points)
-    links: dict[str, list[NDArray[np.int64]]] = {"ML": [_pairs([])], "CL": [_pairs([])]}
-    rules: list[Limit | StatedMeasure] = []
-    soft: dict[str, list[tuple[int, int, float]]] = {"SML": [], "SCL": []}
+    found = _Lines(stated)
     for number, line in _lines(path):
-        keyword, *rest = line.split()
         try:
-            if len(rest) == 2 and rest[1] in _LINKS and keyword not in links:
-                links[_LINKS[rest[1]]].append(_paired(_indices([keyword, rest[0]], n), length=1))
-            elif keyword in links:
-                links[keyword].append(_paired(_indices(rest, n), length=1))
-            elif keyword in soft:
-                i, j, weight = _soft_pair(rest, n)
-                if weight == np.inf:
-                    links[keyword[1:]].append(_pairs([(i, j)]))
-                else:
-                    soft[keyword].append((i, j, weight))
-            elif keyword in ("GAMMA", "DELTA"):
-                near, distance = keyword == "DELTA", _distance(rest)
-                links["ML" if near else "CL"].append(_pairs_at(points, distance, near))
-            elif keyword in ("MINSIZE", "SIZES"):
-                rules.append(_sizes(keyword, rest))
-            elif keyword in ("MINWEIGHT", "MAXWEIGHT"):
-                rules.append(weight_rule(keyword == "MINWEIGHT", _weight(rest), weights, n))
-            else:
-                rules.append(_limit(keyword, rest, n))
+            found.read(line.split())
         except ValueError:
             raise Unreadable(
                 f"{path}:{number}: {line[:60]!r}; expected {_EXPECTED}, i and j being different "
-                f"numbers in 0..{n - 1}"
+                f"numbers in 0..{stated.n - 1}"
             ) from None
-    priced = CheckedSoftPairs(_priced(soft["SML"], n), _priced(soft["SCL"], n))
-    return Stated(np.concatenate(links["ML"]), np.concatenate(links["CL"]), tuple(rules), priced)
+    return found.instance()
 
 
-def _soft_pair(fields: list[str], n: int) -> tuple[int, int, float]:
-    """Return the points and the weight of a soft pair; `ValueError` for something else."""
-    weight = float(fields[2]) if len(fields) == 3 else 1.0
-    ((i, j),) = _paired(_indices(fields[:2] if len(fields) == 3 else fields, n), length=1).tolist()
-    if not weight >= 0.0:
-        raise ValueError
-    return i, j, weight
+@dataclass
+class _Lines:
+    """Constraints of lines on the points of an instance, as far as they are read.
 
+    links : must-links and cannot-links, some at a time, by their keywords
+    soft : soft pairs i, j, weight
+    """
 
-def _priced(soft: list[tuple[int, int, float]], n: int) -> PricedPairs:
-    pairs, weights = [(i, j) for i, j, _ in soft], [weight for _, _, weight in soft]
-    return PricedPairs.of(_pairs(pairs), weights, n, "soft pairs")
+    stated: StatedInstance
+    links: dict[str, list[Pairs]] = field(default_factory=lambda: {"ML": [], "CL": []})
+    soft: dict[str, list[tuple[int, int, float]]] = field(
+        default_factory=lambda: {"SML": [], "SCL": []}
+    )
+    rules: list[Rule] = field(default_factory=list)
 
+    def read(self, fields: list[str]) -> None:
+        """Add what a line says; `ValueError` if it is none."""
+        n, none = self.stated.n, pairs_of()
+        match fields:
+            case [("ML" | "CL") as kind, i, j]:
+                self.links[kind].append(self._pairs([i, j]))
+            case [i, j, ("1" | "-1") as sign]:
+                self.links["ML" if sign == "1" else "CL"].append(self._pairs([i, j]))
+            case ["SML" | "SCL" as kind, i, j, *stated] if len(stated) <= 1:
+                pair, weight = self._pairs([i, j]), _number(stated[0] if stated else "1", 0.0)
+                if weight == np.inf:
+                    self.links[kind[1:]].append(pair)
+                else:
+                    self.soft[kind].append((*pair[0].tolist(), weight))
+            case ["GAMMA" | "DELTA" as kind, distance]:
+                is_near, limit = kind == "DELTA", _finite(distance, 0.0)
+                found = _pairs_at(self.stated.points, limit, is_near)
+                self.links["ML" if is_near else "CL"].append(found)
+            case ["MINSIZE", least]:
+                self.rules.append(StatedMeasure(_whole(least)))
+            case ["SIZES", _, *_]:
+                ranges = [[_whole(end) for end in size.split("-")] for size in fields[1:]]
+                if max(map(len, ranges)) > 2:
+                    raise ValueError
+                listed = tuple(sorted((ends[0], ends[-1]) for ends in ranges))
+                self.rules.append(StatedMeasure(listed=listed))
+            case ["MINWEIGHT" | "MAXWEIGHT" as kind, limit]:
+                weight = _finite(limit, np.nextafter(0.0, 1.0))
+                rule = weight_rule(kind == "MINWEIGHT", weight, self.stated.weights, n)
+                self.rules.append(rule)
+            case ["MAXSIZE", most] if _whole(most):
+                self._limit(most, np.ones(n, np.int64), none)
+            case ["OVERLAP" | "DIFFERENCE" as kind, most, _, *_]:
+                weights = np.zeros(n, np.int64)
+                weights[self._points(fields[2:])] = 1
+                self._limit(most, weights if kind == "OVERLAP" else 1 - weights, none)
+            case ["SOFTCL", most, _, *_]:
+                pairs = np.unique(np.sort(self._pairs(fields[2:]), axis=1), axis=0)
+                self._limit(most, np.zeros(n, np.int64), pairs)
+            case _:
+                raise ValueError
 
-def _sizes(keyword: str, fields: list[str]) -> StatedMeasure:
-    """Return the sizes that a line states; `ValueError` if it states something else."""
-    if keyword == "SIZES" and fields:
-        ends = [_whole(field.split("-")) for field in fields]
-        if not all(1 <= len(each) <= 2 for each in ends):
+    def instance(self) -> StatedInstance:
+        """Return the instance with the constraints."""
+        must_link, cannot_link = (
+            np.concatenate([pairs_of(), *self.links[kind]]) for kind in ("ML", "CL")
+        )
+        return replace(
+            self.stated,
+            must_link=must_link,
+            cannot_link=cannot_link,
+            rules=tuple(self.rules),
+            soft=CheckedSoftPairs(self._priced("SML"), self._priced("SCL")),
+        )
+
+    def _priced(self, kind: str) -> PricedPairs:
+        pairs, weights = [(i, j) for i, j, _ in self.soft[kind]], [w for *_, w in self.soft[kind]]
+        return PricedPairs.of(pairs, weights, self.stated.n, "soft pairs")
+
+    def _limit(self, most: str, weights: NDArray[np.int64], pairs: Pairs) -> None:
+        self.rules.append(Limit(weights, pairs, min(_whole(most), LARGEST_SUM)))
+
+    def _points(self, fields: Sequence[str]) -> list[int]:
+        points = [_whole(point) for point in fields]
+        if max(points) >= self.stated.n:
             raise ValueError
-        return StatedMeasure(listed=tuple(sorted((each[0], each[-1]) for each in ends)))
-    (least,) = _whole(fields)
-    return StatedMeasure(least)
+        return points
+
+    def _pairs(self, fields: Sequence[str]) -> Pairs:
+        pairs = np.array(self._points(fields)).reshape(-1, 2)
+        if (pairs[:, 0] == pairs[:, 1]).any():
+            raise ValueError
+        return pairs
 
 
-def _weight(fields: list[str]) -> float:
-    """Return the weight that a line states; `ValueError` if it states something else."""
-    (field,) = fields
-    weight = float(field)
-    if not 0.0 < weight < np.inf:
+def _whole(text: str) -> int:
+    """Return a whole number: Python makes none of thousands of digits."""
+    if not text.isdecimal() or len(text) > _MAX_DIGITS:
         raise ValueError
-    return weight
+    return int(text)
 
 
-def _limit(keyword: str, fields: list[str], n: int) -> Limit:
-    """Return the limit that a line states; `ValueError` if it states something else."""
-    (most,), numbers = _whole(fields[:1]), _indices(fields[1:], n)
-    if bool(numbers) == (keyword == "MAXSIZE") or (keyword == "MAXSIZE" and most < 1):
+def _number(text: str, least: float) -> float:
+    number = float(text)
+    if not number >= least:
         raise ValueError
-    weights, none = np.zeros(n, np.int64), _pairs([])
-    weights[numbers] = 1
-    most = min(most, LARGEST_SUM)
-    match keyword:
-        case "MAXSIZE":
-            return Limit(np.ones(n, np.int64), none, most)
-        case "OVERLAP":
-            return Limit(weights, none, most)
-        case "DIFFERENCE":
-            return Limit(1 - weights, none, most)
-        case "SOFTCL":
-            pairs = np.unique(np.sort(_paired(numbers), axis=1), axis=0)
-            return Limit(np.zeros(n, np.int64), pairs, most)
-    raise ValueError
+    return number
 
 
-def _paired(numbers: list[int], length: int | None = None) -> NDArray[np.int64]:
-    pairs = _pairs(list(zip(numbers[::2], numbers[1::2], strict=True)))
-    if length not in (None, len(pairs)) or (pairs[:, 0] == pairs[:, 1]).any():
+def _finite(text: str, least: float) -> float:
+    number = _number(text, least)
+    if number == np.inf:
         raise ValueError
-    return pairs
+    return number
 
 
-def _pairs(pairs: list[tuple[int, int]]) -> NDArray[np.int64]:
-    return np.array(pairs, np.int64).reshape(-1, 2)
-
-
-def _pairs_at(points: NDArray[np.float64], distance: float, near: bool) -> NDArray[np.int64]:
+def _pairs_at(points: NDArray[np.float64], distance: float, near: bool) -> Pairs:
     """Return the pairs of points (n, d) that are nearer than a distance, or farther.
 
     Distances are computed from differences: the pairs are the same for whoever computes them so.
     """
-    found = [_pairs([])]
+    found = [pairs_of()]
     for i in range(len(points) - 1):
         distances = np.sqrt(((points[i + 1 :] - points[i]) ** 2).sum(axis=1))
         j = np.flatnonzero(distances < distance if near else distances > distance) + (i + 1)
@@ -227,42 +222,15 @@ def _pairs_at(points: NDArray[np.float64], distance: float, near: bool) -> NDArr
     return np.concatenate(found)
 
 
-def _distance(fields: list[str]) -> float:
-    (field,) = fields
-    distance = float(field)
-    if not 0.0 <= distance < np.inf:
-        raise ValueError
-    return distance
-
-
-def _indices(fields: list[str], n: int) -> list[int]:
-    numbers = _whole(fields)
-    if max(numbers, default=0) >= n:
-        raise ValueError
-    return numbers
-
-
-def _whole(fields: list[str]) -> list[int]:
-    """Return whole numbers: Python makes none of thousands of digits."""
-    if not all(_is_index(field) for field in fields):
-        raise ValueError
-    return [int(field) for field in fields]
-
-
-def _is_index(field: str) -> bool:
-    """Return whether a field may be the number of a point.
-
-    Python makes no numbers of thousands of digits.
-    """
-    return field.isdecimal() and len(field) <= _MAX_DIGITS
+def _table(path: str) -> NDArray[np.float64]:
+    """Return the numbers of a file: an array of numpy.save, or lines."""
+    return _npy(path) if path.lower().endswith(".npy") else _rows(path)
 
 
 def _npy(path: str) -> NDArray[np.float64]:
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             array = np.load(file, allow_pickle=False)
-    except OSError as error:
-        raise Unreadable(f"{path}: {error.strerror or error}") from None
     except (ValueError, EOFError, OverflowError, MemoryError, zipfile.BadZipFile) as error:
         reason = " ".join(str(error).split())
         raise Unreadable(f"{path}: not an array as numpy.save writes it ({reason})") from None
@@ -271,45 +239,39 @@ def _npy(path: str) -> NDArray[np.float64]:
     return array.astype(np.float64)
 
 
-def _table(path: str) -> NDArray[np.float64]:
+def _rows(path: str) -> NDArray[np.float64]:
     rows: list[list[float]] = []
     for number, line in _lines(path):
         fields = line.split(",") if "," in line else line.split()
-        values = [_number(field) for field in fields]
-        numbers = [value for value in values if value is not None]
-        if not rows and not numbers:
-            continue
-        if len(numbers) < len(values):
-            raise Unreadable(f"{path}:{number}: {line[:60]!r}; expected numbers only")
-        rows.append(numbers)
-    if _is_size(rows):
-        del rows[0]
+        try:
+            rows.append([float(field) for field in fields])
+        except ValueError:
+            if rows or any(map(_is_number, fields)):
+                raise Unreadable(f"{path}:{number}: {line[:60]!r}; expected numbers only") from None
+    if len(rows) > 1 and len(rows[0]) in (2, 3) and rows[0][:2] == [len(rows) - 1, len(rows[1])]:
+        del rows[0]  # how many points there are, how long, and k
     if any(len(row) != len(rows[0]) for row in rows):
         raise Unreadable(f"{path}: expected as many numbers for each point")
     return np.array(rows, np.float64)
 
 
-def _is_size(rows: list[list[float]]) -> bool:
-    """Return whether the first row says of the others how many they are, and how long."""
-    if len(rows) < 2 or len(rows[0]) not in (2, 3):
-        return False
-    return rows[0][:2] == [len(rows) - 1, len(rows[1])]
-
-
-def _number(field: str) -> float | None:
+def _is_number(field: str) -> bool:
     try:
-        return float(field)
+        float(field)
     except ValueError:
-        return None
+        return False
+    return True
 
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:
     """Return the lines that are neither blank nor comments, with their numbers from 1."""
+    with opened(path) as file:
+        content = file.read()
     try:
-        text = read_bytes(path).decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Unreadable(f"{path}: is no text") from None
     for number, line in enumerate(text.splitlines(), start=1):
-        content = line.partition("#")[0].strip()
-        if content:
-            yield number, content
+        stated = line.partition("#")[0].strip()
+        if stated:
+            yield number, stated

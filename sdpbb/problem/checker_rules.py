@@ -1,17 +1,16 @@
-"""Conversion of the constraints of an instance to the rules of the checker."""
+"""Conversion of an instance, with its constraints, to what the checker knows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdpbb.checker.kernel.digests import normalised
-from sdpbb.checker.kernel.rules import Either, Limit, Rule, Rules
+from sdpbb.checker.kernel.rules import Either, Limit, Rule
 from sdpbb.checker.kernel.sizes import LARGEST_SUM
 from sdpbb.checker.kernel.soft import CheckedSoftPairs, PricedPairs
+from sdpbb.checker.kernel.stated import StatedInstance, pairs_of
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
     AllOf,
@@ -22,53 +21,32 @@ from sdpbb.problem.cluster_constraints import (
 from sdpbb.problem.instance import Instance
 
 
-@dataclass(frozen=True, eq=False)
-class CheckedConstraints:
-    """Constraints that every clustering of an instance satisfies, in the form of the checker.
+def stated_instance(instance: Instance) -> StatedInstance:
+    """Return an instance in the form of the checker; ValueError if it has `foreign_constraints`.
 
-    must_link, cannot_link : (p, 2) distinct pairs i < j of points; diameters are among the latter
-    rules : that each cluster satisfies, too
-    soft : pairs that cost their weights if they are violated
+    Diameters are among the cannot-links.
     """
-
-    must_link: NDArray[np.int64]
-    cannot_link: NDArray[np.int64]
-    rules: Rules
-    soft: CheckedSoftPairs
-
-    @classmethod
-    def of(cls, instance: Instance) -> CheckedConstraints:
-        """Return the constraints of an instance; ValueError if some are `foreign_constraints`."""
-        forbidden = instance.rules.apart
-        return cls(
-            must_link=normalised(instance.must_link),
-            cannot_link=normalised(np.concatenate([instance.cannot_link, forbidden])),
-            rules=checker_rules(instance),
-            soft=checked_soft_pairs(instance),
-        )
-
-
-def checked_soft_pairs(instance: Instance) -> CheckedSoftPairs:
-    """Return the soft pairs of an instance, in the form of the checker."""
-    must_link, cannot_link = (
+    soft = (
         PricedPairs(np.sort(soft.pairs.astype(np.int64), axis=1), soft.weights)
         for soft in (instance.soft_must_link, instance.soft_cannot_link)
     )
-    return CheckedSoftPairs(must_link, cannot_link)
-
-
-def checker_rules(instance: Instance) -> Rules:
-    """Return the constraints of an instance on clusters that are more than cannot-links."""
     rules = _rules(instance.cluster_constraints, instance)
-    return (*rules, *_sizes(instance))
+    return StatedInstance(
+        instance.points,
+        instance.k,
+        normalised(instance.must_link),
+        normalised(np.concatenate([instance.cannot_link, instance.rules.apart])),
+        (*rules, *_sizes(instance)),
+        instance.weights,
+        CheckedSoftPairs(*soft),
+    )
 
 
 def _sizes(instance: Instance) -> Iterator[Rule]:
     """Yield the limits on sizes and weights that are stated."""
-    none = np.empty((0, 2), np.int64)
     for argument, measure in instance.stated_measures:
         if argument.startswith("max") and measure.units is None:
-            yield Limit(measure.values(instance.n_points), none, measure.most)
+            yield Limit(measure.values(instance.n_points), pairs_of(), measure.most)
         else:
             yield measure
 

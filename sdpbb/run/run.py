@@ -23,7 +23,7 @@ from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Infeasibility, Partition, contract
-from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules
+from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.run import conclusion
 from sdpbb.run.arguments import checked_clustering
@@ -326,10 +326,7 @@ class Run:
         if parameters.certify:
             from sdpbb.bounds.certified import CertifiedBounding  # of certified runs
 
-            rules, soft = checker_rules(instance), checked_soft_pairs(instance)
-            bounding = CertifiedBounding(
-                bounding, instance.points, rules, fits, instance.weights, soft
-            )
+            bounding = CertifiedBounding(bounding, stated_instance(instance), fits)
         return EvaluationContext(
             instance=self._joined,
             bounding=bounding,

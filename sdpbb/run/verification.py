@@ -13,7 +13,7 @@ from sdpbb.checker.kernel.verdict import CertificateVerdict
 from sdpbb.checker.verify import verify
 from sdpbb.errors import BackendUnavailable, CertificateError
 from sdpbb.problem import Instance
-from sdpbb.problem.checker_rules import CheckedConstraints, foreign_constraints
+from sdpbb.problem.checker_rules import foreign_constraints, stated_instance
 from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
 from sdpbb.runtime.extras import install_command
@@ -104,20 +104,8 @@ def verdict_on(
 
     Raises `Rejected`, as the checker does.
     """
-    stated = CheckedConstraints.of(instance)
-    pairs = stated.must_link, stated.cannot_link
     try:
-        return verify(
-            certificate,
-            instance.points,
-            instance.k,
-            *pairs,
-            stated.rules,
-            workers,
-            instance.weights,
-            stated.soft,
-            exact,
-        )
+        return verify(certificate, stated_instance(instance), workers, exact)
     except ImportError:
         raise BackendUnavailable(
             f"exact: needs python-flint, which is not installed; {install_command('exact')}",

@@ -15,6 +15,7 @@ from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.staged.methods import ColgenBounding, HybridBounding
 from sdpbb.checker.prices import Enumerated, Lagrangian
 from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.runtime.archive.file import read_archive, write_archive
 from tests.any_instance import any_instance
 from tests.enumeration import Truth
@@ -60,7 +61,10 @@ class TimeUntilCheck:
 def test_a_check_that_the_time_cuts_short_is_begun_anew(method, k, monkeypatch, tmp_path):
     points = np.random.default_rng(3).normal(size=(16, 2))
     instance = Instance(points, k, [(0, 1)], [(2, 3), (3, 4)])
-    contraction, bounding = contract(instance), CertifiedBounding(method(), points)
+    contraction, bounding = (
+        contract(instance),
+        CertifiedBounding(method(), stated_instance(instance)),
+    )
     whole, run = (bounding.start(contraction, None) for _ in range(2))
     cutoff = 0.9 * sdpbb.solve(instance, gap=0.0).objective
     monkeypatch.setattr(certified, "LAST_SECONDS", 0.0)
@@ -89,7 +93,7 @@ def test_without_memory_for_its_matrices_the_checker_confirms_nothing():
     instance = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)])
     contraction, labels = contract(instance), np.array([0, 1])
     for fits_memory, scatter in ((True, 0.5), (False, 0.0)):
-        bounding = CertifiedBounding(SdpBounding(), instance.points, (), fits_memory)
+        bounding = CertifiedBounding(SdpBounding(), stated_instance(instance), fits_memory)
         assert bounding.scatter(contraction).value == pytest.approx(scatter)
         bound = bounding.cost_of_only(contraction, labels, instance)
         assert bound.value == pytest.approx(scatter)
@@ -99,7 +103,7 @@ def test_without_memory_for_its_matrices_the_checker_confirms_nothing():
 def test_no_cheaper_clustering_has_a_cluster_across(instance, part, data):
     contraction, truth = contract(instance), Truth(instance)
     cutoff = part * data.draw(st.sampled_from(truth.costs.tolist()))
-    certified = CertifiedBounding(SdpBounding(), instance.points)
+    certified = CertifiedBounding(SdpBounding(), stated_instance(instance))
     for found in (
         components_apart(contraction, instance.points, cutoff),
         certified.components_apart(contraction, instance, cutoff, lambda: False)[0],

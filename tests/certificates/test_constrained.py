@@ -8,17 +8,17 @@ from hypothesis import given
 
 import sdpbb
 from sdpbb.checker import command
-from sdpbb.checker.kernel import digests
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import broken_by, over_blocks
 from sdpbb.checker.kernel.soft import CheckedSoftPairs, PricedPairs
-from sdpbb.checker.reading import read_constraints
+from sdpbb.checker.kernel.stated import StatedInstance
+from sdpbb.checker.reading import with_constraints
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, contract
-from sdpbb.problem.checker_rules import CheckedConstraints, checker_rules
+from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.run.certificates.replay import propagated
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on
@@ -63,7 +63,7 @@ def test_a_proof_for_other_constraints_is_none(tmp_path, constraints):
     certified(instance, tmp_path / "proof", gap=1e-9)
     parts = Parts.of(tmp_path / "proof")
     other = replace(instance, cluster_constraints=constraints)
-    parts.claim["rules"] = digests.of_rules(checker_rules(other))
+    parts.claim["rules"] = stated_instance(other).digests["rules"]
     forged = parts.data
     truth = optimum(other)
     try:
@@ -81,7 +81,7 @@ def test_labels_that_do_not_keep_the_constraints_are_rejected(tmp_path):
     assert optimum(free) < optimum(limited)
     certified(free, tmp_path / "proof", gap=1e-9)
     parts = Parts.of(tmp_path / "proof")
-    parts.claim["rules"] = digests.of_rules(checker_rules(limited))
+    parts.claim["rules"] = stated_instance(limited).digests["rules"]
     forged = parts.data
     with pytest.raises(Rejected, match=r"labels: cluster \d does not keep the constraints on clus"):
         verdict_of(forged, limited)
@@ -116,10 +116,7 @@ def test_prices_prove_that_there_is_no_clustering(tmp_path):
 @examples(100)
 def test_the_checker_infers_what_the_engine_does(instance):
     """The same blocks and the same cannot-links, or that there is no clustering."""
-    stated = CheckedConstraints.of(instance)
-    pairs = stated.must_link, stated.cannot_link
-    root = Blocks.of(instance.n_points, instance.k, *pairs, stated.rules)
-    blocks, _, end = propagated(root)
+    blocks, _, end = propagated(stated_instance(instance).root)
     contraction = contract(instance)
     assert isinstance(contraction, Infeasibility) is bool(end)
     if isinstance(contraction, Contraction):
@@ -131,7 +128,7 @@ def test_the_checker_infers_what_the_engine_does(instance):
 @examples(100)
 def test_rules_say_what_the_constraints_do(instance):
     """Of every set of points."""
-    stated, n = CheckedConstraints.of(instance), instance.n_points
+    stated, n = stated_instance(instance), instance.n_points
     sets = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1 > 0
     i, j = stated.cannot_link.T
     kept = ~(sets[:, i] & sets[:, j]).any(axis=1)
@@ -152,14 +149,9 @@ def test_the_program_that_stands_alone_reads_the_same_constraints(tmp_path, line
     np.save(points, np.random.default_rng(0).normal(size=(9, 2)))
     path.write_text("\n".join(lines))
     instance = sdpbb.read_instance(points, 3, path)
-    engine = CheckedConstraints.of(instance)
-    alone = read_constraints(str(path), instance.points)
-    for kind in ("must_link", "cannot_link"):
-        one, other = getattr(alone, kind), getattr(engine, kind)
-        assert digests.of_pairs(one) == digests.of_pairs(other)
-        one, other = getattr(alone.soft, kind), getattr(engine.soft, kind)
-        assert digests.of_soft_pairs(one) == digests.of_soft_pairs(other)
-    assert digests.of_rules(alone.rules) == digests.of_rules(engine.rules)
+    engine = stated_instance(instance)
+    alone = with_constraints(StatedInstance(instance.points, 3), str(path))
+    assert alone.digests == engine.digests
     certified(instance, tmp_path / "proof")
     arguments = [str(tmp_path / "proof"), str(points), "--constraints", str(path)]
     assert command.main(arguments) == command.VERIFIED

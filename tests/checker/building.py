@@ -9,21 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from sdpbb.checker.kernel import digests
 from sdpbb.checker.kernel.archive import FORMAT
 from sdpbb.checker.kernel.arithmetic import sum_down
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.evidence import Evidence, Scatter
-from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.rejection import Rejected
-from sdpbb.checker.kernel.rules import with_limits
-from sdpbb.checker.kernel.subsets import Subsets
+from sdpbb.checker.kernel.subsets import parts_of
 from sdpbb.checker.kernel.verdict import CertificateVerdict
 from sdpbb.checker.prices import Enumerated, Lagrangian
 from sdpbb.problem import Instance
-from sdpbb.problem.checker_rules import CheckedConstraints
+from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.run.certificates.replay import propagated
 from sdpbb.run.verification import verdict_on
 from tests.checker.nodes import CheckedNode, random_duals
@@ -44,21 +41,16 @@ def built(
     fixing : bounds of each kind in the root, and pairs that cheaper clusterings keep apart
     subsets : rows of disjoint subsets, each of which is split to the end; None for a single tree
     """
-    stated, truth, steps = CheckedConstraints.of(instance), Truth(instance), list[Step]()
-    n, k, pairs = instance.n_points, instance.k, (stated.must_link, stated.cannot_link)
-    judge = Judge(Geometry.of(instance.points, instance.weights, stated.soft))
+    stated, truth, steps = stated_instance(instance), Truth(instance), list[Step]()
     labels = truth.best if truth.is_feasible else None
     if subsets is None:
-        root = Blocks.of(n, k, *pairs, stated.rules)
         node = CheckedNode.of(instance) if fixing and (truth.optimum or 0.0) > 0.0 else None
-        value = _tree(judge, root, steps, node)
+        value = _tree(Judge(stated.geometry), stated.root, steps, node)
         return claimed(instance, labels, steps, value)
-    inside = Subsets(subsets, n, *pairs, with_limits(stated.rules, n, k), stated.soft)
     values = []
-    for number, rows in enumerate(subsets):
+    for rows, part in zip(subsets, parts_of(stated, subsets), strict=True):
         steps.append(Step(["subset"], {"rows": rows.astype(np.int32)}))
-        own = judge.restricted(rows, inside.soft(number, k))
-        values.append(_tree(own, inside.root(number, k), steps))
+        values.append(_tree(Judge(part.geometry), part.root, steps))
     value = math.inf if math.inf in values else sum_down(values)
     return claimed(instance, labels, steps, value, "feasible")
 
@@ -134,29 +126,20 @@ def claimed(
 
     Without steps it proves nothing; without labels its status is "unknown", or "infeasible".
     """
-    stated, cost = CheckedConstraints.of(instance), None
+    stated, cost = stated_instance(instance), None
     if labels is not None:
         labels = np.array(labels, np.int32)
-        geometry = Geometry.of(instance.points, instance.weights, stated.soft)
-        cost = geometry.cost_at_most(labels)
+        cost = stated.geometry.cost_at_most(labels)
     claim = {
         "certificate": FORMAT,
         "written_by": "a test",
         "n": instance.n_points,
         "d": instance.n_features,
         "k": instance.k,
-        "points": digests.of_points(instance.points),
-        "must_link": digests.of_pairs(stated.must_link),
-        "cannot_link": digests.of_pairs(stated.cannot_link),
-        "rules": digests.of_rules(stated.rules),
-        "weights": digests.of_weights(instance.weights),
-        "soft_must_link": digests.of_soft_pairs(stated.soft.must_link),
-        "soft_cannot_link": digests.of_soft_pairs(stated.soft.cannot_link),
+        **stated.digests,
         "tolerance": tolerance,
         "status": "infeasible" if value == np.inf else "unknown" if labels is None else status,
         "cost": cost,
         "lower_bound": None if value == np.inf else max(0.0, value),
     }
-    optional = ("weights", "soft_must_link", "soft_cannot_link")
-    kept = {name: x for name, x in claim.items() if x is not None or name not in optional}
-    return Parts(kept, list(steps), labels)
+    return Parts(claim, list(steps), labels)

@@ -18,7 +18,7 @@ from sdpbb.checker.kernel.dual import DualTerms, Semidefinite
 from sdpbb.checker.kernel.geometry import Contracted, Geometry
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.problem import Instance
-from sdpbb.problem.checker_rules import CheckedConstraints
+from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.run.certificates.replay import propagated
 from tests.any_instance import PARTS, any_instance, drawn_instance
 from tests.checker.drawn_cuts import FORMS, drawn_cuts, joined
@@ -45,13 +45,11 @@ class CheckedNode:
     @classmethod
     def of(cls, instance: Instance) -> CheckedNode | None:
         """The node, or None if the constraints contradict each other, so that there is none."""
-        stated = CheckedConstraints.of(instance)
-        pairs = stated.must_link, stated.cannot_link
-        root = Blocks.of(instance.n_points, instance.k, *pairs, stated.rules)
-        blocks, _, end = propagated(root)
+        stated = stated_instance(instance)
+        blocks, _, end = propagated(stated.root)
         if end:
             return None
-        geometry = Geometry.of(instance.points, instance.weights, stated.soft)
+        geometry = stated.geometry
         contracted = geometry.contracted(blocks.block_of, blocks.component_of)
         return cls(instance, Truth(instance), geometry, blocks, contracted)
 

@@ -12,7 +12,8 @@ import pytest
 
 from sdpbb import checker
 from sdpbb.checker.command import REJECTED, UNREADABLE, VERIFIED, main
-from sdpbb.checker.reading import read_constraints, read_points
+from sdpbb.checker.kernel.stated import StatedInstance
+from sdpbb.checker.reading import read_points, with_constraints
 from sdpbb.problem import Instance
 from tests.checker.building import built
 from tests.checker.forged import changed_claim
@@ -233,15 +234,15 @@ def test_a_first_row_of_other_sizes_is_a_point(tmp_path):
     assert read_points(str(tmp_path / "whole.npy")).dtype == np.float64
 
 
-SIX = np.arange(6.0)[:, None]
+SIX = StatedInstance(np.arange(6.0)[:, None], 1)
 
 
 def test_constraints_are_read_in_both_forms(tmp_path):
     path = tmp_path / "constraints"
     path.write_text("0 1 1\n2 3 -1 # far\nML 4 5\nCL 0 5\n")
-    stated = read_constraints(str(path), SIX)
+    stated = with_constraints(SIX, str(path))
     assert stated.must_link.tolist() == [[0, 1], [4, 5]]
     assert stated.cannot_link.tolist() == [[2, 3], [0, 5]]
     path.write_text("")
-    stated = read_constraints(str(path), SIX)
+    stated = with_constraints(SIX, str(path))
     assert (len(stated.must_link), len(stated.cannot_link), stated.rules) == (0, 0, ())

@@ -1,4 +1,4 @@
-"""Packings in whole numbers, of the engine and of the checker, against enumeration."""
+"""Packings and colourings, of the engine and of the checker, against enumeration."""
 
 from itertools import product
 
@@ -12,6 +12,7 @@ from sdpbb.checker.kernel.sizes import Measure, SizeLimits
 from sdpbb.checker.packing import ClusterByCluster, is_packable
 from sdpbb.problem.packing.in_units import ClusterPacking, UndecidedPacking
 from tests.examples import examples
+from tests.graphs import complete, cycle, mycielski, proper_colourings, random_graph
 
 
 def drawn(seed: int):
@@ -56,7 +57,7 @@ def test_packings_are_those_of_enumeration(seed):
     labels = ClusterPacking(measures, adjacency).labels()
     assert (labels is not None) is expected
     checked = [Measure(*each) for each in measures]
-    assert is_packable(checked, adjacency) is expected
+    assert is_packable(adjacency, k, checked) is expected
     assert ClusterByCluster(checked, adjacency).succeeds() is expected
     assert labels is None or fits(measures, adjacency, labels, k)
 
@@ -71,7 +72,7 @@ def test_weights_a_unit_from_a_packing(seed):
     best = int(np.maximum(sums, total - sums).min())
     for most in (best, best - 1):
         limits = SizeLimits(total, 2, total - most, most)
-        assert is_packable([Measure(units, limits)], apart) is (most == best)
+        assert is_packable(apart, 2, [Measure(units, limits)]) is (most == best)
 
 
 def test_it_is_given_up_in_time():
@@ -91,4 +92,27 @@ def test_packings_are_given_up_in_time():
     counts = np.full(60, 7)
     limits = SizeLimits(420, 6, 69, 71)
     with pytest.raises(Rejected, match="could not be decided"):
-        is_packable([Measure(counts, limits)], np.zeros((60, 60), bool), steps=20)
+        is_packable(np.zeros((60, 60), bool), 6, [Measure(counts, limits)], steps=20)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 4), st.floats(0.1, 0.9))
+def test_colourings_are_those_of_enumeration(seed, k, density):
+    adjacency = random_graph(np.random.default_rng(seed), 6, density)
+    assert is_packable(adjacency, k) is bool(proper_colourings(adjacency, k))
+
+
+def test_graphs_without_triangles_may_need_many_colours():
+    adjacency = complete(2)
+    for colours in (3, 4, 5):
+        adjacency = mycielski(adjacency)
+        assert is_packable(adjacency, colours)
+        assert not is_packable(adjacency, colours - 1)
+    with pytest.raises(Rejected, match="could not be decided within 20 steps"):
+        is_packable(adjacency, 4, steps=20)
+
+
+def test_colourings_of_many_vertices_and_of_none():
+    assert not is_packable(cycle(1501), 2)
+    assert is_packable(cycle(1501), 3)
+    assert is_packable(np.zeros((0, 0), bool), 1)
+    assert not is_packable(np.diag([True, False]), 5)

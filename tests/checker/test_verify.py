@@ -13,14 +13,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.checker.kernel import archive, digests
-from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.certificate import Certificate
-from sdpbb.checker.kernel.geometry import Geometry
 from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.proof import ProofCounts, proven_value
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.verify import verify
 from sdpbb.problem import Instance
+from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.problem.graph import connected_components
 from tests.any_instance import any_instance
 from tests.checker.building import built, claimed, verified
@@ -93,7 +92,7 @@ def test_every_byte_that_is_damaged_is_rejected_or_says_the_same():
 
     def said(content: bytes):
         read = Certificate.read(content)
-        found = verify(read, instance.points, instance.k, (), ())
+        found = verify(read, stated_instance(instance))
         return replace(found, seconds=0.0)
 
     expected = said(data)
@@ -142,8 +141,8 @@ def test_branches_that_wait_take_little_memory():
     splits = [Step(["split", number, number + 1]) for number in range(depth)]
     parts.steps = [*splits, *[Step(["open"])] * (depth + 1)]
     log = Certificate.read(parts.data).log
-    root = Blocks.of(n, 3, *[np.empty((0, 2), np.int64)] * 2)
-    judge = Judge(Geometry.of(instance.points))
+    stated = stated_instance(instance)
+    root, judge = stated.root, Judge(stated.geometry)
     tracemalloc.start()
     try:
         assert proven_value(log, range(1, len(log)), root, judge, ProofCounts()) == 0.0
@@ -192,7 +191,7 @@ def test_small_files_take_little_memory(name):
     tracemalloc.start()
     try:
         with pytest.raises(Rejected, match=why):
-            verify(Certificate.read(data), POINTS, 3, (), ())
+            verify(Certificate.read(data), stated_instance(instance))
         assert tracemalloc.get_traced_memory()[1] < 2**22
     finally:
         tracemalloc.stop()
@@ -202,21 +201,6 @@ def test_arrays_of_more_than_a_certificate_may_have_are_refused(sound, monkeypat
     monkeypatch.setattr(archive, "_MAX_BYTES", 100)
     with pytest.raises(Rejected, match="the arrays are of more than 100 bytes"):
         verified(sound, SOUND)
-
-
-@pytest.mark.parametrize(
-    ("points", "must_link", "says"),
-    [
-        (np.zeros(6), (), "points"),
-        (np.full((6, 2), np.nan), (), "points"),
-        (POINTS, [(0, 0)], "must_link"),
-        (POINTS, [(0, 6)], "must_link"),
-        (POINTS, [(0.0, 1.0)], "must_link"),
-    ],
-)
-def test_what_is_no_instance_is_an_error(sound, points, must_link, says):
-    with pytest.raises(ValueError, match=says):
-        verify(Certificate.read(sound.data), points, 3, must_link, [])
 
 
 def test_a_bound_above_the_cost_of_the_labels_is_a_contradiction(sound, monkeypatch):

@@ -13,7 +13,7 @@ from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules, foreign_constraints
+from sdpbb.problem.checker_rules import foreign_constraints, stated_instance
 from sdpbb.runtime.archive.file import read_archive, write_archive
 from tests.any_instance import any_instance
 from tests.constants import STAGES, constants
@@ -46,9 +46,7 @@ class Problem(NamedTuple):
         inner = bounding_method(self.name, self.sdp)
         if not self.certified:
             return inner
-        instance = self.instance
-        rules, soft = checker_rules(instance), checked_soft_pairs(instance)
-        return CertifiedBounding(inner, instance.points, rules, True, instance.weights, soft)
+        return CertifiedBounding(inner, stated_instance(self.instance))
 
 
 @st.composite

@@ -61,7 +61,7 @@ def test_packings_are_found_or_proven_not_to_be(instance):
         for packed in (found, labels, greedy):
             assert packed is greedy is None or truth.has(contraction.lift(packed))
     measures = [Measure(each.linear, each.limits) for each in contraction.limited_amounts]
-    assert is_packable(measures, contraction.adjacency) is truth.is_feasible
+    assert is_packable(contraction.adjacency, contraction.k, measures) is truth.is_feasible
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -26,6 +26,7 @@ from sdpbb.bounds.sdp.cuts import stars
 from sdpbb.bounds.sdp.safe_bound import safe_bound
 from sdpbb.checker.kernel.evidence import FULL
 from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.runtime.cores import LARGE, using_cores
 from sdpbb.search.result import SolutionStatus
 from tests.any_instance import drawn_points, in_other_units, with_equal_points, with_far_groups
@@ -153,7 +154,9 @@ def test_bounds_of_large_roots(seed):
     assert Fraction(max(*bounds, *with_all_arms)) <= cost
     assert bounds[-1] <= root.least * (1.0 + 1e-9)
 
-    certified = CertifiedBounding(SdpBounding(), root.instance.points).start(contraction, None)
+    certified = CertifiedBounding(SdpBounding(), stated_instance(root.instance)).start(
+        contraction, None
+    )
     of_dual = safe_bound(run.relaxation, dual).value
     for evidence in SdpBounding().checkable(contraction, dual):
         checked = certified.confirmed_bound(evidence, FULL)

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.certificate import Certificate
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.problem import Instance
-from sdpbb.problem.checker_rules import CheckedConstraints
+from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.verification import verdict_on, verify_certificate
 from tests.any_instance import drawn_instance
@@ -71,9 +70,7 @@ def enumerated(path: Path, rng: np.random.Generator) -> Proven:
     parts = Parts.of(data)
     if truth is None or truth <= 0.0 or parts.named_steps("equal"):
         return Proven(data, instance, truth)
-    checked = CheckedConstraints.of(instance)
-    pairs = checked.must_link, checked.cannot_link
-    m = Blocks.of(instance.n_points, instance.k, *pairs, checked.rules).m
+    m = stated_instance(instance).root.m
     below = truth * rng.choice([0.2, 0.9, 0.999999])
     prices = rng.exponential(truth / m, m) * rng.choice([0.0, 0.1, 1.0])
     triples = [sorted(rng.permutation(m)[:3]) for _ in range(int(rng.integers(3)) if m >= 3 else 0)]

@@ -30,6 +30,7 @@ import sdpbb
 from sdpbb import constraint_sets as sets
 from sdpbb import problem
 from sdpbb.checker import reading as checker
+from sdpbb.checker.kernel.stated import StatedInstance
 from sdpbb.constraint_sets import Drawing
 from sdpbb.errors import SdpbbError
 from sdpbb.problem import formats, row_values
@@ -232,7 +233,7 @@ def contracted(k: int, *stated: Any, **pairs: Any) -> str:
 
 def checked(line: str) -> None:
     """Constraints on six points, which two readers refuse."""
-    checker.read_constraints(file(f"# one\n{line}\n"), LINE)
+    checker.with_constraints(StatedInstance(LINE, 1), file(f"# one\n{line}\n"))
 
 
 def npy(array: np.ndarray) -> bytes:

@@ -31,24 +31,16 @@ class Certificate:
 
     Attributes
     ----------
-    points, must_link, cannot_link, rules : digests, as `digests` makes them
-    weights, soft_must_link, soft_cannot_link : digests; None where the instance has no such things
+    digests : of the instance, by their names, as `StatedInstance` has them
     cost : of the labels, where status is "optimal" or "feasible"
     lower_bound : on the cost of every clustering; None where status is "infeasible"
     log : of the proof
     """
 
-    written_by: str
     n: int
     d: int
     k: int
-    points: str
-    must_link: str
-    cannot_link: str
-    rules: str
-    weights: str | None
-    soft_must_link: str | None
-    soft_cannot_link: str | None
+    digests: dict[str, str]
     tolerance: float
     status: str
     cost: float | None
@@ -84,21 +76,16 @@ class Certificate:
         if type(claim["written_by"]) is not str:
             raise Rejected("written_by: expected text")
         n, d = (whole(claim[name], name, 1, _MOST) for name in ("n", "d"))
-        digests = {name: digest(claim[name], name) for name in _REQUIRED}
-        optional = {name: _optional(claim, name) for name in _OPTIONAL}
         status = word(claim["status"], "status", *STATUSES)
         return cls(
-            written_by=claim["written_by"],
             n=n,
             d=d,
             k=whole(claim["k"], "k", 1, n + 1),
-            points=digests["points"],
-            must_link=digests["must_link"],
-            cannot_link=digests["cannot_link"],
-            rules=digests["rules"],
-            weights=optional["weights"],
-            soft_must_link=optional["soft_must_link"],
-            soft_cannot_link=optional["soft_cannot_link"],
+            digests={
+                name: digest(claim[name], name)
+                for name in (*_REQUIRED, *_OPTIONAL)
+                if name in claim
+            },
             tolerance=number(claim["tolerance"], "tolerance", 0.0, 1.0),
             status=status,
             cost=_stated(claim, "cost", status, status in (OPTIMAL, FEASIBLE)),
@@ -110,10 +97,6 @@ class Certificate:
     def labels(self) -> NDArray[np.int64]:
         """Return the cluster of each point, (n,)."""
         return self.archive.take("labels", NUMBERS, self.n).astype(np.int64)
-
-
-def _optional(claim: dict[str, Any], name: str) -> str | None:
-    return digest(claim[name], name) if name in claim else None
 
 
 def _stated(claim: dict[str, Any], name: str, status: str, is_expected: bool) -> float | None:

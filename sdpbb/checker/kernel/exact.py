@@ -34,7 +34,6 @@ from .exclusion import pairs_within
 from .geometry import Contracted, Geometry
 from .judge import Judge, Prices
 from .rejection import Rejected
-from .soft import CheckedSoftPairs
 
 # Bits of the centre of a ball: products of coordinates are exact, and sums lose next to nothing.
 _BITS = 256
@@ -55,9 +54,6 @@ class ExactJudge(Judge):
         flint.ctx.prec = _BITS
         self._arb, self._matrix = flint.arb, flint.arb_mat
         self._exact: tuple[Contracted, _ExactNode] | None = None
-
-    def restricted(self, rows: NDArray[np.intp], soft: CheckedSoftPairs) -> Judge:
-        return ExactJudge(self.geometry.restricted(rows, soft))
 
     def bound(self, evidence: Evidence, blocks: Blocks) -> float:
         node, contracted = self._node(blocks), self.contracted(blocks)

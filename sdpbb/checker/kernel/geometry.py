@@ -260,13 +260,6 @@ class Geometry:
         squares = np.square(centred - np.average(centred, axis=0, weights=w))
         return float((squares if w is None else w[:, None] * squares).sum())
 
-    def restricted(self, rows: NDArray[np.intp], soft: CheckedSoftPairs) -> Geometry:
-        """Return the geometry of some of the points, with units and soft pairs of their own."""
-        points, w = self.points[rows], self._weights_of(rows)
-        if w is not None:
-            points, w = _in_mean_units(points, w)
-        return Geometry(points, w, soft)
-
     def _weights_of(self, members: NDArray[np.intp]) -> NDArray[np.float64] | None:
         return None if self.weights is None else self.weights[members]
 

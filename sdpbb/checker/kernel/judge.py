@@ -6,19 +6,16 @@ one that relies on none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .arithmetic import sum_down
 from .blocks import Blocks
 from .dual import Semidefinite
 from .evidence import FULL, Effort, Evidence
 from .exclusion import excluded_pairs, far_pairs
 from .geometry import Contracted, Geometry
-from .soft import CheckedSoftPairs
 
 # How many contractions are kept: a node and its child often have the same blocks.
 _KEPT = 4
@@ -40,10 +37,6 @@ class Judge:
         self.geometry = geometry
         self._contractions: list[tuple[Blocks, Contracted]] = []
 
-    def restricted(self, rows: NDArray[np.intp], soft: CheckedSoftPairs) -> Judge:
-        """Return the judge of some of the points, with soft pairs of their own."""
-        return Judge(self.geometry.restricted(rows, soft))
-
     def bound(self, evidence: Evidence, blocks: Blocks) -> float:
         """Return a lower bound on the cost of every clustering of the blocks."""
         return evidence.bound(self.contracted(blocks), blocks)
@@ -63,10 +56,6 @@ class Judge:
     def cost_at_most(self, labels: NDArray[np.int64]) -> float:
         """Return what labels (n,) cost, rounded up."""
         return self.geometry.cost_at_most(labels)
-
-    def sum_at_most(self, values: Sequence[float]) -> float:
-        """Return the sum of the bounds of disjoint subsets, rounded down."""
-        return sum_down(values)
 
     def contracted(self, blocks: Blocks) -> Contracted:
         """Return the geometry of blocks."""

@@ -264,18 +264,22 @@ class _Steps:
                     "the prices prove no infeasibility: their sum is at most what k clusters may "
                     "hold"
                 )
-        elif reason == "colouring":
-            colouring = importlib.import_module("..colouring", __package__)
+        else:
+            self._check_packing(reason == "colouring", rest, blocks)
+
+    def _check_packing(self, is_colouring: bool, rest: list[Any], blocks: Blocks) -> None:
+        """Have a search show that no k clusters hold all blocks, or those of some points."""
+        packing = importlib.import_module("..packing", __package__)
+        if is_colouring:
             points = self._listed(*fields(rest, "points"))
             members = np.unique(blocks.block_of[points])
-            if colouring.is_colourable(blocks.adjacency[np.ix_(members, members)], blocks.k):
+            if packing.is_packable(blocks.adjacency[np.ix_(members, members)], blocks.k):
                 raise Rejected(f"the blocks of the points can have {blocks.k} colours")
-        else:
-            packing = importlib.import_module("..packing", __package__)
-            fields(rest)
-            found = measures(blocks.block_rules)
-            if not found or packing.is_packable(found, blocks.adjacency):
-                raise Rejected("the blocks can be put into clusters of allowed sizes")
+            return
+        fields(rest)
+        found = measures(blocks.block_rules)
+        if not found or packing.is_packable(blocks.adjacency, blocks.k, found):
+            raise Rejected("the blocks can be put into clusters of allowed sizes")
 
     def _point(self, value: Any) -> int:
         return whole(value, "a point", 0, self._n)

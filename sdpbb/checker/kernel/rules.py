@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .sizes import LARGEST_SUM, Measure, SizeLimits, StatedMeasure, sums_over
+from .sizes import Measure, SizeLimits, StatedMeasure, sums_over
 from .weights import WeightUnits
 
 Marks = NDArray[np.bool_]
@@ -48,19 +48,6 @@ class Limit:
     pairs: NDArray[np.int64]
     most: int
     counts: NDArray[np.int64] | None = None
-
-    def require_stated(self, n: int) -> None:
-        """Raise `ValueError` unless it is a limit on n points, as somebody may state one."""
-        weights, pairs = self.weights, self.pairs
-        fits = weights.shape == (n,) and weights.dtype == np.int64 and pairs.dtype == np.int64
-        fits = fits and pairs.ndim == 2 and pairs.shape[1] == 2
-        if not fits or type(self.most) is not int or not 0 <= self.most <= LARGEST_SUM:
-            raise ValueError("a limit: expected weights (n,), pairs (q, 2) and a whole number >= 0")
-        if (weights < 0).any() or self.total > LARGEST_SUM:
-            raise ValueError("a limit: expected weights >= 0 and a moderate sum of them")
-        i, j = pairs.T
-        if not ((i >= 0) & (i < j) & (j < n)).all() or len(np.unique(i * n + j)) < len(pairs):
-            raise ValueError(f"a limit: expected different pairs i < j of points in 0..{n - 1}")
 
     @property
     def total(self) -> int:

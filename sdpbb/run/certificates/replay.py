@@ -11,7 +11,8 @@ from scipy.sparse import csr_array
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import measures
-from sdpbb.problem.colouring.exact import Colourability, colour_exactly
+from sdpbb.problem.colouring.decide import ColouringLimits, decide
+from sdpbb.problem.colouring.exact import Colourability
 from sdpbb.problem.colouring.graph import greedy_clique
 from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.infeasibility import shared_cliques
@@ -91,12 +92,16 @@ def infeasibility(blocks: Blocks) -> list[Step]:
 
     A long refutation of a colouring, or that of sizes, is for the checker to find.
     """
-    if measures(blocks.rules) and _may_be_colourable(blocks):
+    # Sizes may be what leaves no clustering, as far as a short search tells.
+    limits = ColouringLimits(COLOURING_WORK // blocks.m, time_left=lambda: 0.0)
+    found = decide(csr_array(blocks.adjacency), blocks.k, limits)
+    if measures(blocks.rules) and found.answer is not Colourability.NO:
         return [(["infeasible", "packing"], {})]
     if refutation := _refuted_colouring(blocks):
         return refutation
     first = np.unique(blocks.block_of, return_index=True)[1]
-    return [(["infeasible", "colouring", first.tolist()], {})]
+    needed = first if found.vertices is None else first[found.vertices]
+    return [(["infeasible", "colouring", sorted(needed.tolist())], {})]
 
 
 def _refuted_colouring(blocks: Blocks) -> list[Step]:
@@ -128,10 +133,3 @@ def _refuted_colouring(blocks: Blocks) -> list[Step]:
         steps.append((["split", *pair.tolist()], {}))
         waiting += [blocks.separated(pair[None]), blocks.linked(pair[None])]
     return steps
-
-
-def _may_be_colourable(blocks: Blocks) -> bool:
-    """Return whether sizes may be what leaves no clustering, as far as a short search tells."""
-    graph = csr_array(blocks.adjacency)
-    answer, _ = colour_exactly(graph, blocks.k, COLOURING_WORK // blocks.m)
-    return answer is not Colourability.NO

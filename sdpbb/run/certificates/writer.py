@@ -12,17 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.certified import FixingProof
-from sdpbb.checker.kernel import archive, digests, log
+from sdpbb.checker.kernel import archive, log
 from sdpbb.checker.kernel.arithmetic import sum_down
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.evidence import Evidence, Scatter
-from sdpbb.checker.kernel.geometry import Geometry
-from sdpbb.checker.kernel.rules import with_limits
-from sdpbb.checker.kernel.subsets import Subsets
+from sdpbb.checker.kernel.subsets import parts_of
 from sdpbb.checker.kernel.verdict import FEASIBLE, OPTIMAL, is_optimal
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance, Partition
-from sdpbb.problem.checker_rules import CheckedConstraints, checked_soft_pairs
+from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.problem.equal_points import equal_points
 from sdpbb.run.certificates.proof import BoundStep, Proof, ProofNode, SubsetProof
 from sdpbb.run.certificates.replay import Step, infeasibility, propagated
@@ -100,46 +98,36 @@ def certificate_arrays(
     subsets : disjoint ones, each with its proof
     """
     n, d = instance.points.shape
-    constraints, steps = CheckedConstraints.of(instance), LogBuilder()
-    target = proof.lower
+    stated, steps, target = stated_instance(instance), LogBuilder(), proof.lower
     of_subsets = None if subsets is None else _value(subsets)
     if subsets is not None and of_subsets is not None and of_subsets >= target:
         target = of_subsets
-        _add_subsets(steps, subsets, n, instance.k, constraints)
+        parts = parts_of(stated, [subset.rows.astype(np.int64) for subset in subsets])
+        for subset, part in zip(subsets, parts, strict=True):
+            steps.add((["subset"], {"rows": subset.rows}))
+            steps.add_tree(subset.proof, part.root, subset.equal)
     else:
-        root = Blocks.of(
-            n, instance.k, constraints.must_link, constraints.cannot_link, constraints.rules
-        )
-        steps.add_tree(proof, root, equal_points(instance))
+        steps.add_tree(proof, stated.root, equal_points(instance))
     status, cost, arrays = result.status.value, result.objective, []
     partition = about or result.partition
     if partition is not None:
         arrays.append(("labels", _by_first_point(partition.labels).astype(np.int32)))
     if about is not None:
         cost = about.cost(instance)
-        status = _status(instance, about.labels, target, tolerance)
+        upper = stated.geometry.cost_at_most(about.labels)
+        status = OPTIMAL if is_optimal(upper, target, tolerance) else FEASIBLE
     claim = {
         "certificate": archive.FORMAT,
         "written_by": f"sdpbb {installed_version()}",
         "n": n,
         "d": d,
         "k": instance.k,
-        "points": digests.of_points(instance.points),
-        "must_link": digests.of_pairs(constraints.must_link),
-        "cannot_link": digests.of_pairs(constraints.cannot_link),
-        "rules": digests.of_rules(constraints.rules),
+        **stated.digests,
         "tolerance": tolerance,
         "status": status,
         "cost": cost,
         "lower_bound": target if math.isfinite(target) else None,
     }
-    if instance.weights is not None:
-        claim["weights"] = digests.of_weights(instance.weights)
-    soft = constraints.soft
-    if len(soft.must_link):
-        claim["soft_must_link"] = digests.of_soft_pairs(soft.must_link)
-    if len(soft.cannot_link):
-        claim["soft_cannot_link"] = digests.of_soft_pairs(soft.cannot_link)
     return [(log.LOG, log.lines(claim, steps.steps)), *arrays, *steps.arrays]
 
 
@@ -147,32 +135,6 @@ def _value(subsets: Sequence[SubsetProof]) -> float:
     """Return the sum of what is proven of subsets, as the checker adds it up."""
     proven = [subset.proof.lower for subset in subsets]
     return math.inf if math.inf in proven else sum_down(proven)
-
-
-def _add_subsets(
-    steps: LogBuilder,
-    subsets: Sequence[SubsetProof],
-    n: int,
-    k: int,
-    constraints: CheckedConstraints,
-) -> None:
-    restricted = Subsets(
-        [subset.rows for subset in subsets],
-        n,
-        constraints.must_link,
-        constraints.cannot_link,
-        with_limits(constraints.rules, n, k),
-    )
-    for number, subset in enumerate(subsets):
-        steps.add_subset(subset.rows)
-        steps.add_tree(subset.proof, restricted.root(number, k), subset.equal)
-
-
-def _status(instance: Instance, labels: NDArray[np.intp], lower: float, tolerance: float) -> str:
-    """Return what the checker will say of labels that keep the constraints."""
-    geometry = Geometry.of(instance.points, instance.weights, checked_soft_pairs(instance))
-    upper = geometry.cost_at_most(labels)
-    return OPTIMAL if is_optimal(upper, lower, tolerance) else FEASIBLE
 
 
 def _by_first_point(labels: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -200,10 +162,6 @@ class LogBuilder:
         self.steps.append(words)
         number = len(self.steps)
         self.arrays += [(f"{number}.{name}", array) for name, array in arrays.items()]
-
-    def add_subset(self, rows: NDArray[np.int32]) -> None:
-        """Begin the proof about a subset of the points."""
-        self.add((["subset"], {"rows": rows}))
 
     def add_tree(self, proof: Proof, root: Blocks, equal: NDArray[np.integer]) -> None:
         """Add the nodes that the bound of a proof needs, each before those below it.

@@ -13,7 +13,7 @@ from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.problem import Instance, Partition
-from sdpbb.problem.checker_rules import checked_soft_pairs, checker_rules
+from sdpbb.problem.checker_rules import stated_instance
 from sdpbb.run.certificates.proof import Proof, SubsetProof
 from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.events import NodeEnd
@@ -68,10 +68,7 @@ class SubsetTask:
         if proof is not None:
             from sdpbb.bounds.certified import CertifiedBounding
 
-            rules, soft = checker_rules(instance), checked_soft_pairs(instance)
-            bounding = CertifiedBounding(
-                bounding, instance.points, rules, weights=instance.weights, soft=soft
-            )
+            bounding = CertifiedBounding(bounding, stated_instance(instance))
         given, node = math.inf, Node()
         if labels is not None:
             numbered = np.unique(labels, return_inverse=True)[1]
