@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import sdpbb
-from sdpbb.bounds.sdp.cuts.capacities import CapacityCliqueCuts
+from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityCliqueCuts
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checker.command import REJECTED

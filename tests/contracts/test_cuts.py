@@ -15,7 +15,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.cuts import separate
-from sdpbb.bounds.sdp.cuts.capacities import CapacityClique, capacity_cut
+from sdpbb.bounds.sdp.cuts.capacities import capacity_cut
+from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityClique
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, kind_number
 from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms
 from sdpbb.bounds.sdp.evidence import checked_cuts

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.bounds.sdp.cuts.capacities import CapacityCliqueCuts, CapacityCuts
+from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts
+from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityCliqueCuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.cuts import Cuts
 from sdpbb.checker.kernel.cuts.capacities import SetCliques, least_splits, most_filled

@@ -12,7 +12,7 @@ from sdpbb.bounds.bound import matrices_mebibytes
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.conic_run import ConicRun
-from sdpbb.bounds.sdp.cuts.capacities import CapacityClique, CapacityCliqueCuts, grown_cliques
+from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.cuts.stars import TriangleCuts
 from sdpbb.bounds.sdp.first_duals import SdpWarmStart
@@ -64,12 +64,7 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         PentagonCuts().separate(run.affinity(), run.relaxation)
         TriangleCuts().most_violated(run.affinity(), run.relaxation, is_exact=False)
         run.fixings(contraction.total)
-        Z = run.affinity()
-        CapacityCliqueCuts().separate(Z, run.relaxation)
-        for family, (measure, _) in run.relaxation.set_limits.items():
-            clique = CapacityClique.of(measure, np.arange(len(Z)) % 2 == 0)
-            clique.cuts(family, np.array([[0, 1]]))
-            grown_cliques(Z, clique.rows(Z), clique.filled, clique.shared, np.arange(3), 3)
+        CapacityCuts().separate(run.affinity(), run.relaxation)
 
     def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
         """Yield dual values in single precision, then in double precision.

@@ -1,1 +1,1 @@
-"""Bounds in stages: prices and places, columns, and the semidefinite bound."""
+"""Bounding methods in stages, each of which begins where it pays off."""

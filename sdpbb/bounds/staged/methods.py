@@ -1,4 +1,4 @@
-"""Bounding methods in stages: when each stage begins, its steps, when it is given up."""
+"""Bounding methods in stages: when each stage begins, ends the node, or is given up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sdpbb.bounds.bound import BoundProgress, ProvenBound, matrices_mebibytes
+from sdpbb.bounds.bound import matrices_mebibytes
 from sdpbb.bounds.lagrangian.reach import (
     has_columns_after_places,
     has_easy_columns,
@@ -19,7 +19,6 @@ from sdpbb.bounds.lagrangian.reach import (
 )
 from sdpbb.bounds.staged.run import Stage, StagedBounding, StagedRun
 from sdpbb.problem import Contraction
-from sdpbb.runtime.time_left import TimeLeft, no_limit
 
 # Maximum steps of easy columns; then the semidefinite bound continues. Instances in 2 and 4
 # dimensions take 27 to 206.
@@ -34,226 +33,118 @@ MAX_TRIED_STEPS = 120
 MAX_FAR_STEPS = 30
 # Maximum slices of enumeration at the prices of places. Successful ones take 11 to 148.
 MAX_PLACE_SLICES = 300
-# Maximum iterations of the semidefinite bound that the first prices of columns are taken from.
-CENTRE_ITERATIONS = 100
-
-
-class PlaceStage(Stage):
-    """Stage of prices and places."""
-
-    name = part = "places"
-
-    def begins(self, run: StagedRun, cutoff: float) -> bool:
-        if self.name not in run.skipped and is_for_places(run.contraction):
-            from sdpbb.bounds.lagrangian.places.run import PlaceRun
-
-            if run.inherited.places is not None:
-                run.places = PlaceRun.inherit(run.contraction, run.inherited.places)
-            elif run.known is not None:
-                run.places = PlaceRun.begin(run.contraction, run.known)
-        if run.places is None:
-            run.skip(self.name)
-        return run.places is not None
-
-    def leaves_node(self, run: StagedRun, cutoff: float) -> bool:
-        if run.are_places_far(cutoff):
-            return False
-        of = run.contraction
-        return not (is_enumerated_at_places(of) or has_columns_after_places(of))
-
-
-class EnumerationStage(Stage):
-    """Stage that enumerates clusters of a better clustering, at the relaxation's dual values."""
-
-    name = part = "enumeration"
-
-    def begins(self, run: StagedRun, cutoff: float) -> bool:
-        # Without a cutoff there is no clustering to be better than.
-        if not math.isfinite(cutoff) or self.name in run.skipped:
-            return False
-        # With soft pairs all clusters of a low value take long to find, and columns are quicker.
-        if run.contraction.soft:
-            return False
-        duals = run.semidefinite_duals()
-        if run.are_far(duals):
-            return False
-        run.enumerate(duals, cutoff, None, None, run.method.max_pricing_slices)
-        return True
-
-    def give_up(self, run: StagedRun) -> None:
-        run.enumeration = None
-
-    def advance(self, run: StagedRun, cutoff: float, time_left: TimeLeft) -> BoundProgress:
-        enumeration = run.enumeration
-        assert enumeration is not None
-        enumeration.advance()
-        if enumeration.is_out_of_reach:
-            run.skip(self.name)
-        bound = enumeration.bound
-        # At the cutoff it has ended as it was to.
-        return BoundProgress(bound, enumeration.is_finished and bound.value < cutoff, 0, 0)
-
-
-class PlaceEnumerationStage(EnumerationStage):
-    """Stage that enumerates clusters at the prices of the bound by places."""
-
-    name = "enumeration at places"
-
-    def begins(self, run: StagedRun, cutoff: float) -> bool:
-        if not (math.isfinite(cutoff) and is_enumerated_at_places(run.contraction)):
-            return False
-        proof = None if run.places is None else run.places.proof
-        if proof is None:
-            return False
-        from sdpbb.bounds.lagrangian.duals import DualValues
-
-        duals = DualValues(proof.prices, -proof.least)
-        run.enumerate(duals, cutoff, proof.least, MAX_PLACE_SLICES, run.method.max_pricing_slices)
-        return True
-
-    def leaves_node(self, run: StagedRun, cutoff: float) -> bool:
-        return not has_columns_after_places(run.contraction)
-
-
-class ColumnStage(Stage):
-    """Stage of column generation, from prices of the stage before if that is a prelude."""
-
-    name = part = "columns"
-    can_fail = False
-
-    def begins(self, run: StagedRun, cutoff: float) -> bool:
-        centre = None if run.relaxed is None else run.semidefinite_duals()
-        run.relaxed = None
-        run.generate(centre)
-        return True
-
-    def leaves_node(self, run: StagedRun, cutoff: float) -> bool:
-        """Return whether there are no prices to enumerate clusters at, or no cutoff."""
-        return not math.isfinite(cutoff) or run.columns is None or run.columns.duals is None
-
-    def give_up(self, run: StagedRun) -> None:
-        run.drop_columns()
-
-
-class EasyColumnStage(ColumnStage):
-    """Stage of column generation alone, where pricing looks easy in few dimensions."""
-
-    name = "easy columns"
-    can_fail = True
-
-    def begins(self, run: StagedRun, cutoff: float) -> bool:
-        is_easy = has_easy_columns(run.contraction)
-        if run.are_places_far(cutoff):  # columns would come to the same bound
-            run.skip(PlaceStage.name)
-            is_easy = False
-        if is_easy and self.name not in run.skipped:
-            run.generate(None)
-            run.skip(PlaceStage.name)  # children begin with columns
-            return True
-        run.skip(self.name)
-        return False
-
-    def is_overdue(self, run: StagedRun) -> bool:
-        assert run.columns is not None
-        return run.columns.n_iterations >= MAX_EASY_STEPS
-
-
-class RelaxationStage(Stage):
-    """Stage of the semidefinite bound."""
-
-    name, part = "relaxation", "relaxed"
-    can_fail = False
-
-    def begins(self, run: StagedRun, cutoff: float) -> bool:
-        """Begin with what the parent knows, or with a known clustering."""
-        inherited = run.inherited.relaxation
-        run.relax(inherited, run.known if inherited is None else None)
-        return True
-
-
-class CentreStage(RelaxationStage):
-    """Stage of a few iterations of the semidefinite bound, for the first prices of columns."""
-
-    name = "centre"
-    is_prelude = True
-
-    def begins(self, run: StagedRun, cutoff: float) -> bool:
-        if run.inherited.columns is not None or is_easy_to_price(run.contraction):
-            return False
-        run.relax(None, None)
-        return True
-
-    def advance(self, run: StagedRun, cutoff: float, time_left: TimeLeft) -> BoundProgress:
-        progress = super().advance(run, cutoff, no_limit)
-        is_over = progress.stalled or progress.n_iterations >= CENTRE_ITERATIONS
-        return BoundProgress(ProvenBound(0.0), is_over or progress.bound.value >= cutoff, 0, 0)
-
-
-class LateColumnStage(ColumnStage):
-    """Stage of column generation from the dual values of the relaxation."""
-
-    can_fail = True
-
-    def begins(self, run: StagedRun, cutoff: float) -> bool:
-        # Where exact pricing has not ended at these prices, it will hardly at others.
-        is_tried = not {self.name, EnumerationStage.name} & set(run.skipped)
-        if not (run.is_small or is_tried):
-            return False
-        duals = run.semidefinite_duals()
-        if not run.is_small and run.are_far(duals):
-            return False
-        run.generate(duals)
-        return True
-
-    def is_overdue(self, run: StagedRun) -> bool:
-        columns = run.columns
-        assert columns is not None
-        if run.is_small:
-            return False
-        if columns.n_iterations >= MAX_TRIED_STEPS:
-            return True
-        return run.is_far(columns.bound.value) and columns.n_iterations >= MAX_FAR_STEPS
-
-
-class ColumnEnumerationStage(EnumerationStage):
-    """Stage that enumerates clusters at the prices of columns; it ends with their stage."""
-
-    def __init__(self, after: ColumnStage) -> None:
-        self._after, self.name, self.can_fail = after, after.name, after.can_fail
-
-    def begins(self, run: StagedRun, cutoff: float) -> bool:
-        columns = run.columns
-        if columns is None or columns.duals is None:
-            return False
-        run.enumerate(columns.duals, cutoff, columns.least)
-        return True
-
-    def leaves_node(self, run: StagedRun, cutoff: float) -> bool:
-        return True
-
-    def give_up(self, run: StagedRun) -> None:
-        super().give_up(run)
-        self._after.give_up(run)
-
-
-def with_enumeration(stage: ColumnStage) -> tuple[Stage, ...]:
-    """Return a stage of columns, and that of the enumeration at their prices."""
-    return stage, ColumnEnumerationStage(stage)
-
-
-HYBRID_STAGES: tuple[Stage, ...] = (
-    PlaceStage(),
-    PlaceEnumerationStage(),
-    *with_enumeration(EasyColumnStage()),
-    RelaxationStage(),
-    EnumerationStage(),
-    *with_enumeration(LateColumnStage()),
-)
-COLUMN_STAGES: tuple[Stage, ...] = (CentreStage(), *with_enumeration(ColumnStage()))
-
-
 # Matrices over the blocks that branching by places holds.
 PLACE_MATRICES = 6
+
+
+def _places(run: StagedRun, cutoff: float) -> bool:
+    if "places" not in run.skipped and is_for_places(run.contraction):
+        from sdpbb.bounds.lagrangian.places.run import PlaceRun
+
+        if run.inherited.places is not None:
+            run.places = PlaceRun.inherit(run.contraction, run.inherited.places)
+        elif run.known is not None:
+            run.places = PlaceRun.begin(run.contraction, run.known)
+    if run.places is None:
+        run.skip("places")
+    return run.places is not None
+
+
+def _are_places_last(run: StagedRun, cutoff: float) -> bool:
+    of = run.contraction
+    follows = is_enumerated_at_places(of) or has_columns_after_places(of)
+    return not (run.are_places_far(cutoff) or follows)
+
+
+def _enumeration_at_places(run: StagedRun, cutoff: float) -> bool:
+    proof = None if run.places is None else run.places.proof
+    if proof is None or cutoff == math.inf or not is_enumerated_at_places(run.contraction):
+        return False
+    from sdpbb.bounds.lagrangian.duals import DualValues
+
+    duals, most = DualValues(proof.prices, -proof.least), run.method.max_pricing_slices
+    return run.enumerate(duals, cutoff, proof.least, MAX_PLACE_SLICES, most)
+
+
+def _easy_columns(run: StagedRun, cutoff: float) -> bool:
+    is_easy = "easy columns" not in run.skipped and has_easy_columns(run.contraction)
+    are_far = run.are_places_far(cutoff)  # columns would come to the same bound
+    if are_far or is_easy:  # children begin with the relaxation, or with columns
+        run.skip("places")
+    if is_easy and not are_far:
+        return run.generate(None)
+    run.skip("easy columns")
+    return False
+
+
+def _relaxation(run: StagedRun, cutoff: float) -> bool:
+    inherited = run.inherited.relaxation
+    known = run.known if inherited is None else None
+    run.relaxed = run.method.sdp.start(run.contraction, inherited, known)
+    return True
+
+
+def _enumeration(run: StagedRun, cutoff: float) -> bool:
+    # Without a cutoff there is no clustering to be better than. With soft pairs all clusters of a
+    # low value take long to find, and columns are quicker.
+    if cutoff == math.inf or run.contraction.soft or "enumeration" in run.skipped:
+        return False
+    duals = run.semidefinite_duals()
+    if run.are_far(duals):
+        return False
+    return run.enumerate(duals, cutoff, None, None, run.method.max_pricing_slices)
+
+
+def _late_columns(run: StagedRun, cutoff: float) -> bool:
+    # Where exact pricing has not ended at these prices, it will hardly at others.
+    if not run.is_small and {"columns", "enumeration"} & set(run.skipped):
+        return False
+    duals = run.semidefinite_duals()
+    return (run.is_small or not run.are_far(duals)) and run.generate(duals)
+
+
+def _max_late_steps(run: StagedRun) -> float:
+    assert run.columns is not None
+    if run.is_small:
+        return math.inf
+    is_far = run.is_far(run.columns.bound.value)
+    return min(MAX_TRIED_STEPS, MAX_FAR_STEPS) if is_far else MAX_TRIED_STEPS
+
+
+def _centre(run: StagedRun, cutoff: float) -> bool:
+    if run.inherited.columns is not None or is_easy_to_price(run.contraction):
+        return False
+    run.relaxed = run.method.sdp.start(run.contraction, None)
+    return True
+
+
+def _columns(run: StagedRun, cutoff: float) -> bool:
+    centre = None if run.relaxed is None else run.semidefinite_duals()
+    run.relaxed = None
+    return run.generate(centre)
+
+
+def _always(run: StagedRun, cutoff: float) -> bool:
+    return True
+
+
+HYBRID_STAGES = (
+    Stage("places", "places", _places, _are_places_last),
+    Stage(
+        "enumeration at places",
+        "enumeration",
+        _enumeration_at_places,
+        lambda run, cutoff: not has_columns_after_places(run.contraction),
+    ),
+    Stage("easy columns", "columns", _easy_columns, _always, lambda run: MAX_EASY_STEPS),
+    Stage("relaxation", "relaxed", _relaxation, can_fail=False),
+    Stage("enumeration", "enumeration", _enumeration),
+    Stage("columns", "columns", _late_columns, _always, _max_late_steps),
+)
+COLUMN_STAGES = (
+    Stage("centre", "relaxed", _centre, can_fail=False, is_prelude=True),
+    Stage("columns", "columns", _columns, _always, can_fail=False),
+)
 
 
 class ColgenBounding(StagedBounding):

@@ -1,17 +1,20 @@
-"""Bounding in stages: a run on one node (`StagedRun`), warm starts, and the base of its methods."""
+"""Bounding in stages: a run on one node, the table of its stages, and the methods made of them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
-from sdpbb.bounds.lagrangian.reach import is_small
+from sdpbb.bounds.lagrangian.reach import (
+    is_small,
+)
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.bounding import SdpBounding
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
     from sdpbb.bounds.lagrangian.places.run import PlaceRun, PlaceWarmStart
     from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
 
-
 # Minimum relative distance from the best bound that counts as far.
 FAR_GAP = 0.02
 # Minimum relative gap that places leave, where sizes are limited, for the semidefinite bound to
@@ -37,6 +39,8 @@ FAR_GAP = 0.02
 # sizes: 200 points 5.3 percent and proven in 7 seconds, 500 4.8 and 0.2 percent, 1,000 6.4 and 2.5.
 # Of 2,000 uniform points places leave 0.43 percent with branching, 0.48 with the other bound.
 MIN_PLACE_GAP, MAX_RELAXED_AFTER_PLACES = 0.005, 2000
+# Maximum iterations of the semidefinite bound that the first prices of columns are taken from.
+CENTRE_ITERATIONS = 100
 
 
 @stored
@@ -52,55 +56,6 @@ class StagedWarmStart:
     columns: GenerationWarmStart | None = None
     places: PlaceWarmStart | None = None
     skipped: tuple[str, ...] = ()
-
-
-class Part(Protocol):
-    """Part of a run that bounds the node by itself, with a warm start for that of a child."""
-
-    @property
-    def n_iterations(self) -> int:
-        """Iterations of this part so far."""
-
-    def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
-        """Work until the next bound, as `BoundRun.advance`."""
-
-    def affinity(self) -> NDArray[np.float64]:
-        """Return the affinity Z (m, m) of the blocks, as `BoundRun.affinity`."""
-
-
-class Stage:
-    """Stage of a run. It works on a `StagedRun`, and has no state of its own.
-
-    name : for the stages that a run, or its children, skip
-    part : name of the part that it takes steps of
-    can_fail : whether other parts bound the node where a solver ends without a verdict
-    is_prelude : whether nothing counts but what the next stage takes from it
-    """
-
-    name: str
-    part: str
-    can_fail = True
-    is_prelude = False
-
-    def begins(self, run: StagedRun, cutoff: float) -> bool:
-        """Begin the stage if it pays off; return whether it does."""
-        raise NotImplementedError
-
-    def leaves_node(self, run: StagedRun, cutoff: float) -> bool:
-        """Return whether bounding the node ends with this stage."""
-        return False
-
-    def is_overdue(self, run: StagedRun) -> bool:
-        """Return whether the stage has taken so long that it is to be given up."""
-        return False
-
-    def give_up(self, run: StagedRun) -> None:
-        """Discard the state of this stage, which is skipped from then on."""
-
-    def advance(self, run: StagedRun, cutoff: float, time_left: TimeLeft) -> BoundProgress:
-        """Take a step; stalled when the stage has ended."""
-        part: Part = getattr(run, self.part)
-        return part.advance(cutoff, time_left)
 
 
 @stored
@@ -150,34 +105,76 @@ class StagedRun(Attached):
         return self.method.stages[self.stage]
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
-        """Take a step of the current stage.
+        """Take a step of the current stage; begin the next one where it ends.
 
         Raises
         ------
         BackendFailure
-            If a solver ends without a verdict, and no other part bounds the node.
+            If a solver ends without a verdict, and no other stage bounds the node.
         """
         stage = self.current
-        if stage.is_overdue(self):
-            return self._give_up(cutoff, time_left)
         try:
-            progress = stage.advance(self, cutoff, time_left)
+            progress = None if self._is_overdue else self._step(cutoff, time_left)
         except BackendFailure:
             if not stage.can_fail:
                 raise
+            progress = None
+        if progress is None:
             return self._give_up(cutoff, time_left)
-        if (
-            progress.stalled
-            and progress.bound.value < cutoff
-            and not stage.leaves_node(self, cutoff)
-        ):
+        if progress.stalled and progress.bound.value < cutoff and not stage.is_last(self, cutoff):
             progress = replace(progress, stalled=not self.go_on(cutoff))
         return self._with_best_bound(progress)
 
+    @property
+    def _is_overdue(self) -> bool:
+        """True if column generation has taken so long that it is to be given up."""
+        columns, stage = self.columns, self.current
+        if stage.part != "columns" or columns is None or columns.is_finished:
+            return False
+        return columns.n_iterations >= stage.max_steps(self)
+
+    def _step(self, cutoff: float, time_left: TimeLeft) -> BoundProgress:
+        """Take a step of the part of the stage; stalled when the stage has ended.
+
+        Where columns leave a gap, clusters are enumerated at their prices.
+        """
+        stage, columns = self.current, self.columns
+        if stage.part == "columns":
+            assert columns is not None
+            if not (columns.is_finished and self.enumeration is not None):
+                progress = columns.advance(cutoff, time_left)
+                if (
+                    progress.stalled
+                    and progress.bound.value < cutoff < math.inf
+                    and columns.duals is not None
+                ):
+                    self.enumerate(columns.duals, cutoff, columns.least)
+                    return replace(progress, stalled=False)
+                return progress
+        elif stage.part != "enumeration":
+            part: Any = getattr(self, stage.part)
+            if not stage.is_prelude:
+                return part.advance(cutoff, time_left)
+            progress = part.advance(cutoff)
+            is_over = progress.stalled or progress.n_iterations >= CENTRE_ITERATIONS
+            return BoundProgress(ProvenBound(0.0), is_over or progress.bound.value >= cutoff, 0, 0)
+        enumeration = self.enumeration
+        assert enumeration is not None
+        enumeration.advance()
+        if enumeration.is_out_of_reach:
+            self.skip(stage.name)
+        bound = enumeration.bound
+        # At the cutoff it has ended as it was to.
+        return BoundProgress(bound, enumeration.is_finished and bound.value < cutoff, 0, 0)
+
     def _give_up(self, cutoff: float, time_left: TimeLeft) -> BoundProgress:
         """Give the current stage up, and take a step of the next one if there is any."""
-        self.current.give_up(self)
         self.skip(self.current.name)
+        self.enumeration = None
+        if self.columns is not None:  # its columns are kept for another one
+            self.n_dropped += self.columns.n_iterations
+            self.inherited = replace(self.inherited, columns=self.columns.warm_start())
+            self.columns = None
         if self.go_on(cutoff):
             return self.advance(cutoff, time_left)
         return self._with_best_bound(BoundProgress(self.bound, True, 0, 0))
@@ -185,7 +182,7 @@ class StagedRun(Attached):
     def go_on(self, cutoff: float) -> bool:
         """Begin the next stage that pays off; return whether there is any."""
         for position in range(self.stage + 1, len(self.method.stages)):
-            if self.method.stages[position].begins(self, cutoff):
+            if self.method.stages[position].begin(self, cutoff):
                 self.stage = position
                 return True
         return False
@@ -197,7 +194,8 @@ class StagedRun(Attached):
         return replace(progress, bound=best, n_iterations=self.n_iterations)
 
     def affinity(self) -> NDArray[np.float64]:
-        return self.begun[0].affinity()
+        affinity: NDArray[np.float64] = self._begun[0].affinity()
+        return affinity
 
     def clustering(self) -> NDArray[np.intp] | None:
         labels = None if self.enumeration is None else self.enumeration.labels
@@ -209,6 +207,31 @@ class StagedRun(Attached):
         if self.relaxed is None or not self.relaxed.n_iterations:
             return PairFixings(np.empty((0, 2), np.intp))
         return self.relaxed.fixings(cutoff)
+
+    @property
+    def _begun(self) -> list[Any]:
+        """Parts that have begun and bound the node by themselves: the latest stage's first."""
+        parts = (self.columns, self.relaxed, self.places)
+        return [part for part in parts if part is not None]
+
+    @property
+    def n_iterations(self) -> int:
+        """Iterations of all parts so far, but for a prelude."""
+        if self.current.is_prelude:
+            return 0
+        return self.n_dropped + sum(part.n_iterations for part in self._begun)
+
+    def warm_start(self) -> StagedWarmStart:
+        """Return the warm start of a child, for parts that have not begun that of the parent."""
+        inherited = self.inherited
+        return StagedWarmStart(
+            inherited.relaxation if self.relaxed is None else self.relaxed.warm_start(),
+            inherited.columns if self.columns is None else self.columns.warm_start(),
+            inherited.places if self.places is None else self.places.warm_start(),
+            self.skipped,
+        )
+
+    # -- what stages ask and do ---------------------------------------------------------------
 
     @cached_property
     def is_small(self) -> bool:
@@ -223,19 +246,6 @@ class StagedRun(Attached):
 
             self.pricer = BranchingPricer.begin(self.contraction)
         return self.pricer
-
-    @property
-    def begun(self) -> list[Part]:
-        """Parts that have begun and bound the node by themselves: the latest stage's first."""
-        parts = (self.columns, self.relaxed, self.places)
-        return [part for part in parts if part is not None]
-
-    @property
-    def n_iterations(self) -> int:
-        """Iterations of all parts so far, but for a prelude."""
-        if self.current.is_prelude:
-            return 0
-        return self.n_dropped + sum(part.n_iterations for part in self.begun)
 
     def skip(self, stage: str) -> None:
         """Skip a stage from now on, in the children of the node as well."""
@@ -271,18 +281,7 @@ class StagedRun(Attached):
         assert self.relaxed is not None
         return master_dual(self.contraction, self.relaxed.relaxation, self.relaxed.dual_point())
 
-    def drop_columns(self) -> None:
-        """End column generation, and keep its columns for another one."""
-        assert self.columns is not None
-        self.n_dropped += self.columns.n_iterations
-        self.inherited = replace(self.inherited, columns=self.columns.warm_start())
-        self.columns = None
-
-    def relax(self, inherited: SdpWarmStart | None, known: NDArray[np.intp] | None) -> None:
-        """Begin with the relaxation."""
-        self.relaxed = self.method.sdp.start(self.contraction, inherited, known)
-
-    def enumerate(self, at: DualValues, cutoff: float, *given: Any) -> None:
+    def enumerate(self, at: DualValues, cutoff: float, *given: Any) -> bool:
         """Begin to enumerate clusters at dual values.
 
         given : further arguments of `Enumeration.start`
@@ -290,8 +289,9 @@ class StagedRun(Attached):
         from sdpbb.bounds.lagrangian.enumeration import Enumeration
 
         self.enumeration = Enumeration.start(self.contraction, self.pricing, at, cutoff, *given)
+        return True
 
-    def generate(self, centre: DualValues | None) -> None:
+    def generate(self, centre: DualValues | None) -> bool:
         """Begin to generate columns.
 
         They begin with the known clustering, and the parent's columns if it has any. Without a
@@ -307,16 +307,29 @@ class StagedRun(Attached):
         # Integer programmes over the columns find little in children that they have not before.
         at_root = inherited is None
         self.columns = Generation.begin(self.contraction, self.pricing, columns, centre, at_root)
+        return True
 
-    def warm_start(self) -> StagedWarmStart:
-        """Return the warm start of a child, for parts that have not begun that of the parent."""
-        inherited = self.inherited
-        return StagedWarmStart(
-            inherited.relaxation if self.relaxed is None else self.relaxed.warm_start(),
-            inherited.columns if self.columns is None else self.columns.warm_start(),
-            inherited.places if self.places is None else self.places.warm_start(),
-            self.skipped,
-        )
+
+@dataclass(frozen=True)
+class Stage:
+    """Stage of a run: when it begins and ends. It has no state of its own.
+
+    name : for the stages that a run, or its children, skip
+    part : name of the part that it takes steps of; columns enumerate clusters at the end
+    begin : begins the stage of a run at a cutoff if it pays off; returns whether it does
+    is_last : whether bounding the node ends with this stage, if that leaves a gap to the cutoff
+    max_steps : steps after which columns are given up
+    can_fail : whether other stages bound the node where a solver ends without a verdict
+    is_prelude : whether nothing counts but what the next stage takes from it
+    """
+
+    name: str
+    part: str
+    begin: Callable[[StagedRun, float], bool]
+    is_last: Callable[[StagedRun, float], bool] = lambda run, cutoff: False
+    max_steps: Callable[[StagedRun], float] = lambda run: math.inf
+    can_fail: bool = True
+    is_prelude: bool = False
 
 
 class StagedBounding(BoundingMethod[StagedWarmStart]):

@@ -13,7 +13,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.sdp.cuts.capacities import CapacityCliqueCuts, CapacityCuts
+from sdpbb.bounds.sdp.cuts.capacities import CapacityCuts
+from sdpbb.bounds.sdp.cuts.capacity_cliques import CapacityCliqueCuts
 from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts, ComplementCuts, ListedCliqueCuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.family import CutFamily

@@ -33,13 +33,13 @@ the left-hand side is 1 / |C| - 1 / |C| (for i = j or i = h as well).
 
 from __future__ import annotations
 
-from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
-from sdpbb.bounds.sdp.cuts.family import CutFamily, found_by_centres
+from sdpbb.bounds.sdp.cuts.family import CutFamily, Found, found_by_centres
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.kernel.cuts.measures import ExtremeSizes, extreme_sizes
 
@@ -65,7 +65,7 @@ class CliqueCuts(CutFamily):
         if k >= relaxation.m:
             return CutSet.empty()
         threshold = 1.0 / heaviest * (1.0 - TOLERANCE)
-        members, _ = found_by_centres(partial(_grown, Z, k, 1.0, 0.0, 1, threshold), relaxation.m)
+        members, _ = _grown_from_all(Z, np.zeros(len(Z)), 1.0, k, 1, threshold)
         return clique_cuts(np.unique(np.sort(members, axis=1), axis=0), heaviest)
 
 
@@ -81,9 +81,9 @@ class ListedCliqueCuts(CutFamily):
         for is_largest in (True, False):
             sizes = extreme_sizes(exact, is_largest)
             threshold = sizes.side - TOLERANCE * abs(sizes.side)
-            on_terms = float(sizes.on_pairs), float(sizes.on_entries)
-            grow = partial(_grown, Z, sizes.count, *on_terms, LAST, threshold)
-            members, values = found_by_centres(grow, relaxation.m)
+            entries, on_pairs = float(sizes.on_entries) * np.diag(Z), float(sizes.on_pairs)
+            given = entries, on_pairs, sizes.count, LAST, threshold
+            members, values = _grown_from_all(Z, *given)
             members, first = np.unique(np.sort(members, axis=1), axis=0, return_index=True)
             order = np.argsort(values[first], kind="stable")[: PER_BLOCK * relaxation.m]
             found = found + listed_clique_cuts(members[order], sizes)
@@ -113,29 +113,32 @@ class ComplementCuts(CutFamily):
         return complement_cuts(ijh[violated].astype(np.int32))
 
 
-def _grown(
+def _grown_from_all(Z: NDArray[np.float64], *given: Any) -> Found:
+    """Grow cliques from each block, as `grown_cliques` does."""
+    return found_by_centres(lambda i, j: grown_cliques(Z, *given, np.arange(i, j)), len(Z))
+
+
+def grown_cliques(
     Z: NDArray[np.float64],
-    count: int,
+    entries: NDArray[np.float64],
     on_pairs: float,
-    on_entries: float,
+    count: int,
     n_last: int,
     threshold: float,
-    first: int,
-    last: int,
+    starts: NDArray[np.intp],
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Grow cliques of count + 1 blocks, greedily but for the last block.
+    """Grow cliques of count + 1 blocks from each start, greedily but for the last block.
 
-    They begin from the blocks first to last - 1. Each block is the one that adds least to the
-    left-hand side, on_pairs times the sum of Z_ij plus on_entries times that of Z_ii. Return
-    members (c, count + 1) and left-hand sides (c,) of those whose left-hand side is below the
-    threshold, of each block's with the n_last least ones at most.
+    Each block is the one that adds least to the left-hand side, on_pairs times the sum of Z_ij plus
+    the sum of entries (m,) of the blocks. Return members (c, count + 1) and left-hand sides (c,) of
+    those whose left-hand side is below the threshold, of each start's with the n_last least ones at
+    most.
     """
-    entries = on_entries * np.diag(Z)
-    start, row = np.arange(first, last), np.arange(last - first)
+    row = np.arange(len(starts))
     # What a block adds to the left-hand side of the clique of each row.
-    more = on_pairs * Z[first:last] + entries
-    more[row, start] = np.inf
-    members, total = [start], entries[first:last].copy()
+    more = on_pairs * Z[starts] + entries
+    more[row, starts] = np.inf
+    members, total = [starts], entries[starts]
     for _ in range(1, count):
         nearest = more.argmin(axis=1)
         total += more[row, nearest]

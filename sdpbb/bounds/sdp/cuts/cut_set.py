@@ -123,6 +123,38 @@ class CutSet:
             members=members,
         )
 
+    @classmethod
+    def summed(
+        cls,
+        owner: NDArray[np.integer],
+        first: NDArray[np.integer],
+        second: NDArray[np.integer],
+        coefficient: NDArray[np.float64],
+        rhs: NDArray[np.float64],
+        members: DefiningBlocks,
+    ) -> CutSet:
+        """Return cuts from terms in any order; those that meet in one entry are added up.
+
+        owner, first, second, coefficient : (terms,) the cut of each term, and i, j of its Z_ij
+        rhs : (number,)
+        """
+        row, column = np.minimum(first, second), np.maximum(first, second)
+        width = int(column.max(initial=0)) + 1
+        code = (np.asarray(owner, np.int64) * width + row) * width + column
+        code, inverse = np.unique(code, return_inverse=True)
+        coefficient = np.bincount(inverse.reshape(-1), coefficient, len(code))
+        kept = coefficient != 0
+        owner, entry = np.divmod(code[kept], width**2)
+        lengths = np.bincount(owner, minlength=len(rhs))
+        return cls(
+            start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            row=(entry // width).astype(np.int32),
+            column=(entry % width).astype(np.int32),
+            coefficient=coefficient[kept],
+            rhs=rhs,
+            members=members,
+        )
+
     def __len__(self) -> int:
         return len(self.rhs)
 
@@ -179,22 +211,13 @@ class CutSet:
         Z_old[i, j] = Z_new[block_of[i], block_of[j]], so every cut stays valid; terms that meet in
         one entry are added up.
         """
-        first, second = block_of[self.row], block_of[self.column]
-        width = int(block_of.max()) + 1
-        entry = np.minimum(first, second) * width + np.maximum(first, second)
-        code, inverse = np.unique(self.owner * width**2 + entry, return_inverse=True)
-        coefficient = np.bincount(inverse.reshape(-1), self.coefficient, len(code))
-        kept = coefficient != 0
-        code, coefficient = code[kept], coefficient[kept]
-        owner, entry = np.divmod(code, width**2)
-        lengths = np.bincount(owner, minlength=len(self))
-        return replace(
-            self,
-            start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            row=(entry // width).astype(np.int32),
-            column=(entry % width).astype(np.int32),
-            coefficient=coefficient,
-            members=self.members.merged(block_of),
+        return CutSet.summed(
+            self.owner,
+            block_of[self.row],
+            block_of[self.column],
+            self.coefficient,
+            self.rhs,
+            self.members.merged(block_of),
         )
 
 
@@ -296,16 +319,9 @@ class DefiningBlocks:
         """Return the blocks of cuts of one kind: the rows of blocks, (number, width)."""
         count, width = blocks.shape
         start = np.arange(count + 1, dtype=np.int64) * width
-        return cls.without_parts(kind, start, blocks.astype(np.int32).ravel())
-
-    @classmethod
-    def without_parts(
-        cls, kind: str, start: NDArray[np.int64], blocks: NDArray[np.int32]
-    ) -> DefiningBlocks:
-        """Return the blocks of cuts of one kind that has no parts."""
-        none = np.zeros(len(start), np.int64)
-        kinds = np.full(len(start) - 1, kind_number(kind), np.uint8)
-        return cls(kinds, start, blocks, none, np.empty((0, 3), np.int64))
+        kinds = np.full(count, kind_number(kind), np.uint8)
+        no_parts = np.empty((0, 3), np.int64)
+        return cls(kinds, start, blocks.astype(np.int32).ravel(), np.zeros_like(start), no_parts)
 
     def with_parts(
         self, blocks: NDArray[np.integer], measures: NDArray[np.int64]

@@ -107,29 +107,19 @@ def pentagon_cuts(
     Z: NDArray[np.float64], relaxation: Relaxation, cycles: NDArray[np.int64]
 ) -> CutSet:
     """Return the pentagon cuts of the rows of cycles (c, 5), with the sharpest estimates at Z."""
-    e, forbidden, number = relaxation.weights, relaxation.forbidden, len(cycles)
+    e, forbidden = relaxation.weights, relaxation.forbidden
     start, place, block = pentagon_estimates(Z, e, forbidden, cycles)
     # Place, block and points of each, as the checker reads them.
     estimates = np.column_stack([place, block, e[block]]).astype(np.int32)
     blocks = cycles.astype(np.int32)
     owner, first, second, coefficient = pentagon_terms(blocks, start, estimates, e, forbidden)
-    order = np.argsort(owner, kind="stable")
-    lengths = np.bincount(owner, minlength=number)
     members = replace(
         DefiningBlocks.uniform("pentagons", blocks),
         part_start=start,
         parts=estimates.astype(np.int64),
     )
-    terms = CutSet(
-        start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        row=np.minimum(first, second)[order].astype(np.int32),
-        column=np.maximum(first, second)[order].astype(np.int32),
-        coefficient=coefficient[order],
-        rhs=np.full(number, -2.0),
-        members=members,
-    )
-    # Terms that meet in one entry are added up, as when blocks are merged.
-    return terms.merged(np.arange(len(e)))
+    rhs = np.full(len(cycles), -2.0)
+    return CutSet.summed(owner, first, second, coefficient, rhs, members)
 
 
 @njit(cache=True)

@@ -139,36 +139,27 @@ def _row_cuts(
 
     counts : (m,) points of all blocks
     """
-    m, number = len(counts), len(blocks)
+    number, m = len(blocks), len(counts)
     sign = 1.0 if family == "most_point_rows" else -1.0
-    coefficient = np.tile(-sign * counts, (number, 1))
-    coefficient[np.arange(number), blocks] += sign * limit
-    others = np.tile(np.arange(m), number)
-    own = np.repeat(blocks, m)
-    return CutSet(
-        start=np.arange(number + 1, dtype=np.int64) * m,
-        row=np.minimum(own, others).astype(np.int32),
-        column=np.maximum(own, others).astype(np.int32),
-        coefficient=coefficient.reshape(-1),
-        rhs=np.zeros(number),
-        members=DefiningBlocks.uniform(family, blocks[:, None]),
+    cut = np.arange(number)
+    return CutSet.summed(
+        np.concatenate([np.repeat(cut, m), cut]),
+        np.concatenate([np.repeat(blocks, m), blocks]),
+        np.concatenate([np.tile(np.arange(m), number), blocks]),
+        np.concatenate([np.tile(-sign * counts, number), np.full(number, sign * limit)]),
+        np.zeros(number),
+        DefiningBlocks.uniform(family, blocks[:, None]),
     )
 
 
 def _trace(blocks: NDArray[np.intp], counts: NDArray[np.intp], least: float) -> CutSet:
     """Return the cut of all points of some blocks, whose entries add up to `least` or more."""
-    listed = np.repeat(blocks, counts).astype(np.int32)
-    members = DefiningBlocks.without_parts("traces", np.array([0, len(listed)], np.int64), listed)
-    rows = blocks.astype(np.int32)
-    return CutSet(
-        start=np.array([0, len(rows)], np.int64),
-        row=rows,
-        column=rows,
-        coefficient=counts.astype(np.float64),
-        # Sums of k terms lose a few units in the last place.
-        rhs=np.array([least * (1.0 - 16.0 * _EPS)]),
-        members=members,
-    )
+    points = np.repeat(blocks, counts)[None]
+    # Sums of k terms lose a few units in the last place.
+    rhs = np.array([least * (1.0 - 16.0 * _EPS)])
+    members = DefiningBlocks.uniform("traces", points)
+    owner = np.zeros(len(blocks), np.intp)
+    return CutSet.summed(owner, blocks, blocks, counts.astype(np.float64), rhs, members)
 
 
 class SizePairCuts(CutFamily):

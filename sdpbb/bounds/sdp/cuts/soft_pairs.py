@@ -31,7 +31,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks, kind_number
+from sdpbb.bounds.sdp.cuts.cut_set import KINDS, CutSet, DefiningBlocks, kind_number
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.bounds.sdp.relaxation import Relaxation
 
@@ -68,42 +68,18 @@ class SoftPairTerms(CutFamily):
                 price = np.abs(relaxation.soft[a[pair], b[pair]]) * relaxation.weights[h]
                 chosen = np.argsort(-price * excess[pair, h], kind="stable")[:most]
                 pair, h = pair[chosen], h[chosen]
-            terms = _cannot_link_terms if wanted == _CANNOT else _must_link_terms
-            cuts = cuts + terms(a[pair], b[pair], h)
+            cuts = cuts + _terms(wanted, np.column_stack([a[pair], b[pair], h]))
         return cuts
 
 
-def _cannot_link_terms(i: NDArray[np.intp], j: NDArray[np.intp], h: NDArray[np.intp]) -> CutSet:
-    """Return Z_hh - Z_ih - Z_jh >= 0, which is -Z_ij >= 0 for h = i."""
-    both = h == i
-    at = np.column_stack([i, j, h])
-    one, three = at[both], at[~both]
-    single = CutSet.uniform(
-        one[:, :1],
-        one[:, 1:2],
-        np.array([-1.0]),
-        np.zeros(len(one)),
-        DefiningBlocks.uniform("soft_cannot_links", one),
-    )
-    triple = CutSet.uniform(
-        three[:, [2, 0, 1]],
-        three[:, [2, 2, 2]],
-        np.array([1.0, -1.0, -1.0]),
-        np.zeros(len(three)),
-        DefiningBlocks.uniform("soft_cannot_links", three),
-    )
-    return single + triple
-
-
-def _must_link_terms(i: NDArray[np.intp], j: NDArray[np.intp], h: NDArray[np.intp]) -> CutSet:
-    """Return Z_jh - Z_ih >= 0."""
-    return CutSet.uniform(
-        np.column_stack([j, i]),
-        np.column_stack([h, h]),
-        np.array([1.0, -1.0]),
-        np.zeros(len(h)),
-        DefiningBlocks.uniform("soft_must_links", np.column_stack([i, j, h])),
-    )
+def _terms(kind: int, ijh: NDArray[np.intp]) -> CutSet:
+    """Return the terms of a kind of the rows (i, j, h) of ijh, (number, 3)."""
+    ends, signs = ([2, 0, 1], [1.0, -1.0, -1.0]) if kind == _CANNOT else ([1, 0], [1.0, -1.0])
+    h = np.repeat(ijh[:, 2:], len(ends), axis=1)
+    members = DefiningBlocks.uniform(KINDS[kind], ijh)
+    terms = CutSet.uniform(ijh[:, ends], h, np.array(signs), np.zeros(len(ijh)), members)
+    # Of a soft cannot-link and h = i, two terms are the same entry.
+    return terms.merged(np.arange(int(ijh.max(initial=0)) + 1))
 
 
 def multiplier_caps(relaxation: Relaxation, cuts: CutSet) -> NDArray[np.float64]:
