@@ -1,8 +1,8 @@
-"""Colourings and cliques of a graph by branching: exact where the search ends within a budget."""
+"""Colourings of a graph by branching: exact where the search ends within a budget."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 import numpy as np
@@ -137,33 +137,3 @@ class _ColourSearch:
         around = neighbours(self._graph, vertex)
         self._seen[around, colour] -= 1
         self._saturation[around] -= self._seen[around, colour] == 0
-
-
-def find_clique(graph: csr_array, order: int, budget: int) -> list[int] | None:
-    """Return a clique of this number of vertices.
-
-    None if there is none or the budget of candidates looked at is spent.
-    """
-    adjacent = [set(neighbours(graph, v).tolist()) for v in range(graph.shape[0])]
-    # Sparse vertices first: they have the fewest candidates, and are out of the way afterwards.
-    by_degree = sorted(range(len(adjacent)), key=lambda v: (len(adjacent[v]), v))
-    rank = {v: position for position, v in enumerate(by_degree)}
-
-    def larger(clique: list[int], candidates: set[int]) -> Iterator[tuple[list[int], set[int]]]:
-        """Yield the cliques with one of the candidates more, and the candidates that are left."""
-        for v in sorted(candidates, key=lambda u: rank[u]):
-            yield [*clique, v], {u for u in candidates & adjacent[v] if rank[u] > rank[v]}
-
-    stack = [larger([], set(by_degree))]
-    while stack and budget > 0:
-        found = next(stack[-1], None)
-        if found is None:
-            stack.pop()
-            continue
-        clique, candidates = found
-        budget -= 1 + len(candidates)
-        if len(clique) == order:
-            return clique
-        if len(clique) + len(candidates) >= order:
-            stack.append(larger(clique, candidates))
-    return None
