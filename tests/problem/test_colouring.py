@@ -16,7 +16,6 @@ from sdpbb.problem.colouring.exact import Colourability, colour_exactly
 from sdpbb.problem.colouring.graph import (
     components,
     greedy_clique,
-    greedy_colouring,
     induced,
     k_core,
     sparse_graph,
@@ -49,11 +48,11 @@ PLENTY = 10**6
 @given(GRAPHS, st.integers(1, 4))
 @examples(100)
 def test_colourings_are_those_of_enumeration(adjacency, k):
-    """Greedy ones are proper, and found whenever two colours suffice; the core decides."""
+    """A first descent finds one whenever two colours suffice; the core decides."""
     graph, is_possible = csr_array(adjacency), bool(proper_colourings(adjacency, k))
     verdict, colours = colour_exactly(graph, k, budget=PLENTY)
     assert verdict is (YES if is_possible else NO)
-    greedy = greedy_colouring(graph, k)
+    greedy = colour_exactly(graph, k, budget=len(adjacency))[1]
     for labels in (colours, greedy):
         if labels is not None:
             assert is_possible
@@ -105,13 +104,13 @@ def test_graphs_of_known_numbers():
     for m in (1, 4, 9, 800):
         graph = csr_array(complete(m))
         assert len(greedy_clique(graph)) == m
-        assert sorted(greedy_colouring(graph, m)) == list(range(m))
-        assert m == 1 or greedy_colouring(graph, m - 1) is None
+        assert sorted(colour_exactly(graph, m, budget=m)[1]) == list(range(m))
+        assert m == 1 or colour_exactly(graph, m - 1, budget=m)[1] is None
     groetzsch, nothing = csr_array(GROETZSCH), csr_array((0, 0), dtype=bool)
     assert len(greedy_clique(groetzsch)) == 2
-    assert greedy_colouring(groetzsch, 3) is None
-    assert greedy_colouring(groetzsch, 4) is not None
-    assert len(greedy_clique(nothing)) == len(greedy_colouring(nothing, 2)) == 0
+    assert colour_exactly(groetzsch, 3, budget=11) == (UNKNOWN, None)
+    assert colour_exactly(groetzsch, 4, budget=11)[0] is YES
+    assert len(greedy_clique(nothing)) == 0
     verdict, colours = colour_exactly(nothing, 1, budget=0)
     assert (verdict, len(colours)) == (YES, 0)
 
@@ -140,7 +139,7 @@ def test_the_verdict_is_that_of_enumeration(misses, adjacency):
     rng = np.random.default_rng(len(adjacency))
     with pytest.MonkeyPatch.context() as patch:
         if misses:
-            patch.setattr(decide, "greedy_colouring", lambda graph, k: None)
+            patch.setattr(decide, "colour_exactly", lambda *_: (UNKNOWN, None))
         for k in range(1, min(len(adjacency), 4) + 1):
             check(find_feasible(contraction_of(adjacency, k, rng)), adjacency, k)
 

@@ -13,14 +13,8 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
-from sdpbb.problem.colouring.exact import Colourability
-from sdpbb.problem.colouring.graph import (
-    greedy_clique,
-    greedy_colouring,
-    induced,
-    k_core,
-    sparse_graph,
-)
+from sdpbb.problem.colouring.exact import Colourability, colour_exactly
+from sdpbb.problem.colouring.graph import greedy_clique, induced, k_core, sparse_graph
 from sdpbb.problem.graph import connected_components, distinct_edges
 from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
@@ -153,7 +147,8 @@ def _groups(catalogue: Catalogue, oracle: Oracle, time_left: TimeLeft) -> Candid
     if len(chosen) <= k:
         is_large = len(edges) * k > MANY_ROWS
         if is_large and (
-            greedy_colouring(inner, k) is not None or _is_mended(catalogue.instance, time_left)
+            colour_exactly(inner, k, len(vertices))[0] is Colourability.YES
+            or _is_mended(catalogue.instance, time_left)
         ):
             return Colourability.YES, None
         found = oracle.colour(inner)
