@@ -187,11 +187,10 @@ def optimum(contraction: Contraction) -> float:
 
 class BruteForcePricer:
     """A pricer that looks at all clusters; its heuristics see every `blind`-th one only: none for
-    0. Exact pricing takes `slices` calls, or `slices` calls for targets that are not far below."""
+    0."""
 
-    def __init__(self, contraction: Contraction, blind: int = 2, slices: int = 1) -> None:
-        self.columns = all_columns(contraction)
-        self.blind, self.slices, self.asked, self.done = blind, slices, None, 0
+    def __init__(self, contraction: Contraction, blind: int = 2) -> None:
+        self.columns, self.blind = all_columns(contraction), blind
 
     def heuristic(self, prices, sigma, for_cover=False):
         good = self._values(prices, for_cover) + sigma < -1e-9 * for_cover
@@ -200,13 +199,6 @@ class BruteForcePricer:
 
     def exact(self, prices, target, for_cover=False):
         values = self._values(prices, for_cover)
-        is_easy = target < 1.3 * min(values.min(), -1e-9)  # there is nothing so low
-        asked = (target, *prices)
-        self.done = self.done + 1 if asked == self.asked else 1
-        self.asked = asked
-        if self.done < self.slices and not is_easy:
-            return PricingOutcome(self.columns.members[:0], None)
-        self.asked = None
         found = np.flatnonzero(values < target)
         best = found[np.argsort(values[found], kind="stable")][:3]
         margin = 1e-13 * (np.abs(prices).sum() + self.columns.costs.max())

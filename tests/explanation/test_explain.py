@@ -39,7 +39,7 @@ def test_a_clustering_is_mended_only_where_a_greedy_colouring_does_not_do(monkey
     monkeypatch.setattr(explain, "_is_mended", lambda given, _: asked.append(given) or True)
     assert diagnose(instance, time_limit=60.0).verdict is Colourability.YES
     assert asked == []
-    monkeypatch.setattr(explain, "greedy_colouring", lambda graph, k: None)
+    monkeypatch.setattr(explain, "colour_exactly", lambda *_: (Colourability.UNKNOWN, None))
     assert diagnose(instance, time_limit=60.0).verdict is Colourability.YES
     assert asked == [instance]
 
@@ -272,7 +272,7 @@ def test_a_wrong_verdict_of_the_solver_is_found_out(monkeypatch):
     monkeypatch.setattr(oracle, "NODES", 0)
 
     wrong = MilpSolution(MilpStatus.INFEASIBLE)
-    monkeypatch.setattr(decide, "greedy_colouring", lambda graph, k: None)
+    monkeypatch.setattr(decide, "colour_exactly", lambda *_: (Colourability.UNKNOWN, None))
     monkeypatch.setattr(decide, "solve_binary_programme", lambda programme, **_: wrong)
     wheel = [(0, 1), (1, 2), (2, 3), (3, 0), (4, 0), (4, 1), (4, 2), (4, 3)]
     with pytest.raises(BackendFailure, match="a clustering satisfies them"):

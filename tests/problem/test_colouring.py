@@ -1,7 +1,7 @@
 """Colourings of cannot-link graphs: what is found, what is proven, and what stays open."""
 
 import tracemalloc
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,11 +12,10 @@ from scipy.sparse import csr_array
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.problem.colouring import decide
 from sdpbb.problem.colouring.decide import ColouringLimits
-from sdpbb.problem.colouring.exact import Colourability, colour_exactly, find_clique
+from sdpbb.problem.colouring.exact import Colourability, colour_exactly
 from sdpbb.problem.colouring.graph import (
     components,
     greedy_clique,
-    greedy_colouring,
     induced,
     k_core,
     sparse_graph,
@@ -49,11 +48,11 @@ PLENTY = 10**6
 @given(GRAPHS, st.integers(1, 4))
 @examples(100)
 def test_colourings_are_those_of_enumeration(adjacency, k):
-    """Greedy ones are proper, and found whenever two colours suffice; the core decides."""
+    """A first descent finds one whenever two colours suffice; the core decides."""
     graph, is_possible = csr_array(adjacency), bool(proper_colourings(adjacency, k))
     verdict, colours = colour_exactly(graph, k, budget=PLENTY)
     assert verdict is (YES if is_possible else NO)
-    greedy = greedy_colouring(graph, k)
+    greedy = colour_exactly(graph, k, budget=len(adjacency))[1]
     for labels in (colours, greedy):
         if labels is not None:
             assert is_possible
@@ -61,28 +60,14 @@ def test_colourings_are_those_of_enumeration(adjacency, k):
             assert set(labels.tolist()) <= set(range(k))
     assert (colours is not None) == is_possible
     assert greedy is not None or not (is_possible and (k == 2 or len(adjacency) <= k))
+    clique = greedy_clique(graph)
+    assert len(clique) >= 1
+    assert np.array_equal(adjacency[np.ix_(clique, clique)], complete(len(clique)))
     inner = induced(graph, k_core(graph, k)[0])
     verdicts = {colour_exactly(induced(inner, part), k, PLENTY)[0] for part in components(inner)}
     assert (NO in verdicts) == (not is_possible)
     edges = np.argwhere(np.triu(adjacency))
     assert np.array_equal(sparse_graph(len(adjacency), edges).toarray(), adjacency)
-
-
-@given(GRAPHS, st.integers(1, 5))
-@examples(60)
-def test_a_clique_is_found_if_there_is_one(adjacency, order):
-    graph = csr_array(adjacency)
-    cliques = [
-        set(some)
-        for some in combinations(range(len(adjacency)), order)
-        if all(adjacency[i, j] for i, j in combinations(some, 2))
-    ]
-    found = find_clique(graph, order, budget=PLENTY)
-    assert (found is None) == (not cliques)
-    assert found is None or set(found) in cliques
-    greedy = greedy_clique(graph)
-    assert len(greedy) >= 1
-    assert np.array_equal(adjacency[np.ix_(greedy, greedy)], complete(len(greedy)))
 
 
 @given(GRAPHS, st.integers(1, 3), st.randoms(use_true_random=False))
@@ -119,14 +104,13 @@ def test_graphs_of_known_numbers():
     for m in (1, 4, 9, 800):
         graph = csr_array(complete(m))
         assert len(greedy_clique(graph)) == m
-        assert sorted(greedy_colouring(graph, m)) == list(range(m))
-        assert m == 1 or greedy_colouring(graph, m - 1) is None
-    assert find_clique(csr_array(complete(300)), 300, budget=10**5) == list(range(300))
+        assert sorted(colour_exactly(graph, m, budget=m)[1]) == list(range(m))
+        assert m == 1 or colour_exactly(graph, m - 1, budget=m)[1] is None
     groetzsch, nothing = csr_array(GROETZSCH), csr_array((0, 0), dtype=bool)
     assert len(greedy_clique(groetzsch)) == 2
-    assert greedy_colouring(groetzsch, 3) is None
-    assert greedy_colouring(groetzsch, 4) is not None
-    assert len(greedy_clique(nothing)) == len(greedy_colouring(nothing, 2)) == 0
+    assert colour_exactly(groetzsch, 3, budget=11) == (UNKNOWN, None)
+    assert colour_exactly(groetzsch, 4, budget=11)[0] is YES
+    assert len(greedy_clique(nothing)) == 0
     verdict, colours = colour_exactly(nothing, 1, budget=0)
     assert (verdict, len(colours)) == (YES, 0)
 
@@ -135,7 +119,6 @@ def test_without_a_budget_nothing_is_known():
     graph = csr_array(GROETZSCH)
     assert colour_exactly(graph, 3, budget=5) == (UNKNOWN, None)
     assert colour_exactly(graph, 3, budget=PLENTY)[0] is NO
-    assert find_clique(csr_array(complete(6)), 6, budget=0) is None
 
 
 def check(verdict, adjacency, k):
@@ -156,7 +139,7 @@ def test_the_verdict_is_that_of_enumeration(misses, adjacency):
     rng = np.random.default_rng(len(adjacency))
     with pytest.MonkeyPatch.context() as patch:
         if misses:
-            patch.setattr(decide, "greedy_colouring", lambda graph, k: None)
+            patch.setattr(decide, "colour_exactly", lambda *_: (UNKNOWN, None))
         for k in range(1, min(len(adjacency), 4) + 1):
             check(find_feasible(contraction_of(adjacency, k, rng)), adjacency, k)
 

@@ -1,9 +1,9 @@
 """Column generation for one node, in steps that can be resumed.
 
 A step solves the restricted master programme and prices: heuristically at the points of the
-stabilisation, then exactly, by the slice, where that finds nothing. Two more kinds of exact pricing
-give bounds early: at repaired prices, and at targets below the one that is wanted. While the pool
-does not cover all blocks, Farkas pricing finds columns for them, or proves that there are none.
+stabilisation, then exactly, by the slice, where that finds nothing. Exact pricing at repaired
+prices gives bounds early. While the pool does not cover all blocks, Farkas pricing finds columns
+for them, or proves that there are none.
 """
 
 from __future__ import annotations
@@ -45,8 +45,6 @@ class ExactPricing:
     settles : whether the master programme is solved if nothing is found
     repairs : how often prices may be lowered yet, until no cluster is below the target; None where
         they are those of the master programme
-    rung : a lower target, which proves less, sooner; None on the way to the target itself
-    has_climbed : whether such targets have been tried
     for_cover : whether the pool has no cover: clusters cost nothing, and prices are whole numbers
     """
 
@@ -54,8 +52,6 @@ class ExactPricing:
     target: float
     settles: bool
     repairs: int | None = None
-    rung: float | None = None
-    has_climbed: bool = False
     for_cover: bool = False
 
 
@@ -97,9 +93,6 @@ MAX_COLUMNS_PER_ROUND = 200
 TOLERANCE = 1e-10
 # Repairs of prices in a row, and the minimum share of a bound's gap that a repair has to promise.
 _REPAIRS, _PROMISE = 3, 0.6
-# If exact pricing exceeds its slice, the next target is this fraction of the remaining distance
-# away, as long as the bound that it promises is better by the second share.
-_RUNG, _WORTH = 0.2, 0.1
 # Of reduced costs while the pool has no cover, as prices are at most about 1 then.
 _COVER_TOLERANCE = 1e-8
 
@@ -285,19 +278,14 @@ class Generation(Attached):
     def _price_in_slices(self, pricing: ExactPricing, cutoff: float) -> None:
         """Work for a slice on unfinished exact pricing, of whichever kind it is."""
         assert self.own is not None
-        prices, target = pricing.at.prices, pricing.target
-        if pricing.rung is not None:
-            target = pricing.rung
-        outcome = self._pricer.exact(prices, target, pricing.for_cover)
+        prices = pricing.at.prices
+        outcome = self._pricer.exact(prices, pricing.target, pricing.for_cover)
         found = Columns.of(self._contraction, outcome.members)
         grown, least = self._add(found, self.own), outcome.least
         if least is not None and not pricing.for_cover:
             self._prove(prices, least)
         if pricing.for_cover:
             self._priced_for_cover(pricing, least, grown)
-        elif pricing.rung is not None:
-            is_reached = least is not None and not len(found)
-            self._priced_to_rung(pricing, pricing.rung, is_reached, grown)
         elif pricing.repairs is None:
             self._priced_to_target(pricing, found, least, grown, cutoff)
         elif least is not None:
@@ -327,7 +315,6 @@ class Generation(Attached):
         # A cluster below the target shows that these prices do not close the node.
         refuted = not pricing.settles and len(found) > 0
         if least is None and not grown and not refuted:
-            self.under_way = self._with_rung(pricing)
             return
         self.under_way, own = None, self.own
         assert own is not None
@@ -343,36 +330,6 @@ class Generation(Attached):
         if self.integer:
             self.primal.search(self._contraction, self.master.columns, own, cutoff)
         self.is_finished = True
-
-    def _with_rung(self, pricing: ExactPricing) -> ExactPricing:
-        """Return the same pricing with a lower target first, if that is new and worth it.
-
-        A search that ends without a value below a target t proves the bound sum prices + k t, and
-        the lower t, the sooner it ends: where the target itself takes long, something is proven.
-        """
-        k, total = self._contraction.k, math.fsum(pricing.at.prices)
-        bound = self.bound.value - self._paid_by_all
-        begin = (bound - total) / k
-        missing = total + k * pricing.target - bound
-        is_little = missing <= _WORTH * abs(self.bound.value)
-        if self.master.is_quick_to_price or pricing.has_climbed or is_little:
-            return pricing
-        rung = begin + _RUNG * (pricing.target - begin)
-        return replace(pricing, rung=rung, has_climbed=True)
-
-    def _priced_to_rung(
-        self, pricing: ExactPricing, rung: float, is_reached: bool, grown: bool
-    ) -> None:
-        """Move on to the next target after a slice towards a lower one, if it has ended there."""
-        if grown:
-            self.under_way = None
-            return
-        higher = None
-        if is_reached:
-            next_rung = rung + _RUNG * (pricing.target - rung)
-            rise = self._contraction.k * (next_rung - rung)
-            higher = next_rung if rise > _WORTH * _RUNG * self.bound.value else None
-        self.under_way = replace(pricing, rung=higher)
 
     def _price_for_cover(self, own: DualValues) -> None:
         """Price heuristically while the pool has no cover; if nothing is found, begin exactly."""

@@ -1,1 +1,1 @@
-"""Colourings of a graph with k colours: greedy, exact, by a binary programme."""
+"""Colourings of a graph with k colours: by branching, and by a binary programme."""

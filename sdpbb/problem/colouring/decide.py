@@ -14,7 +14,6 @@ from sdpbb.problem.colouring.exact import Colourability, colour_exactly
 from sdpbb.problem.colouring.graph import (
     components,
     greedy_clique,
-    greedy_colouring,
     induced,
     k_core,
     neighbours,
@@ -57,7 +56,8 @@ ROWS_PER_SECOND = 20_000
 class ColouringLimits:
     """Limits of the decision whether a graph has a colouring.
 
-    nodes : vertices coloured by branching in each component, before an integer programme is solved
+    nodes : vertices that a search colours in each component before an integer programme is solved;
+        at least all of them once
     time_left : seconds for integer programmes, asked before each; none is built that is too
         large for HiGHS to presolve in that time
     stop : asked while integer programmes are solved; when true they are given up
@@ -91,21 +91,24 @@ UNKNOWN = Colouring(Colourability.UNKNOWN)
 def decide(graph: csr_array, k: int, limits: ColouringLimits) -> Colouring:
     """Decide whether a graph has a colouring with k colours.
 
-    A greedy colouring accepts. Otherwise each component of the k-core is decided (a vertex with
-    fewer than k neighbours can be coloured after all others): a greedy colouring accepts, a clique
-    of more than k vertices rejects, branching decides where it ends, and an integer programme.
+    A first descent of the search accepts, without a step back: it is greedy. Otherwise each
+    component of the k-core is decided (a vertex with fewer than k neighbours can be coloured after
+    all others): a clique of more than k vertices rejects, the search decides where it ends, and an
+    integer programme.
 
     Raises
     ------
     BackendFailure
         If the integer programming solver fails.
     """
-    labels = greedy_colouring(graph, k)
-    if labels is not None:
+    labels, linked = np.zeros(graph.shape[0], np.intp), np.flatnonzero(np.diff(graph.indptr))
+    _, colours = colour_exactly(induced(graph, linked), k, len(linked))
+    if colours is not None:
+        labels[linked] = colours
         return Colouring(Colourability.YES, labels)
     core, peeled = k_core(graph, k)
     inner = induced(graph, core)
-    labels, is_known = np.full(graph.shape[0], -1, dtype=np.intp), True
+    labels[:], is_known = -1, True
     for mine in components(inner):
         found = _decide_component(induced(inner, mine), k, limits)
         if found.vertices is not None:
@@ -123,13 +126,10 @@ def decide(graph: csr_array, k: int, limits: ColouringLimits) -> Colouring:
 
 
 def _decide_component(graph: csr_array, k: int, limits: ColouringLimits) -> Colouring:
-    labels = greedy_colouring(graph, k)
-    if labels is not None:
-        return Colouring(Colourability.YES, labels)
     clique = greedy_clique(graph)
     if len(clique) > k:
         return Colouring(Colourability.NO, vertices=clique, is_clique=True)
-    answer, labels = colour_exactly(graph, k, limits.nodes)
+    answer, labels = colour_exactly(graph, k, max(limits.nodes, graph.shape[0]))
     if answer is Colourability.UNKNOWN:
         return _ask_solver(graph, k, clique, limits)
     vertices = np.arange(graph.shape[0]) if answer is Colourability.NO else None

@@ -1,8 +1,9 @@
-"""Colourings and cliques of a graph by branching: exact where the search ends within a budget."""
+"""Colourings of a graph by branching: exact where the search ends within a budget."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import heapq
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 import numpy as np
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from sdpbb.problem.colouring.graph import neighbours
+
+# Entries of the heap of vertices, for each vertex, beyond which older keys are dropped.
+HEAP_PER_VERTEX = 64
 
 Fits = Callable[[Sequence[int]], bool]
 
@@ -31,12 +35,14 @@ def colour_exactly(
 ) -> tuple[Colourability, NDArray[np.intp] | None]:
     """Look for a colouring of m vertices with at most k colours, by saturation (DSATUR).
 
-    The search backtracks.
+    The next vertex is the one whose neighbours show the most colours (of these, the one of largest
+    degree); it takes the first colour that none of its neighbours has. The search backtracks.
 
     Parameters
     ----------
     k : number of colours, k >= 1
-    budget : maximum number of vertices coloured, again and again included
+    budget : maximum number of vertices coloured, again and again included. With m, a colouring that
+        takes no step back is found: of bipartite graphs there is one
     fits : whether vertices that are not neighbours may all have the same colour; must hold
         for all subsets of a set that it holds for. None for no such condition
     keeps : whether the colours (m,) of all vertices are those of a colouring that is looked for;
@@ -70,9 +76,11 @@ class _ColourSearch:
         self._graph, self._k, self._fits, self._keeps = graph, k, fits, keeps
         self._colour = np.full(m, -1, np.intp)
         # How many neighbours of a vertex have a colour.
-        self._seen = np.zeros((m, k), np.intp)
-        self._saturation = np.zeros(m, np.intp)
-        self._degree = np.diff(graph.indptr).astype(np.intp)
+        self._seen = np.zeros((m, k), np.int32)
+        # The vertex of the least key is next: the most colours of neighbours, then the largest
+        # degree, then the least number. The heap has older keys, too, which are passed over.
+        self._key = np.arange(m) - m * np.diff(graph.indptr).astype(np.int64)
+        self._heap = sorted(self._key.tolist())
         self._path: list[int] = []
         self._left: list[list[int]] = []
         self._used: list[int] = [0]  # colours in use before each vertex of the path, and now
@@ -100,35 +108,41 @@ class _ColourSearch:
 
     def _enter(self) -> None:
         """Go on to the vertex whose neighbours show the most colours."""
-        used = self._used[-1]
-        rank = self._saturation * (len(self._colour) + 1) + self._degree
-        rank[self._colour >= 0] = -1
-        vertex = int(np.argmax(rank))
+        vertex, used = self._next(), self._used[-1]
         # One colour that is not in use stands for all of them.
-        free = np.flatnonzero(self._seen[vertex, : min(used + 1, self._k)] == 0)
-        choices = [int(c) for c in free if c >= used or self._may_join(vertex, int(c))]
-        if self._fits is not None and not self._fits([vertex]):
-            choices = []
+        free = np.flatnonzero(self._seen[vertex, : min(used + 1, self._k)] == 0).tolist()
+        if self._fits is not None:
+            free = [c for c in free if self._fits([*self._members(c), vertex])]
         self._path.append(vertex)
-        self._left.append(choices[::-1])
+        self._left.append(free[::-1])
         self._used.append(used)
+
+    def _next(self) -> int:
+        """Return the vertex of the least key that has no colour."""
+        m = len(self._colour)
+        if len(self._heap) > HEAP_PER_VERTEX * m:
+            self._heap = sorted(self._key[self._colour < 0].tolist())
+        while True:
+            key = heapq.heappop(self._heap)
+            vertex: int = key % m
+            if self._colour[vertex] < 0 and self._key[vertex] == key:
+                return vertex
+
+    def _members(self, colour: int) -> list[int]:
+        found: list[int] = np.flatnonzero(self._colour == colour).tolist()
+        return found
 
     def _backtrack(self) -> None:
         """Go back to the vertex before."""
-        self._path.pop()
+        heapq.heappush(self._heap, int(self._key[self._path.pop()]))
         self._left.pop()
         self._used.pop()
-
-    def _may_join(self, vertex: int, colour: int) -> bool:
-        if self._fits is None:
-            return True
-        return self._fits([*np.flatnonzero(self._colour == colour).tolist(), vertex])
 
     def _give(self, vertex: int, colour: int) -> None:
         self._colour[vertex] = colour
         self._used[-1] = max(self._used[-2], colour + 1)
         around = neighbours(self._graph, vertex)
-        self._saturation[around] += self._seen[around, colour] == 0
+        self._see(around[self._seen[around, colour] == 0], -1)
         self._seen[around, colour] += 1
 
     def _uncolour(self, vertex: int) -> None:
@@ -136,34 +150,11 @@ class _ColourSearch:
         self._colour[vertex] = -1
         around = neighbours(self._graph, vertex)
         self._seen[around, colour] -= 1
-        self._saturation[around] -= self._seen[around, colour] == 0
+        self._see(around[self._seen[around, colour] == 0], 1)
 
-
-def find_clique(graph: csr_array, order: int, budget: int) -> list[int] | None:
-    """Return a clique of this number of vertices.
-
-    None if there is none or the budget of candidates looked at is spent.
-    """
-    adjacent = [set(neighbours(graph, v).tolist()) for v in range(graph.shape[0])]
-    # Sparse vertices first: they have the fewest candidates, and are out of the way afterwards.
-    by_degree = sorted(range(len(adjacent)), key=lambda v: (len(adjacent[v]), v))
-    rank = {v: position for position, v in enumerate(by_degree)}
-
-    def larger(clique: list[int], candidates: set[int]) -> Iterator[tuple[list[int], set[int]]]:
-        """Yield the cliques with one of the candidates more, and the candidates that are left."""
-        for v in sorted(candidates, key=lambda u: rank[u]):
-            yield [*clique, v], {u for u in candidates & adjacent[v] if rank[u] > rank[v]}
-
-    stack = [larger([], set(by_degree))]
-    while stack and budget > 0:
-        found = next(stack[-1], None)
-        if found is None:
-            stack.pop()
-            continue
-        clique, candidates = found
-        budget -= 1 + len(candidates)
-        if len(clique) == order:
-            return clique
-        if len(clique) + len(candidates) >= order:
-            stack.append(larger(clique, candidates))
-    return None
+    def _see(self, vertices: NDArray[np.intp], sign: int) -> None:
+        """Count one colour more (-1) or less (1) among the neighbours of vertices."""
+        m = len(self._colour)
+        self._key[vertices] += sign * m * m
+        for key in self._key[vertices[self._colour[vertices] < 0]].tolist():
+            heapq.heappush(self._heap, key)

@@ -1,11 +1,7 @@
-"""Undirected graphs as sparse matrices without loops, and greedy colourings and cliques of them.
-
-Greedy searches bound the chromatic number from above and from below.
-"""
+"""Undirected graphs as sparse matrices without loops: their cores, components and cliques."""
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -78,57 +74,6 @@ def neighbours_of_all(graph: csr_array, vertices: NDArray[np.intp]) -> NDArray[n
         np.arange(end[-1]) + np.repeat(start - end + count, count)
     ]
     return found
-
-
-def greedy_colouring(graph: csr_array, k: int) -> NDArray[np.intp] | None:
-    """Colour a graph with at most k colours by saturation (DSATUR).
-
-    The next vertex is the one whose neighbours show the most colours (of these, the one of
-    largest degree); it takes the first colour that none of its neighbours has.
-
-    Parameters
-    ----------
-    graph : (m, m); the memory also holds m k flags, and a heap of at most m k numbers
-    k : number of colours, k >= 1
-
-    Returns
-    -------
-    (m,) colours 0..k-1, or None if the greedy order needs more: that proves nothing, except on
-    bipartite graphs, which the order colours optimally.
-
-    Source: D. Brélaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979).
-    """
-    starts = graph.indptr
-    m = graph.shape[0]
-    degree = np.diff(starts).astype(np.intp)
-    labels = np.zeros(m, dtype=np.intp)
-    linked = np.flatnonzero(degree)
-    neighbours = (np.cumsum(degree > 0) - 1)[graph.indices]  # among the linked ones
-    starts = starts[np.append(linked, m)].tolist()
-    size = len(linked)
-    colours = [-1] * size
-    seen = np.zeros((size, k), dtype=bool)  # the colours of the neighbours
-    # The least key is that of the next vertex: saturation, then degree, then its number. Keys only
-    # fall: those from before in the heap come up when their vertex has its colour.
-    key = (np.arange(size) - size * degree[linked]).tolist()
-    heap = sorted(key)
-    while heap:
-        at = heapq.heappop(heap) % size
-        if colours[at] >= 0:
-            continue
-        colour = int(seen[at].argmin())
-        if seen[at, colour]:
-            return None
-        colours[at] = colour
-        others = neighbours[starts[at] : starts[at + 1]]
-        newly = others[~seen[others, colour]]
-        seen[newly, colour] = True
-        for vertex in newly.tolist():
-            if colours[vertex] < 0:
-                key[vertex] -= size * m
-                heapq.heappush(heap, key[vertex])
-    labels[linked] = colours
-    return labels
 
 
 def greedy_clique(graph: csr_array) -> NDArray[np.intp]:

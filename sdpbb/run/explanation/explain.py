@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
-from sdpbb.problem.colouring.exact import Colourability, find_clique
-from sdpbb.problem.colouring.graph import greedy_colouring, induced, k_core, sparse_graph
+from sdpbb.problem.colouring.exact import Colourability, colour_exactly
+from sdpbb.problem.colouring.graph import greedy_clique, induced, k_core, sparse_graph
 from sdpbb.problem.graph import connected_components, distinct_edges
 from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
@@ -29,9 +29,6 @@ from sdpbb.run.explanation.walks import (
 from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
 from sdpbb.runtime.values import counted
 
-# Candidates looked at in the search for k + 1 blocks that mutually cannot link: a tenth of a
-# second. Where it is not enough, other proofs are found.
-CLIQUE_BUDGET = 200_000
 # Rows of an integer programme that takes some seconds to presolve.
 MANY_ROWS = 100_000
 
@@ -56,8 +53,8 @@ def explain_infeasibility(
     "Minimal" means that the others can hold when any one of them is left out. It is, in this
     order, the first of: a path of must-links and a cannot-link between its ends; for k = 2, a cycle
     with an odd number of cannot-links; must-links that leave fewer than k groups of points;
-    k + 1 groups that mutually cannot link; what remains when constraints are left out, many at a
-    time, for as long as the others contradict each other.
+    k + 1 groups that mutually cannot link, if a greedy search finds them; what remains when
+    constraints are left out, many at a time, for as long as the others contradict each other.
 
     Parameters
     ----------
@@ -146,23 +143,22 @@ def _groups(catalogue: Catalogue, oracle: Oracle, time_left: TimeLeft) -> Candid
     graph = sparse_graph(int(block_of.max()) + 1, edges)
     vertices, _ = k_core(graph, k)
     inner = induced(graph, vertices)
-    chosen = find_clique(inner, k + 1, CLIQUE_BUDGET)
-    if chosen is None:
+    chosen = greedy_clique(inner)[: k + 1].tolist()
+    if len(chosen) <= k:
         is_large = len(edges) * k > MANY_ROWS
         if is_large and (
-            greedy_colouring(inner, k) is not None or _is_mended(catalogue.instance, time_left)
+            colour_exactly(inner, k, len(vertices))[0] is Colourability.YES
+            or _is_mended(catalogue.instance, time_left)
         ):
             return Colourability.YES, None
         found = oracle.colour(inner)
         if found.vertices is None:
             return found.answer, None
-        chosen = found.vertices[: k + 1].tolist()
-        if not found.is_clique:
-            chosen, _ = minimal_subset(
-                found.vertices.tolist(),
-                lambda some: oracle.colour(induced(inner, some)).answer,
-                time_left,
-            )
+        chosen, _ = minimal_subset(
+            found.vertices.tolist(),
+            lambda some: oracle.colour(induced(inner, some)).answer,
+            time_left,
+        )
     return Colourability.NO, _between(catalogue, block_of, vertices[chosen].tolist())
 
 

@@ -189,18 +189,6 @@ def test_an_integral_master_gives_its_clustering():
     assert found > 10
 
 
-def test_something_is_proven_while_exact_pricing_takes_long():
-    """By lower targets, before the first search has ended at its own; first of all the scatter."""
-    points, proven = np.random.default_rng(5).normal(size=(9, 2)), []
-    contraction = contracted(points, 3, [(0, 1)])
-    generation = Generation.begin(contraction, BruteForcePricer(contraction, slices=40))
-    scatter = contraction.scatter.sum()
-    assert scatter * (1 - 1e-9) < generation.bound.value <= scatter
-    step = finished(generation, see=lambda step: proven.append(step.bound.value))
-    assert scatter < proven[-20] < step.bound.value <= optimum(contraction) + 1e-9
-    assert step.bound.value == pytest.approx(master_value(contraction), rel=1e-6)
-
-
 @pytest.mark.long
 @given(SEEDS)
 @examples(40)

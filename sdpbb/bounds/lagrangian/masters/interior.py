@@ -96,7 +96,6 @@ class InteriorMaster(MasterProgramme):
     is_exact: bool = False
 
     needs_stabilisation = False
-    is_quick_to_price = True
 
     @classmethod
     def begin(

@@ -79,12 +79,9 @@ class MasterProgramme(Attached, ABC):
     Attributes
     ----------
     needs_stabilisation : whether prices jump from one solution to the next
-    is_quick_to_price : whether exact pricing at the prices of solutions ends soon enough without
-        lower targets on the way
     """
 
     needs_stabilisation: ClassVar[bool] = True
-    is_quick_to_price: ClassVar[bool] = False
 
     columns: Columns
     limit: float

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.lagrangian.columns import Membership
-from sdpbb.bounds.lagrangian.sets.climbing_kernels import climb, climb_whole
+from sdpbb.bounds.lagrangian.sets.climbing_kernels import climb
 from sdpbb.bounds.lagrangian.sets.problem import PricingProblem
 from sdpbb.bounds.lagrangian.sets.search import ClusterSearch, SoughtClusters
 from sdpbb.problem import Contraction
@@ -50,10 +50,8 @@ def local_minima(
     if n_seeds is not None and n_seeds < len(seeds):
         seeds = np.ascontiguousarray(seeds[:: -(-len(seeds) // n_seeds)])
     if problem.regions is None:
-        is_whole = len(problem.data.ranges) or len(problem.data.soft_other)
         found, values = np.zeros((len(seeds), problem.m), bool), np.zeros(len(seeds))
-        search = climb_whole if is_whole else climb
-        search(problem.data, problem.profits(prices), seeds, found, values)
+        climb(problem.data, problem.profits(prices), seeds, found, values)
         members = problem.members(found)
     else:
         members, values = _by_regions(problem, prices, below, seeds)
