@@ -44,8 +44,6 @@ def test_what_is_wrong_is_told():
         sdpbb.heuristic("kmedians")
     with pytest.raises(ParameterError, match=r"^pccc has no parameter 'n_runs'; expected one of"):
         sdpbb.heuristic("pccc", n_runs=3)
-    with pytest.raises(ParameterError, match=r"^no method 'sdp'; expected one of kmeans, "):
-        sdpbb.heuristic("best-of", method="sdp")
     with pytest.raises(ParameterError, match=r"^time_limit = 0: expected"):
         sdpbb.heuristic("ipc-kmeans", start="sdp", time_limit=0)
 
