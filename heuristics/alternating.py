@@ -29,7 +29,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -263,17 +263,11 @@ def kmeans(
     return alternate(contraction, assign, centres, ComesBack(), most, time_left=time_left)
 
 
-class AssignmentStep(Protocol):
-    """Assignment step, as `PairwiseAssignment` describes it, with limits on clusters or without."""
-
-    def __call__(
-        self,
-        costs: NDArray[np.float64],
-        allowed: NDArray[np.bool_] | None,
-        penalty: float,
-        start: NDArray[np.intp] | None,
-        time_left: TimeLeft,
-    ) -> AssignmentSolution: ...
+AssignmentStep = Callable[
+    [NDArray[np.float64], NDArray[np.bool_] | None, float, NDArray[np.intp] | None, TimeLeft],
+    AssignmentSolution,
+]
+"""Assignment step of costs (m, k), as `PairwiseAssignment` describes it, within limits or not."""
 
 
 class PenalisedStep:

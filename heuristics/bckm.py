@@ -10,22 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.kmeans import best_kmeans
-from heuristics.method import (
-    Heuristic,
-    RunClock,
-    SearchResult,
-    contract_and_colour,
-)
+from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.result import Stop
-from sdpbb.errors import ParameterError
+from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.problem.packing import assignment_rows, size_bounds, size_rows
 from sdpbb.runtime.backends.highs import LinearModel
 from sdpbb.runtime.backends.milp import solve_binary_programme
-from sdpbb.runtime.backends.programme import MilpStatus
 from sdpbb.runtime.declaration import parameter
 from sdpbb.runtime.time_left import OutOfTime
 
+# Factor kappa of the penalties from step to step, and the most steps of Algorithm 2.
+GROWTH, MAX_STEPS = 1.1, 100
+# Penalties far above all squared distances, which grow no more: their products must be finite.
+LARGEST_PENALTY = 1e250
+# Regularisation of the centres, lambda of (8).
+RIDGE = 1e-4
+# Centres rest if their squared movement, relative to the mean squared distance of the points to
+# their mean, is at most this; S and V if theirs is at most that.
+CENTRES_AT_REST, ASSIGNMENT_AT_REST = 1e-9, 1e-6
 # How far from 0 and 1 the entries of a binary vertex may be: ten times what HiGHS allows its rows.
 BINARY = 1e-6
 # Steps of the k-means that the initial assignments come from (section 7).
@@ -36,18 +39,16 @@ VARIABLES_PER_SECOND = 100_000
 # Before a binary programme it presolves, and looks at no clock meanwhile: half a second for these,
 # several for a million. With a time limit no larger ones are begun.
 MOST_VARIABLES = 300_000
-# Penalties far above all squared distances, which grow no more: their products must be finite.
-LARGEST_PENALTY = 1e250
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BCKM(Heuristic):
     """k-means with hard constraints and bounds on cluster sizes.
 
-    It is stated as a binary programme:
+    It is stated as a binary programme, with the bounds of the instance, u_c = 1 if there are none:
 
         minimise    sum_{bc} s_bc Y_bc,  Y_bc = e_b || x_b - c_c ||^2,  over S and the centres c
-        subject to  sum_c s_bc = 1,  min_size_c <= sum_b e_b s_bc <= max_size_c,
+        subject to  sum_c s_bc = 1,  u_c <= sum_b e_b s_bc <= v_c,
                     sum_{b in Q} s_bc <= 1 for cliques Q of cannot-links,  s_bc in {0, 1}
 
     by turns (Algorithm 1): the centres become ridge means (8) of S, and S comes from Algorithm 2,
@@ -82,16 +83,6 @@ class BCKM(Heuristic):
     name = "bckm"
     keeps_sizes = True
 
-    min_size: int | tuple[int, ...] = parameter(
-        1,
-        "Minimum number of points of a cluster: one number for all clusters, or one for each. "
-        "Not allowed if the instance limits sizes itself. Results number clusters by their first "
-        "points, so bounds for each hold in some order.",
-        ge=1,
-    )
-    max_size: int | tuple[int, ...] | None = parameter(
-        None, "Maximum number of points of a cluster, likewise. None: no limit.", ge=1
-    )
     rho: float = parameter(
         0.5,
         "Initial penalty rho_0, in squared units of the points.",
@@ -100,93 +91,33 @@ class BCKM(Heuristic):
         "assignment.",
         gt=0,
     )
-    growth: float = parameter(1.1, "Factor kappa of the penalties from step to step.", gt=1)
-    ridge: float = parameter(1e-4, "Regularisation of the centres, lambda of (8).", gt=0)
-    epsilon_centres: float = parameter(
-        1e-9,
-        "Stop when centres move by at most this share: their squared movement, relative to the "
-        "mean squared distance of the points to their mean.",
-        gt=0,
-    )
-    epsilon_assignment: float = parameter(
-        1e-6,
-        "Algorithm 2 stops when the squared movement of S and V is at most this.",
-        gt=0,
-    )
     n_starts: int = parameter(1, "Initial assignments, by k-means from k-means++.", ge=1)
     max_iterations: int = parameter(100, "Steps of Algorithm 1, the outer loop.", ge=1)
-    max_steps: int = parameter(100, "Steps of Algorithm 2, the inner loop.", ge=1)
 
     def search(
         self, instance: Instance, rng: np.random.Generator, clock: RunClock
     ) -> SearchResult | Infeasibility:
-        least, most = self._size_bounds(instance)
         contracted = contract_and_colour(instance, clock)
         if isinstance(contracted, Infeasibility):
             return contracted
-        contraction, colouring = contracted
-        if instance.sizes is not None:
-            # Bounds are those of the clusters in the order of the list.
-            colouring = _by_size(contraction, colouring)
+        contraction, known = contracted
         if contraction.n_blocks * contraction.k > VARIABLES_PER_SECOND * clock.seconds_left:
-            if not within(contraction, colouring, least, most):
-                raise OutOfTime
-            return SearchResult(contraction.lift(colouring), Stop.TIME_LIMIT, 0)
-        search = _PenaltyMethod(self, contraction, least, most, clock)
-        stop = Stop.CONVERGED
+            return SearchResult(contraction.lift(known), Stop.TIME_LIMIT, 0)
+        search = _PenaltyMethod(self, contraction, instance.size_limits, clock)
+        stop = Stop.DEAD_END
         with suppress(OutOfTime):
             for _ in range(self.n_starts):
-                stop = clock.reason
                 start = best_kmeans(contraction, rng, clock, 1, KMEANS_ITERATIONS)
                 stop = search.alternate(start.found)
-                if search.is_infeasible or clock.is_over:
+                if clock.is_over:
                     break
-        if search.labels is None and not search.is_infeasible:
+        if search.labels is None:
             search.solve_exactly()
             if search.labels is not None:
                 stop = search.alternate(search.labels)
-        if search.labels is None and search.keeps_rows(colouring):
-            search.labels = colouring
-        if search.labels is not None:
-            stop = clock.reason if clock.is_over else stop
-            return SearchResult(contraction.lift(search.labels), stop, search.n_iterations)
-        if search.is_infeasible:  # the cannot-links can be kept, but not within these sizes
-            return SearchResult(None, Stop.SIZE_BOUNDS, search.n_iterations)
-        raise OutOfTime
-
-    def _size_bounds(self, instance: Instance) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        n, k, limits = instance.n_points, instance.k, instance.size_limits
-        if limits is not None:
-            for name, has_own in (
-                ("min_size", self.min_size != 1),
-                ("max_size", self.max_size is not None),
-            ):
-                if has_own:
-                    raise ParameterError(
-                        f"{name}: not allowed, as the instance limits sizes itself"
-                    )
-            return size_bounds(limits)
-        given = {
-            "min_size": self.min_size,
-            "max_size": n if self.max_size is None else self.max_size,
-        }
-        for name, value in given.items():
-            if np.ndim(value) and np.shape(value) != (k,):
-                raise ParameterError(f"{name} = {value!r}: expected one bound, or k = {k} bounds")
-        least, most = (np.broadcast_to(np.asarray(value), (k,)) for value in given.values())
-        if (least > most).any():
-            raise ParameterError(
-                f"min_size = {self.min_size!r}: expected at most max_size for every cluster"
-            )
-        if least.sum() > n:
-            raise ParameterError(
-                f"min_size = {self.min_size!r}: expected at most n = {n} points in all"
-            )
-        if most.sum() < n:
-            raise ParameterError(
-                f"max_size = {self.max_size!r}: expected at least n = {n} points in all"
-            )
-        return least, most
+        labels = known if search.labels is None else search.labels
+        stop = clock.reason if clock.is_over else stop
+        return SearchResult(labels, stop, search.n_iterations).lifted(contraction)
 
 
 class _PenaltyMethod:
@@ -196,22 +127,23 @@ class _PenaltyMethod:
         self,
         method: BCKM,
         contraction: Contraction,
-        least: NDArray[np.intp],
-        most: NDArray[np.intp],
+        limits: SizeLimits | None,
         clock: RunClock,
     ) -> None:
         self._method = method
         self._contraction = contraction
         self._clock = clock
-        rows = size_rows(contraction.counts, least, most)
-        self._programme = assignment_rows(contraction, [rows])
+        n, k = contraction.n_points, contraction.k
+        least, most = (
+            (np.ones(k, np.intp), np.full(k, n)) if limits is None else size_bounds(limits)
+        )
+        self._programme = assignment_rows(contraction, [size_rows(contraction.counts, least, most)])
         self._model = LinearModel(self._programme)
         self._weights = contraction.weights[:, None]
-        self._at_rest = method.epsilon_centres * contraction.total / contraction.weights.sum()
+        self._at_rest = CENTRES_AT_REST * contraction.total / contraction.weights.sum()
         self._centres = np.zeros((contraction.k, contraction.means.shape[1]))
         self._cost = math.inf
         self.labels: NDArray[np.intp] | None = None
-        self.is_infeasible = False
         self.n_iterations = 0
 
     @property
@@ -220,22 +152,16 @@ class _PenaltyMethod:
         seconds = self._clock.seconds_left
         return None if seconds == math.inf else max(seconds, 1e-3)
 
-    def keeps_rows(self, labels: NDArray[np.intp]) -> bool:
-        """Return whether labels (m,) keep the cannot-links and the sizes."""
-        return self._programme.satisfied_by(self._binary(labels).reshape(-1))
-
     def alternate(self, labels: NDArray[np.intp]) -> Stop:
         """Run Algorithm 1 from labels (m,)."""
-        assignment = self._binary(labels)
+        assignment = np.eye(self._contraction.k)[labels]
         previous: NDArray[np.float64] | None = None
         for _ in range(self._method.max_iterations):
             if self._clock.is_over:
                 return self._clock.reason
-            self._centres = ridge_means(self._contraction, assignment, self._method.ridge)
+            self._centres = ridge_means(self._contraction, assignment)
             assignment = self._pump(assignment)
             self.n_iterations += 1
-            if self.is_infeasible:
-                return Stop.SIZE_BOUNDS
             if previous is not None and (((self._centres - previous) ** 2).sum() <= self._at_rest):
                 return Stop.CONVERGED
             previous = self._centres
@@ -250,33 +176,30 @@ class _PenaltyMethod:
         programme = replace(self._programme, objective=costs)
         solution = solve_binary_programme(programme, "auto", lambda: self._clock.is_over, limit)
         self.n_iterations += 1
-        self.is_infeasible = solution.status is MilpStatus.INFEASIBLE
         if solution.x is not None:
             self._offer(solution.x.reshape(self._weights.size, -1))
 
     def _pump(self, start: NDArray[np.float64]) -> NDArray[np.float64]:
         """Run Algorithm 2 from S (m, k); return the last S."""
-        method = self._method
         distances = self._distances()
         S, V = start, np.rint(start)
-        plus = np.full_like(S, method.rho)
+        plus = np.full_like(S, self._method.rho)
         minus = plus.copy()
-        for _ in range(method.max_steps):
+        for _ in range(MAX_STEPS):
             if self._clock.is_over:
                 break
             penalised = _normalised_costs(
                 self._weights * penalised_costs(distances, V, plus, minus)
             )
             solution = self._model.minimise(penalised, self._limit, lambda: self._clock.is_over)
-            self.is_infeasible = solution.status is MilpStatus.INFEASIBLE
             if solution.x is None:
                 break
             S_next = solution.x.reshape(S.shape)
             self._offer(S_next)
-            V_next, plus, minus = nearest_binary(S_next, plus, minus, method.growth)
+            V_next, plus, minus = nearest_binary(S_next, plus, minus)
             moved = float((self._weights * ((S_next - S) ** 2 + (V_next - V) ** 2)).sum())
             S, V = S_next, V_next
-            if moved <= method.epsilon_assignment:
+            if moved <= ASSIGNMENT_AT_REST:
                 break
         return S
 
@@ -286,33 +209,13 @@ class _PenaltyMethod:
             return
         labels = np.argmax(S, axis=1)
         cost = self._contraction.cost(labels)
-        if cost < self._cost and self.keeps_rows(labels):
+        if cost < self._cost and self._contraction.keeps(labels):
             self.labels, self._cost = labels, cost
-
-    def _binary(self, labels: NDArray[np.intp]) -> NDArray[np.float64]:
-        return np.eye(self._contraction.k)[labels]
 
     def _distances(self) -> NDArray[np.float64]:
         """Return the squared distances (m, k) of the block means to the centres."""
         means = self._contraction.means
         return np.column_stack([((means - centre) ** 2).sum(axis=1) for centre in self._centres])
-
-
-def _by_size(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return labels (m,) with the clusters in ascending order of their numbers of points."""
-    sizes = np.bincount(labels, weights=contraction.counts, minlength=contraction.k)
-    return np.argsort(np.argsort(sizes, kind="stable"), kind="stable")[labels]
-
-
-def within(
-    contraction: Contraction,
-    labels: NDArray[np.intp],
-    least: NDArray[np.intp],
-    most: NDArray[np.intp],
-) -> bool:
-    """Return whether the clusters of labels (m,) have numbers of points within bounds (k,)."""
-    sizes = np.bincount(labels, weights=contraction.counts, minlength=contraction.k)
-    return bool(((sizes >= least) & (sizes <= most)).all())
 
 
 def penalised_costs(
@@ -333,7 +236,6 @@ def nearest_binary(
     S: NDArray[np.float64],
     plus: NDArray[np.float64],
     minus: NDArray[np.float64],
-    growth: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the binary V (m, k) with the least penalties for S, (15), and the next penalties.
 
@@ -342,20 +244,18 @@ def nearest_binary(
     """
     V = np.where(minus * S <= plus * (1 - S), 0.0, 1.0)
     with np.errstate(over="ignore"):
-        grown_plus, grown_minus = (np.minimum(growth * p, LARGEST_PENALTY) for p in (plus, minus))
+        grown_plus, grown_minus = (np.minimum(GROWTH * p, LARGEST_PENALTY) for p in (plus, minus))
     return V, np.where(V == 1, grown_plus, plus), np.where(V == 0, grown_minus, minus)
 
 
-def ridge_means(
-    contraction: Contraction, assignment: NDArray[np.float64], ridge: float
-) -> NDArray[np.float64]:
+def ridge_means(contraction: Contraction, assignment: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the centres C (k, r) of equation (8), for a fractional assignment S (m, k).
 
-    They minimise || X - S C ||_F^2 + ridge || C ||_F^2 over the points X, each with its block's row
-    of S.
+    They minimise || X - S C ||_F^2 + lambda || C ||_F^2 over the points X, each with its block's
+    row of S.
     """
     weighted = contraction.weights[:, None] * assignment
-    gram = assignment.T @ weighted + ridge * np.eye(contraction.k)
+    gram = assignment.T @ weighted + RIDGE * np.eye(contraction.k)
     return np.asarray(np.linalg.solve(gram, weighted.T @ contraction.means), np.float64)
 
 

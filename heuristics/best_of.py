@@ -14,8 +14,6 @@ from heuristics.descent import Descent
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.multi_start import MultiStart, recombine
 from heuristics.parameters import MultiStartParameters
-from heuristics.registry import check_method
-from heuristics.registry import method as method_of_name
 from heuristics.result import Stop
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Infeasibility, Instance
@@ -33,13 +31,11 @@ POLL_SECONDS = 0.1
 class BestOf(Heuristic):
     """Best of many descents and relocations under hard constraints.
 
-    A run begins at k-means++ centres, or at what another method finds. It alternates between
-    k-means with exact assignment steps (which recolour whole components of the cannot-link graph
-    at a time) and a local search over moves of blocks, swaps, and exchanges of Kempe chains of
-    cannot-linked blocks, until neither improves; then centres are swapped, with descents
-    of the blocks near by, and at last centres of the best clustering are put elsewhere, one at a
-    time, to begin again from there. The sum of squares never increases, so the
-    result is at least as good as that of the other method, if that keeps the constraints.
+    A run begins at k-means++ centres. It alternates between k-means with exact assignment steps
+    (which recolour whole components of the cannot-link graph at a time) and a local search over
+    moves of blocks, swaps, and exchanges of Kempe chains of cannot-linked blocks, until neither
+    improves; then centres are swapped, with descents of the blocks near by, and at last centres of
+    the best clustering are put elsewhere, one at a time, to begin again from there.
 
     Limits on sizes and weights are kept: then assignment steps are minimum-cost flows of points (of
     blocks, or with cannot-links, integer programmes; of many blocks, a greedy repair), and the
@@ -60,9 +56,7 @@ class BestOf(Heuristic):
         reason="More runs never give a worse result.",
         ge=1,
     )
-    n_starts: int = parameter(
-        10, "Sets of k-means++ centres of each run; not used with a method.", ge=1
-    )
+    n_starts: int = parameter(10, "Sets of k-means++ centres of each run.", ge=1)
     n_relocations: int = parameter(
         100,
         "Moves of a centre in each run, each with a descent over all blocks. With limits on "
@@ -76,32 +70,12 @@ class BestOf(Heuristic):
         ge=0,
         le=1000,
     )
-    method: Heuristic | str | None = parameter(
-        None,
-        "Heuristic, or its name, that starts each run instead of k-means++ centres. Each run has "
-        "its own seed.",
-        unit="a heuristic or its name",
-    )
     workers: int = parameter(
         1,
         "Number of processes that share the runs.",
         reason="The result does not depend on it, unless a time limit stops runs.",
         ge=1,
     )
-
-    def check_combination(self) -> None:
-        if isinstance(self.method, str):
-            check_method(self.method)
-
-    def check(self, instance: Instance) -> None:
-        super().check(instance)
-        begun_by = self._begun_by()
-        if begun_by is not None:
-            begun_by.check(instance)
-
-    def _begun_by(self) -> Heuristic | None:
-        """Return the method that each run begins from."""
-        return method_of_name(self.method) if isinstance(self.method, str) else self.method
 
     def search(
         self, instance: Instance, rng: np.random.Generator, clock: RunClock
@@ -118,7 +92,7 @@ class BestOf(Heuristic):
             assignment_time_limit=math.inf,
         )
         seeds = rng.integers(2**31, size=self.n_runs).tolist()
-        shared = instance, contraction, feasible, self._begun_by(), parameters
+        shared = contraction, feasible, parameters
         outcomes = self._outcomes(shared, seeds, clock)
         # In this order whichever process was faster, so that more runs never end worse.
         best, n_iterations = feasible, 0
@@ -170,10 +144,8 @@ class BestOf(Heuristic):
 
 
 def _restart(
-    instance: Instance,
     contraction: Contraction,
     feasible: NDArray[np.intp],
-    method: Heuristic | None,
     parameters: MultiStartParameters,
     seed: int,
     clock: RunClock | float,
@@ -181,15 +153,10 @@ def _restart(
     """Return labels (m,) of a run, and the number of its assignment steps.
 
     feasible : labels (m,) that keep the cannot-links
-    method : by which it begins, if its result keeps the constraints
     clock : of the run, or the seconds left of one in another process
     """
     clock = clock if isinstance(clock, RunClock) else RunClock(max(clock, 1e-9))
-    rng, start = np.random.default_rng(seed), None
     descent = Descent(contraction, parameters, feasible, clock.time_left)
-    if method is not None:
-        result, start = method.run(instance, seed, lambda: clock.is_over), feasible
-        if result.keeps_hard_constraints and result.labels is not None:
-            start = result.labels[contraction.representatives]
-    found = MultiStart(parameters).run(contraction, rng, descent=descent, start=start)
+    rng = np.random.default_rng(seed)
+    found = MultiStart(parameters).run(contraction, rng, descent=descent)
     return found.labels, descent.assign.n_steps

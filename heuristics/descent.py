@@ -30,6 +30,8 @@ from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit
 # A hasty descent goes from k-means to local search, which ends sooner from there, where a step
 # saves less than this share of the cost.
 LEAST_DECREASE = 1e-5
+# Assignment steps of one descent by k-means, at most; a few are enough almost always.
+MAX_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +223,7 @@ class Descent:
         self, labels: NDArray[np.intp], goal: float, time_left: TimeLeft
     ) -> tuple[NDArray[np.intp], bool]:
         """Return what k-means from labels (m,) ends with, and whether it would miss the goal."""
-        contraction, most = self._contraction, self._parameters.max_iterations
+        contraction = self._contraction
         has_goal = self._is_hasty or contraction.has_limits
         rule = Decreases(
             contraction,
@@ -234,7 +236,7 @@ class Descent:
         def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
             return self.assign(at, time_left)
 
-        found = alternate(contraction, assign, centres, rule, most, labels, time_left)
+        found = alternate(contraction, assign, centres, rule, MAX_STEPS, labels, time_left)
         return found.labels, rule.is_hopeless
 
     def _has_met(self, labels: NDArray[np.intp]) -> bool:

@@ -19,7 +19,8 @@ from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.instance import instance_of
 from sdpbb.problem.sources import InstanceArguments
-from sdpbb.runtime.backends.milp import require_integer_solver
+from sdpbb.runtime.backends import IntegerSolver
+from sdpbb.runtime.backends.milp import require_integer_solver, using_integer_solver
 from sdpbb.runtime.declaration import Parameters, parameter
 from sdpbb.runtime.time_left import RUN_CLOCK, OutOfTime
 
@@ -171,7 +172,7 @@ class Heuristic(Parameters, ABC):
         try:
             from sdpbb.runtime.jit import clock_stopped_by_compiler  # imports the compiler
 
-            with clock_stopped_by_compiler():
+            with clock_stopped_by_compiler(), using_integer_solver(self._solver):
                 found = self.search(instance, rng, clock)
         except OutOfTime:
             found = SearchResult(None, clock.reason, 0)
@@ -199,7 +200,7 @@ class Heuristic(Parameters, ABC):
         BackendUnavailable
             If the solver that it is to use is not installed.
         """
-        require_integer_solver(getattr(self, "solver", "auto"))
+        require_integer_solver(self._solver)
         if self.soft is Soft.REFUSED and instance.has_soft_constraints:
             weighs = "the method pccc, which uses weights"
             if instance.has_constraints_beyond_sizes:  # which pccc does not keep
@@ -226,6 +227,12 @@ class Heuristic(Parameters, ABC):
                 f"sdpbb.solve, which supports all, or {keeps}, which supports limits on sizes and "
                 "weights"
             )
+
+    @property
+    def _solver(self) -> IntegerSolver:
+        """Solver of integer programmes: the parameter `solver` of methods that have it."""
+        solver: IntegerSolver = getattr(self, "solver", "auto")
+        return solver
 
     @abstractmethod
     def search(

@@ -37,7 +37,7 @@ from heuristics.method import (
 )
 from heuristics.parameters import SOLVER_HELP
 from heuristics.result import Stop
-from heuristics.sizes.assignment import SizedAssignment, SizedPairwiseAssignment
+from heuristics.sizes.assignment import SizedAssignment
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.errors import InstanceError
 from sdpbb.problem import (
@@ -52,9 +52,6 @@ from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.declaration import parameter
 from sdpbb.runtime.time_left import OutOfTime, at_most
-
-Start = Literal["k-means++", "random"]
-"""Choice of the initial centres."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,11 +70,8 @@ class AlternatingHeuristic(Heuristic):
         'Distance d, "squared" Euclidean, so that the sum of squares is minimised, or "euclidean" '
         "as in the paper.",
     )
-    start: Start = parameter(
-        "k-means++", 'Initial centres; "random": different blocks, all equally likely.'
-    )
     n_starts: int = parameter(
-        1, "Sets of initial centres; the best clustering is the result.", ge=1
+        1, "Sets of k-means++ centres; the best clustering is the result.", ge=1
     )
     max_iterations: int = parameter(1000, "Assignment steps of one start.", ge=1)
     assignment_time_limit: float = parameter(
@@ -142,11 +136,7 @@ class AlternatingHeuristic(Heuristic):
         blocks = BlockDistances(contraction, self.distance, lists, time_left)
         assign, price = self._assignment(contraction), None
         for _ in range(self.n_starts):
-            if self.start == "k-means++":
-                centres = kmeans_plus_plus(contraction, rng, time_left)
-            else:
-                drawn = rng.choice(contraction.n_blocks, contraction.k, replace=False)
-                centres = contraction.means[drawn]
+            centres = kmeans_plus_plus(contraction, rng, time_left)
             step = PenalisedStep(blocks, assign, self.price)
             found = alternate(contraction, step, centres, step.rule, most, known, time_left)
             if not found.n_iterations:
@@ -158,13 +148,10 @@ class AlternatingHeuristic(Heuristic):
 
     def _assignment(self, contraction: Contraction) -> AssignmentStep:
         """Return the assignment step, prepared for a contraction."""
-        seconds = self.assignment_time_limit
+        limits = AssignmentParameters(time_limit=self.assignment_time_limit)
         if contraction.has_limits:
-            sized = SizedAssignment(contraction, math.inf, self.solver, is_exact=True)
-            return SizedPairwiseAssignment(sized, seconds)
-        return PairwiseAssignment(
-            contraction, AssignmentParameters(solver=self.solver, time_limit=seconds)
-        )
+            return SizedAssignment(contraction, math.inf, limits, is_exact=True).of_costs
+        return PairwiseAssignment(contraction, limits)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

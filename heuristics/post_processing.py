@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heuristics.assignment import AssignmentParameters, PairwiseAssignment
+from heuristics.assignment import PairwiseAssignment
 from heuristics.kmeans import best_kmeans, unconstrained
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.parameters import SOLVER_HELP
@@ -18,6 +18,9 @@ from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.declaration import parameter
 from sdpbb.runtime.time_left import OutOfTime
+
+# Assignment steps of one start of k-means, at most.
+KMEANS_STEPS = 300
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,7 +51,6 @@ class PostProcessing(Heuristic):
     n_starts: int = parameter(
         1, "Starts of k-means from k-means++ centres; the lowest sum of squares counts.", ge=1
     )
-    max_iterations: int = parameter(300, "Assignment steps of one start of k-means.", ge=1)
     solver: IntegerSolver = parameter("auto", SOLVER_HELP)
 
     def check_combination(self) -> None:
@@ -64,14 +66,13 @@ class PostProcessing(Heuristic):
                 f"membership: shape {self.membership.shape}; expected ({n}, {k}): a row for each "
                 "point, a column for each cluster"
             )
-        assignment = AssignmentParameters(solver=self.solver)
         contracted = contract_and_colour(instance, clock)
         if isinstance(contracted, Infeasibility):
             return contracted
         contraction, feasible = contracted
         try:
             agreement = self._agreement(instance, contraction, rng, clock)
-            assign = PairwiseAssignment(contraction, assignment)
+            assign = PairwiseAssignment(contraction)
             np.negative(agreement, out=agreement)
             found = assign(agreement, start=feasible, time_left=clock.time_left)
         except OutOfTime:  # what is known keeps the constraints
@@ -95,7 +96,7 @@ class PostProcessing(Heuristic):
             np.add.at(agreement, contraction.block_of, _normalised(self.membership))
             return agreement
         points = unconstrained(instance)
-        found = best_kmeans(points, rng, clock, self.n_starts, self.max_iterations)
+        found = best_kmeans(points, rng, clock, self.n_starts, KMEANS_STEPS)
         np.add.at(agreement, (contraction.block_of, found.found), 1.0)
         return agreement
 

@@ -32,7 +32,6 @@ class Stop(Enum):
     INTERRUPTED = "interrupted"
     DEAD_END = "dead end: a point could not join any cluster"
     INFEASIBLE = "infeasible"
-    SIZE_BOUNDS = "no clustering has the requested sizes"
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ search and integer programmes over wide ones. In reading order:
 """
 
 from heuristics.assignment.potts import AssignmentSolution
+from heuristics.assignment.potts_solver import AssignmentParameters
 from heuristics.assignment.steps import Assignment, PairwiseAssignment, fill_empty_clusters
-from heuristics.parameters import AssignmentParameters
 
 __all__ = [
     "Assignment",

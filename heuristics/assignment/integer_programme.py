@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from heuristics.assignment.potts import AssignmentSolution, Potts
-from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.backends.milp import solve_binary_programme
 from sdpbb.runtime.backends.programme import BinaryProgramme, MilpStatus
 from sdpbb.runtime.time_left import TimeLeft, no_limit
@@ -37,7 +36,6 @@ def minimise_by_programme(
     potts: Potts,
     start: NDArray[np.int64] | None,
     seconds: float,
-    solver: IntegerSolver = "auto",
     time_left: TimeLeft = no_limit,
 ) -> AssignmentSolution:
     """Minimise a Potts model by an integer programming solver.
@@ -48,7 +46,6 @@ def minimise_by_programme(
     ----------
     potts : each block has an allowed label
     start : labels (n,) to start from, allowed, or None
-    solver : as `solve_binary_programme` has it
 
     Raises
     ------
@@ -89,7 +86,7 @@ def minimise_by_programme(
         warm = np.concatenate([is_own[allowed], same[apart], is_paid]).astype(np.float64)
     limit = None if seconds == np.inf else max(seconds, 1e-3)
     programme = BinaryProgramme(objective, matrix, lower, upper)
-    solution = solve_binary_programme(programme, solver, lambda: time_left() <= 0.0, limit, warm)
+    solution = solve_binary_programme(programme, "auto", lambda: time_left() <= 0.0, limit, warm)
     if solution.x is None:
         return AssignmentSolution(None, is_infeasible=solution.status is MilpStatus.INFEASIBLE)
     chosen = np.zeros(allowed.shape)

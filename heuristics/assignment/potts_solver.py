@@ -8,7 +8,7 @@ time is over.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,21 +17,34 @@ from heuristics.assignment.descent import improve
 from heuristics.assignment.feasible_labels import construct, mend, rename_clusters
 from heuristics.assignment.integer_programme import minimise_by_programme, n_rows_of
 from heuristics.assignment.potts import AssignmentSolution, Potts
-from heuristics.assignment.tables import (
-    Component,
-    Narrow,
-    Tables,
-    components,
-    lay_out,
-    separate_narrow,
-)
-from heuristics.parameters import ROWS_PER_SECOND, AssignmentParameters
+from heuristics.assignment.tables import Bucket, Component, Tables, components, eliminate
 from sdpbb.runtime.time_left import RUN_CLOCK, TimeLeft, at_most, check_time, no_limit
 
-# Entries of dynamic programming over all components together, in units of the budget of one.
-BUDGETS = 5
+# Steps of dynamic programming for one component. At about 55 ns each this is 55 ms, which is what
+# HiGHS takes for an easy component of that density. And steps over all components together, in
+# units of that.
+TABLE_BUDGET, BUDGETS = 1_000_000, 5
+# Rows of an integer programme. Of larger ones HiGHS finds nothing better than the local search; and
+# what it takes for their presolve, half a second for these, it looks at no clock.
+MAX_ROWS = 10_000
+# Rows presolved in about a second: larger programmes are not begun in the time left.
+ROWS_PER_SECOND = 20_000
 
 NOTHING, INFEASIBLE = AssignmentSolution(None), AssignmentSolution(None, is_infeasible=True)
+
+
+@dataclass(frozen=True)
+class AssignmentParameters:
+    """Limits of assignment steps.
+
+    table_budget : steps of dynamic programming for one component
+    max_rows : of an integer programme; the local search takes larger components
+    time_limit : seconds of one step by a search or an integer programme
+    """
+
+    table_budget: float = TABLE_BUDGET
+    max_rows: int = MAX_ROWS
+    time_limit: float = math.inf
 
 
 class PottsSolver:
@@ -39,7 +52,7 @@ class PottsSolver:
 
     Parameters
     ----------
-    parameters : limits, and the integer programming solver
+    parameters : limits
     seconds : for integer programmes over all steps together, >= 0
     share : of the remaining seconds, what one programme may take
     is_brief : whether to leave out tabu search, and labels constructed besides a start
@@ -78,7 +91,8 @@ class PottsSolver:
         structure = self._structure
         labels = np.argmin(potts.costs, axis=1)
         has_label = potts.allowed[np.arange(potts.n), labels].all()
-        if not (has_label and structure.minimise_narrow(potts, labels, time_left)):
+        narrow = structure.narrow
+        if not (has_label and narrow.minimise(potts.costs, potts.weights, labels, time_left)):
             return INFEASIBLE
         is_optimal, is_missing = True, False
         sizes = [len(part.pairs) for part in structure.wide]
@@ -131,7 +145,7 @@ class PottsSolver:
         if n_rows_of(potts, most) > min(most, ROWS_PER_SECOND * seconds):
             return NOTHING
         began = RUN_CLOCK()
-        found = minimise_by_programme(potts, start, seconds, self._parameters.solver, time_left)
+        found = minimise_by_programme(potts, start, seconds, time_left)
         self._seconds -= RUN_CLOCK() - began
         return found
 
@@ -163,8 +177,7 @@ class _Structure:
     """Components and tables: they follow from allowed labels and pairs, and serve for many costs.
 
     A block with D pairs, all of them cannot-links, hard or soft, needs only its 1 + D cheapest
-    labels: one of these is free, whatever labels the neighbours have. The tables of a component
-    have as many labels as its blocks need.
+    labels: one of these is free, whatever labels the neighbours have.
 
     Raises
     ------
@@ -173,6 +186,7 @@ class _Structure:
 
     Attributes
     ----------
+    narrow : the tables of components
     wide : the components that tables do not solve
     """
 
@@ -181,81 +195,30 @@ class _Structure:
         self._allowed = potts.allowed[self._linked]
         self._is_together = potts.weights < 0
         ends, matter = potts.pairs, _pairs_that_matter(potts)
-        degree = np.bincount(ends[matter].reshape(-1), minlength=potts.n)
-        n_allowed = potts.allowed.sum(axis=1)
-
-        def needed(part: Component) -> int:
-            most = int(n_allowed[part.blocks].max())
-            if self._is_together[part.pairs].any():
-                return most
-            return min(most, 1 + int(degree[part.blocks].max()))
-
-        whole = (
-            Component(part.blocks, matter[part.pairs]) for part in components(potts.n, ends[matter])
-        )
-        parts = ((part, needed(part)) for part in whole)
-        narrow, self.wide = separate_narrow(parts, ends, budget, BUDGETS * budget, time_left)
-        self._groups = _groups(narrow, ends, budget, time_left)
+        needed = potts.allowed.sum(axis=1)
+        degree = 1 + np.bincount(ends[matter].reshape(-1), minlength=potts.n)
+        degree[ends[matter[self._is_together[matter]]]] = potts.k
+        needed = np.minimum(needed, degree)
+        self.wide: list[Component] = []
+        total, buckets, numbers = BUDGETS * budget, list[Bucket](), dict[tuple[int, int], int]()
+        for part in components(potts.n, ends[matter]):
+            if buckets or self.wide:
+                check_time(time_left)
+            part = part._replace(pairs=matter[part.pairs])
+            pairs = ends[part.pairs]
+            found = eliminate(pairs, needed, min(budget, total))
+            if found is None:
+                self.wide.append(part)
+                continue
+            buckets += found[0]
+            total -= found[1]
+            numbers |= zip(map(tuple, pairs.tolist()), part.pairs.tolist(), strict=True)
+        self.narrow = Tables.of(buckets, numbers, needed)
 
     def serves(self, potts: Potts) -> bool:
         """Return whether the structure is that of another programme of the same pairs, too."""
         is_same = np.array_equal(potts.weights < 0, self._is_together)
         return is_same and np.array_equal(potts.allowed[self._linked], self._allowed)
-
-    def minimise_narrow(self, potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -> bool:
-        """Write the minimum over the narrow components into labels; False if there is none.
-
-        Raises
-        ------
-        OutOfTime
-            If no time is left on the way.
-        """
-        for group in self._groups:
-            check_time(time_left)
-            if not group.minimise(potts, labels):
-                return False
-        return True
-
-
-class _Group(NamedTuple):
-    """Narrow components whose blocks need q labels: one call fills their tables."""
-
-    q: int
-    tables: Tables
-
-    def minimise(self, potts: Potts, labels: NDArray[np.int64]) -> bool:
-        """Write the cheapest labels of the blocks; return False if there are none."""
-        blocks, kept, match = self.tables.blocks, None, None
-        costs = potts.costs[blocks]
-        if self.q < potts.k:
-            cheapest = np.argpartition(costs, self.q - 1, axis=1)[:, : self.q]
-            kept = np.sort(cheapest, axis=1).astype(np.int64)
-            costs = np.take_along_axis(costs, kept, axis=1)
-            match = self.tables.matches(kept)
-        found = self.tables.minimise(costs, potts.weights, match)
-        if found is None:
-            return False
-        labels[blocks] = found if kept is None else kept[np.arange(len(blocks)), found]
-        return True
-
-
-def _groups(
-    narrow: list[Narrow], ends: NDArray[np.intp], budget: float, time_left: TimeLeft
-) -> list[_Group]:
-    """Return components of the same number of labels together, up to the budget of entries."""
-    groups: list[list[Narrow]] = []
-    entries = 0
-    for part in sorted(narrow, key=lambda part: part.q):
-        if not groups or part.q != groups[-1][0].q or entries + part.entries > budget:
-            groups.append([])
-            entries = 0
-        groups[-1].append(part)
-        entries += part.entries
-    laid_out = []
-    for group in groups:
-        check_time(time_left)
-        laid_out.append(_Group(group[0].q, lay_out(group, ends, group[0].q)))
-    return laid_out
 
 
 def _pairs_that_matter(potts: Potts) -> NDArray[np.intp]:

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import AssignmentSolution, Potts, signed_pairs
-from heuristics.assignment.potts_solver import PottsSolver
+from heuristics.assignment.potts_solver import AssignmentParameters, PottsSolver
 from heuristics.kmeans_steps import nearest_labels
-from heuristics.parameters import AssignmentParameters
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
 from sdpbb.runtime.arrays import Integers, Reals

@@ -5,10 +5,10 @@ the neighbours it has left,
 
     h_v(s) = min_c { cost_vc + sum of received tables at (s, c) + sum_{u in S} w_uv [c = s_u] },
 
-of q^|S| entries found in O(q^(|S|+1)), q the number of labels of a block and w_uv the weight of the
-pair uv (inf for a hard cannot-link). The order and the layout of the tables depend on the graph
-alone and serve for many costs. A connected component is narrow if that takes few entries, along an
-order of minimum degree.
+with w_uv the weight of the pair uv (inf for a hard cannot-link). A block has its q_v cheapest
+labels, as many as it needs: the table has prod_{u in S} q_u entries, found in q_v times as many
+steps. The order and the layout of the tables depend on the graph alone and serve for many costs. A
+connected component is narrow if that takes few steps, along an order of minimum degree.
 
 Source: R. Dechter, Bucket elimination: a unifying framework for reasoning, Artificial Intelligence
 113 (1999).
@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from sdpbb.problem.graph import connected_components
 from sdpbb.runtime.arrays import Integers, Reals
 from sdpbb.runtime.jit import njit
-from sdpbb.runtime.time_left import TimeLeft, check_time, no_limit
+from sdpbb.runtime.time_left import TimeLeft, check_time, chunks, no_limit
 
-# Of a logarithm.
-ROUNDING = 1e-9
+# Steps of a loop that one step of an elimination takes, about.
+LOOPS = 20
 
 
 class Component(NamedTuple):
@@ -51,18 +51,6 @@ class Bucket(NamedTuple):
     separator: tuple[int, ...]
 
 
-class Narrow(NamedTuple):
-    """Component with an elimination for q labels of each block.
-
-    entries : that the elimination visits, sum of q^(|S|+1) over the separators S
-    """
-
-    pairs: NDArray[np.intp]
-    q: int
-    buckets: list[Bucket]
-    entries: int
-
-
 def components(n: int, ends: NDArray[np.intp]) -> Iterator[Component]:
     """Yield the components of n blocks and pairs (p, 2), those of single blocks left out."""
     if not len(ends):
@@ -80,60 +68,30 @@ def _split(values: NDArray[np.intp], groups: NDArray[np.intp]) -> list[NDArray[n
     return np.split(values[order], np.flatnonzero(np.diff(groups[order])) + 1)
 
 
-def separate_narrow(
-    parts: Iterable[tuple[Component, int]],
-    ends: NDArray[np.intp],
-    budget: float,
-    total: float,
-    time_left: TimeLeft = no_limit,
-) -> tuple[list[Narrow], list[Component]]:
-    """Return the components that are narrow, and the others.
+def eliminate(
+    pairs: NDArray[np.intp], needed: NDArray[np.intp], budget: float
+) -> tuple[list[Bucket], int] | None:
+    """Return a minimum-degree elimination of a graph, and the steps it takes.
 
-    Parameters
-    ----------
-    parts : components, each with the labels that its blocks need
-    ends : (p, 2) the pairs
-    budget, total : entries allowed to one component, and to all of them
-
-    Raises
-    ------
-    OutOfTime
-        If no time is left on the way.
-    """
-    narrow: list[Narrow] = []
-    wide: list[Component] = []
-    for part, q in parts:
-        if narrow or wide:
-            check_time(time_left)
-        buckets = eliminate(ends[part.pairs], q, min(budget, total))
-        if buckets is None:
-            wide.append(part)
-            continue
-        entries = sum(q ** (len(bucket.separator) + 1) for bucket in buckets)
-        total -= entries
-        narrow.append(Narrow(part.pairs, q, buckets, entries))
-    return narrow, wide
-
-
-def eliminate(pairs: NDArray[np.intp], q: int, budget: float) -> list[Bucket] | None:
-    """Return a minimum-degree elimination of a graph; None if it has more entries than the budget.
+    They are sum_v q_v prod_{u in S} q_u; None if that is more than the budget.
 
     Parameters
     ----------
     pairs : (p, 2) of blocks, each of which has a pair
-    q : labels of a block
-    budget : of the sum over the blocks of q^(|S|+1), S the separator
+    needed : (n,) q, the labels that each block needs
+    budget : of the steps
     """
+    blocks = np.unique(pairs)
     # Separators of at most w blocks leave at most w pairs for each block.
-    width = math.inf if q == 1 else math.log(max(budget, 1.0), q) - 1.0 + ROUNDING
-    if len(pairs) > max(0.0, width) * len(np.unique(pairs)):
+    usual = max(2.0, float(np.median(needed[blocks])))
+    if len(pairs) > len(blocks) * math.log(max(budget, 1.0), usual):
         return None
-    neighbours: dict[int, set[int]] = {}
+    q = dict(zip(blocks.tolist(), needed[blocks].tolist(), strict=True))
+    neighbours: dict[int, set[int]] = {block: set() for block in q}
     for i, j in pairs.tolist():
-        neighbours.setdefault(i, set()).add(j)
-        neighbours.setdefault(j, set()).add(i)
-    buckets = []
-    entries = 0
+        neighbours[i].add(j)
+        neighbours[j].add(i)
+    buckets, n_steps = [], 0
     waiting = [(len(others), block) for block, others in neighbours.items()]
     heapify(waiting)
     while neighbours:
@@ -141,8 +99,8 @@ def eliminate(pairs: NDArray[np.intp], q: int, budget: float) -> list[Bucket] | 
         if block not in neighbours or degree != len(neighbours[block]):
             continue  # an entry from before its degree changed
         separator = neighbours.pop(block)
-        entries += q ** (degree + 1)
-        if entries > budget:
+        n_steps += q[block] * math.prod(q[u] for u in separator)
+        if n_steps > budget:
             return None
         buckets.append(Bucket(block, tuple(sorted(separator))))
         for u in separator:
@@ -151,20 +109,22 @@ def eliminate(pairs: NDArray[np.intp], q: int, budget: float) -> list[Bucket] | 
             neighbours[u] -= {u, block}
             if len(neighbours[u]) != before:
                 heappush(waiting, (len(neighbours[u]), u))
-    return buckets
+    return buckets, n_steps
 
 
 class Tables(NamedTuple):
-    """Elimination of b blocks as flat arrays; step t fills the table of blocks[t].
+    """Eliminations of b blocks as flat arrays; step t fills the table of blocks[t].
 
-    Separators and sources are numbers of steps. The entry of a table at labels s of the separator
-    is number sum_j s_j q^j. `pair` is the number of the pair of the block and a member of its
+    n_labels (b,) are the labels that blocks need, by cost. Separators and sources are numbers of
+    steps. The entry of a table at labels s of the separator u_1, u_2, ... is number
+    s_1 + q_1 (s_2 + q_2 (...)). `pair` is the number of the pair of the block and a member of its
     separator, -1 for none. Step t receives the tables source[source_at[t] : source_at[t + 1]], each
     with |S| + 1 strides that lead from the labels of the separator, and of the block itself, to an
     entry of it.
     """
 
     blocks: NDArray[np.int64]
+    n_labels: NDArray[np.int64]
     separator_at: NDArray[np.int64]
     separator: NDArray[np.int64]
     pair: NDArray[np.int64]
@@ -174,79 +134,93 @@ class Tables(NamedTuple):
     stride: NDArray[np.int64]
     table_at: NDArray[np.int64]
 
-    def matches(self, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the matching labels (|separator|, q) of the block for the members of a separator.
+    @classmethod
+    def of(
+        cls, buckets: list[Bucket], numbers: dict[tuple[int, int], int], needed: NDArray[np.intp]
+    ) -> Tables:
+        """Return the tables of eliminations.
 
-        For each label of a member it is the label of the block that stands for the same cluster, -1
-        for none, where the block of step t may have the clusters candidates[t], each once.
+        Parameters
+        ----------
+        numbers : of the pairs i < j
+        needed : (n,) labels that each block needs
         """
-        steps = np.repeat(np.arange(len(self.blocks)), np.diff(self.separator_at))
-        theirs, own = candidates[self.separator], candidates[steps]
-        matching = np.full(theirs.shape, -1, np.int64)
-        for label in range(own.shape[1]):
-            matching[theirs == own[:, label, None]] = label
-        return matching
+        step_of = {bucket.block: t for t, bucket in enumerate(buckets)}
+        sources: list[list[int]] = [[] for _ in buckets]
+        strides_of: list[dict[int, int]] = []
+        sizes = []
+        for t, bucket in enumerate(buckets):
+            size, own = 1, {}
+            for u in bucket.separator:
+                own[u] = size
+                size *= int(needed[u])
+            strides_of.append(own)
+            sizes.append(size)
+            if own:  # the table goes to the first of the separator to be eliminated
+                sources[min(step_of[u] for u in own)].append(t)
+        strides = [
+            [strides_of[child].get(u, 0) for u in (*bucket.separator, bucket.block)]
+            for bucket, received in zip(buckets, sources, strict=True)
+            for child in received
+        ]
+        pair = [
+            [numbers.get((min(u, b.block), max(u, b.block)), -1) for u in b.separator]
+            for b in buckets
+        ]
+        blocks = np.array([bucket.block for bucket in buckets], np.int64)
+        return cls(
+            blocks=blocks,
+            n_labels=needed[blocks].astype(np.int64),
+            separator_at=_offsets(len(bucket.separator) for bucket in buckets),
+            separator=_flat([step_of[u] for u in bucket.separator] for bucket in buckets),
+            pair=_flat(pair),
+            source_at=_offsets(len(received) for received in sources),
+            source=_flat(sources),
+            stride_at=_offsets(len(stride) for stride in strides),
+            stride=_flat(strides),
+            table_at=_offsets(sizes),
+        )
 
     def minimise(
         self,
         costs: NDArray[np.float64],
         weights: NDArray[np.float64],
-        match: NDArray[np.int64] | None,
-    ) -> NDArray[np.int64] | None:
-        """Return the cheapest labels (b,) in the order of the steps; None if there are none.
+        labels: NDArray[np.int64],
+        time_left: TimeLeft = no_limit,
+    ) -> bool:
+        """Write the cheapest labels of the blocks; return False if there are none.
 
         Parameters
         ----------
-        costs : (b, q) in the order of the steps, inf for a label that is not allowed
+        costs : (n, k) of all blocks, inf for a label that is not allowed
         weights : (p,) of all pairs
-        match : `matches`, or None where label c stands for the same cluster everywhere
+        labels : (n,) of all blocks
+
+        Raises
+        ------
+        OutOfTime
+            If no time is left on the way.
         """
-        labels = np.empty(len(self.blocks), np.int64)
+        b = len(self.blocks)
+        if not b:
+            return True
+        check_time(time_left)
+        costs = costs[self.blocks]
+        kept = np.argsort(costs, axis=1)[:, : self.n_labels.max()].astype(np.int64)
+        rank = np.full(costs.shape, costs.shape[1], np.int64)
+        np.put_along_axis(rank, kept, np.arange(kept.shape[1])[None], axis=1)
         in_separators = np.append(weights, 0.0)[self.pair]
-        costs = np.ascontiguousarray(costs)
-        if match is None:
-            match = np.empty((0, 0), np.int64)
-        return labels if _propagate(self, costs, in_separators, match, labels) else None
-
-
-def lay_out(parts: list[Narrow], ends: NDArray[np.intp], q: int) -> Tables:
-    """Return the tables of components for q labels each, of a graph of pairs (p, 2), i < j."""
-    buckets = [bucket for part in parts for bucket in part.buckets]
-    step_of = {bucket.block: t for t, bucket in enumerate(buckets)}
-    number_of = {
-        pair: number
-        for part in parts
-        for number, pair in zip(
-            part.pairs.tolist(), map(tuple, ends[part.pairs].tolist()), strict=True
-        )
-    }
-    sources: list[list[int]] = [[] for _ in buckets]
-    for t, bucket in enumerate(buckets):
-        if bucket.separator:  # the table goes to the first of the separator to be eliminated
-            sources[min(step_of[u] for u in bucket.separator)].append(t)
-    strides = [
-        [
-            q ** buckets[child].separator.index(u) if u in buckets[child].separator else 0
-            for u in (*bucket.separator, bucket.block)
-        ]
-        for bucket, received in zip(buckets, sources, strict=True)
-        for child in received
-    ]
-    pair = [
-        [number_of.get((min(u, b.block), max(u, b.block)), -1) for u in b.separator]
-        for b in buckets
-    ]
-    return Tables(
-        blocks=np.array([bucket.block for bucket in buckets], np.int64),
-        separator_at=_offsets(len(bucket.separator) for bucket in buckets),
-        separator=_flat([step_of[u] for u in bucket.separator] for bucket in buckets),
-        pair=_flat(pair),
-        source_at=_offsets(len(received) for received in sources),
-        source=_flat(sources),
-        stride_at=_offsets(len(stride) for stride in strides),
-        stride=_flat(strides),
-        table_at=_offsets(q ** len(bucket.separator) for bucket in buckets),
-    )
+        costs = np.take_along_axis(costs, kept, axis=1)
+        n_entries = int(self.table_at[-1])
+        table, choice = np.empty(n_entries), np.empty(n_entries, np.int64)
+        each = LOOPS * kept.shape[1] * n_entries // b
+        for first, last in chunks(b, each, time_left):
+            _fill(first, last, self, costs, in_separators, kept, rank, table, choice)
+        found = np.empty(b, np.int64)
+        if not _read_off(self, table, choice, found):
+            return False
+        labels[self.blocks] = kept[np.arange(b), found]
+        return True
 
 
 def _flat(rows: Iterable[Iterable[int]]) -> NDArray[np.int64]:
@@ -258,37 +232,40 @@ def _offsets(lengths: Iterable[int]) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True)
-def _propagate(
-    tables: Tables, costs: Reals, weight: Reals, match: Integers, labels: Integers
-) -> bool:
-    """Fill the tables forwards, read the labels off backwards; False if nothing is feasible.
+def _fill(
+    first: int,
+    last: int,
+    tables: Tables,
+    costs: Reals,
+    weight: Reals,
+    kept: Integers,
+    rank: Integers,
+    table: Reals,
+    choice: Integers,
+) -> None:
+    """Fill the tables of the steps from the first to before the last.
 
     Parameters
     ----------
+    costs, kept : (b, q) of the labels that blocks need and these labels, the cheapest first
     weight : of the pair of each member of a separator, 0 for none
-    labels : (b,) written
-
-    The others as for `Tables.minimise`.
+    rank : (b, k) of each label, k or more for those not kept
+    table, choice : of all steps, written: the least value, and the rank of the label it has
     """
     separator_at, separator, table_at = tables.separator_at, tables.separator, tables.table_at
     source_at, source = tables.source_at, tables.source
-    stride_at, stride = tables.stride_at, tables.stride
-    q = costs.shape[1]
-    n_steps = len(labels)
-    table = np.empty(table_at[n_steps])
-    choice = np.empty(table_at[n_steps], np.int64)
+    stride_at, stride, n_labels = tables.stride_at, tables.stride, tables.n_labels
     widest = 0
-    for t in range(n_steps):
+    for t in range(first, last):
         widest = max(widest, separator_at[t + 1] - separator_at[t])
-    digits = np.empty(widest, np.int64)
-    value = np.empty(q)
-    for t in range(n_steps):
-        first, width = separator_at[t], separator_at[t + 1] - separator_at[t]
+    digits, value = np.empty(widest, np.int64), np.empty(costs.shape[1])
+    for t in range(first, last):
+        start, width, q = separator_at[t], separator_at[t + 1] - separator_at[t], n_labels[t]
         for entry in range(table_at[t + 1] - table_at[t]):
             rest = entry
             for j in range(width):
-                digits[j] = rest % q
-                rest //= q
+                digits[j] = rest % n_labels[separator[start + j]]
+                rest //= n_labels[separator[start + j]]
             for c in range(q):
                 value[c] = costs[t, c]
             for number in range(source_at[t], source_at[t + 1]):
@@ -299,12 +276,9 @@ def _propagate(
                 for c in range(q):
                     value[c] += table[at + own * c]
             for j in range(width):
-                if len(match) == 0:
-                    value[digits[j]] += weight[first + j]
-                else:
-                    same = match[first + j, digits[j]]
-                    if same >= 0:
-                        value[same] += weight[first + j]
+                same = rank[t, kept[separator[start + j], digits[j]]]
+                if same < q:
+                    value[same] += weight[start + j]
             best = 0
             for c in range(1, q):
                 if value[c] < value[best]:
@@ -312,13 +286,16 @@ def _propagate(
             table[table_at[t] + entry] = value[best]
             choice[table_at[t] + entry] = best
 
-    for t in range(n_steps - 1, -1, -1):
-        entry = table_at[t]
-        power = 1
-        for j in range(separator_at[t], separator_at[t + 1]):
-            entry += power * labels[separator[j]]
-            power *= q
+
+@njit(cache=True, nogil=True)
+def _read_off(tables: Tables, table: Reals, choice: Integers, found: Integers) -> bool:
+    """Write the ranks (b,) of the cheapest labels; return False if nothing is feasible."""
+    for t in range(len(found) - 1, -1, -1):
+        entry, power = tables.table_at[t], 1
+        for j in range(tables.separator_at[t], tables.separator_at[t + 1]):
+            entry += power * found[tables.separator[j]]
+            power *= tables.n_labels[tables.separator[j]]
         if table[entry] == np.inf:
             return False
-        labels[t] = choice[entry]
+        found[t] = choice[entry]
     return True

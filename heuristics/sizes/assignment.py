@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment import Assignment, AssignmentSolution
+from heuristics.assignment import Assignment, AssignmentParameters, AssignmentSolution
 from heuristics.sizes.kernels import repaired_labels, sized_labels
 from sdpbb.problem import Contraction
 from sdpbb.problem.packing import Packing, packed_exactly, size_bounds
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.runtime.arrays import Reals
-from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.jit import njit
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, at_most, check_time, no_limit
 
@@ -41,19 +39,19 @@ class SizedAssignment:
         self,
         contraction: Contraction,
         seconds: float,
-        solver: IntegerSolver = "auto",
+        limits: AssignmentParameters | None = None,
         is_exact: bool = False,
     ) -> None:
         """Prepare the step.
 
         seconds : for all integer programmes together
-        solver : of integer programmes, as `milp.solve_binary_programme` has it
-        is_exact : whether these are solved instead of repairs wherever they are not too large
+        limits : of which the time of one step, `of_costs`, is kept
+        is_exact : whether programmes are solved instead of repairs wherever they are not too large
         """
         self.contraction = contraction
         self._amounts = contraction.limited_amounts
         self._seconds = seconds
-        self._solver = solver
+        self._limits = limits or AssignmentParameters()
         self._prices = np.zeros(contraction.k)  # of the last flow
         self.n_steps = 0
         is_free = not len(contraction.cannot_link)
@@ -98,6 +96,30 @@ class SizedAssignment:
         with suppress(OutOfTime):
             return self._within(self.solve(self._costs(centres), half, soft))
         return None
+
+    def of_costs(
+        self,
+        costs: NDArray[np.float64],
+        allowed: NDArray[np.bool_] | None = None,
+        penalty: float = 1.0,
+        start: NDArray[np.intp] | None = None,
+        time_left: TimeLeft = no_limit,
+    ) -> AssignmentSolution:
+        """Minimise what `PairwiseAssignment` does within the limits, all clusters being allowed.
+
+        By a flow, a repair, or one integer programme for all blocks with rows for limits. No
+        programme of more than 50,000 variables is begun; with cannot-links, no labels are found
+        then. The start is ignored.
+        """
+        assert allowed is None
+        soft = replace(self.contraction.soft, weights=penalty * self.contraction.soft.weights)
+        above = costs - costs.min(axis=1, keepdims=True)
+        time_left = at_most(time_left, self._limits.time_limit)
+        found = self.solve(above, time_left, soft if penalty else None)
+        try:
+            return AssignmentSolution(self._within(found), found.is_cheapest)
+        except OutOfTime:
+            return AssignmentSolution(None)
 
     def _within(self, found: Packing) -> NDArray[np.intp]:
         """Return the labels of a packing; raise OutOfTime if they are not within the limits."""
@@ -149,7 +171,6 @@ class SizedAssignment:
             max(0.01, min(self._seconds, before)),
             lambda: time_left() <= 0.0,
             soft,
-            self._solver,
         )
         if np.isfinite(before):
             self._seconds -= before - time_left()
@@ -174,39 +195,6 @@ def assignment_of(
     if contraction.has_limits:
         return SizedAssignment(contraction, seconds, is_exact=is_exact)
     return Assignment(contraction, None, seconds, known)
-
-
-class SizedPairwiseAssignment:
-    """Assignment step within limits for costs of any kind.
-
-    It minimises what `PairwiseAssignment` does, all clusters being allowed, as `SizedAssignment`
-    does it: by a flow, or by one integer programme for all blocks with rows for limits. No
-    programme of more than 50,000 variables is begun; with cannot-links, no labels are found then.
-
-    time_limit : seconds for one step
-    """
-
-    def __init__(self, assign: SizedAssignment, time_limit: float = math.inf) -> None:
-        self._assign, self._seconds = assign, time_limit
-
-    def __call__(
-        self,
-        costs: NDArray[np.float64],
-        allowed: NDArray[np.bool_] | None = None,
-        penalty: float = 1.0,
-        start: NDArray[np.intp] | None = None,
-        time_left: TimeLeft = no_limit,
-    ) -> AssignmentSolution:
-        """Solve one step, as `PairwiseAssignment` does it; the start is ignored."""
-        assert allowed is None
-        contraction = self._assign.contraction
-        soft = replace(contraction.soft, weights=penalty * contraction.soft.weights)
-        above = costs - costs.min(axis=1, keepdims=True)
-        time_left = at_most(time_left, self._seconds)
-        found = self._assign.solve(above, time_left, soft if penalty else None)
-        if found.labels is None or not contraction.keeps_sizes(found.labels):
-            return AssignmentSolution(None)
-        return AssignmentSolution(found.labels, found.is_cheapest)
 
 
 @njit(cache=True, nogil=True)

@@ -19,6 +19,8 @@ from heuristics.parameters import HeuristicSchedule
 from heuristics.registry import method as registered
 from heuristics.result import HeuristicResult
 from sdpbb.bounds.registry import bounding_method
+from sdpbb.bounds.sdp.admm_run import AdmmRun
+from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
 from sdpbb.problem.sources import InstanceArguments
@@ -135,7 +137,7 @@ def root_affinities(
 
     Z (m, m) is nonnegative, zero on cannot-links, and Z e ~ 1. There is one after each evaluation
     of the bound, the last when it meets the cost of a clustering found before or hardly approaches
-    it any more.
+    it any more, or when the time does not suffice for the next iteration.
 
     Parameters
     ----------
@@ -158,11 +160,12 @@ def root_affinities(
     time_left = at_most(no_limit, time_limit)
     with threadpool_limits(1), clock_stopped_by_compiler():  # see `sdpbb.run.run`
         cost = _cost_of_some(contraction, time_left)
-        run, is_last = bounding_method("sdp").start(contraction, None), False
+        run, is_last = AdmmRun.begin(contraction, SdpParameters()), False
         while not is_last:
-            progress = run.advance(cost, time_left)
-            is_close = progress.stalled or progress.bound.value >= (1.0 - GAP) * cost
-            is_last = is_close or time_left() <= 0.0
+            is_last = run.iterate(time_left)
+            if not is_last:  # the bound of a large relaxation takes as long as many iterations
+                progress = run.evaluate(cost)
+                is_last = progress.stalled or progress.bound.value >= (1.0 - GAP) * cost
             yield run.affinity()
 
 

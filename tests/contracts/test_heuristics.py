@@ -17,7 +17,7 @@ from tests.enumeration import Truth
 from tests.examples import examples
 from tests.heuristics.test_interface import EXACT, METHODS_THAT_KEEP, quick
 
-ALTERNATING = {"distance": ("squared", "euclidean"), "start": ("k-means++", "random")}
+ALTERNATING = {"distance": ("squared", "euclidean")}
 # Values of parameters that promise the same.
 PARAMETERS = {
     "blpkm": ALTERNATING,

@@ -1,65 +1,23 @@
-from itertools import permutations, product
+"""BCKM: over blocks it is the scheme of the paper over points; an exact programme finishes."""
+
+from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from heuristics.bckm import (
-    BCKM,
-    nearest_binary,
-    ridge_means,
-)
+from heuristics import bckm
+from heuristics.bckm import BCKM
 from heuristics.kmeans import best_kmeans
 from heuristics.method import RunClock
-from heuristics.result import HeuristicStatus, Stop
-from sdpbb.errors import ParameterError
+from heuristics.result import Stop
 from sdpbb.problem import Instance, contract
-from sdpbb.problem.packing import assignment_rows, clique_cover, size_rows
-from tests.enumeration import feasible_clusterings, random_instance, sums_of_squares
-from tests.examples import examples
-from tests.graphs import complete, contraction_of, cycle, random_graph
-
-seeds = st.integers(0, 2**32 - 1)
-
-
-def within(labels: np.ndarray, least: np.ndarray, most: np.ndarray) -> bool:
-    """Whether the clusters can be named so that each has a size within its bounds."""
-    sizes = np.bincount(labels, minlength=len(least))
-    return any(
-        ((sizes >= least[list(names)]) & (sizes <= most[list(names)])).all()
-        for names in permutations(range(len(least)))
-    )
+from tests.enumeration import sums_of_squares
+from tests.graphs import cycle, random_graph
 
 
 def edges_of(adjacency: np.ndarray) -> np.ndarray:
     return np.argwhere(np.triu(adjacency)).astype(np.intp)
-
-
-@given(seeds, st.booleans())
-@examples(80)
-def test_sizes_are_kept_where_they_can_be(seed, each):
-    rng = np.random.default_rng(seed)
-    instance = random_instance(rng, n_max=7)
-    n, k = instance.n_points, instance.k
-    least, most = rng.integers(1, 3, k), rng.integers(2, n + 2, k)
-    if not each:
-        least[:], most[:] = least[0], most[0]
-    if least.sum() > n or most.sum() < n:
-        return
-    bounds = (least.tolist(), most.tolist()) if each else (int(least[0]), int(most[0]))
-    # Few steps and a small penalty, so that some pumps end without a clustering.
-    method = BCKM(min_size=bounds[0], max_size=bounds[1], rho=1e-3, max_steps=2, max_iterations=2)
-    result = method.run(instance, seed)
-    feasible = feasible_clusterings(instance)
-    if any(within(x, least, most) for x in feasible):
-        assert result.keeps_hard_constraints
-        assert within(result.labels, least, most)
-    elif len(feasible):  # the bounds are the method's own
-        assert (result.status, result.stop) == (HeuristicStatus.NOT_FOUND, Stop.SIZE_BOUNDS)
-    else:
-        assert (result.status, result.stop) == (HeuristicStatus.INFEASIBLE, Stop.INFEASIBLE)
 
 
 def literal_step(instance, distances, V, plus, minus, least, most):
@@ -93,34 +51,18 @@ def literal_step(instance, distances, V, plus, minus, least, most):
 def instance_with_a_block(rng: np.random.Generator) -> Instance:
     """Nothing is forced together by the cannot-links, which have no clique of three."""
     pairs = {"must_link": [(0, 1), (1, 2)], "cannot_link": [(1, 3), (3, 4), (5, 6)]}
-    return Instance(rng.normal(size=(8, 2)), 3, **pairs)
+    return Instance(rng.normal(size=(8, 2)), 3, max_size=4, **pairs)
 
 
 def squared_distances(points, centres):
     return ((points[:, None] - centres) ** 2).sum(axis=2)
 
 
-@given(seeds)
-@examples(30)
-def test_rounding_has_the_least_penalties_and_makes_them_grow(seed):
-    rng = np.random.default_rng(seed)
-    S, plus, minus = rng.random((3, 6, 4))
-
-    def penalties(V):
-        return plus * np.maximum(0, V - S) + minus * np.maximum(0, S - V)
-
-    V, next_plus, next_minus = nearest_binary(S, plus, minus, 1.1)
-    assert np.isin(V, (0, 1)).all()
-    assert (penalties(V) <= penalties(1 - V)).all()
-    assert next_plus == pytest.approx(np.where(V == 1, 1.1 * plus, plus))
-    assert next_minus == pytest.approx(np.where(V == 0, 1.1 * minus, minus))
-
-
-def by_the_letter(instance, S, rho, least, most):
+def by_the_letter(instance, S, rho, ridge, least, most):
     """Algorithms 1 and 2 over points, from S: the least sum of squares of a binary S."""
     X, best, last_centres = instance.centred, np.inf, None
     for _ in range(100):
-        centres = np.linalg.solve(S.T @ S + 1e-4 * np.eye(instance.k), S.T @ X)
+        centres = np.linalg.solve(S.T @ S + ridge * np.eye(instance.k), S.T @ X)
         distances = squared_distances(X, centres)
         V, plus, minus = np.rint(S), np.full_like(S, rho), np.full_like(S, rho)
         for _ in range(100):
@@ -141,16 +83,17 @@ def by_the_letter(instance, S, rho, least, most):
     return best
 
 
-@pytest.mark.parametrize("rho", [0.5, 0.05])
-def test_over_blocks_it_is_the_scheme_over_points(rho):
+@pytest.mark.parametrize(("rho", "ridge"), [(0.5, 1e-4), (0.05, 0.1)])
+def test_over_blocks_it_is_the_scheme_over_points(rho, ridge, monkeypatch):
+    monkeypatch.setattr(bckm, "RIDGE", ridge)
     compared = 0
     for seed in range(12):
         instance = instance_with_a_block(np.random.default_rng(seed))
         contraction = contract(instance)
         start = best_kmeans(contraction, np.random.default_rng(seed), RunClock(), 1, 100)
         S = np.eye(3)[contraction.lift(start.labels)]
-        expected = by_the_letter(instance, S, rho, np.ones(3), np.full(3, 4))
-        result = BCKM(rho=rho, max_size=4).run(instance, seed)
+        expected = by_the_letter(instance, S, rho, ridge, np.ones(3), np.full(3, 4))
+        result = BCKM(rho=rho).run(instance, seed)
         assert result.keeps_hard_constraints
         assert result.stop is Stop.CONVERGED
         if expected < np.inf:  # otherwise the exact programme is on its own
@@ -159,66 +102,25 @@ def test_over_blocks_it_is_the_scheme_over_points(rho):
     assert compared >= 6
 
 
-def test_penalties_may_grow_for_long():
+def test_penalties_may_grow_for_long(monkeypatch):
+    monkeypatch.setattr(bckm, "GROWTH", 1e6)
+    monkeypatch.setattr(bckm, "ASSIGNMENT_AT_REST", 1e-12)
     rng = np.random.default_rng(1)
     pairs = edges_of(random_graph(rng, 12, 0.4))
     instance = Instance(rng.normal(size=(12, 2)), 5, cannot_link=pairs)
-    assert BCKM(growth=1e6, epsilon_assignment=1e-12).run(instance).keeps_hard_constraints
+    assert BCKM().run(instance).keeps_hard_constraints
 
 
-@given(seeds)
-@examples(30)
-def test_rows_hold_for_clusterings_within_the_sizes_alone(seed):
-    rng = np.random.default_rng(seed)
-    m, k = 5, 3
-    contraction = contraction_of(random_graph(rng, m, 0.4), k, rng)
-    least, most = rng.integers(1, 3, k), rng.integers(2, 8, k)
-    rows = assignment_rows(contraction, [size_rows(contraction.counts, least, most)])
-    i, j = contraction.cannot_link.T
-    for labels in map(np.array, product(range(k), repeat=m)):
-        sizes = np.bincount(labels, weights=contraction.weights, minlength=k)
-        keeps = (labels[i] != labels[j]).all() and (sizes >= least).all() and (sizes <= most).all()
-        assert rows.satisfied_by(np.eye(k)[labels].reshape(-1)) == keeps
-
-
-@given(seeds, st.floats(0, 1))
-@examples(40)
-def test_cliques_cover_the_edges_and_nothing_else(seed, density):
-    adjacency = random_graph(np.random.default_rng(seed), 9, density)
-    covered = np.zeros_like(adjacency)
-    for clique in clique_cover(9, edges_of(adjacency)):
-        covered[np.ix_(clique, clique)] = True
-    np.fill_diagonal(covered, False)
-    assert np.array_equal(covered, adjacency)
-
-
-def test_a_clique_is_one_row():
-    assert [sorted(clique) for clique in clique_cover(6, edges_of(complete(6)))] == [[*range(6)]]
-    assert len(clique_cover(5, edges_of(cycle(5)))) == 5
-
-
-@given(seeds)
-@examples(30)
-def test_ridge_means_solve_the_least_squares_problem(seed):
-    rng = np.random.default_rng(seed)
-    contraction = contraction_of(np.zeros((6, 6), bool), 3, rng)
-    S = rng.dirichlet(np.ones(3), 6)
-    centres = ridge_means(contraction, S, 0.1)
-    points, rows = contraction.lift(contraction.means), contraction.lift(S)
-    regularised = np.vstack([rows, np.sqrt(0.1) * np.eye(3)])
-    expected = np.linalg.lstsq(regularised, np.vstack([points, np.zeros((3, 2))]))[0]
-    assert centres == pytest.approx(expected, abs=1e-9)
-
-
-def test_an_exact_programme_finishes_where_no_vertex_is_binary():
+def test_an_exact_programme_finishes_where_no_vertex_is_binary(monkeypatch):
     """Five points at the centre of one cluster, in an odd cycle of cannot-links: the relaxation
     has half of each in that cluster, and nothing else is as cheap."""
+    monkeypatch.setattr(bckm, "MAX_STEPS", 1)
     rng = np.random.default_rng(0)
     points = 0.01 * rng.normal(size=(25, 2))
     points[5:15, 0] += 100.0
     points[15:, 0] -= 110.0
     instance = Instance(points, 3, cannot_link=edges_of(cycle(5)))
-    result = BCKM(rho=1e-3, max_steps=1, max_iterations=1).run(instance)
+    result = BCKM(rho=1e-3, max_iterations=1).run(instance)
     assert result.n_iterations == 3  # of the pump, of the exact programme, of the pump from there
     assert result.keeps_hard_constraints
     # No more than two of the five can be in any cluster; the nearest two take two, and the farthest
@@ -237,17 +139,3 @@ def test_degenerate_instances(k, scale):
     points = scale * np.array([[0.0], [0.0], [1.0], [2.0], [7.0]])
     result = BCKM().run(Instance(points, k))
     assert result.keeps_hard_constraints
-
-
-@pytest.mark.parametrize(
-    ("bounds", "message"),
-    [
-        ({"min_size": 3}, "min_size = 3: expected at most n = 4 points"),
-        ({"max_size": 1}, "max_size = 1: expected at least n = 4 points"),
-        ({"min_size": [1, 1, 1]}, "expected one bound, or k = 2 bounds"),
-        ({"min_size": [1, 2], "max_size": [3, 1]}, "expected at most max_size"),
-    ],
-)
-def test_bounds_must_fit_the_instance(bounds, message):
-    with pytest.raises(ParameterError, match=message):
-        BCKM(**bounds).run(Instance(np.arange(4.0)[:, None], 2))

@@ -1,4 +1,4 @@
-"""What every method promises."""
+"""What every method promises beside the contract of tests/contracts/test_heuristics.py."""
 
 import math
 
@@ -7,16 +7,10 @@ import pytest
 
 from heuristics.best_of import BestOf
 from heuristics.method import Soft
-from heuristics.registry import METHODS, method
+from heuristics.registry import METHODS, method, method_parameters
 from heuristics.result import HeuristicStatus, Stop
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem import (
-    InfeasibilityKind,
-    Instance,
-    MaximumDiameter,
-    MaximumOverlap,
-    MaximumSize,
-)
+from sdpbb.problem import Instance, MaximumOverlap, MaximumSize
 from tests.graphs import cycle, mycielski
 
 QUICK = {"best-of": {"n_runs": 1, "n_starts": 2, "n_relocations": 2}}
@@ -25,6 +19,8 @@ EXACT = ("ipc-kmeans", "blpkm", "pccc", "bckm", "post-processing", "best-of")
 METHODS_THAT_KEEP = (*EXACT, "cop-kmeans")
 # These have the first clustering, or a first assignment step, whatever the time.
 AT_ONCE = tuple({*METHODS} - {"cop-kmeans"})
+POINTS = [[0.0], [1.0], [2.0], [9.0]]
+UNCOLOURABLE = np.argwhere(np.triu(mycielski(cycle(5))))  # it needs four colours
 
 
 def quick(name, **parameters):
@@ -38,10 +34,6 @@ def some_instance(seed=0, n=40, k=3):
     return Instance(rng.normal(size=(n, 2)), k, must_link, cannot_link)
 
 
-def test_all_methods_are_here():
-    assert set(METHODS) == {*EXACT, "kmeans", "cop-kmeans", "bh-kmeans"}
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_repeatable_for_a_seed(name):
     instance = some_instance()
@@ -52,54 +44,41 @@ def test_repeatable_for_a_seed(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize(
-    "instance",
-    [
-        Instance(np.zeros((4, 2)), 2),
-        Instance(np.zeros((4, 2)), 2, cannot_link=[(0, 1)]),
-        Instance([[0.0], [1.0], [5.0]], 3),
-        Instance([[0.0], [1.0], [5.0]], 1),
-        Instance([[0.0], [1.0], [5.0]], 1, must_link=[(0, 1), (1, 0)]),
-        Instance([[3.0]], 1),
-        Instance(np.repeat([[0.0], [1.0]], 5, axis=0), 4),
-        Instance(np.repeat([[0.0], [1e8]], 5, axis=0), 3, cannot_link=[(0, 1), (1, 2)]),
-    ],
-    ids=lambda instance: repr(instance),
-)
-def test_degenerate_instances(name, instance):
-    result = quick(name).run(instance)
-    assert result.status is HeuristicStatus.FOUND
-    assert result.violations.empty == 0
-    assert result.keeps_hard_constraints or name not in METHODS_THAT_KEEP
+def test_the_extremes_of_k_and_equal_points(name):
+    twice = np.repeat([[0.0], [1e8]], 5, axis=0)
+    instances = [
+        *(Instance(np.random.default_rng(n).normal(size=(n, 3)), k) for n, k in ((50, 1), (4, 4))),
+        Instance(twice, 4),
+        Instance(twice, 3, cannot_link=[(0, 1), (1, 2)]),
+    ]
+    for instance in instances:
+        for seed in range(3):
+            result = quick(name).run(instance, seed)
+            assert result.status is HeuristicStatus.FOUND
+            assert result.violations.empty == 0
+            assert result.keeps_hard_constraints or name not in METHODS_THAT_KEEP
 
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize(
-    "instance",
+    ("must_link", "cannot_link", "k"),
     [
-        Instance([[0.0], [1.0], [2.0]], 2, [(0, 1)], [(0, 1)]),
-        Instance([[0.0], [1.0], [2.0]], 2, (), [(0, 1), (1, 2), (0, 2)]),
-        Instance([[0.0], [1.0], [2.0]], 1, (), [(0, 1)]),
-        Instance([[0.0], [1.0], [2.0]], 3, [(0, 1)], ()),
+        ([(0, 1)], [(0, 1)], 2),
+        ([], [(0, 1), (1, 2), (0, 2)], 2),
+        ([], [(0, 1)], 1),
+        ([(0, 1)], [], 11),
+        ([], UNCOLOURABLE, 3),
     ],
-    ids=["contradiction", "odd cycle", "k = 1", "too few blocks"],
+    ids=["contradiction", "odd cycle", "k = 1", "too few blocks", "uncolourable"],
 )
-def test_what_is_infeasible_is_said_to_be(name, instance):
-    result = quick(name).run(instance)
-    if name in METHODS_THAT_KEEP:
+def test_what_is_infeasible_is_said_to_be(name, must_link, cannot_link, k):
+    points = np.random.default_rng(0).normal(size=(11, 2))
+    result = quick(name).run(Instance(points, k, must_link, cannot_link))
+    if name in EXACT or (name == "cop-kmeans" and len(cannot_link) < 4):
         assert result.status is HeuristicStatus.INFEASIBLE
         assert str(result.infeasibility)
-    else:  # it need not keep them
+    elif result.labels is not None:
         assert result.violations.hard + result.violations.empty > 0
-
-
-@pytest.mark.parametrize("name", EXACT)
-def test_a_graph_that_cannot_be_coloured_is_infeasible(name):
-    pairs = np.argwhere(np.triu(mycielski(cycle(5))))  # four colours
-    instance = Instance(np.random.default_rng(0).normal(size=(11, 2)), 3, cannot_link=pairs)
-    result = quick(name).run(instance)
-    assert result.status is HeuristicStatus.INFEASIBLE
-    assert result.infeasibility.kind is InfeasibilityKind.NOT_COLOURABLE
 
 
 @pytest.mark.parametrize(
@@ -133,103 +112,48 @@ def test_the_unit_of_the_data_does_not_matter(name):
         for scale in (1.0, 2.0**-200, 2.0**300)
     )
     for other in others:
-        if first.labels is None:
-            assert other.labels is None
-        else:
-            assert np.array_equal(first.labels, other.labels)
-
-
-def test_one_cluster_of_many_points():
-    instance = Instance(np.random.default_rng(0).normal(size=(50, 3)), 1)
-    for name in METHODS:
-        for seed in range(20):
-            assert quick(name).run(instance, seed).keeps_hard_constraints
+        assert (first.labels is None) == (other.labels is None)
+        assert first.labels is None or np.array_equal(first.labels, other.labels)
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_soft_constraints_are_weighed_ignored_or_refused(name):
-    instance = Instance([[0.0], [1.0], [2.0]], 2, soft_cannot_link=[(0, 1, 0.5)])
-    if quick(name).soft is Soft.REFUSED:
-        with pytest.raises(InstanceError, match=f"{name}: supports hard constraints only"):
-            quick(name).run(instance)
-    elif name != "bh-kmeans":  # whose constraints all have weight 1
-        assert quick(name).run(instance).status is HeuristicStatus.FOUND
+def test_what_a_method_does_not_support_is_refused_with_one_that_does(name):
+    """The method that is named is not one that refuses the instance again."""
+    own, overlap = quick(name), [MaximumOverlap([0, 1, 2], 2)]
+    weights, soft = [1.0, 1.5, 1.0, 1.2], {"soft_cannot_link": [(0, 1, 1.0)]}
 
+    def refusal(**stated):
+        try:
+            own.check(Instance(POINTS, 2, **stated))
+        except InstanceError as error:
+            return str(error).removeprefix(f"{name}: ")
+        return ""
 
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("limits", [{"max_size": 2}, {"max_weight": 3.0}])
-def test_what_a_refusal_names_takes_soft_pairs_beside_limits(name, limits):
-    """The method that is named is not one that refuses them again."""
-    weights = [1.0, 1.5, 1.0, 1.2]
-    instance = Instance(
-        [[0.0], [1.0], [2.0], [9.0]],
-        2,
-        weights=weights,
-        soft_cannot_link=[(0, 1, 0.5)],
-        **limits,
+    assert refusal(**soft).startswith("supports hard constraints only") == (
+        own.soft is Soft.REFUSED
     )
-    method = quick(name)
-    if method.soft is Soft.WEIGHED and method.keeps_weights:
-        method.check(instance)
-        return
-    with pytest.raises(InstanceError, match=r"pccc") as refused:
-        method.check(instance)
-    assert "best-of," not in str(refused.value)
-    quick("pccc").check(instance)
-
-
-def test_soft_pairs_beside_constraints_on_clusters_are_for_the_solver():
-    instance = Instance(
-        [[0.0], [1.0], [2.0], [9.0]],
-        2,
-        soft_cannot_link=[(0, 1, 0.5)],
-        cluster_constraints=[MaximumOverlap([0, 1, 2], 2)],
-    )
-    with pytest.raises(
-        InstanceError, match=r"^best-of: supports hard .* sdpbb\.solve, which supports both"
-    ):
-        quick("best-of").check(instance)
+    assert refusal(cluster_constraints=overlap).startswith("supports constraints on pairs ")
+    for limits in ({"min_size": 2}, {"sizes": [2, 2]}, {"cluster_constraints": [MaximumSize(2)]}):
+        assert ("supports constraints on pairs only; " in refusal(**limits)) != own.keeps_sizes
+        if own.keeps_sizes:
+            result = own.run(Instance(POINTS, 2, **limits))
+            assert np.array_equal(np.bincount(result.labels), [2, 2])
+    assert bool(refusal(weights=weights, max_weight=3.0)) != own.keeps_weights
+    for limit in ({"max_size": 2}, {"weights": weights, "max_weight": 3.0}):
+        told = refusal(**limit, **soft)
+        assert bool(told) != (own.soft is Soft.WEIGHED and own.keeps_weights)
+        assert not told or ("pccc" in told and "best-of," not in told)
+        quick("pccc").check(Instance(POINTS, 2, **limit, **soft))
+    if own.soft is Soft.REFUSED:
+        assert "sdpbb.solve, which supports both" in refusal(cluster_constraints=overlap, **soft)
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_constraints_on_clusters_are_refused(name):
-    points = [[0.0], [1.0], [2.0], [9.0]]
-    instance = Instance(points, 2, cluster_constraints=[MaximumOverlap([0, 1, 2], 2)])
-    with pytest.raises(InstanceError, match=f"^{name}: supports constraints on pairs "):
-        quick(name).run(instance)
-
-
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize(
-    "limits", [{"min_size": 2}, {"sizes": [2, 2]}, {"cluster_constraints": [MaximumSize(2)]}]
-)
-def test_limits_on_sizes_are_kept_or_refused(name, limits):
-    instance = Instance([[0.0], [1.0], [2.0], [9.0]], 2, **limits)
-    if not quick(name).keeps_sizes:
-        with pytest.raises(InstanceError, match=f"^{name}: supports constraints on pairs only; "):
-            quick(name).run(instance)
-        return
-    result = quick(name).run(instance)
-    assert result.status is HeuristicStatus.FOUND
-    assert np.array_equal(np.bincount(result.labels), [2, 2])
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_a_diameter_is_cannot_links(name):
-    points = np.random.default_rng(0).normal(size=(20, 2))
-    far = [(i, j) for i in range(20) for j in range(i) if np.linalg.norm(points[i] - points[j]) > 2]
-    instance = Instance(points, 5, cluster_constraints=[MaximumDiameter(2.0), MaximumSize(20)])
-    result = quick(name).run(instance, 1)
-    in_pairs = quick(name).run(Instance(points, 5, cannot_link=[(j, i) for i, j in far]), 1)
-    assert result.status is in_pairs.status is HeuristicStatus.FOUND
-    assert np.array_equal(result.labels, in_pairs.labels)
-    assert result.violations == in_pairs.violations
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_a_stop_that_is_always_true_ends_the_run(name):
-    result = quick(name).run(some_instance(n=200, k=6), 0, stop=lambda: True)
-    assert result.stop is Stop.INTERRUPTED
+@pytest.mark.parametrize("limit", [math.inf, 1e-9])
+def test_a_run_ends_at_once_when_it_is_told_so(name, limit):
+    instance = some_instance(n=200, k=6)
+    result = quick(name, time_limit=limit).run(instance, 0, stop=lambda: limit == math.inf)
+    assert result.stop is (Stop.INTERRUPTED if limit == math.inf else Stop.TIME_LIMIT)
     assert result.n_iterations <= 1
     assert (result.status is HeuristicStatus.FOUND) == (name in AT_ONCE)
     assert result.labels is None or result.keeps_hard_constraints or name not in METHODS_THAT_KEEP
@@ -248,61 +172,17 @@ def test_a_run_that_is_stopped_has_the_labels_of_its_last_step(name, n_looks):
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("limit", [0, -1.0, math.nan, "long"])
-def test_wrong_time_limits(name, limit):
-    with pytest.raises(ParameterError, match="time_limit"):
-        method(name, time_limit=limit)
-
-
-WRONG = {
-    "kmeans": [{"n_starts": 0}, {"n_starts": True}, {"max_iterations": 1.5}],
-    "cop-kmeans": [{"n_starts": 0}, {"max_iterations": "many"}],
-    "ipc-kmeans": [
-        {"start": "random"},
-        {"affinities": lambda contraction: []},
-        {"n_starts": 0},
-        {"max_iterations": 1.5},
-    ],
-    "blpkm": [{"distance": "cosine"}, {"start": ""}, {"max_iterations": True}],
-    "pccc": [
-        *({"q": wrong} for wrong in (0, "all", 1.5)),
-        *({"penalty": wrong} for wrong in (0, math.inf)),
-        {"assignment_time_limit": 0},
-        {"solver": "abacus"},
-    ],
-    "bh-kmeans": [{"p": 0}, {"p": -1.0}, {"p": True}, {"distance": ""}, {"max_iterations": 0}],
-    "post-processing": [{"n_starts": 0}, {"max_iterations": 0}, {"solver": "simplex"}],
-    "bckm": [
-        *({"min_size": wrong} for wrong in (0, [[1, 1]], [[1], [1, 1]])),
-        {"max_size": 2.5},
-        {"rho": 0.0},
-        {"growth": 1.0},
-        {"ridge": -1.0},
-        {"epsilon_centres": math.nan},
-        {"epsilon_assignment": 0.0},
-        {"max_steps": 1.5},
-    ],
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
 def test_wrong_parameters_are_refused(name):
-    for wrong in WRONG[name]:
-        with pytest.raises(ParameterError, match=next(iter(wrong))):
-            method(name, **wrong)
-    if name == "ipc-kmeans":
-        with pytest.raises(ParameterError, match="affinities"):
-            method(name, start="sdp")
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_a_tiny_time_limit_is_no_error(name):
-    result = quick(name, time_limit=1e-9).run(some_instance())
-    if name in AT_ONCE:
-        assert result.status is HeuristicStatus.FOUND
-        assert result.keeps_hard_constraints or name not in METHODS_THAT_KEEP
-    else:
-        assert (result.status, result.stop) == (HeuristicStatus.NOT_FOUND, Stop.TIME_LIMIT)
+    """None of them may be these; each number has a bound, which zero or less is beyond."""
+    for parameter, declared in method_parameters(name).items():
+        for wrong in ("nonsense", math.nan, -1):
+            with pytest.raises(ParameterError, match=parameter):
+                method(name, **{parameter: wrong})
+        assert declared.help
+    for wrong in ({"affinities": lambda contraction: []}, {"start": "sdp"}):
+        if name == "ipc-kmeans":
+            with pytest.raises(ParameterError, match="affinities"):
+                method(name, **wrong)
 
 
 @pytest.mark.parametrize("name", ["blpkm", "pccc", "bh-kmeans", "kmeans", "ipc-kmeans"])

@@ -56,19 +56,6 @@ def test_no_clustering_agrees_more(seed):
         assert found >= best - 1e-9
 
 
-@given(seeds)
-@examples(30)
-def test_a_clustering_that_keeps_the_constraints_is_left_as_it_is(seed):
-    rng = np.random.default_rng(seed)
-    instance = random_instance(rng)
-    feasible = feasible_clusterings(instance)
-    if len(feasible):
-        given_labels = feasible[rng.integers(len(feasible))]
-        membership = np.eye(instance.k)[given_labels]
-        result = PostProcessing(membership=membership).run(instance)
-        assert Partition(result.labels) == Partition(given_labels)
-
-
 def test_by_default_it_begins_from_kmeans():
     points = np.random.default_rng(0).normal(size=(60, 2))
     free = KMeans(n_starts=4).run(Instance(points, 3), 5)
@@ -80,14 +67,6 @@ def test_by_default_it_begins_from_kmeans():
     # One of the two has moved, and nothing else.
     moved = [np.delete(np.arange(60), p) for p in (i, j)]
     assert any(Partition(apart.labels[p]) == Partition(free.labels[p]) for p in moved)
-
-
-def test_memberships_add_up_over_blocks():
-    instance = Instance([[0.0], [1.0], [2.0], [3.0]], 2, [(0, 1), (1, 2)])
-    membership = [[0.3, 0.0], [0.3, 0.0], [0.0, 0.5], [0.0, 0.1]]
-    # The block has 0.6 in the first cluster and 0.5 in the second.
-    labels = PostProcessing(membership=membership).run(instance).labels
-    assert labels.tolist() == [0, 0, 0, 1]
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])

@@ -11,7 +11,7 @@ from heuristics import BCKM, BLPKM, PCCC, BestOf, BHKMeans, IPCKMeans
 from heuristics.assignment import PairwiseAssignment
 from heuristics.result import HeuristicStatus
 from heuristics.sizes import assignment
-from heuristics.sizes.assignment import SizedAssignment, SizedPairwiseAssignment
+from heuristics.sizes.assignment import SizedAssignment
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition, contract
 from sdpbb.problem.packing import size_bounds
@@ -77,7 +77,7 @@ def test_a_step_within_limits_is_optimal_for_its_costs(seed):
     step = SizedAssignment(contraction, np.inf, is_exact=True)
     costs = np.random.default_rng(seed).uniform(0.0, 2.0, (contraction.n_blocks, contraction.k))
     free = PairwiseAssignment(contraction)(costs, penalty=0.5, fill=False).labels
-    found = SizedPairwiseAssignment(step)(costs, penalty=0.5)
+    found = step.of_costs(costs, penalty=0.5)
     least = cheapest(contraction, costs, 0.5)
     assert found.is_optimal == (found.labels is not None) == (least < np.inf)
     if found.labels is not None:

@@ -136,13 +136,21 @@ class AdmmRun(Attached):
         """Iterate until the next evaluation of the safe bound. That of a root begins at once."""
         if self.n_iterations == 0 and not self.is_child and not self.history:
             return BoundProgress(self._evaluate(cutoff, is_due=True), False, 0, 0)
+        return self.evaluate(cutoff, self.iterate(time_left))
+
+    def iterate(self, time_left: TimeLeft = no_limit) -> bool:
+        """Iterate until the safe bound is due; return whether the time ends that early."""
         self._separate_if_due()
         while True:
             self._iterate()
-            is_late = self._is_late(time_left())
-            if is_late or self.n_iterations % BOUND_PERIOD == 0:
-                break
+            if self._is_late(time_left()):
+                return True
+            if self.n_iterations % BOUND_PERIOD == 0:
+                return False
             self._separate_if_due()
+
+    def evaluate(self, cutoff: float, is_late: bool = False) -> BoundProgress:
+        """Evaluate the safe bound. If the time has ended the iterations early, nothing follows."""
         bound = self._evaluate(cutoff, is_due=not is_late)
         if not is_late:
             self._separate_if_due()
