@@ -1,15 +1,11 @@
 """Archives: what is read is what was written, bit by bit, or one line says why not."""
 
-import contextlib
-import io
 import json
 import os
-import re
 import tracemalloc
 import zipfile
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 import sdpbb
 from sdpbb.errors import ArchiveError, InstanceError
 from sdpbb.runtime import files
-from sdpbb.runtime.archive.file import check_header, read_archive, write_archive
+from sdpbb.runtime.archive.file import read_archive, write_archive
 from sdpbb.runtime.archive.stored import full_name, stored
 from tests.examples import examples
 
@@ -199,10 +195,6 @@ def test_a_type_with_a_state_of_its_own(tmp_path):
         assert np.array_equal(one.bits, two.bits)
 
 
-class Subarray(np.ndarray):
-    pass
-
-
 class Named(NamedTuple):
     x: int
 
@@ -219,27 +211,16 @@ class PairChild(Pair):
 @pytest.mark.parametrize(
     "value",
     [
-        *({1}, b"bytes", 1j, object(), Named(1), Stranger(1), Stranger, PairChild(1.0)),
-        *({1: 2}, range(3), Path("a"), np.str_("a"), np.datetime64("now")),
-        *(np.array(["a"]), np.array([None]), np.zeros(2, "i4,f8"), np.zeros(2, "M8[s]")),
-        *(np.ma.zeros(2), np.zeros(2).view(Subarray), np.zeros(2, np.longdouble), np.longdouble(1)),
+        *({1}, b"bytes", 1j, object(), Named(1), Stranger(1), Stranger, PairChild(1.0), {1: 2}),
+        *(np.str_("a"), np.datetime64("now"), np.array(["a"]), np.array([None]), np.ma.zeros(2)),
     ],
     ids=lambda value: getattr(value, "__name__", type(value).__name__),  # the same in all processes
 )
 def test_what_an_archive_does_not_hold(tmp_path, value):
     (tmp_path / "a").write_text("old")
-    with pytest.raises(TypeError, match="an archive cannot hold") as caught:
+    with pytest.raises(TypeError, match="an archive cannot hold"):
         write_archive(tmp_path / "a", [{"deep": Pair(value)}])
-    assert caught.value.__notes__[-3:] == ["in a Pair", "in a dict", "in a list"]
     assert (tmp_path / "a").read_text() == "old"
-
-
-def test_what_holds_itself(tmp_path):
-    value: list = []
-    value.append({"itself": value})
-    with pytest.raises(TypeError, match="a list that holds itself"):
-        write_archive(tmp_path / "a", value)
-    assert not list(tmp_path.iterdir())
 
 
 def refusal(path) -> str:
@@ -249,9 +230,7 @@ def refusal(path) -> str:
     message = str(caught.value)
     assert isinstance(caught.value, InstanceError)
     assert message.isprintable()
-    assert len(message) < 500
     assert message.startswith(f"{files.shown_path(path)}: ")
-    assert "expected" in message or "; this is " in message
     return message.removeprefix(f"{files.shown_path(path)}: ")
 
 
@@ -261,8 +240,7 @@ def small_archive(path) -> bytes:
     return path.read_bytes()
 
 
-FOREIGN = "is not an sdpbb checkpoint, or not all of it; expected a whole one"
-DAMAGED = "is damaged; expected the file as it was written"
+DAMAGED = "is not an sdpbb checkpoint, or is damaged; expected the file as it was written"
 
 
 def test_truncated_at_every_length(tmp_path):
@@ -270,9 +248,7 @@ def test_truncated_at_every_length(tmp_path):
     content = small_archive(path)
     for length in reversed(range(len(content))):
         os.truncate(path, length)
-        assert refusal(path) == FOREIGN
-        with pytest.raises(ArchiveError, match=re.escape(f"{path}: {FOREIGN}")):
-            check_header(path)
+        assert refusal(path) == DAMAGED
 
 
 def test_every_byte_that_changes_is_noticed_or_says_nothing(tmp_path):
@@ -290,7 +266,6 @@ def test_every_byte_that_changes_is_noticed_or_says_nothing(tmp_path):
         path.write_bytes(changed)
         if is_held:
             assert refusal(path) == DAMAGED
-            check_header(path)  # which does not look at it
             continue
         try:
             assert_same(read_archive(path), value)
@@ -300,137 +275,45 @@ def test_every_byte_that_changes_is_noticed_or_says_nothing(tmp_path):
 
 def test_foreign_files(tmp_path):
     path = tmp_path / "a"
-    for content in (b"x,y\n1,2\n", b"\x89PNG\r\n\x1a\n", b"\0" * 5000, os.urandom(3000)):
+    for content in (b"x,y\n1,2\n", b"\0" * 5000, os.urandom(3000)):
         path.write_bytes(content)
-        assert refusal(path) == FOREIGN
+        assert refusal(path) == DAMAGED
     np.savez(tmp_path / "b.npz", a=np.zeros(3))
-    assert refusal(tmp_path / "b.npz") == FOREIGN
+    assert refusal(tmp_path / "b.npz") == DAMAGED
     os.mkfifo(tmp_path / "pipe")
-    assert refusal(tmp_path / "pipe") == "is not a regular file; expected an sdpbb checkpoint"
-    assert refusal(tmp_path) == "is a folder; expected an sdpbb checkpoint"
-    assert refusal(tmp_path / "no\nfile").startswith("there is no such file; expected")
-    assert refusal(tmp_path / "a" / "b").startswith("cannot be read (Not a directory)")
-    with pytest.raises(ArchiveError, match=r"^'': is not the name of a file$"):
-        read_archive("")
-
-
-def test_members_that_take_more_memory_than_the_file_has_bytes(tmp_path):
-    forged(tmp_path / "a", contents(), [npy(np.zeros(10**6))], compression=zipfile.ZIP_DEFLATED)
-    assert refusal(tmp_path / "a") == DAMAGED
-
-
-def npy(array) -> bytes:
-    file = io.BytesIO()
-    np.save(file, array)
-    return file.getvalue()
-
-
-def forged(path, document, arrays=(), compression=zipfile.ZIP_STORED) -> None:
-    """An archive with whatever contents, and with lengths and checksums that are right."""
-    text = document if isinstance(document, bytes) else json.dumps(document).encode()
-    with zipfile.ZipFile(path, "w", compression) as archive:
-        archive.writestr("sdpbb-checkpoint.json", text)
-        for number, content in enumerate(arrays):
-            archive.writestr(f"{number}.npy", content)
-
-
-def contents(*items, **more):
-    """A document, whose value is the last item; classes stand for their names."""
-    items = [[full_name(w) if isinstance(w, type) else w, *rest] for w, *rest in items]
-    last = {"value": [len(items) - 1] if items else None}
-    return {"sdpbb": sdpbb.__version__, "items": items} | last | more
-
-
-def test_a_forgery_can_be_read(tmp_path):
-    """Or the tests of forgeries would show nothing."""
-    forged(tmp_path / "a", contents(["array", 0], ["tuple", [1, [0]]]), [npy(np.ones(1))])
-    assert read_archive(tmp_path / "a") == (1, np.ones(1))
+    for other in (tmp_path / "pipe", tmp_path):
+        assert refusal(other).startswith("cannot be read (not a regular file)")
+    assert refusal(tmp_path / "no\nfile").startswith("cannot be read (No such file or directory)")
 
 
 @pytest.mark.parametrize(
-    "document",
+    ("word", "content"),
     [
-        *(b"{", b"null", b"[" * 100_000, b'"items"', {}, {"sdpbb": "\n"}),
-        *(contents(items=None), contents(items=[5]), contents(items=[["list"]])),
-        *(contents(value=[]), contents(value=[0, 0]), contents(["list", []], value=["0"])),
-        *(contents(["list", []], value=[position]) for position in (1, None, 2**60)),
-        *(contents(["list", [[0]]]), contents(["list", [[1]]], ["list", []])),
-        *(contents(["list", 5]), contents(["dict", 5]), contents(["dict", ["a"]])),
-        *(contents(["array", 0]), contents(["array", None]), contents(["scalar", "<f8"])),
-        *(contents(["pathlib.Path", "a"]), contents(["os\n" + "x" * 10_000, 1])),
-        *(contents([["list"], []]), contents([None, []]), contents(["exec", "1"])),
-        *(contents([Colour, "BLUE"]), contents([Colour, "__class__"]), contents([Colour, {}])),
-        *(contents([Pair, 1]), contents([Pair, {}]), contents([Pair, {"left": 1, "x": 2}])),
-        *(contents([Leaf, {"matrix": 1}]), contents([Packed, "no bits"])),
+        *(("exec", "1"), ("pathlib.Path", "a"), ("sdpbb.run.solver.solve", {}), ("list", [[0]])),
+        *((full_name(Colour), "__class__"), (full_name(Leaf), {"matrix": 1}), ("array", 1)),
     ],
-    ids=lambda document: str(document)[:60],
 )
-def test_contents_that_make_no_sense(tmp_path, document):
-    forged(tmp_path / "a", document)
-    refusal(tmp_path / "a")
+def test_what_no_archive_says_is_refused_and_not_called(tmp_path, word, content):
+    """However right its checksums are."""
+    for item, refused in ((["array", 0], False), ([word, content], True)):
+        with zipfile.ZipFile(tmp_path / "a", "w") as archive:
+            document = {"sdpbb": sdpbb.__version__, "items": [item], "value": [0]}
+            archive.writestr("sdpbb-checkpoint.json", json.dumps(document))
+            with archive.open("0.npy", "w") as member:
+                np.save(member, np.ones(1))
+        if refused:
+            assert refusal(tmp_path / "a") == DAMAGED
+        else:
+            assert read_archive(tmp_path / "a") == np.ones(1)
 
 
-def test_types_that_are_unknown_or_do_not_take_a_value_are_told(tmp_path):
-    forged(tmp_path / "a", contents(["rules.Mine", {}]))
-    assert refusal(tmp_path / "a") == (
-        "holds an unknown rules.Mine; expected a type that is registered"
-    )
-    forged(tmp_path / "a", contents([Leaf, {"matrix": 1}]))
-    assert refusal(tmp_path / "a") == (
-        "holds an invalid Leaf (AttributeError: a leaf is made of a matrix); expected valid values"
-    )
-
-
-@pytest.mark.parametrize(
-    ("descr", "shape"),
-    [
-        *(
-            ("'<f8'", shape)
-            for shape in ((3,), (2**27,), (1, 0, 2**39, 2**39), (0,) * 65, (-1, -2), (2**60,))
-        ),
-        *(("'<f8'", shape) for shape in (("1",), (1.0,), 2, None, "(1e999,)", "print")),
-        *((descr, (2,)) for descr in ("'|O'", "'|V8'", "[('a', '<f8')]", "print")),
-    ],
-    ids=lambda part: str(part)[:20],
-)
-def test_arrays_that_make_no_sense(tmp_path, descr, shape):
-    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}\n".encode()
-    content = b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header + bytes(16)
-    forged(tmp_path / "a", contents(["array", 0]), [content])
-    tracemalloc.start()
+def test_arrays_of_objects_are_not_read(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a", "w") as archive:
+        document = {"sdpbb": sdpbb.__version__, "items": [["array", 0]], "value": [0]}
+        archive.writestr("sdpbb-checkpoint.json", json.dumps(document))
+        with archive.open("0.npy", "w") as member:
+            np.save(member, np.array([print]))
     assert refusal(tmp_path / "a") == DAMAGED
-    assert tracemalloc.get_traced_memory()[1] < 10**6
-    tracemalloc.stop()
-
-
-@pytest.mark.parametrize("content", [b"", b"\x93NUMPY\2\0", npy(np.ones(2))[:-1], b"2" * 200])
-def test_members_that_are_no_arrays(tmp_path, content):
-    forged(tmp_path / "a", contents(["array", 0]), [content])
-    assert refusal(tmp_path / "a") == DAMAGED
-
-
-TOKENS = (
-    '[ ] , [0] [1] [-1] {} null true 0 2 -1 1e999 NaN "" "Leaf" "Colour" "RED" "list" "array" '
-    '"dict" 99999999999999999999 "matrix" "scalar" "\\ud800"'
-)
-
-
-@pytest.mark.long
-@examples(300)
-@given(st.data())
-def test_contents_changed_at_random_are_read_or_refused(folder, data):
-    small_archive(folder / "a")
-    with zipfile.ZipFile(folder / "a") as archive:
-        document, *matrices = map(archive.read, archive.namelist())
-    parts = re.findall(r'"[^"]*"|[\w.+-]+|[^\w"]', document.decode())
-    for _ in range(data.draw(st.integers(1, 3))):
-        at = data.draw(st.integers(0, len(parts) - 1))
-        parts[at : at + data.draw(st.integers(0, 2))] = data.draw(
-            st.lists(st.sampled_from(TOKENS.split()), max_size=2)
-        )
-    forged(folder / "a", "".join(parts).encode(), matrices)
-    with contextlib.suppress(ArchiveError):
-        read_archive(folder / "a")
 
 
 def test_large_arrays_are_not_copied_as_a_whole(tmp_path):

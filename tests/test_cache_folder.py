@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.fixture
 def sealed(monkeypatch, tmp_path):
     """Nothing to write to but the folder for temporary files."""
-    monkeypatch.setattr(cache_folder, "KERNELS", (os.devnull,))
+    monkeypatch.setattr(cache_folder, "ROOT", os.devnull)
     monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
     monkeypatch.setenv(VARIABLE, os.devnull)
     monkeypatch.delenv(VARIABLE)
@@ -71,8 +71,8 @@ def test_kernels_can_be_imported_where_nothing_can_be_written(tmp_path):
     hidden = shutil.ignore_patterns("__pycache__")
     for package in ("sdpbb", "heuristics"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=hidden)
-    for folder in cache_folder.FOLDERS:
-        (tmp_path / folder / "__pycache__").touch()  # a file: not even root can write into it
+        for folder in {source.parent for source in (tmp_path / package).rglob("*.py")}:
+            (folder / "__pycache__").touch()  # a file: not even root can write into it
     (tmp_path / "tmp").mkdir()
     environment = os.environ | {
         "PYTHONPATH": str(tmp_path),
@@ -91,9 +91,3 @@ def test_kernels_can_be_imported_where_nothing_can_be_written(tmp_path):
         check=False,
     )
     assert done.stdout == f"{tmp_path / 'heuristics' / '__init__.py'} MultiStart\n", done.stderr
-
-
-def test_the_folders_are_those_of_the_kernels():
-    modules = [*(ROOT / "sdpbb").rglob("*.py"), *(ROOT / "heuristics").rglob("*.py")]
-    with_kernels = {m.parent for m in modules if "cache=True" in m.read_text(encoding="utf-8")}
-    assert with_kernels == {ROOT / folder for folder in cache_folder.FOLDERS}

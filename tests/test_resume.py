@@ -286,11 +286,14 @@ def test_options_of_resume_reach_the_engine(run, path, tmp_path, monkeypatch):
     ]
 
 
+DAMAGED = "is not an sdpbb checkpoint, or is damaged; expected the file as it was written"
+
+
 def make_truncated(path):
     write_checkpoint(path, RunState(SMALL, HASTY))
     content = path.read_bytes()
     path.write_bytes(content[:-100])
-    return "is not an sdpbb checkpoint, or not all of it; expected a whole one"
+    return DAMAGED
 
 
 def make_damaged(path):
@@ -298,7 +301,7 @@ def make_damaged(path):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    return "is damaged; expected the file as it was written"
+    return DAMAGED
 
 
 def make_of_another_version(path):

@@ -48,9 +48,6 @@ if TYPE_CHECKING:
 # Seconds that a worker has beyond the time limit of its job, or after an interrupt, until it is
 # killed.
 GRACE = 20.0
-# Bytes by which a worker may grow until it is replaced: what earlier jobs have left behind must not
-# count towards the memory limits of later ones.
-GROWTH = 256 * 2**20
 # Seconds until jobs are given to other processes, which take as long to start.
 ALONE = 2.0
 # Seconds between two looks at the interrupt.
@@ -100,14 +97,14 @@ class JobStarted:
 class JobPutBack:
     """The worker process of a job ended, for a reason such as "was ended by SIGKILL".
 
-    The job is tried once more, at the end and alone.
+    The job is tried once more, alone.
     """
 
     name: str
     reason: str
 
     def __str__(self) -> str:
-        return f"{shown_path(self.name)}: worker process {self.reason}; retried alone, at the end"
+        return f"{shown_path(self.name)}: worker process {self.reason}; retried alone"
 
 
 @dataclass(frozen=True)
@@ -190,7 +187,6 @@ class Study(Generic[Job]):
         self._reads_files = reads_files
         self._workers: Scheduler | None = None
         self._jobs: dict[int, Job] = {}
-        self._is_compiling = threading.Event()
         self._started = self._heard = time.monotonic()
 
     @property
@@ -247,7 +243,8 @@ class Study(Generic[Job]):
             if is_short and not needs_processes:
                 self._do(waiting, begin, take, here, self.stop, self.seconds + ALONE)
             is_single = min(self._parameters.workers, len(waiting)) <= 1
-            if is_single and self.given is None and not needs_processes:
+            is_here = is_single and self.given is None and not needs_processes
+            if is_here or not waiting:
                 self._do(waiting, begin, take, here, self.stop)
                 return list(waiting)
         if self._workers is None:
@@ -292,9 +289,6 @@ class Study(Generic[Job]):
 
     def _watch(self, scheduler: Scheduler, has_news: bool) -> None:
         """Pass an interrupt on, and notify the observer."""
-        if self._is_compiling.is_set():
-            self._is_compiling.clear()
-            self._observer(Compiling())
         if self.stop.is_set():
             scheduler.interrupt()
         now = time.monotonic()
@@ -305,17 +299,9 @@ class Study(Generic[Job]):
             self._heard = now
 
     def _scheduler(self) -> Scheduler:
-        executor: TaskExecutor = self.given or LocalProcesses(
-            self._parameters.workers,
-            self._warm_up,
-            first_alone=True,
-            growth=GROWTH,
-            grace=GRACE,
-            on_note=lambda note: self._is_compiling.set(),
-        )
+        executor: TaskExecutor = self.given or self._processes()
         return Scheduler(
             executor,
-            suspects_last=True,
             on_start=lambda number, attempt: self._observer(
                 JobStarted(self._name_of(self._jobs[number]), attempt)
             ),
@@ -323,6 +309,14 @@ class Study(Generic[Job]):
                 JobPutBack(self._name_of(self._jobs[number]), reason)
             ),
         )
+
+    def _processes(self) -> LocalProcesses:
+        """Return other processes, which find in the cache what this one compiles first."""
+        from sdpbb.runtime.jit import clock_stopped_by_compiler
+
+        with clock_stopped_by_compiler(lambda: self._observer(Compiling())):
+            self._warm_up()
+        return LocalProcesses(self._parameters.workers, self._warm_up, grace=GRACE)
 
     def _outcome(self, task: Task) -> Outcome:
         if task.is_overdue:
@@ -346,18 +340,14 @@ class Study(Generic[Job]):
 
 
 def prepare(needed: Iterable[tuple[str, bool]]) -> None:
-    """Import the engine and make kernels ready, in a worker.
-
-    The study is told before they are compiled.
+    """Import the engine, and make kernels ready.
 
     needed : bounding methods, each with whether limits on clusters call kernels, too
     """
     from sdpbb.run.kernels import compile_method
-    from sdpbb.runtime.jit import clock_stopped_by_compiler
 
-    with clock_stopped_by_compiler(lambda: worker.tell("compiling")):
-        for bounding, limits in needed:
-            compile_method(bounding, limits)
+    for bounding, limits in needed:
+        compile_method(bounding, limits)
 
 
 def isolated(call: partial[Outcome], catches_all: bool) -> Outcome:

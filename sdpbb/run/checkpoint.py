@@ -6,10 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
-from typing import get_type_hints
 
-from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.errors import ArchiveError
 from sdpbb.problem import Infeasibility, Instance
 from sdpbb.run.certificates.proof import Proof
@@ -21,15 +18,6 @@ from sdpbb.search.events import CheckpointFailed, Observer
 from sdpbb.search.reporting import Watch
 from sdpbb.search.tree import Search
 
-# What is saved of a node is up to the bounding method. Types are registered when their modules are
-# imported, so these are imported before a checkpoint is read.
-STATE_MODULES = (
-    *(method.module for method in BOUNDING_METHODS.values()),
-    "sdpbb.bounds.lagrangian.enumeration",
-    "sdpbb.bounds.lagrangian.generation",
-    "sdpbb.bounds.lagrangian.places.run",
-    "sdpbb.bounds.certified",
-)
 # Seconds between two writes at least, and the part of the run that may be spent on them.
 INTERVAL, SHARE = 5.0, 0.05
 
@@ -55,11 +43,6 @@ class RunState:
     proof: Proof | None = None
     subsets: SubsetBounds | None = None
 
-    def __post_init__(self) -> None:
-        for name, kind in get_type_hints(RunState).items():
-            if not isinstance(getattr(self, name), kind):
-                raise TypeError(f"{name} is a {type(getattr(self, name)).__name__}")
-
 
 def write_checkpoint(path: FilePath, state: RunState) -> None:
     """Write the state of a run, wholly or not at all.
@@ -84,8 +67,6 @@ def read_checkpoint(path: FilePath) -> RunState:
     """
     from sdpbb.runtime.archive.file import read_archive
 
-    for module in STATE_MODULES:
-        import_module(module)
     found = read_archive(path)
     if not isinstance(found, RunState):
         raise ArchiveError(

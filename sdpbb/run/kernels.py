@@ -11,11 +11,9 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterator
 from concurrent.futures import wait
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +27,10 @@ from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
 from sdpbb.bounds.sdp.admm import dual_sweeps
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.runtime.cache_folder import KERNELS
+from sdpbb.runtime.cache_folder import ROOT
 from sdpbb.runtime.executors.processes import LocalProcesses
 
+PACKAGES = ("sdpbb", "heuristics")
 # Parts of the engine beside those of the bounding methods: kernels that almost all runs call, and
 # those that few do.
 HEURISTICS, RARE_HEURISTICS = "heuristics", "heuristics-rare"
@@ -66,26 +65,6 @@ def compile_method(bounding: str, limits: bool = False) -> None:
         compile_part(part)
 
 
-@dataclass(frozen=True)
-class WarmUp:
-    """Call of all kernels of a bounding method by another process, before its first task.
-
-    Those that are cached are loaded. Two of the same method are equal: a process that gets one with
-    each task makes one call.
-    """
-
-    bounding: str
-    limits: bool = False
-
-    @classmethod
-    def of(cls, instance: Instance, bounding: str) -> WarmUp:
-        """Return the call for runs on an instance, or on a part of it."""
-        return cls(bounding, bool(instance.rules.quantities))
-
-    def __call__(self) -> None:
-        compile_method(self.bounding, self.limits)
-
-
 def parts_of(bounding: str, limits: bool) -> tuple[str, ...]:
     """Return the parts of the engine whose kernels runs with a bounding method call."""
     parts = HEURISTICS, RARE_HEURISTICS, *BOUNDING_METHODS[bounding].kernels
@@ -96,14 +75,6 @@ def all_parts() -> tuple[str, ...]:
     """Return all parts of the engine that have kernels, in the order in which runs need them."""
     by_method = (parts_of(name, limits=True) for name in BOUNDING_METHODS)
     return tuple(dict.fromkeys(part for parts in by_method for part in parts))
-
-
-def compile_all() -> Iterator[str]:
-    """Compile the kernels of all parts that are not cached; yield each part when it is done."""
-    for part in all_parts():
-        if not is_compiled(part):
-            compile_part(part)
-            yield part
 
 
 def compile_part(part: str) -> None:
@@ -169,12 +140,17 @@ def _mark(part: str) -> Path:
 
     Its name depends on all that makes Numba compile anew: sources, versions and the processor.
     """
-    sources = sorted(str(path) for folder in KERNELS for path in Path(folder).glob("*.py"))
-    states = [(path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in sources]
+    return _folder() / f"kernels.{part}.{_digest()}"
+
+
+@cache
+def _digest() -> str:
+    """Return a digest of what kernels are compiled from."""
+    sources = sorted(path for name in PACKAGES for path in Path(ROOT, name).rglob("*.py"))
+    states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in sources]
     processor = llvmlite.binding.get_host_cpu_name()
     what = (sys.implementation.cache_tag, numba.__version__, processor, states)
-    digest = hashlib.sha256(repr(what).encode()).hexdigest()
-    return _folder() / f"kernels.{part}.{digest[:16]}"
+    return hashlib.sha256(repr(what).encode()).hexdigest()[:16]
 
 
 def _folder() -> Path:

@@ -221,13 +221,10 @@ def resume(
     ParameterError, BackendFailure, BackendUnavailable, CertificateError, Interrupted
         As for `solve`.
     """
-    from sdpbb.runtime.archive.file import check_header
-
     unknown = sorted(changes.keys() - Changes.__annotations__.keys())
     if unknown:
         raise TypeError(f"resume() cannot change {', '.join(unknown)}")
     _check_more_time(more_time, changes)
-    check_header(path)  # what is no checkpoint at all is told first
     watcher = _watcher(observer, verbose)
     is_same = checkpoint is None or os.path.realpath(checkpoint) == os.path.realpath(path)
     writable = output_problem if is_same else new_file_problem

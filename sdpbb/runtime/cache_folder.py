@@ -6,24 +6,8 @@ import os
 import sys
 
 VARIABLE = "NUMBA_CACHE_DIR"
-PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Where the modules of kernels are.
-FOLDERS = (
-    "sdpbb/runtime",
-    "sdpbb/bounds/lagrangian/places",
-    "sdpbb/bounds/sdp",
-    "sdpbb/bounds/sdp/cuts",
-    "sdpbb/bounds/lagrangian/masters",
-    "sdpbb/bounds/lagrangian/partitioning",
-    "sdpbb/bounds/lagrangian/sets",
-    "sdpbb/run/decomposition",
-    "heuristics",
-    "heuristics/assignment",
-    "heuristics/centre_swaps",
-    "heuristics/local_search",
-    "heuristics/sizes",
-)
-KERNELS = tuple(os.path.join(PACKAGES, *folder.split("/")) for folder in FOLDERS)
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+"""Folder of the packages of this project."""
 
 
 def ensure_cache_folder() -> None:
@@ -35,7 +19,7 @@ def ensure_cache_folder() -> None:
     named = os.environ.get(VARIABLE)
     if (
         (named and _can_write(named))
-        or all(_can_write(os.path.join(folder, "__pycache__")) for folder in KERNELS)
+        or _can_write(os.path.join(ROOT, "sdpbb", "runtime", "__pycache__"))
         or _can_write(_user_cache())
     ):
         return

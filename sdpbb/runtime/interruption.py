@@ -56,17 +56,25 @@ def ignore_signals() -> None:
 
 
 @contextlib.contextmanager
+def _handled(handler: Callable[[int, object], None], *signums: signal.Signals) -> Iterator[None]:
+    """Context manager: a handler of signals within the block."""
+    previous = {signum: signal.signal(signum, handler) for signum in signums}
+    try:
+        yield
+    finally:
+        for signum, before in previous.items():
+            signal.signal(signum, before)
+
+
+@contextlib.contextmanager
 def finish_on_signal(interrupt: threading.Event) -> Iterator[None]:
     """Within the block the first Ctrl-C or SIGTERM sets the event.
 
-    After it, a Ctrl-C ends the process at once.
+    After it, a Ctrl-C ends the process at once. Another SIGTERM changes nothing: timeout(1) sends
+    two, and whoever sends one and loses patience sends SIGKILL.
 
-    Another SIGTERM changes nothing: timeout(1) sends two, and whoever sends one and loses patience
-    sends SIGKILL.
-
-    Python runs handlers between two of its own instructions, so never within a long call of
-    compiled code. The first Ctrl-C waits for the end of such a call; the second must not, and is
-    left to the operating system.
+    Python runs handlers between two of its own instructions: the first one waits for the end of a
+    call of compiled code.
     """
     global _ended_by
     _ended_by = signal.SIGINT
@@ -83,14 +91,8 @@ def finish_on_signal(interrupt: threading.Event) -> Iterator[None]:
         else:
             _tell("\ninterrupted: finishing; press Ctrl-C again to exit immediately\n")
 
-    previous = {signum: signal.getsignal(signum) for signum in _STATUS}
-    signal.signal(signal.SIGTERM, finish)
-    _install_for_one_signal(finish)
-    try:
+    with _handled(finish, *_STATUS):
         yield
-    finally:
-        for signum, handler in previous.items():
-            signal.signal(signum, handler)
 
 
 def exit_status() -> int:
@@ -142,12 +144,8 @@ def interrupt_on_ctrl_c(given: threading.Event | None) -> Iterator[threading.Eve
         signal.signal(signal.SIGINT, signal.default_int_handler)
         event.set()
 
-    signal.signal(signal.SIGINT, finish)
-    try:
+    with _handled(finish, signal.SIGINT):
         yield event
-    finally:
-        if signal.getsignal(signal.SIGINT) is finish:  # nobody else has installed theirs meanwhile
-            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _exit_process(signum: int, frame: object) -> None:
@@ -159,18 +157,3 @@ def _tell(text: str) -> None:
     # Not print: the signal may have come in the middle of another write.
     with contextlib.suppress(OSError):
         os.write(2, text.encode())
-
-
-def _install_for_one_signal(handler: Callable[[int, object], None]) -> None:
-    """Install a handler that the operating system itself takes off at the first Ctrl-C."""
-    import ctypes
-
-    signal.signal(signal.SIGINT, handler)
-    try:
-        libc = ctypes.CDLL(None)
-        libc.signal.restype = ctypes.c_void_p
-        libc.signal.argtypes = libc.sysv_signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
-    except (AttributeError, OSError, TypeError):
-        return  # no System V signals: the second Ctrl-C, too, waits for compiled code
-    python_handler = libc.signal(signal.SIGINT, None)  # None is 0, which is SIG_DFL
-    libc.sysv_signal(signal.SIGINT, python_handler)

@@ -172,7 +172,7 @@ class Workforce:
             return Task(-self._n_started, _start_worker)
 
         self.workers.round(next_start, 0.0)
-        return not self.workers.keys
+        return self.workers.is_idle
 
     def round(self, next_task: TaskSource, seconds: float) -> list[Task] | None:
         """Begin tasks and wait for some, as `Scheduler.round` does."""

@@ -29,24 +29,22 @@ def files(tmp_path):
 
 
 @pytest.fixture
-def run(files, monkeypatch):
-    """The value of a job, and the steps that its worker reports."""
+def run(files):
+    """The value of a job."""
 
     def run(constraints="pairs.txt", **asked):
-        steps = []
-        monkeypatch.setattr(worker, "tell_step", lambda: steps.append("read"))
         files_of_job = {"data": str(files / "a.txt"), "constraints": str(files / constraints)}
         job = Job.from_keys({"name": "a", **files_of_job, **asked})
         outcome = isolated(partial(evaluate, job, None), True)
         if outcome.failure is not None:
-            return {"status": outcome.failure, "message": outcome.message}, steps
-        return outcome.value, steps
+            return {"status": outcome.failure, "message": outcome.message}
+        return outcome.value
 
     return run
 
 
 def test_an_optimum(run):
-    value, steps = run(gap=0.0)
+    value = run(gap=0.0)
     least = optimum(Instance(POINTS, 2, cannot_link=CANNOT_LINK))
     assert (value["status"], value["termination"]) == ("optimal", "gap_closed")
     assert value["objective"] == pytest.approx(least)
@@ -57,24 +55,23 @@ def test_an_optimum(run):
     assert (value["n_points"], value["n_features"], value["k"]) == (6, 1, 2)
     assert (value["n_must_link"], value["n_cannot_link"]) == (0, 2)
     assert value["message"] == ""
-    assert steps == ["read"]
 
 
 def test_limits_are_those_of_the_job(run, monkeypatch):
-    value, _ = run(time_limit=1e-9)
+    value = run(time_limit=1e-9)
     assert value["termination"] == "time_limit"
     monkeypatch.setattr(worker, "interrupt", threading.Event())
     worker.interrupt.set()
-    value, _ = run()
+    value = run()
     assert value["termination"] == "interrupted"
 
 
 def test_what_cannot_be_solved_as_asked_is_bad_input(run, files):
     (files / "overlap.txt").write_text("OVERLAP 1 0 1\n")
-    value, _ = run(constraints="overlap.txt", bounding="sdp")
+    value = run(constraints="overlap.txt", bounding="sdp")
     assert value["status"] == "bad_input"
     assert "'sdp': expected" in value["message"]
-    value, _ = run(constraints="overlap.txt", bounding="colgen")
+    value = run(constraints="overlap.txt", bounding="colgen")
     assert value["status"] == "optimal"
 
 
@@ -85,6 +82,6 @@ def test_warnings_on_an_instance_are_kept(run, monkeypatch):
         return read_instance(*args, **kwargs)
 
     monkeypatch.setattr("sdpbb.problem.formats.read_instance", read)
-    value, _ = run()
+    value = run()
     assert value["status"] == "optimal"
     assert value["message"] == "it looks odd"

@@ -67,14 +67,6 @@ def nap_unless_marked(marker, seconds, value):
     return value
 
 
-def nap_in_steps(seconds, n_steps):
-    """Says after each nap that it has gone a step further."""
-    for _ in range(n_steps):
-        time.sleep(seconds)
-        worker.tell_step()
-    return n_steps
-
-
 def wait_for_interrupt(marker):
     Path(marker).touch()
     return worker.interrupt.wait()
@@ -92,13 +84,6 @@ def complain_and_exit():
 
 def complain():
     print("of another task", file=sys.stderr, flush=True)
-
-
-held = []
-
-
-def hold(mebibytes):
-    held.append(b"x" * (mebibytes * 2**20))
 
 
 def interrupted():
@@ -131,13 +116,13 @@ def die_while_answering(marker, n_bytes):
     if not Path(marker).exists():
         Path(marker).touch()
 
-        def send_half(kind, content):
-            message = pickle.dumps((kind, content), protocol=pickle.HIGHEST_PROTOCOL)
-            worker._channel.write(message[: n_bytes // 2])
-            worker._channel.flush()
+        def dump_half(message, stream, protocol):
+            content = pickle.dumps(message)
+            stream.write(content[: len(content) // 2])
+            stream.flush()
             die()
 
-        worker._send = send_half
+        pickle.dump = dump_half
     return bytes(n_bytes)
 
 
@@ -181,10 +166,6 @@ def environment(name):
 
 def fail_to_start():
     raise ImportError("cannot import the engine")
-
-
-def warm_up_with_a_note():
-    worker.tell({"compiling": True})
 
 
 def warm_up():

@@ -55,12 +55,13 @@ def doctor(
 
 def _warm(log: Outputs) -> None:
     """Compile the kernels of all parts of the engine, with a line for each and what is left."""
-    from sdpbb.run.kernels import all_parts, compile_all, is_compiled
+    from sdpbb.run.kernels import all_parts, compile_part, is_compiled
 
     left = [part for part in all_parts() if not is_compiled(part)]
     log.tell("Compiling:" if left else "Compiling: nothing, as all kernels are cached")
     started = time.perf_counter()
-    for number, part in enumerate(compile_all(), 1):
+    for number, part in enumerate(left, 1):
+        compile_part(part)
         seconds = time.perf_counter() - started
         more = f"{len(left) - number} of {len(left)} to go" if number < len(left) else "all done"
         log.tell(f"   {part}  ({seconds:.1f} s; {more})")

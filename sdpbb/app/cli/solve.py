@@ -115,9 +115,6 @@ def resume(
     Options that are not given stay as they were. A run that stopped at a limit needs a higher one
     to continue. A finished run prints its result again.
     """
-    from sdpbb.runtime.archive.file import check_header
-
-    check_header(file)  # the quick part of the reading
     outputs.check([], checkpoint, resumed=file)
 
     import_engine()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,6 @@ from sdpbb.questions.study import Outcome, Study, StudyEvent, solved
 from sdpbb.questions.study_folder import RESULTS, StudyFolder, open_folder
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.declaration import Parameters, parameter
-from sdpbb.runtime.executors import worker
 from sdpbb.runtime.executors.memory import within_free_memory
 from sdpbb.runtime.files import FilePath
 from sdpbb.runtime.version import installed_version
@@ -32,6 +32,8 @@ MEASURED = (
     *("status", "termination", "objective", "lower_bound", "gap"),
     *("n_nodes", "n_blocks", "wall_seconds", "root_gap", "root_seconds"),
 )
+# Seconds that remain at least to an instance that has been read.
+SHORTEST = 1e-9
 TABLE, SUMMARY = "results.csv", "summary.txt"
 FILES = (RESULTS, TABLE, SUMMARY)
 LABELS, CERTIFICATES = "labels", "certificates"
@@ -74,7 +76,7 @@ def run_batch(
     """Solve many instances, each in isolation, and write a row for each.
 
     A job whose files are wrong, whose process dies, or which does not end after its time limit is a
-    row that says so. A job whose process died is retried once, at the end and alone.
+    row that says so. A job whose process died is retried once, alone.
 
     Parameters
     ----------
@@ -230,8 +232,7 @@ def _certificate(job: Job) -> str:
 def evaluate(job: Job, certificate: str | None) -> Outcome:
     """Read and solve the instance of a job.
 
-    Its time limit begins with a step of the worker, when the instance has been read; the worker's
-    interrupt ends the run with what was found.
+    Reading counts towards its time limit; the worker's interrupt ends the run with what was found.
 
     Parameters
     ----------
@@ -245,12 +246,14 @@ def evaluate(job: Job, certificate: str | None) -> Outcome:
     """
     from sdpbb.problem.formats import read_instance
 
+    started = time.monotonic()
     with warnings.catch_warnings(record=True) as caught, within_free_memory():
         warnings.simplefilter("always")
         reading = job.reading.to_dict()
         instance = read_instance(job.data, job.k, job.constraints, **reading)
-    worker.tell_step()
-    outcome = solved(instance, job.parameters, certificate=certificate)
+    seconds = max(SHORTEST, job.parameters.time_limit - (time.monotonic() - started))
+    parameters = replace(job.parameters, time_limit=seconds)
+    outcome = solved(instance, parameters, certificate=certificate)
     result: Result = outcome.value
     messages = [outcome.message] if outcome.message else []
     messages += [str(w.message) for w in caught if issubclass(w.category, InstanceWarning)]

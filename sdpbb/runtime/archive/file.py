@@ -11,28 +11,18 @@ wants to deceive is kept from computing them.
 from __future__ import annotations
 
 import json
-import math
 import os
-import struct
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdpbb.errors import ArchiveError
-from sdpbb.runtime.archive.stored import DTYPES, Encoder, decoded, shown
-from sdpbb.runtime.files import FilePath, name_problem, replacement, shown_path
+from sdpbb.runtime.archive.stored import Encoder, decoded
+from sdpbb.runtime.files import FilePath, replacement, shown_path
 from sdpbb.runtime.version import installed_version
 
 _DOCUMENT = "sdpbb-checkpoint.json"
-# What reading a file that is not as it was written ends with.
-_ERRORS = (
-    *(zipfile.BadZipFile, struct.error, EOFError),
-    *(AttributeError, LookupError, TypeError, ValueError, RuntimeError),
-)
 
 
 def write_archive(path: FilePath, value: Any) -> None:
@@ -43,7 +33,7 @@ def write_archive(path: FilePath, value: Any) -> None:
     Raises
     ------
     TypeError
-        For what an archive does not hold, or what holds itself. Nothing is written then.
+        For what an archive does not hold. Nothing is written then.
     OSError
         See `sdpbb.runtime.files.replacement`. What was at path is still there.
     """
@@ -60,73 +50,36 @@ def read_archive(path: FilePath) -> Any:
     """Return the value in an archive.
 
     The constructors of stored types are called (or `__setstate__`, where they have one), with
-    values that passed the checksums but that somebody may have made up; nothing else is, and memory
-    is taken in proportion to the file. Arrays are writable.
+    values that passed the checksums but that somebody may have made up; nothing else is. Arrays are
+    writable.
 
     Raises
     ------
     ArchiveError
         If it cannot be read, is no archive, damaged, incomplete, of another version of sdpbb or of
-        values that the types do not take. One line that names the file.
+        values that the types do not support. One line that names the file.
     """
-    with _opened(path) as archive:
-        document = json.loads(archive.read(_DOCUMENT))
-        written_by, this = shown(str(document["sdpbb"])), installed_version()
-        # What a value means is defined by the code of its version.
-        if written_by != this:
-            raise ArchiveError(
-                f"written by sdpbb {written_by}; this is {this} (sdpbb {written_by} can resume it)"
-            )
-        n_arrays = len(archive.namelist()) - 1
-        return decoded(document, [_array(archive, i) for i in range(n_arrays)])
-
-
-def check_header(path: FilePath) -> None:
-    """Raise `ArchiveError`, as `read_archive` does, for a file that is no archive.
-
-    This is quick: nothing is read but the list of its members.
-    """
-    with _opened(path):
-        pass
-
-
-def _array(archive: zipfile.ZipFile, number: int) -> NDArray[Any]:
-    entry = archive.getinfo(f"{number}.npy")
-    with archive.open(entry) as member:
-        np.lib.format.read_magic(member)
-        shape, _, dtype = np.lib.format.read_array_header_1_0(member)
-        length = math.prod(shape) * dtype.itemsize
-        if dtype.str not in DTYPES or length != entry.file_size - member.tell():
-            raise ValueError
-        member.seek(0)
-        return np.lib.format.read_array(member, allow_pickle=False)
-
-
-@contextmanager
-def _opened(path: FilePath) -> Iterator[zipfile.ZipFile]:
-    """Context manager: the open archive. Errors become one line that begins with its name."""
-    if problem := name_problem(path):
-        raise ArchiveError(problem)
-    reason = "is not an sdpbb checkpoint, or not all of it; expected a whole one"
+    name, this = shown_path(path), installed_version()
     try:
-        if os.path.isdir(path):
-            raise ArchiveError("is a folder; expected an sdpbb checkpoint")
-        # Asked before opening it, which would wait for the other end of a pipe.
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise ArchiveError("is not a regular file; expected an sdpbb checkpoint")
-        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            archive.getinfo(_DOCUMENT)
-            reason = "is damaged; expected the file as it was written"
-            # No more memory is taken than the file has bytes.
-            if sum(each.file_size for each in archive.infolist()) <= os.path.getsize(path):
-                yield archive
-                return
-    except ArchiveError as error:
-        reason = str(error)
-    except FileNotFoundError:
-        reason = "there is no such file; expected an sdpbb checkpoint"
+        if os.path.exists(path) and not os.path.isfile(path):  # a pipe would wait for its other end
+            raise OSError("not a regular file")
+        with zipfile.ZipFile(path) as archive:
+            document = json.loads(archive.read(_DOCUMENT))
+            written_by = document["sdpbb"]
+            if written_by == this:  # what a value means is defined by the code of its version
+                arrays = []
+                for number in range(len(archive.namelist()) - 1):
+                    with archive.open(f"{number}.npy") as member:
+                        arrays.append(np.lib.format.read_array(member, allow_pickle=False))
+                return decoded(document, arrays)
+        problem = (
+            f"written by sdpbb {written_by}; this is {this} (sdpbb {written_by} can resume it)"
+        )
     except OSError as error:
-        reason = f"cannot be read ({error.strerror or error}); expected an sdpbb checkpoint"
-    except _ERRORS:  # of the archive that cannot be opened, or is damaged
-        pass
-    raise ArchiveError(f"{shown_path(path)}: {reason}")
+        problem = f"cannot be read ({error.strerror or error}); expected an sdpbb checkpoint"
+    except MemoryError:
+        raise
+    except Exception as error:
+        problem = "is not an sdpbb checkpoint, or is damaged; expected the file as it was written"
+        raise ArchiveError(f"{name}: {problem}") from error
+    raise ArchiveError(f"{name}: {problem}")

@@ -19,22 +19,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import ArchiveError
-
 Stored = TypeVar("Stored", bound=type)
 
 # By the names that archives have for them.
 TYPES: dict[str, type] = {}
-
-# Types of numbers that are the same on all machines, as a long double is not.
-_CODES = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
-DTYPES = tuple(sorted({np.dtype(order + code).str for order in "<>" for code in _CODES}))
-_INLINE = (type(None), bool, int, float, str)
 
 
 def stored(cls: Stored) -> Stored:
@@ -85,73 +79,63 @@ class Encoder:
     Raises
     ------
     TypeError
-        For what an archive does not hold, with notes that say in what it is.
+        For what an archive does not hold.
     """
 
     def __init__(self, value: Any) -> None:
         self.arrays: list[NDArray[Any]] = []
-        self._items: list[list[Any]] = []
-        # By identity: the slot of an object, None while its parts are encoded. Objects are kept, so
-        # that no other gets the identity of one meanwhile.
-        self._slots: dict[int, list[int] | None] = {}
+        self._items: list[tuple[str, Any]] = []
+        # Slots by the identities of objects, which are kept, so that no other gets one meanwhile.
+        self._slots: dict[int, list[int]] = {}
         self._kept: list[Any] = []
         slot = self._slot(value)
         self.document = {"items": self._items, "value": slot}
 
     def _slot(self, value: Any) -> Any:
-        kind = type(value)
-        if kind in _INLINE:
+        if type(value) in (type(None), bool, int, float, str):
             return value
         if id(value) not in self._slots:
-            self._slots[id(value)] = None
             self._kept.append(value)
-            try:
-                item = self._item(kind, value)
-            except TypeError as error:
-                error.add_note(f"in a {kind.__name__}")
-                raise
-            self._slots[id(value)] = [len(self._items)]
-            self._items.append(item)
-        slot = self._slots[id(value)]
-        if slot is None:
-            raise TypeError(f"an archive cannot hold a {kind.__name__} that holds itself")
-        return slot
+            self._items.append(self._item(type(value), value))
+            self._slots[id(value)] = [len(self._items) - 1]
+        return self._slots[id(value)]
 
-    def _item(self, kind: Any, value: Any) -> list[Any]:
+    def _item(self, kind: Any, value: Any) -> tuple[str, Any]:
         if kind is tuple or kind is list:
-            return [kind.__name__, [*map(self._slot, value)]]
+            return kind.__name__, [*map(self._slot, value)]
         if kind is dict and all(type(key) is str for key in value):
-            return ["dict", {key: self._slot(part) for key, part in value.items()}]
+            return "dict", self._slots_of(value)
         is_scalar = isinstance(value, np.generic)
-        if (kind is np.ndarray or is_scalar) and value.dtype.str in DTYPES:
+        if (kind is np.ndarray or is_scalar) and value.dtype.kind in "biufc":
             self.arrays.append(np.asarray(value))
-            return ["scalar" if is_scalar else "array", len(self.arrays) - 1]
+            return "scalar" if is_scalar else "array", len(self.arrays) - 1
         name = full_name(kind)
         if TYPES.get(name) != kind:
             raise TypeError(
-                f"an archive cannot hold {shown(repr(value))}, a {name}; expected plain values, "
-                "dictionaries by str, arrays of numbers and registered types"
+                f"an archive cannot hold a {name}; expected plain values, dictionaries by str, "
+                "arrays of numbers and registered types"
             )
         if isinstance(value, Enum):
-            return [name, kind[value.name].name]
+            return name, value.name
         if has_own_state(kind):
-            return [name, self._slot(value.__getstate__())]
-        parts = [field.name for field in dataclasses.fields(kind)]
-        return [name, {part: self._slot(getattr(value, part)) for part in parts}]
+            return name, self._slot(value.__getstate__())
+        fields = dataclasses.fields(kind)
+        return name, self._slots_of({each.name: getattr(value, each.name) for each in fields})
+
+    def _slots_of(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {key: self._slot(part) for key, part in values.items()}
 
 
 def decoded(document: Mapping[str, Any], arrays: Sequence[NDArray[Any]]) -> Any:
     """Return the value of a document.
 
     Nothing is called but the registered types, by the names of their fields, or their
-    `__setstate__`, and no more memory is asked for than the document has bytes, times a constant.
+    `__setstate__`.
 
     Raises
     ------
-    ArchiveError
-        For values that their types do not take; without the name of a file.
-    AttributeError, LookupError, TypeError, ValueError
-        For a document that no encoder makes.
+    Exception
+        For a document that no encoder makes, or values that their types do not support.
     """
     values: list[Any] = []
 
@@ -161,53 +145,33 @@ def decoded(document: Mapping[str, Any], arrays: Sequence[NDArray[Any]]) -> Any:
         (position,) = slot
         return values[position]
 
-    def entries(content: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: filled(slot) for key, slot in content.items()}
-
     for word, content in document["items"]:
         made: Any
         match word:
-            case "tuple":
-                made = tuple(map(filled, content))
-            case "list":
+            case "tuple" | "list":
                 made = list(map(filled, content))
-            case "dict":
-                made = entries(content)
-            case "array":
+                made = tuple(made) if word == "tuple" else made
+            case "array" | "scalar":
                 made = arrays[content]
-            case "scalar":
-                made = arrays[content][()]
+                made = made[()] if word == "scalar" else made
             case _:
-                state = entries(content) if type(content) is dict else filled(content)
-                made = _rebuilt(word, state)
+                is_entries = type(content) is dict
+                made = {k: filled(v) for k, v in content.items()} if is_entries else filled(content)
+                made = made if word == "dict" else _rebuilt(word, made)
         values.append(made)
     return filled(document["value"])
 
 
 def _rebuilt(name: str, state: Any) -> Any:
     """Return a value of the type of this name."""
-    if name not in TYPES:
-        raise ArchiveError(f"holds an unknown {shown(name)}; expected a type that is registered")
+    module = name.rpartition(".")[0]
+    if module.startswith(("sdpbb.", "heuristics.")):  # others have registered theirs already
+        import_module(module)
     cls: Any = TYPES[name]
-    try:
-        if issubclass(cls, Enum):
-            return cls[state]
-        if not has_own_state(cls):
-            return cls(**state)
-        made = cls.__new__(cls)
-        made.__setstate__(state)
-    except MemoryError:
-        raise
-    except Exception as error:
-        why = shown(f"{type(error).__name__}: {error}")
-        raise ArchiveError(
-            f"holds an invalid {cls.__name__} ({why}); expected valid values"
-        ) from None
+    if issubclass(cls, Enum):
+        return cls[state]
+    if not has_own_state(cls):
+        return cls(**state)
+    made = cls.__new__(cls)
+    made.__setstate__(state)
     return made
-
-
-def shown(text: str) -> str:
-    """Return text on one line, and of bounded length."""
-    line = " ".join(text.split())
-    line = line if line.isprintable() else ascii(line)
-    return line if len(line) <= 200 else f"{line[:197]}..."

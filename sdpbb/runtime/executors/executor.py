@@ -19,10 +19,6 @@ class TaskOverdue(Exception):
     """The worker was killed because the task did not end in time."""
 
 
-class TaskDropped(Exception):
-    """The task was returned unexecuted: no worker had started with it."""
-
-
 class TaskExecutor:
     """Interface of executors: run functions elsewhere, and replace workers that have died.
 
@@ -46,8 +42,7 @@ class TaskExecutor:
         Parameters
         ----------
         function : can be pickled, unless the executor runs tasks in this process
-        seconds : that it may take, counted from its beginning and again from each
-            `worker.tell_step()` in it. Kept by processes of this machine only
+        seconds : that it may take, kept by processes of this machine only
 
         Returns
         -------
@@ -60,7 +55,7 @@ class TaskExecutor:
 
         Raises
         ------
-        WorkerDied, TaskOverdue, TaskDropped
+        WorkerDied, TaskOverdue
             As they say.
         BackendFailure
             If workers cannot work at all.
@@ -103,11 +98,8 @@ class SerialExecutor(TaskExecutor):
     def submit(self, function: Callable[[], Any], seconds: float = math.inf) -> Future[Any]:
         """Run the function now; its exceptions go into the future, interrupts to the caller."""
         future: Future[Any] = Future()
-        future.set_running_or_notify_cancel()
         try:
-            value = function()
+            future.set_result(function())
         except Exception as error:
             future.set_exception(error)
-        else:
-            future.set_result(value)
         return future

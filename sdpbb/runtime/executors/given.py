@@ -7,8 +7,8 @@ import functools
 import logging
 import math
 import pickle
+import re
 import sys
-import threading
 import time
 import uuid
 import warnings
@@ -18,14 +18,15 @@ from importlib.metadata import version
 from typing import Any
 
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
-from sdpbb.runtime.executors.executor import TaskDropped, TaskExecutor, WorkerDied
-from sdpbb.runtime.executors.worker import Kind, outcome, pack, value_of
+from sdpbb.runtime.executors.executor import TaskExecutor, WorkerDied
+from sdpbb.runtime.executors.worker import Outcome, no_warm_up, outcome, pack, value_of
 from sdpbb.runtime.extras import install_command
 
 # Seconds for which a number of workers is taken to be current.
 COUNT_SECONDS = 2.0
 # Seconds that a scheduler may take to answer, and to have a worker.
 CONNECT_SECONDS = 10.0
+_ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx|inproc)://)?(\[.+\]|[^][/:]+):[1-9]\d{0,4}")
 LOGGERS = (
     "distributed",
     "distributed.client",
@@ -53,7 +54,7 @@ class GivenExecutor(TaskExecutor):
     def __init__(
         self,
         executor: Executor,
-        warm_up: Callable[[], None] | None = None,
+        warm_up: Callable[[], None] = no_warm_up,
         *,
         name: str = "the executor",
         patience_seconds: float = 60.0,
@@ -109,10 +110,10 @@ class GivenExecutor(TaskExecutor):
 
     def result(self, future: Future[Any]) -> Any:
         try:
-            return value_of(*future.result())
+            return value_of(future.result())
         except CancelledError:
             self._require_connection()  # Dask cancels what it cannot do any more
-            raise TaskDropped(f"{self._name} cancels tasks") from None
+            raise WorkerDied(f"was cancelled by {self._name}") from None
         except BrokenExecutor as error:
             raise BackendFailure(f"{self._name} is broken ({_line(error)})") from error
         except Exception as error:
@@ -212,7 +213,10 @@ def dask_executor(address: str) -> Iterator[Executor]:
             f"Dask is not installed; expected dask.distributed; {install_command('dask')}",
             extra="dask",
         ) from None
-    _require_address(address)
+    if not _ADDRESS.fullmatch(address):  # over which a client waits for itself when collected
+        raise ParameterError(
+            f"dask = {address!r}: expected the address of a Dask scheduler, such as tcp://host:8786"
+        )
     if is_ours:  # whoever has imported it before wants to see what it logs, or has seen to that
         for name in LOGGERS:
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -267,36 +271,19 @@ def mpi_executor() -> Iterator[Executor]:
         yield executor
 
 
-def _require_address(address: str) -> None:
-    """Refuse what is no address; a client that fails over one waits for itself when collected."""
-    from distributed.comm.addressing import parse_address, parse_host_port
-    from distributed.comm.registry import get_backend
-
-    try:
-        scheme, location = parse_address(address)
-        get_backend(scheme)
-        if scheme in ("tcp", "tls"):
-            host, port = parse_host_port(location)
-            if not host or not 1 <= port <= 65535:
-                raise ValueError("expected a host and a port from 1 to 65535")
-    except ValueError as error:
-        raise ParameterError(
-            f"dask = {address!r}: expected the address of a Dask scheduler, such as "
-            f"tcp://host:8786 ({' '.join(str(error).split())})"
-        ) from None
-
-
 # The rest runs in the workers.
 
 
-def _run_there(unique: str, wanted: str, warm_up: bytes, task: bytes) -> tuple[Kind, bytes]:
+def _run_there(unique: str, wanted: str, warm_up: bytes, task: bytes) -> Outcome:
     """Return the outcome of a task.
 
     unique : tells equal calls apart, which a Dask cluster would make once
     wanted : version of this package that the parent has
     """
+    from threadpoolctl import threadpool_limits
+
     _prepare(wanted, warm_up)
-    with _one_blas_thread():
+    with threadpool_limits(1):  # for the time of the task: the worker may serve others
         return outcome(task)
 
 
@@ -304,31 +291,4 @@ def _run_there(unique: str, wanted: str, warm_up: bytes, task: bytes) -> tuple[K
 def _prepare(wanted: str, warm_up: bytes) -> None:
     if version("sdpbb") != wanted:
         raise ImportError(f"needs sdpbb {wanted}, has {version('sdpbb')}")
-    function = pickle.loads(warm_up)
-    if function is not None:
-        function()
-
-
-# Of the threads of this process that want one BLAS thread; the first holds the limits before.
-_limits: list[Any] = []
-_lock = threading.Lock()
-
-
-@contextlib.contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread within the block.
-
-    The limit holds for the whole process, so the first thread to enter sets it, and the last to
-    leave restores it: the worker may serve others.
-    """
-    from threadpoolctl import threadpool_limits
-
-    with _lock:
-        _limits.append(threadpool_limits(1))
-    try:
-        yield
-    finally:
-        with _lock:
-            limits = _limits.pop()
-            if not _limits:
-                limits.restore_original_limits()
+    pickle.loads(warm_up)()

@@ -6,20 +6,20 @@ import contextlib
 import json
 import math
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, BinaryIO
 
 from sdpbb.errors import BackendFailure
-from sdpbb.runtime.executors.executor import TaskDropped, TaskExecutor, TaskOverdue, WorkerDied
-from sdpbb.runtime.executors.memory import resident_bytes
-from sdpbb.runtime.executors.worker import GREETING, Kind, pack, receive, send, value_of
+from sdpbb.runtime.executors.executor import TaskExecutor, TaskOverdue, WorkerDied
+from sdpbb.runtime.executors.worker import Outcome, no_warm_up, pack, send, value_of
 
 ONE_THREAD = dict.fromkeys(
     (
@@ -33,9 +33,8 @@ ONE_THREAD = dict.fromkeys(
 )
 """Environment of workers: these libraries read it when they are loaded."""
 
-LONG_PAUSE = 5.0
-"""Seconds between two looks at the deadlines after which this process is taken to have been
-stopped, with all of its workers, as by Ctrl-Z."""
+STARTS = 3
+"""Processes that die while they start, after which it is given up to start one."""
 
 # Run with the parent's search path: a worker imports what its parent does. The main module of the
 # parent is not imported, so programs need no main guard.
@@ -58,94 +57,91 @@ class LocalProcesses(TaskExecutor):
     """
 
     def __init__(
-        self,
-        n_workers: int,
-        warm_up: Callable[[], None] | None = None,
-        *,
-        first_alone: bool = False,
-        growth: float = math.inf,
-        grace: float = 0.0,
-        on_note: Callable[[Any], None] | None = None,
+        self, n_workers: int, warm_up: Callable[[], None] = no_warm_up, *, grace: float = 0.0
     ) -> None:
         """
         Parameters
         ----------
         n_workers : at least 1
         warm_up : called once in each process before its first task; can be pickled
-        first_alone : whether there is one worker only until that is warm: it compiles what all
-            need, or shows why none can work
-        growth : bytes; a process that has grown by more between its first task and the end of
-            another is replaced
         grace : seconds after which a task is overdue, since the end of its own seconds or since an
             interrupt
-        on_note : called with what workers `tell`, by another thread than the caller's
         """
         self._n_workers = n_workers
-        self._first_alone = first_alone
-        self._growth = growth
         self._grace = grace
-        self._on_note = on_note
         self._warm_up = pack(warm_up)
         self._threads = ThreadPoolExecutor(n_workers)
         self._workers: list[_Worker] = []
         self._idle: list[_Worker] = []
         self._lock = threading.Lock()  # for both lists
         self._is_shut_down = False
-        self._looked = time.monotonic()
 
     @property
     def n_workers(self) -> int:
-        with self._lock:
-            if any(worker.is_warm for worker in self._workers):
-                self._first_alone = False
-        return 1 if self._first_alone else self._n_workers
+        return self._n_workers
 
     def submit(self, function: Callable[[], Any], seconds: float = math.inf) -> Future[Any]:
         """Run the function in an idle process; with more tasks than processes, after others."""
-        if self._is_shut_down:
-            raise RuntimeError("these workers are shut down")
-        self.check()
         try:
-            return self._threads.submit(self._run, [pack(function)], seconds)
+            return self._threads.submit(self._run, [pack(function)], seconds + self._grace)
         except RuntimeError as error:  # of a thread
             raise _no_worker(error) from None
 
     def _run(self, task: list[bytes], seconds: float) -> Any:
-        """Return the value of a task, or raise how it has ended otherwise: called by threads."""
-        worker = self._taken_worker()
+        """Return the value of a task, or raise how it has ended otherwise: called by threads.
+
+        task : is taken from the list, as it may be large
+        """
+        worker = self._warm_worker()
         try:
-            return worker.run(task, seconds + self._grace)
+            return value_of(worker.outcome(task.pop(), seconds))
         finally:
             with self._lock:
                 self._idle.append(worker)
 
+    def _warm_worker(self) -> _Worker:
+        """Return an idle worker, or a new one that can work."""
+        for _ in range(STARTS):
+            worker = self._taken_worker()
+            if worker.is_warm:
+                return worker
+            try:
+                value_of(worker.outcome(self._warm_up, math.inf))
+            except WorkerDied as death:
+                reason = str(death)
+            except Exception as error:
+                line = " ".join(f"{type(error).__name__}: {error}".split())
+                raise BackendFailure(f"a worker process cannot start: {line}") from error
+            else:
+                worker.is_warm = True
+                return worker
+        raise BackendFailure(f"worker processes die while they start: {reason}")
+
     def _taken_worker(self) -> _Worker:
-        """Return an idle worker, or a new one."""
+        """Return an idle worker that lives, or start one."""
         with self._lock:
             if self._is_shut_down:
-                raise TaskDropped("the workers are shut down")
+                raise WorkerDied("was shut down")
             while self._idle:
                 worker = self._idle.pop()
-                if worker.is_usable:
+                if worker.is_alive:
                     return worker
                 self._workers.remove(worker)
                 worker.close()
-            self._workers.append(_Worker(self._warm_up, self._growth, self._on_note))
+            self._workers.append(_Worker())
             return self._workers[-1]
 
     def check(self) -> None:
         """Kill the workers of overdue tasks."""
         now = time.monotonic()
-        pause, self._looked = now - self._looked, now
         with self._lock:
             for worker in self._workers:
-                if pause > LONG_PAUSE:  # it was stopped, too
-                    worker.deadline += pause
                 if now >= worker.deadline:
-                    worker.kill(TaskOverdue())
+                    worker.is_overdue = True
+                    worker.kill()
 
     def interrupt(self) -> bool:
-        """Set `worker.interrupt` for running tasks; tasks that have not begun end as dropped."""
+        """Set `worker.interrupt` for running tasks; those that have not begun never will."""
         with self._lock:
             self._is_shut_down = True
             for worker in self._workers:
@@ -167,129 +163,76 @@ class _Worker:
 
     Attributes
     ----------
-    is_warm : whether it has been ready for tasks
+    is_warm : whether it is prepared for tasks
     deadline : monotonic time at which its task is overdue
+    is_overdue : whether it is killed for that
     """
 
-    def __init__(
-        self, warm_up: bytes, growth: float, on_note: Callable[[Any], None] | None
-    ) -> None:
-        self.is_warm = False
+    def __init__(self) -> None:
+        self.is_warm = self.is_overdue = False
         self.deadline = math.inf
-        self._growth = growth
-        self._on_note = on_note
-        self._most = math.inf  # resident bytes above which it is to be replaced
-        self._is_greeted = self._has_begun = self._is_interrupted = False
-        self._why_unfit = ""
-        self._why_killed: Exception | None = None
-        self._lock = threading.Lock()  # for what a thread and an interrupt both change
+        self._is_at_work = False
         with contextlib.ExitStack() as undo:
             try:
                 self._errors = undo.enter_context(tempfile.TemporaryFile())
                 self._process = undo.enter_context(_start_process(self._errors))
             except OSError as error:
                 raise _no_worker(error) from None
-            self._send(Kind.WARM_UP, warm_up)
             self._resources = undo.pop_all()
 
     @property
-    def is_usable(self) -> bool:
-        """True if it may have another task: it lives, and has not grown too much."""
-        if self._why_killed is not None or self._process.poll() is not None:
-            return False
-        return self._most == math.inf or resident_bytes(self._process.pid) <= self._most
+    def is_alive(self) -> bool:
+        """True if it may have another task."""
+        return self._process.poll() is None
 
-    def run(self, task: list[bytes], seconds: float) -> Any:
-        """Return the value of a task.
+    def outcome(self, task: bytes, seconds: float) -> Outcome:
+        """Return the outcome of a pickled task.
 
-        task : is taken from the list, as it may be large
-        seconds : until it is overdue, from its beginning and from each step
+        seconds : until it is overdue
 
         Raises
         ------
-        WorkerDied, TaskOverdue, TaskDropped, BackendFailure, Exception
-            As `TaskExecutor.result` does.
+        WorkerDied, TaskOverdue
+            If the process has ended.
+        Exception
+            If there is no memory for the outcome.
         """
         # What was said before is not about this task.
         heard = os.fstat(self._errors.fileno()).st_size
-        self._send(Kind.TASK, task.pop())
-        while message := self._received():
-            match message:
-                case (Kind.READY, _):
-                    self.is_warm = True
-                    if self._growth < math.inf:
-                        self._most = resident_bytes(self._process.pid) + self._growth
-                case (Kind.UNFIT, line):
-                    self._why_unfit = line.decode()
-                case (Kind.NOTE, note):
-                    if self._on_note is not None:
-                        self._on_note(value_of(Kind.VALUE, note))
-                case (Kind.STEP, _):
-                    self._begin_step(seconds)
-                case (kind, content):
-                    self._has_begun, self.deadline = False, math.inf
-                    return value_of(kind, content)
-        self.deadline = math.inf
-        raise self._why_not_done(heard)
-
-    def _received(self) -> tuple[Kind, bytes] | None:
-        """Return the next message of the process; None if it has ended."""
-        stream = self._process.stdout
-        assert stream is not None
         try:
-            while not self._is_greeted and (line := stream.readline()):
-                self._is_greeted = line.endswith(GREETING)
-            return receive(stream)  # type: ignore[arg-type]
-        except Exception as error:  # such as a MemoryError
-            self.kill(error)
-            return None
-
-    def _send(self, kind: Kind, content: bytes = b"") -> None:
-        with contextlib.suppress(OSError):  # whoever receives from it notices its end
-            send(self._process.stdin, kind, content)  # type: ignore[arg-type]
-
-    def _begin_step(self, seconds: float) -> None:
-        with self._lock:
-            self._has_begun = True
-            if not self._is_interrupted:
-                self.deadline = time.monotonic() + seconds
+            send(self._process.stdin, task)  # type: ignore[arg-type]
+            del task
+            self.deadline, self._is_at_work = time.monotonic() + seconds, self.is_warm
+            outcome: Outcome = pickle.load(self._process.stdout)  # type: ignore[arg-type]
+        except (OSError, EOFError, pickle.UnpicklingError):
+            reason = self._exit_reason(heard)
+            raise TaskOverdue if self.is_overdue else WorkerDied(reason) from None
+        except BaseException:  # such as a MemoryError
+            self.kill()
+            self._process.wait()
+            raise
+        finally:
+            self.deadline, self._is_at_work = math.inf, False
+        return outcome
 
     def interrupt(self, grace: float) -> None:
-        """Ask the running task to end within some seconds; one that has not begun never will."""
-        with self._lock:
-            self._is_interrupted = True
-            has_begun = self._has_begun
-            if has_begun:
-                self.deadline = time.monotonic() + grace
-        if has_begun:
-            self._send(Kind.INTERRUPT)
-        else:
+        """Ask the task under way to end within some seconds; one that has not begun never will."""
+        if not self._is_at_work:
             self.kill()
+            return
+        self.deadline = time.monotonic() + grace
+        with contextlib.suppress(OSError):  # it has ended
+            send(self._process.stdin, None)  # type: ignore[arg-type]
 
-    def kill(self, why: Exception | None = None) -> None:
-        """End the process; can be repeated.
-
-        why : how its task ends
-        """
-        self._why_killed = self._why_killed or why or TaskDropped("the workers are shut down")
+    def kill(self) -> None:
+        """End the process; can be repeated."""
         self._process.kill()
 
     def close(self) -> None:
         """End the process, and give back its resources."""
-        self._process.kill()
+        self.kill()
         with contextlib.suppress(OSError):  # of what could not be sent
             self._resources.close()
-
-    def _why_not_done(self, heard: int) -> Exception:
-        reason = self._exit_reason(heard)
-        if self._why_unfit:
-            return BackendFailure(f"a worker process cannot start: {self._why_unfit}")
-        if self._why_killed is not None:
-            return self._why_killed
-        if self._has_begun:
-            return WorkerDied(reason)
-        when = "between two tasks" if self.is_warm else "while they start"
-        return TaskDropped(f"worker processes die {when}: {reason}")
 
     def _exit_reason(self, heard: int) -> str:
         """Return why the process ended, in a few words; wait for its end."""
@@ -309,35 +252,15 @@ def _no_worker(error: Exception) -> BackendFailure:
 
 
 def _start_process(errors: BinaryIO) -> subprocess.Popen[bytes]:
-    with _sigint_blocked():
-        return subprocess.Popen(
-            # Without the folder of the user's files, which may be called like a library, before it
-            # is known whether it belongs to the search path.
-            [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path, default=str)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env={**os.environ, **ONE_THREAD},
-        )
-
-
-@contextlib.contextmanager
-def _sigint_blocked() -> Iterator[None]:
-    """Context manager: processes started within the block receive no signals at first.
-
-    SIGINT and SIGTERM are blocked until they have begun to ignore them.
-
-    The mask is inherited; it holds for this thread only, so meanwhile signals go to another thread
-    of this process, or are delivered at the end of the block.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+    return subprocess.Popen(
+        # Without the folder of the user's files, which may be called like a library, before it is
+        # known whether it belongs to the search path.
+        [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path, default=str)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env={**os.environ, **ONE_THREAD},
+    )
 
 
 def _exit_text(status: int) -> str:
