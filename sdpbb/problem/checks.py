@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.frames import is_frame
 from sdpbb.problem.geometry import is_sparse
-from sdpbb.problem.integers import inexact_entries, inexact_integer_message, may_be_inexact
 from sdpbb.runtime.archive.stored import stored
 
 # Coordinates, and differences between them, whose squares and sums of squares are neither infinite
@@ -242,38 +240,7 @@ def _float_array(values: ArrayLike, argument: str, expected: str) -> NDArray[np.
             floats = np.array(array, dtype=np.float64, order="C")
     except (OverflowError, TypeError, ValueError) as error:
         raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
-    if may_be_inexact(floats):
-        check_exact(values, argument)
     return floats
-
-
-def check_exact(values: Any, argument: str) -> None:
-    """Raise the InstanceError for the first integer that no float is, so that it would be changed.
-
-    values : what NumPy makes an array of numbers of
-    argument : what messages call it
-    """
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError):  # no table at all, which is for others to say
-        return
-    if array.dtype.kind == "f":
-        if isinstance(values, np.ndarray) or not may_be_inexact(array):
-            return
-        array = _objects(values)  # integers among floats have become floats already
-    for index, value in inexact_entries(array):
-        raise InstanceError(
-            f"{argument}[{', '.join(map(str, index))}] {inexact_integer_message(value)}"
-        )
-
-
-def _objects(values: Any) -> NDArray[Any]:
-    """Return the entries of a table as they are."""
-    if is_frame(values):
-        # Of pandas and polars; NumPy would ask either for numbers of one type.
-        by_rows = values.rows() if hasattr(values, "rows") else values.to_numpy(dtype=object)
-        return np.array(by_rows, dtype=object)
-    return np.array(values, dtype=object)
 
 
 def checked_pairs(values: Any, n: int, argument: str) -> NDArray[np.intp]:

@@ -155,7 +155,6 @@ def test_a_workbook_that_states_too_few_cells_is_read_whole(tmp_path):
         (EURO, "a.csv", {}),
         (EURO, "a.txt", {}),
         (EURO, "a.csv", {"decimal": ",", "separator": "semicolon"}),
-        ("sep=;\n" + EURO, "a.csv", {}),
         (EURO.replace("x;y", "Höhe, cm;Breite, cm"), "a.csv", {}),
         (EURO.replace("x;y\n", ""), "a.csv", {}),
         (EURO.replace(";", "\t"), "a.csv", {}),

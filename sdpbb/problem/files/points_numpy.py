@@ -54,8 +54,8 @@ def read_npz(path: FilePath, reading: Reading) -> PointTable:
 
 def _points_of_array(path: FilePath, array: NDArray[Any], reading: Reading) -> PointTable:
     """Return the points that an array of a file holds, or raise the InstanceError."""
-    if reading.left_out:
-        raise without_columns(path, reading.left_out)
+    if reading.chosen:
+        raise without_columns(path, reading.chosen)
     with naming_file(path):
         return PointTable(as_points(array))
 
