@@ -85,11 +85,6 @@ def test_names_with_blanks_are_in_quotes():
     assert texts == {'ML "Anna Bell" Bo', 'ML Bo "Carl Dorn"', 'CL "Anna Bell" "Carl Dorn"'}
 
 
-def test_labels_of_noise_are_noted():
-    with pytest.warns(UserWarning, match="labels: 2 of 4 labels are -1, and these rows are one cl"):
-        sdpbb.optimality_gap(LINE, [-1, -1, 0, 0])
-
-
 def test_reading_has_one_name_for_each_thing():
     """The command line, Python and manifests state how data are read by the same words."""
     declared = {*own_declarations(Reading)}
