@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.frames import merely_counts
@@ -69,19 +69,13 @@ def note_noise(n_noise: int, n: int, where: str) -> None:
         )
 
 
-class _RowNames(NamedTuple):
-    """Names of the points, and those of all rows of the data, of which some may be left out.
+def _names_of_rows(
+    index: Any, origin: Origin, argument: str
+) -> tuple[list[Any], set[Any], bool] | None:
+    """Return what the index of a series is compared with; None to go by position.
 
-    are_text : whether they are no more than text, whatever the index of a series has
+    These are the names of the points and of all rows, and whether they are no more than text.
     """
-
-    wanted: list[Any]
-    known: set[Any]
-    are_text: bool
-
-
-def _names_of_rows(index: Any, origin: Origin, argument: str) -> _RowNames | None:
-    """Return the names that the index of a series is compared with; None to go by position."""
     column = origin.row_names
     counts = origin.data_index is None or merely_counts(origin.data_index)
     if origin.data_index is not None:
@@ -94,10 +88,10 @@ def _names_of_rows(index: Any, origin: Origin, argument: str) -> _RowNames | Non
                 "position"
             )
         if column is None or not counts or set(map(str, index)).isdisjoint(column):
-            return _RowNames(list(origin.index), set(origin.data_index), are_text=False)
+            return list(origin.index), set(origin.data_index), False
     if column is None or merely_counts(index):
         return None
-    return _RowNames(list(column), {*column, *origin.dropped_rows}, are_text=True)
+    return list(column), {*column, *origin.dropped_rows}, True
 
 
 def positions(

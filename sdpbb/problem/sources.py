@@ -309,9 +309,12 @@ def arguments_of(table: PointTable, k: int, arguments: Mapping[str, Any]) -> dic
     """
     of_reading = (*TableArguments.__annotations__, "weights")
     others = {name: value for name, value in arguments.items() if name not in of_reading}
-    pairs = {name: others.pop(name, None) for name in PAIRS.values()}
-    stated = _stated_by_names(table, pairs, others.pop("cluster_constraints", None))
-    return {**_of_table(table), "k": k, "origin": table.origin(), **stated, **others}
+    stated = {name: numbered(others.pop(name, None), table, name) for name in PAIRS.values()}
+    on_clusters = others.pop("cluster_constraints", None)
+    if table.kept_rows is not None:
+        on_clusters = _on_kept_rows(on_clusters, table)
+    own = {"k": k, "origin": table.origin(), "cluster_constraints": on_clusters}
+    return {**_of_table(table), **own, **stated, **others}
 
 
 def _of_table(table: PointTable) -> dict[str, Any]:
@@ -323,29 +326,6 @@ def _of_table(table: PointTable) -> dict[str, Any]:
         # Whether they may be a matrix of distances was asked before they were scaled.
         "as_points": True,
     }
-
-
-def _stated_by_names(
-    table: PointTable,
-    pairs: dict[str, Iterable[Any] | None],
-    cluster_constraints: Iterable[ClusterConstraint] | None,
-) -> dict[str, Any]:
-    """Return the arguments of an `Instance` that state constraints on the rows of a table.
-
-    pairs : by argument (must_link, ..., soft_cannot_link), of names of rows of the data, or their
-        numbers where they have no names
-
-    Raises
-    ------
-    InstanceError
-        Naming the argument, its position and the unknown row, or the one that is left out.
-    """
-    stated: dict[str, Any] = {
-        name: numbered(entries, table, name) for name, entries in pairs.items()
-    }
-    if table.kept_rows is not None:
-        cluster_constraints = _on_kept_rows(cluster_constraints, table)
-    return {**stated, "cluster_constraints": cluster_constraints}
 
 
 def _on_kept_rows(

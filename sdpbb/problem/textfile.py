@@ -121,13 +121,12 @@ def check_file(path: FilePath, expected: str = "a file") -> None:
 
 
 @contextmanager
-def errors_as_one_line(
-    path: FilePath, expected: str, errors: tuple[type[Exception], ...]
-) -> Iterator[None]:
+def errors_as_one_line(path: FilePath, expected: str) -> Iterator[None]:
     """Turn what other packages raise on a file within the block into an InstanceError.
 
+    Of a damaged file, or one of something else, they raise whatever comes.
+
     expected : what messages say of what the file should be
-    errors : raised for a file that is something else
     """
     check_file(path)
     try:
@@ -140,7 +139,7 @@ def errors_as_one_line(
         # Of pyarrow too, for what is wrong inside the file.
         reason = error.strerror or shown(" ".join(str(error).split()))
         raise InstanceError(f"{shown_path(path)}: cannot be read ({reason})") from None
-    except errors as error:
+    except Exception as error:
         detail = shown(" ".join(str(error).split()))
         raise InstanceError(f"{shown_path(path)}: is not {expected} ({detail})") from None
 

@@ -327,5 +327,5 @@ def _label_array(path: FilePath, column: str | None) -> list[str]:
             f"{shown_path(path)}: an array of shape {array.shape} and type {array.dtype}; expected "
             "labels (n,), integers or words"
         )
-    with errors_as_one_line(path, "an array of words", (SystemError, ValueError)):
+    with errors_as_one_line(path, "an array of words"):
         return list(map(str, array.tolist()))

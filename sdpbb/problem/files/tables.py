@@ -204,8 +204,7 @@ def _sheet(path: FilePath, sheet: str | None) -> list[Row]:
         from openpyxl import load_workbook
     except ImportError:
         raise _package(path, "a workbook", "openpyxl", "excel") from None
-    # Of a damaged archive, or one of something else, openpyxl raises whatever comes.
-    with errors_as_one_line(path, "a workbook of Excel", (Exception,)):
+    with errors_as_one_line(path, "a workbook of Excel"):
         book = load_workbook(path, read_only=True, data_only=True)
         sheets = {each.title: _cells(each) for each in book.worksheets}
         book.close()
@@ -248,7 +247,7 @@ def _arrow_table(path: FilePath) -> tuple[list[str], int, Any]:
         from pyarrow import feather, parquet
     except ImportError:
         raise _package(path, kind, "pyarrow", "parquet") from None
-    with errors_as_one_line(path, kind, (pyarrow.ArrowException, ValueError)):
+    with errors_as_one_line(path, kind):
         if is_feather:
             table = feather.read_table(path, use_threads=False, memory_map=False)
         else:
