@@ -3,7 +3,6 @@
 import warnings
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from sdpbb.app.cli.app import COMMANDS, application
@@ -27,15 +26,13 @@ def test_every_command_on_an_instance_reads_all_formats(name):
 
 
 def test_a_warning_is_a_line_on_standard_error(tmp_path, capsys):
-    np.save(tmp_path / "points.npy", np.arange(150.0)[:, None])
-    lines = "".join(f"ML 1 {row}\n" for row in range(2, 150))
-    constraints = file(tmp_path, lines, "constraints.txt")
-    instance = InstanceOptions(1, constraints).read(str(tmp_path / "points.npy"))
-    assert instance.must_link[0].tolist() == [1, 2]
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"warning: {constraints}: names 149 of the 150 rows, but never row 0")
-    assert err.count("\n") == 1
+    data = file(tmp_path, CSV, "points.csv")
+    constraints = file(tmp_path, "# none\n", "constraints.txt")
+    InstanceOptions(1, constraints, index_column="id", drop=("class",)).read(data)
+    assert capsys.readouterr() == (
+        "",
+        f"warning: {constraints}: has no constraints; is it the right file?\n",
+    )
 
 
 def test_other_warnings_stay_warnings():

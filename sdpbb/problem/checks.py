@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.frames import is_frame
 from sdpbb.problem.geometry import is_sparse
-from sdpbb.problem.integers import inexact_entries, inexact_integer_message, may_be_inexact
 from sdpbb.runtime.archive.stored import stored
 
 # Coordinates, and differences between them, whose squares and sums of squares are neither infinite
@@ -242,38 +240,7 @@ def _float_array(values: ArrayLike, argument: str, expected: str) -> NDArray[np.
             floats = np.array(array, dtype=np.float64, order="C")
     except (OverflowError, TypeError, ValueError) as error:
         raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
-    if may_be_inexact(floats):
-        check_exact(values, argument)
     return floats
-
-
-def check_exact(values: Any, argument: str) -> None:
-    """Raise the InstanceError for the first integer that no float is, so that it would be changed.
-
-    values : what NumPy makes an array of numbers of
-    argument : what messages call it
-    """
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError):  # no table at all, which is for others to say
-        return
-    if array.dtype.kind == "f":
-        if isinstance(values, np.ndarray) or not may_be_inexact(array):
-            return
-        array = _objects(values)  # integers among floats have become floats already
-    for index, value in inexact_entries(array):
-        raise InstanceError(
-            f"{argument}[{', '.join(map(str, index))}] {inexact_integer_message(value)}"
-        )
-
-
-def _objects(values: Any) -> NDArray[Any]:
-    """Return the entries of a table as they are."""
-    if is_frame(values):
-        # Of pandas and polars; NumPy would ask either for numbers of one type.
-        by_rows = values.rows() if hasattr(values, "rows") else values.to_numpy(dtype=object)
-        return np.array(by_rows, dtype=object)
-    return np.array(values, dtype=object)
 
 
 def checked_pairs(values: Any, n: int, argument: str) -> NDArray[np.intp]:
@@ -309,16 +276,15 @@ def checked_pairs(values: Any, n: int, argument: str) -> NDArray[np.intp]:
 
 def checked_soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
     expected = "expected triples (i, j, weight) with weight >= 0"
-    pairs: Any
-    weights: Any
     if isinstance(values, SoftPairs):
-        pairs, weights = values.pairs, values.weights
+        checked = checked_pairs(values.pairs, n, argument)
+        given = _array(values.weights, argument, expected)
     else:
         triples = _triples(values, argument, expected)
-        pairs, weights = [t[:2] for t in triples], [t[2] for t in triples]
-    checked = checked_pairs(pairs, n, argument)
+        checked = checked_pairs([triple[:2] for triple in triples], n, argument)
+        given = _array([triple[2] for triple in triples], argument, expected)
     try:
-        weight = np.array(_array(weights, argument, expected), dtype=np.float64)
+        weight = np.array(given, dtype=np.float64)
     except (OverflowError, TypeError, ValueError) as error:
         raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
     if weight.shape != (len(checked),):
@@ -337,30 +303,19 @@ def checked_soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
 
 
 def _triples(values: Any, argument: str, expected: str) -> list[list[Any]]:
-    if values is None:
-        return []
+    """Return triples as lists; of an array of floats, whole row numbers become integers."""
     if isinstance(values, np.ndarray):
-        given = _array(values, argument, expected)
-        if given.shape == (0,):
-            return []
-        if given.ndim != 2 or given.shape[1] != 3:
-            raise InstanceError(f"{argument}: {expected}, got shape {given.shape}")
-        rows = given[:, :2]
-        if (
-            given.dtype.kind == "f"
-            and (np.abs(rows) < 2**53).all()
-            and (rows == np.round(rows)).all()
-        ):
-            return [[int(i), int(j), weight] for i, j, weight in given.tolist()]
-        listed: list[list[Any]] = given.tolist()
-        return listed
+        values = _array(values, argument, expected).tolist()
     try:
-        triples = [list(triple) for triple in values]
+        triples = [list(triple) for triple in (() if values is None else values)]
     except TypeError:
         raise InstanceError(f"{argument}: {expected}") from None
     for position, triple in enumerate(triples):
         if len(triple) != 3:
             raise InstanceError(f"{argument}[{position}]: {len(triple)} entries; {expected}")
+        for at, row in enumerate(triple[:2]):
+            if isinstance(row, float) and row.is_integer():
+                triple[at] = int(row)
     return triples
 
 

@@ -10,8 +10,7 @@ Points
     Text otherwise: a first line `n d k` or `n d`, then n rows of d numbers separated by blanks (the
     format of SOS-SDP and PC-SOS-SDP). Text after `#` is a comment.
 
-    Numbers become doubles: decimals are rounded, integers that no double holds (beyond 2^53) are
-    refused.
+    Numbers become doubles, to which they are rounded.
 
 Constraints
     pc-sos-sdp: one per line, `ML i j` (must-link) and `CL i j` (cannot-link), `GAMMA x` (points
@@ -55,7 +54,7 @@ from sdpbb.problem.files.constraint_formats import (
     read_constraints,
     write_constraints,
 )
-from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
+from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.files.labels import (
     labels_csv,
     labels_file,
@@ -64,6 +63,7 @@ from sdpbb.problem.files.labels import (
     write_labels,
 )
 from sdpbb.problem.files.points import read_points, write_points
+from sdpbb.problem.files.stated import ConstraintFormat
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.table import PointTable
 from sdpbb.runtime.files import FilePath

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.integers import inexact_entries, inexact_integer_message
 from sdpbb.problem.table import (
+    ADVICE,
+    DROPPED,
     PointTable,
     Roles,
-    advice_on_text,
     check_columns,
     checked_names,
     hint_at_similar,
@@ -32,7 +32,7 @@ def table_of_frame(frame: Any, reading: Reading) -> PointTable:
 
     Parameters
     ----------
-    frame : of pandas or polars (see `is_frame`), or a table of pyarrow
+    frame : of pandas or polars (see `is_frame`)
     reading : its columns. Without an index_column a pandas frame's own index names the rows,
         unless it merely counts from 0. The column of weights is one of the features here
 
@@ -49,7 +49,7 @@ def table_of_frame(frame: Any, reading: Reading) -> PointTable:
     for j, at in enumerate(roles.features):
         expected = _WEIGHTS
         if names[j] != reading.weight_column:
-            expected = f"numbers{advice_on_text(columns[at])}"
+            expected = f"numbers{ADVICE}"
         points[:, j] = _floats(column_of(frame, at), columns[at], expected)
     classes = None if roles.classes is None else _values(column_of(frame, roles.classes))
     categories = {
@@ -90,7 +90,7 @@ def check_numbers(frame: Any, positions: Iterable[int], remedy: str) -> None:
 
 
 def numbered(entries: Iterable[Any] | None, table: PointTable, argument: str) -> Any:
-    """Return constraints on the rows of a table by numbers, from 0, of rows of its data.
+    """Return constraints on the rows of a table by numbers, from 0, among these rows.
 
     Parameters
     ----------
@@ -101,13 +101,13 @@ def numbered(entries: Iterable[Any] | None, table: PointTable, argument: str) ->
     Raises
     ------
     InstanceError
-        Naming the argument, the position in it, the unknown name and one that is close to it; or
-        if there are any entries, and the index of the frame does not name its rows.
+        Naming the argument, the position in it, and the name that is unknown, or of a dropped row;
+        or if there are any entries, and the index of the frame does not name its rows.
     """
     if table.name_problem and isinstance(entries, Iterable):
         for _ in _rows_of(entries):
             raise InstanceError(table.name_problem)
-    names = table.all_names
+    names = table.names
     if names is None or entries is None:
         return entries
     number_of = {name: row for row, name in enumerate(names)}
@@ -121,8 +121,13 @@ def numbered(entries: Iterable[Any] | None, table: PointTable, argument: str) ->
         entry = tuple(given)
         if len(entry) not in (2, 3):
             raise InstanceError(f"{argument}[{position}]: {len(entry)} entries; {expected}")
-        rows = (_number(name, number_of, f"{argument}[{position}]") for name in entry[:2])
-        result.append((*rows, *entry[2:]))
+        for name in entry[:2]:
+            if not isinstance(name, Hashable) or name not in number_of:
+                dropped = isinstance(name, Hashable) and name in table.dropped_names
+                unknown = f"no row has the name {quoted(name)}{hint_at_similar(name, number_of)}"
+                says = DROPPED.format(quoted(name)) if dropped else unknown
+                raise InstanceError(f"{argument}[{position}]: {says}")
+        result.append((*(number_of[name] for name in entry[:2]), *entry[2:]))
     return result
 
 
@@ -145,28 +150,14 @@ def _rows_of(entries: Iterable[Any]) -> Iterator[Any]:
     return iter(entries.tolist() if isinstance(entries, np.ndarray) else entries)
 
 
-def _number(name: Any, number_of: Mapping[Hashable, int], where: str) -> int:
-    try:
-        number = number_of.get(name)
-    except TypeError:  # of a value that is not hashable
-        number = None
-    if number is None:
-        raise InstanceError(
-            f"{where}: no row has the name {quoted(name)}{hint_at_similar(name, number_of)}"
-        )
-    return number
-
-
 def columns_of(frame: Any) -> list[Hashable]:
     """Return the names of the columns; several may have the same one."""
-    return list(getattr(frame, "column_names", frame.columns))
+    return list(frame.columns)
 
 
 def column_of(frame: Any, at: int) -> Any:
     """Return the column at a position."""
-    if hasattr(frame, "iloc"):
-        return frame.iloc[:, at]
-    return frame.column(at) if hasattr(frame, "column") else frame.to_series(at)
+    return frame.iloc[:, at] if hasattr(frame, "iloc") else frame.to_series(at)
 
 
 def _row_names(
@@ -194,12 +185,9 @@ def merely_counts(index: Any) -> bool:
 
 
 def _values(series: Any) -> list[Any]:
-    """Return a column of pandas, polars or pyarrow as a list."""
-    for method in ("tolist", "to_list"):
-        if hasattr(series, method):
-            values: list[Any] = getattr(series, method)()
-            return values
-    return list(series.to_pylist())
+    """Return a column of pandas or polars as a list."""
+    values: list[Any] = series.to_list()
+    return values
 
 
 def _floats(
@@ -212,10 +200,6 @@ def _floats(
     expected : what messages say would be right
     """
     array = np.asarray(series.to_numpy())
-    for (row, *_), value in inexact_entries(array):
-        raise InstanceError(
-            f"points: column {column!r}, row {row}: {inexact_integer_message(value)}"
-        )
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)
     result = np.empty(len(array))

@@ -65,8 +65,7 @@ class Instance(Constructors, ConstraintForms, Shown):
     ----------
     points : array (n, d), or what NumPy makes one of, finite, n >= 1, d >= 1; a sparse matrix; or a
         data frame, of which the origin keeps the names of rows and columns. No coordinate beyond
-        1e100; the points coincide or differ by 1e-100 in one coordinate at least. Integers that no
-        double holds are refused
+        1e100; the points coincide or differ by 1e-100 in one coordinate at least
     k : number of clusters, 1 <= k <= n
     must_link, cannot_link : an array (p, 2) or any iterable of pairs (i, j) of different row
         numbers, from 0, of a data frame, too (`from_frame` takes names); None for no pairs

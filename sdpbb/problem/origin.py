@@ -302,6 +302,20 @@ class Origin(DataNames):
         """Return the number of rows of the data, also of dropped ones."""
         return n_points + len(self.dropped_rows)
 
+    def counted(self, n_points: int, first: int) -> list[str]:
+        """Return the numbers of the rows of the points in the data, which count from first."""
+        kept = range(n_points) if self.kept_rows is None else self.kept_rows.tolist()
+        return [str(position + first) for position in kept]
+
+    def data_rows(self, n_points: int) -> list[str]:
+        """Return the user's names of all rows of the data, also of dropped ones."""
+        if self.kept_rows is None:
+            return self.rows(range(n_points))
+        names = dict(zip(self.kept_rows.tolist(), self.rows(range(n_points)), strict=True))
+        dropped = iter(self.dropped_rows)
+        every = range(self.n_data_rows(n_points))
+        return [names[i] if i in names else next(dropped) for i in every]
+
     def of_points(self, values: Sequence[Any], n_points: int) -> Sequence[Any]:
         """Return the values of the points, of a sequence of these or of all rows of the data."""
         if self.kept_rows is None or len(values) != self.n_data_rows(n_points):

@@ -79,12 +79,11 @@ def table_in_memory(points: Any, arguments: Mapping[str, Any] | None = None) -> 
         table = table_of_frame(points, reading)
         table = replace(table, index=getattr(points, "index", None))
         return prepared(table, reading, "", weights, known_classes)
-    for argument, column in (*reading.left_out, ("weight_column", reading.weight_column)):
-        if column:
-            raise InstanceError(
-                f"{argument} = {shown(column)}: an array has no columns with names; expected a "
-                "data frame"
-            )
+    for argument, column in reading.chosen:
+        raise InstanceError(
+            f"{argument} = {shown(column)}: an array has no columns with names; expected a data "
+            "frame"
+        )
     points = dense(points)
     if reading.missing is None:
         table = PointTable(checked_points(points))
@@ -130,8 +129,8 @@ def prepared(
     if len(bad):
         i, j = bad[0]
         raise InstanceError(
-            f"{where}points: column {table.column_name(j)} is {table.points[i, j]} in row "
-            f"{table.row_name(i)}; expected a finite number"
+            f"{where}points: column {table.column_name(j)} is {table.points[i, j]} in "
+            f"{table.place(i)}; expected a finite number"
         )
     table = table.with_weights(reading.weight_column, where)
     if weights is not None:
@@ -281,8 +280,8 @@ def _completed(
         unknown = np.array([is_missing_word(text) for text in texts], bool)
         if unknown.any() and missing != "drop-rows":
             raise InstanceError(
-                f"{where}points: column {quoted(column)} has no category in row "
-                f"{table.row_name(int(unknown.argmax()))}; expected one in every row, or --missing "
+                f"{where}points: column {quoted(column)} has no category in "
+                f"{table.place(int(unknown.argmax()))}; expected one in every row, or --missing "
                 "drop-rows (missing='drop-rows')"
             )
         lacking |= unknown
@@ -300,7 +299,7 @@ def _refusal(table: PointTable, lacks: NDArray[np.bool_]) -> str:
     number = int(lacks.any(axis=1).sum())
     n_rows, lack = counted(number, "row"), "lacks" if number == 1 else "lack"
     return (
-        f"points: column {table.column_name(column)} has no value in row {table.row_name(row)}, "
+        f"points: column {table.column_name(column)} has no value in {table.place(row)}, "
         f"and {n_rows} of {len(lacks)} {lack} one; expected {REMEDY}"
     )
 
@@ -325,6 +324,7 @@ def _without_rows(table: PointTable, lacking: NDArray[np.bool_], where: str) -> 
         points=table.points[kept],
         row_names=None if row_names is None else _kept(row_names, kept),
         kept_rows=kept,
+        lines=None if table.lines is None else table.lines[kept],
         known_classes=None if classes is None else _kept(classes, kept),
         categories={column: _kept(texts, kept) for column, texts in table.categories.items()},
         dropped_names=tuple(i if row_names is None else row_names[i] for i in dropped.tolist()),
@@ -347,9 +347,9 @@ def _filled_in(
     columns = np.flatnonzero(lacks.any(axis=0)).tolist()
     for j in columns:
         if table.feature_names and table.feature_names[j] == weight_column:
-            row = table.row_name(int(np.argmax(lacks[:, j])))
+            place = table.place(int(np.argmax(lacks[:, j])))
             raise InstanceError(
-                f"{where}weight_column = {shown(weight_column)}: row {row} has no weight; expected "
+                f"{where}weight_column = {shown(weight_column)}: {place} has no weight; expected "
                 "one for every row, or --missing drop-rows"
             )
         if lacks[:, j].all():

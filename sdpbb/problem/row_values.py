@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.frames import merely_counts
@@ -41,10 +42,13 @@ def in_row_order(
     if type(values).__name__ == "Series" and hasattr(values, "iloc"):
         names = _names_of_rows(values.index, origin, argument)
         if names is not None:
-            positions = _positions(values.index, names, argument, partial)
-            if -1 not in positions:
-                return values.iloc[positions]
-            return [None if at < 0 else values.iloc[at] for at in positions]
+            wanted, known, are_text = names
+            found = list(map(str, values.index)) if are_text else list(values.index)
+            advice = f", or {argument}.to_numpy(), which goes by position"
+            order = positions(found, wanted, known, argument, partial, advice)
+            if -1 not in order:
+                return values.iloc[order]
+            return [None if at < 0 else values.iloc[at] for at in order]
         values = values.array
     return origin.of_points(values, n_points) if hasattr(values, "__len__") else values
 
@@ -65,19 +69,13 @@ def note_noise(n_noise: int, n: int, where: str) -> None:
         )
 
 
-class _RowNames(NamedTuple):
-    """Names of the points, and those of all rows of the data, of which some may be left out.
+def _names_of_rows(
+    index: Any, origin: Origin, argument: str
+) -> tuple[list[Any], set[Any], bool] | None:
+    """Return what the index of a series is compared with; None to go by position.
 
-    are_text : whether they are no more than text, whatever the index of a series has
+    These are the names of the points and of all rows, and whether they are no more than text.
     """
-
-    wanted: list[Any]
-    known: set[Any]
-    are_text: bool
-
-
-def _names_of_rows(index: Any, origin: Origin, argument: str) -> _RowNames | None:
-    """Return the names that the index of a series is compared with; None to go by position."""
     column = origin.row_names
     counts = origin.data_index is None or merely_counts(origin.data_index)
     if origin.data_index is not None:
@@ -90,39 +88,48 @@ def _names_of_rows(index: Any, origin: Origin, argument: str) -> _RowNames | Non
                 "position"
             )
         if column is None or not counts or set(map(str, index)).isdisjoint(column):
-            return _RowNames(list(origin.index), set(origin.data_index), are_text=False)
+            return list(origin.index), set(origin.data_index), False
     if column is None or merely_counts(index):
         return None
-    return _RowNames(list(column), {*column, *origin.dropped_rows}, are_text=True)
+    return list(column), {*column, *origin.dropped_rows}, True
 
 
-def _positions(index: Any, names: _RowNames, argument: str, partial: bool) -> list[int]:
-    """Return the positions in an index of the names of the points; -1 where it lacks one."""
-    by_position = f"{argument}.to_numpy(), which goes by position"
-    wanted, known = names.wanted, names.known
-    found = [str(name) for name in index] if names.are_text else list(index)
-    for listed, whose in ((found, argument), (wanted, "points")):
-        name, times = Counter(listed).most_common(1)[0] if listed else ("", 0)
-        if times > 1:
-            raise InstanceError(
-                f"{whose}: the index has {quoted(name)} {times} times, and is not the same for "
-                f"points and {argument}; expected different names, or {by_position}"
-            )
+def positions(
+    found: Sequence[Any],
+    wanted: Sequence[Any],
+    known: Collection[Any],
+    argument: str,
+    partial: bool = False,
+    advice: str = "",
+) -> list[int]:
+    """Return the positions, among the names found, of the names of the points; -1 for none.
+
+    known : names of all rows, also of those that are left out
+    argument : what messages call the values
+    partial : whether there may be none for a point
+    advice : end of messages
+
+    Raises
+    ------
+    InstanceError
+        If a name repeats, is not known, or, unless partial, is lacking.
+    """
     at = {name: position for position, name in enumerate(found)}
     lacking = [name for name in wanted if name not in at]
-    if lacking and not partial:
-        raise InstanceError(
-            f"{argument}: none for {_listed(lacking)} of {counted(len(wanted), 'row')}; expected "
-            f"one for each row by the names of the points, or {by_position}"
-        )
     others = [name for name in found if name not in known]
-    if others:
+    for names in (found, wanted):
+        name, times = Counter(names).most_common(1)[0] if names else ("", 0)
+        if times > 1:
+            raise InstanceError(
+                f"{argument}: {times} rows are called {quoted(name)}; expected different names"
+                f"{advice}"
+            )
+    if others or (lacking and not partial):
+        says = "none for" if not others else "the points do not have"
+        names = others or lacking
         raise InstanceError(
-            f"{argument}: {_listed(others)} that the points do not have; expected the names of "
-            f"the points, or {by_position}"
+            f"{argument}: {says} {len(names)} ({first_of(map(quoted, names), SHOWN)}) of "
+            f"{counted(len(found if others else wanted), 'row')}; expected one for each row, by "
+            f"the names of the points{advice}"
         )
     return [at.get(name, -1) for name in wanted]
-
-
-def _listed(names: list[Any]) -> str:
-    return f"{len(names)} ({first_of(map(quoted, names), SHOWN)})"

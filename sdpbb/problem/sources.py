@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, Unpack, cast
+from typing import Any, Self, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError, InstanceNote, warn_caller
 from sdpbb.problem.checks import (
     OF_ONE_K,
-    SoftPairs,
-    checked_pairs,
     checked_points,
-    checked_soft_pairs,
     checked_weights,
     number_of_clusters,
 )
@@ -28,16 +24,16 @@ from sdpbb.problem.cluster_constraints import (
     BuiltInConstraint,
     ClusterConstraint,
     checked_constraints,
+    leaves,
 )
-from sdpbb.problem.files.constraint_formats import check_no_constraints_options, read_constraints
+from sdpbb.problem.files.constraint_formats import check_no_constraints_options, constraints_on
 from sdpbb.problem.files.constraints import PAIRS, Constraints
-from sdpbb.problem.files.constraints_lines import line_of
 from sdpbb.problem.files.points import read_table
 from sdpbb.problem.frames import is_frame, numbered
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.rules import check_rows
-from sdpbb.problem.table import PointTable, quoted
+from sdpbb.problem.table import DROPPED, PointTable
 from sdpbb.problem.textfile import naming_file, reading_file
 from sdpbb.runtime.declaration import check_names
 from sdpbb.runtime.files import FilePath, shown_path
@@ -273,26 +269,16 @@ def _stated_in_file(
     with reading_file(data), naming_file(data) if data else nullcontext():
         points = checked_points(table.points)
         weights = checked_weights(table.weights, points)
-    if constraints is None:
-        check_no_constraints_options(reading)
-        stated = Constraints()
-    else:
-        names = table.all_names
-        stated = read_constraints(
-            constraints,
-            table.n_data_rows,
-            reading.constraints_format,
-            one_based=reading.one_based,
-            row_names=None if names is None else tuple(map(str, names)),
-            encoding=reading.encoding,
-        )
-        if table.kept_rows is not None:
-            stated = _KeptRows(table).constraints(stated, shown_path(constraints))
     origin = table.origin(
         first_row=int(reading.one_based),
         constraints_path=str(constraints or ""),
         data_path=str(data),
     )
+    if constraints is None:
+        check_no_constraints_options(reading)
+        stated = Constraints()
+    else:
+        stated = constraints_on(constraints, origin, len(points), reading)
     if constraints is not None and stated.sizes is not None:
         given, n = table.known_classes, len(points)
         classes = None if given is None else KnownClasses.of(given, n)
@@ -323,9 +309,12 @@ def arguments_of(table: PointTable, k: int, arguments: Mapping[str, Any]) -> dic
     """
     of_reading = (*TableArguments.__annotations__, "weights")
     others = {name: value for name, value in arguments.items() if name not in of_reading}
-    pairs = {name: others.pop(name, None) for name in PAIRS.values()}
-    stated = _stated_by_names(table, pairs, others.pop("cluster_constraints", None))
-    return {**_of_table(table), "k": k, "origin": table.origin(), **stated, **others}
+    stated = {name: numbered(others.pop(name, None), table, name) for name in PAIRS.values()}
+    on_clusters = others.pop("cluster_constraints", None)
+    if table.kept_rows is not None:
+        on_clusters = _on_kept_rows(on_clusters, table)
+    own = {"k": k, "origin": table.origin(), "cluster_constraints": on_clusters}
+    return {**_of_table(table), **own, **stated, **others}
 
 
 def _of_table(table: PointTable) -> dict[str, Any]:
@@ -339,90 +328,27 @@ def _of_table(table: PointTable) -> dict[str, Any]:
     }
 
 
-def _stated_by_names(
-    table: PointTable,
-    pairs: dict[str, Iterable[Any] | None],
-    cluster_constraints: Iterable[ClusterConstraint] | None,
-) -> dict[str, Any]:
-    """Return the arguments of an `Instance` that state constraints on the rows of a table.
-
-    pairs : by argument (must_link, ..., soft_cannot_link), of names of rows of the data, or their
-        numbers where they have no names
-
-    Raises
-    ------
-    InstanceError
-        Naming the argument, its position and the unknown row, or the one that is left out.
-    """
-    by_number = {name: numbered(entries, table, name) for name, entries in pairs.items()}
-    if table.kept_rows is None:
-        return {**by_number, "cluster_constraints": cluster_constraints}
-    n = table.n_data_rows
-    checked: dict[str, Any] = {}
-    for name, entries in by_number.items():
-        check = checked_soft_pairs if name.startswith("soft") else checked_pairs
-        checked[name] = check(entries, n, name)
-    on_clusters = checked_constraints(cluster_constraints, "cluster_constraints")
-    stated = Constraints(**checked, cluster_constraints=on_clusters)
-    stated = _KeptRows(table).constraints(stated)
-    return {name: getattr(stated, name) for name in (*PAIRS.values(), "cluster_constraints")}
+def _on_kept_rows(
+    constraints: Iterable[ClusterConstraint] | None, table: PointTable
+) -> list[ClusterConstraint]:
+    """Return constraints by row numbers of the data, by those of the rows that are left."""
+    argument, n = "cluster_constraints", table.n_data_rows
+    number, found = np.full(n, -1, np.intp), []
+    number[table.kept_rows] = np.arange(len(table.points))
+    for position, constraint in enumerate(checked_constraints(constraints, argument)):
+        check_rows(constraint, n, f"{argument}[{position}]")
+        for leaf in leaves(constraint):
+            rows = leaf.rows() if isinstance(leaf, BuiltInConstraint) else ()
+            for row in rows:
+                if number[row] < 0:
+                    raise InstanceError(f"{argument}[{position}]: {DROPPED.format(row)}")
+        found.append(_renumbered(constraint, number))
+    return found
 
 
-class _KeptRows:
-    """Numbers, among the rows that are left, of rows of the data.
-
-    Parameters
-    ----------
-    table : of the rows that are left
-    """
-
-    def __init__(self, table: PointTable) -> None:
-        self._names = table.all_names or range(table.n_data_rows)
-        self._number = np.full(table.n_data_rows, -1, np.intp)
-        self._number[table.kept_rows] = np.arange(len(table.points))
-
-    def constraints(self, stated: Constraints, path: str = "") -> Constraints:
-        """Return constraints on the rows that are left.
-
-        path : of the file that states them, for messages; "": they are arguments
-
-        Raises
-        ------
-        InstanceError
-            For the first one on a dropped row.
-        """
-        pairs: dict[str, Any] = {}
-        for argument in PAIRS.values():
-            given = getattr(stated, argument)
-            rows = given.pairs if isinstance(given, SoftPairs) else given
-            numbers = self._number[rows].reshape(-1, 2)
-            for at, end in np.argwhere(numbers < 0)[:1].tolist():
-                place = f"{path}{stated.place(argument, at)}".removeprefix(": ")
-                raise self._refusal(int(rows[at, end]), place)
-            is_soft = isinstance(given, SoftPairs)
-            pairs[argument] = SoftPairs(numbers, given.weights) if is_soft else numbers
-        for position, constraint in enumerate(stated.cluster_constraints):
-            check_rows(constraint, len(self._number), f"cluster_constraints[{position}]")
-        where = f"{path or 'cluster_constraints'}: "
-        on_clusters = (self._renumbered(each, where) for each in stated.cluster_constraints)
-        return replace(stated, **pairs, cluster_constraints=tuple(on_clusters))
-
-    def _renumbered(self, constraint: Any, where: str) -> ClusterConstraint:
-        """Return a constraint on clusters; a user's own, which may name no rows, as it is."""
-        if isinstance(constraint, AllOf | AnyOf):
-            parts = (self._renumbered(part, where) for part in constraint.constraints)
-            return type(constraint)(tuple(parts))
-        if not isinstance(constraint, BuiltInConstraint):
-            return cast(ClusterConstraint, constraint)
-        line = line_of(constraint)
-        for row in constraint.rows():
-            if self._number[row] < 0:
-                name = type(constraint).__name__ if line is None else line.keyword
-                raise self._refusal(row, f"{where}{name}")
-        return constraint.restricted(self._number) or constraint
-
-    def _refusal(self, row: int, where: str) -> InstanceError:
-        return InstanceError(
-            f"{where}: names row {quoted(self._names[row])}, which is dropped, as a value is "
-            "missing; expected constraints on the other rows only, or --missing mean or median"
-        )
+def _renumbered(constraint: ClusterConstraint, number: NDArray[np.intp]) -> ClusterConstraint:
+    """Return a constraint on clusters; a user's own, which may name no rows, as it is."""
+    if isinstance(constraint, AllOf | AnyOf):
+        parts = tuple(_renumbered(part, number) for part in constraint.constraints)
+        return type(constraint)(parts)
+    return constraint.restricted(number) or constraint

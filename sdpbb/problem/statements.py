@@ -21,14 +21,14 @@ from sdpbb.problem import (
     Origin,
     SoftPairs,
 )
-from sdpbb.problem.class_sizes import ClassSizes, Sizes, sizes_text
+from sdpbb.problem.class_sizes import ClassSizes, Sizes
+from sdpbb.problem.cluster_constraints import BuiltInConstraint
 from sdpbb.problem.files.constraints import PAIRS
-from sdpbb.problem.files.constraints_lines import line_of
+from sdpbb.problem.files.constraints_lines import line_of, value_line
 from sdpbb.problem.instance import check_instance
 from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.textfile import name_in_file
 from sdpbb.runtime.files import shown_path
-from sdpbb.runtime.values import plain_number
 
 # Row numbers that the text of one constraint shows.
 SHOWN_ROWS = 8
@@ -59,10 +59,7 @@ class SizeStatement:
     @property
     def text(self) -> str:
         """The line of a file that states it."""
-        keyword = LIMITS[self.argument]
-        if isinstance(self.value, (tuple, ClassSizes)):
-            return f"{keyword} {sizes_text(self.value)}"
-        return f"{keyword} {plain_number(self.value)}"
+        return value_line(self.argument, self.value)
 
 
 @dataclass(frozen=True)
@@ -325,16 +322,14 @@ def _text(constraint: ClusterConstraint | SizeStatement, origin: Origin) -> str:
     """Return the text of a constraint on clusters, as in a file where there is a line for it."""
     if isinstance(constraint, SizeStatement):
         return constraint.text
-    if line := line_of(constraint):
-        numbers = list(constraint.rows())  # type: ignore[attr-defined]
-        dots = ["..."] if len(numbers) > SHOWN_ROWS else []
-        names = map(name_in_file, origin.rows(numbers[:SHOWN_ROWS]))
-        return line.text(constraint, [*names, *dots])
     if isinstance(constraint, MaximumDiameter):
-        return f"GAMMA {constraint.distance:g}"
+        return value_line("max_diameter", constraint.distance)
     if isinstance(constraint, MaximumSize):
-        return f"{LIMITS['max_size']} {constraint.limit}"
-    return repr(constraint)
+        return value_line("max_size", constraint.limit)
+    numbers = list(constraint.rows()) if isinstance(constraint, BuiltInConstraint) else []
+    dots = ["..."] if len(numbers) > SHOWN_ROWS else []
+    names = map(name_in_file, origin.rows(numbers[:SHOWN_ROWS]))
+    return line_of(constraint, [*names, *dots]) or repr(constraint)
 
 
 def _first(pairs: NDArray[np.intp], i: int, j: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -16,6 +17,18 @@ from sdpbb.problem.textfile import first_of, shown
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.values import is_missing
+
+ADVICE = (
+    " (an empty cell where it is missing, see --missing; --decimal ',' for decimal commas), or "
+    "another use of the column: --drop, --index-column or --one-hot"
+)
+"""End of messages on a text in a column of numbers."""
+
+DROPPED = (
+    "names row {}, which is dropped, as a value is missing; expected constraints on the other rows "
+    "only, or --missing mean or median"
+)
+"""Message on a constraint."""
 
 TABLES = "a CSV, Excel, Parquet or Feather file"
 """Files whose columns have names, for messages."""
@@ -49,13 +62,11 @@ class Roles:
         return tuple(column for column in named if column is not None)
 
     @classmethod
-    def of(
-        cls, names: Sequence[Hashable], reading: Reading, place: str, has_index: bool = False
-    ) -> Roles:
+    def of(cls, names: Sequence[Hashable], reading: Reading, place: str, n_index: int = 0) -> Roles:
         """Return the positions of columns with these names.
 
         place : what messages begin with
-        has_index : whether the first column is not a feature, and names the rows if no other does
+        n_index : number of first columns that are no features; one names the rows if no other does
 
         Raises
         ------
@@ -65,9 +76,9 @@ class Roles:
         check_columns(names, reading.left_out, place)
         left_out = {names.index(column) for _, column in reading.left_out}
         index = None if reading.index_column is None else names.index(reading.index_column)
-        if has_index and 0 not in left_out:
-            left_out.add(0)
-            index = 0 if index is None else index
+        if n_index == 1 and 0 not in left_out and index is None:
+            index = 0
+        left_out.update(range(n_index))
         features = [column for column in range(len(names)) if column not in left_out]
         if not features and not reading.one_hot:
             raise InstanceError(f"{place}no feature columns remain; expected at least one")
@@ -97,6 +108,7 @@ class PointTable(DataNames):
     known_classes : (n,) classes of the rows as they are given; None where no classes are known
     categories : texts (n,) of the rows by columns that are to become columns of 0 and 1
     index : of all rows of the data, where they are a pandas data frame in memory; else None
+    lines : (n,) of the rows in their file, from 1; None: not from a file of lines
     others : as in an `Origin`
     """
 
@@ -109,24 +121,29 @@ class PointTable(DataNames):
     known_classes: Any = None
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     index: Any = None
+    lines: NDArray[np.int64] | None = None
+
+    @property
+    def names(self) -> Sequence[Hashable] | None:
+        """Names of the rows, or their numbers in the data if some are dropped; None if neither."""
+        if self.row_names is None and self.kept_rows is not None:
+            numbers: list[int] = self.kept_rows.tolist()
+            return numbers
+        return self.row_names
 
     @property
     def n_data_rows(self) -> int:
         """The number of rows of the data, also of dropped ones."""
         return len(self.points) + len(self.dropped_names)
 
-    @property
-    def all_names(self) -> tuple[Hashable, ...] | None:
-        """The names of all rows of the data; None where they are numbered."""
-        if self.row_names is None or self.kept_rows is None:
-            return self.row_names
-        names = dict(zip(self.kept_rows.tolist(), self.row_names, strict=True))
-        dropped = iter(self.dropped_names)
-        return tuple(names[i] if i in names else next(dropped) for i in range(self.n_data_rows))
-
     def row_name(self, row: int) -> str:
         """Return the name of a row as messages show it, or its number without names."""
         return str(row) if self.row_names is None else quoted(self.row_names[row])
+
+    def place(self, row: int) -> str:
+        """Return the name of a row, and its line if it is from a file of lines."""
+        line = "" if self.lines is None else f" (line {self.lines[row]})"
+        return f"row {self.row_name(row)}{line}"
 
     def column_name(self, column: int) -> str:
         """Return the name of a feature as messages show it, or its number from 1."""
@@ -139,6 +156,8 @@ class PointTable(DataNames):
         """
         shared = {each.name: getattr(self, each.name) for each in fields(DataNames)}
         dropped = tuple(map(str, self.dropped_names))
+        if self.row_names is None and (first := others.get("first_row", 0)):
+            dropped = tuple(str(int(number) + first) for number in dropped)
         others = {**shared, **others, "frame_index": self.index}
         return Origin(row_names=self.shown_names, dropped_rows=dropped, **others)
 
@@ -173,7 +192,7 @@ class PointTable(DataNames):
         if len(wrong):
             row = int(wrong[0])
             raise InstanceError(
-                f"{argument}: row {self.row_name(row)} has {weights[row]:g}; expected more than 0"
+                f"{argument}: {self.place(row)} has {weights[row]:g}; expected more than 0"
             )
         names = (*self.feature_names[:at], *self.feature_names[at + 1 :])
         points = np.delete(self.points, at, axis=1)
@@ -238,16 +257,14 @@ def names_by_index(values: Sequence[Hashable], says: str) -> tuple[Hashable, ...
     Warns
     -----
     InstanceNote
-        What became of it.
+        Whether the rows have these names.
     """
-    names, becomes = None, "which counts the rows from 0; it is not a feature"
+    names = None
     if list(map(str, values)) != list(map(str, range(len(values)))):
-        try:
+        with suppress(InstanceError):
             names = checked_names(values, "")
-            becomes = f"whose values name the rows: {first_of(map(quoted, values), 3)}"
-        except InstanceError:
-            becomes = "whose values repeat, so that rows are numbered from 0; it is not a feature"
-    warn_caller(f"{says}, {becomes}", InstanceNote)
+    says_names = "numbers the rows" if names is None else "names the rows"
+    warn_caller(f"{says} that {says_names}; it is not a feature", InstanceNote)
     return names
 
 
@@ -261,15 +278,6 @@ def hint_at_similar(name: object, names: Iterable[Hashable]) -> str:
 def quoted(value: object) -> str:
     """Return a value as messages show it."""
     return shown(value) if isinstance(value, str) else repr(value)
-
-
-def advice_on_text(column: object) -> str:
-    """Return the end of a message on a text in a column of numbers."""
-    return (
-        ", or an empty cell where the value is missing (--missing), or another use of the column: "
-        f"--drop, --index-column or --one-hot {quoted(column)} (drop=, index_column=, one_hot= in "
-        "Python)"
-    )
 
 
 def without_columns(path: FilePath, chosen: Sequence[tuple[str, str]]) -> InstanceError:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
-import logging
 import re
-import threading
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal, InvalidOperation
 from itertools import islice
 from pathlib import Path
-from time import perf_counter
 from typing import TextIO
 from unicodedata import category
 
@@ -23,11 +20,6 @@ from sdpbb.errors import InstanceError
 from sdpbb.runtime.files import FilePath, name_problem, shown_path
 from sdpbb.runtime.reading import check_encoding
 
-# What NumPy's reader takes for a number, so that both readings of a file agree. No part of it can
-# match the same digits in two ways: thousands of them would take seconds.
-_NUMBER = re.compile(
-    r"\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)\s*", re.ASCII | re.IGNORECASE
-)
 _INTEGER = re.compile(r"-?\d{1,15}", re.ASCII)
 
 # Categories of characters that cannot be mistaken for others: letters, accents, signs (€, °, ²).
@@ -41,15 +33,6 @@ _MISSING_WORDS = frozenset(
         *("?", "-", "--", ".", "*", "missing", "(null)", "\\n", "#null!", "#value!", "#div/0!"),
     )
 )
-
-# Lines of a file that are looked at together.
-CHUNK = 50_000
-
-LOGGER = logging.getLogger("sdpbb.reading")
-"""Log of files whose reading takes long, at level INFO."""
-
-# Seconds of reading until the first line of the log; each further line takes twice as long.
-FIRST_NOTE = 3.0
 
 
 @contextmanager
@@ -92,18 +75,14 @@ def encoding_beside(path: FilePath, encoding: str | None) -> str | None:
         If there is no such encoding.
     """
     check_encoding(encoding)
-    if encoding is None:
-        return None
     is_ascii = True
-    try:
-        with open_text(path) as file:
-            for line in file:
-                is_ascii &= line.isascii()
-                if "\0" in line:  # UTF-16, or no text
-                    return encoding
-    except InstanceError:
-        return encoding
-    return encoding if is_ascii else None
+    with suppress(InstanceError), open_text(path) as file:
+        for line in file if encoding is not None else ():
+            if "\0" in line:  # UTF-16, or no text
+                return encoding
+            is_ascii &= line.isascii()
+        return encoding if is_ascii else None
+    return encoding
 
 
 def file_suffix(path: FilePath) -> str:
@@ -114,38 +93,11 @@ def file_suffix(path: FilePath) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def chunks(file: TextIO) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of a file, many at a time, with the number of the first of them, from 1."""
-    number = 1
-    while lines := list(islice(file, CHUNK)):
-        yield number, lines
-        number += len(lines)
-
-
-def stated_lines(
-    lines: Iterable[str], start: int = 1, has_comments: bool = True
-) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text, without a comment, of each line that says something.
-
-    start : the number of the first line
-    """
-    for number, line in enumerate(lines, start):
-        content = without_comment(line) if has_comments else line
-        if content.strip():
+def stated_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield the number, from 1, and the text, without comment, of each line that says something."""
+    for number, line in enumerate(lines, 1):
+        if (content := without_comment(line)).strip():
             yield number, content
-
-
-def columns(lines: list[str], width: int) -> list[list[str]]:
-    """Return the columns of lines with this number of fields each, and without comments.
-
-    They are empty if these are other lines.
-    """
-    text = "".join(lines)
-    # No list for each line: Python would look for cycles among them, again and again.
-    fields = [] if "#" in text else f"{text.rstrip()}\n".replace("\n", " # ").split()
-    if fields[width :: width + 1] != ["#"] * len(lines) or len(fields) != (width + 1) * len(lines):
-        return [[]] * width
-    return [fields[column :: width + 1] for column in range(width)]
 
 
 def check_file(path: FilePath, expected: str = "a file") -> None:
@@ -169,13 +121,12 @@ def check_file(path: FilePath, expected: str = "a file") -> None:
 
 
 @contextmanager
-def errors_as_one_line(
-    path: FilePath, expected: str, errors: tuple[type[Exception], ...]
-) -> Iterator[None]:
+def errors_as_one_line(path: FilePath, expected: str) -> Iterator[None]:
     """Turn what other packages raise on a file within the block into an InstanceError.
 
+    Of a damaged file, or one of something else, they raise whatever comes.
+
     expected : what messages say of what the file should be
-    errors : raised for a file that is something else
     """
     check_file(path)
     try:
@@ -188,7 +139,7 @@ def errors_as_one_line(
         # Of pyarrow too, for what is wrong inside the file.
         reason = error.strerror or shown(" ".join(str(error).split()))
         raise InstanceError(f"{shown_path(path)}: cannot be read ({reason})") from None
-    except errors as error:
+    except Exception as error:
         detail = shown(" ".join(str(error).split()))
         raise InstanceError(f"{shown_path(path)}: is not {expected} ({detail})") from None
 
@@ -204,31 +155,19 @@ def naming_file(path: FilePath) -> Iterator[None]:
 
 @contextmanager
 def reading_file(path: FilePath) -> Iterator[None]:
-    """Context manager: log that a file is still being read, and name it if the memory runs out.
+    """Context manager: name the file if the memory runs out.
 
     Raises
     ------
     InstanceError
         In place of a MemoryError within the block.
     """
-    name, done = shown_path(path), threading.Event()
-    threading.Thread(target=_log, args=(name, done), daemon=True).start()
     try:
         yield
     except MemoryError:
         raise InstanceError(
-            f"{name}: does not fit into the memory, or is damaged; expected less data"
+            f"{shown_path(path)}: does not fit into the memory, or is damaged; expected less data"
         ) from None
-    finally:
-        done.set()
-
-
-def _log(name: str, done: threading.Event) -> None:
-    started, wait = perf_counter(), FIRST_NOTE
-    while not done.wait(wait):
-        seconds = perf_counter() - started
-        LOGGER.info("still reading %s after %.0f s; a time limit begins afterwards", name, seconds)
-        wait = seconds
 
 
 # The longest first, as one of them begins like another.
@@ -286,8 +225,12 @@ def first_of(names: Iterable[str], most: int) -> str:
 
 
 def is_number(field: str) -> bool:
-    """Return whether a field is a number as NumPy reads them; nan and inf are."""
-    return _NUMBER.fullmatch(field) is not None
+    """Return whether a field is a number as Python reads them; nan and inf are."""
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
 
 
 def number_or_text(field: str) -> Decimal | str:

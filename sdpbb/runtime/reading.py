@@ -242,6 +242,12 @@ class Reading(Parameters):
         return chosen + [("drop", column) for column in self.drop]
 
     @property
+    def chosen(self) -> list[tuple[str, str]]:
+        """All columns that are named, each with the option that names it."""
+        weights = [] if self.weight_column is None else [("weight_column", self.weight_column)]
+        return [*self.left_out, *weights]
+
+    @property
     def category_weights(self) -> dict[str, float]:
         """The columns of categories, each with the squared distance between two categories."""
         return dict(map(_category_column, self.one_hot))

@@ -26,7 +26,7 @@ POINTS_CSV = [
     b"1,2\n3,4\n-5e3,6\n",
 ]
 CSV_OF_PEOPLE = [
-    "sep=;\nName;Größe, cm;Gewicht\nanna b;1,5;2\nbert;3;\ncarl;NA;1,25\n".encode(),
+    "Name;Größe, cm;Gewicht\nanna b;1,5;2\nbert;3;\ncarl;NA;1,25\n".encode(),
     "name;x\nü;1,5\nß;2\n".encode("cp1252"),
     "x\ty\n1,5\t2\n3\t4\n".encode("utf-16"),
     b',x,y\n0,1.0,2.0\n1,3,"4"\n',

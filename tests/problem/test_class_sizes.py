@@ -1,12 +1,8 @@
 """Sizes of the clusters of known classes: every way to state them, and what they are."""
 
-import sys
-
-import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.app.cli import main
 
 POINTS = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2], [2.4], [2.6]]
 CLASSES = ["a", None, None, "b", None, None, None, None]
@@ -54,17 +50,3 @@ def test_conflicts_name_the_line_of_sizes(tmp_path):
     conflict = sdpbb.solve(instance).conflict
     assert [each.text for each in conflict.members] == ["ML 0 1", "ML 0 2", "SIZES a=2 b=6"]
     assert conflict.members[2].place.endswith("some.txt:3")
-
-
-def test_the_command_line_takes_them(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    rows = zip(np.ravel(POINTS), CLASSES, strict=True)
-    lines = [f"{x},{kind or ''}\n" for x, kind in rows]
-    (tmp_path / "data.csv").write_text("x,kind\n" + "".join(lines))
-    (tmp_path / "sizes.txt").write_text("SIZES a=3 b=5\n")
-    options = ["-k", "2", "--constraints", "sizes.txt", "--known-classes", "kind"]
-    monkeypatch.setattr(sys, "argv", ["sdpbb", "solve", "data.csv", *options])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 0
-    assert "sizes a=3, b=5" in capsys.readouterr().out

@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-import sdpbb
 from sdpbb.errors import InstanceError
 from sdpbb.problem import (
     AllOf,
     AnyOf,
     ClusterConstraint,
-    Contraction,
-    Infeasibility,
-    InfeasibilityKind,
     Instance,
     MaximumDiameter,
     MaximumOverlap,
@@ -80,21 +76,6 @@ def line(k: int, *constraints: ClusterConstraint, must_link=()) -> Instance:
     return Instance(LINE, k, must_link, cluster_constraints=constraints)
 
 
-@pytest.mark.parametrize(
-    ("instance", "kind", "points"),
-    [
-        (line(1, MaximumSpread(1.0)), InfeasibilityKind.CLIQUE, None),
-        (line(3, MaximumSpread(-1.0)), InfeasibilityKind.BLOCK_NOT_ALLOWED, (0,)),
-    ],
-)
-def test_contradictions_are_named(instance, kind, points):
-    found = contract(instance)
-    assert isinstance(found, Infeasibility)
-    assert found.kind is kind
-    assert points is None or found.points == points
-    assert str(found).startswith(kind.value)
-
-
 def test_blocks_that_no_cluster_may_hold_together_are_cannot_linked(monkeypatch):
     instance = line(4, MaximumSize(3), must_link=[(0, 1), (2, 3)])
     assert contract(instance).cannot_link.tolist() == [[0, 1]]
@@ -141,24 +122,6 @@ def test_what_follows_from_merged_blocks_is_found():
     assert [2, 3] in contraction.cannot_link.tolist()
 
 
-@pytest.mark.parametrize(
-    "constraint",
-    [
-        MaximumSize(5),
-        MinimumDifference([], 5),
-        MaximumOverlap([0, 2, 5], 2),
-        SoftCannotLinks([(0, 5), (1, 2), (0, 3)], 2),
-        MaximumSpread(17.0),  # of the whole line: 17.5
-    ],
-)
-def test_what_only_the_set_of_all_points_violates(constraint):
-    contraction = contract(line(2, constraint))
-    assert contraction.allows(np.arange(5))
-    assert not contraction.allows(np.arange(6))
-    assert contraction.keeps(np.array([0, 0, 0, 0, 0, 1]))
-    assert not contraction.keeps(np.zeros(6, int))
-
-
 def test_what_never_binds_is_dropped():
     instance = line(2, MaximumSize(6), MaximumOverlap([0, 1], 2), MinimumDifference([0], 5))
     assert not instance.has_constraints_beyond_pairs
@@ -200,17 +163,6 @@ def test_a_diameter_is_the_same_to_the_last_bit_for_all_and_for_two_points(d):
             assert is_forbidden != allows(instance, np.array([i, j]))
 
 
-def test_without_constraints_a_contraction_has_no_upper_limits():
-    contraction = contract(Instance(LINE, 2))
-    assert isinstance(contraction, Contraction)
-    assert contraction.instance is None
-    assert contraction.oracles == ()
-    limits = contraction.upper_limits
-    assert (limits.linear.shape, limits.pairs.shape) == ((0, 6), (0, 6, 6))
-    assert contraction.allows(np.arange(6))
-    assert contraction.keeps(np.zeros(6, int))
-
-
 def test_a_subclass_of_a_built_in_constraint_is_asked():
     class Odd(MaximumSize):
         def allows(self, instance, members):
@@ -230,23 +182,6 @@ def test_spellings_are_the_same_constraint():
     for constraint in (MaximumOverlap([1], 0), AllOf([SoftCannotLinks([(0, 1)], 0)])):
         assert pickle.loads(pickle.dumps(constraint)) == constraint
         assert hash(pickle.loads(pickle.dumps(constraint))) == hash(constraint)
-
-
-@pytest.mark.parametrize("none", [None, (), []])
-def test_no_constraints(none):
-    instance = Instance(LINE, 2, cluster_constraints=none)
-    assert instance.cluster_constraints == ()
-    assert instance.in_pairs() is instance
-    assert "clusters" not in repr(instance)
-    shown = repr(line(2, MaximumSize(3), MaximumDiameter(4.0)))
-    assert shown.endswith("1 constraint on clusters, at most 3 points each)")
-
-
-def test_the_public_names():
-    for kind in (AllOf, AnyOf, ClusterConstraint, MaximumDiameter, MaximumOverlap, MaximumSize):
-        assert getattr(sdpbb, kind.__name__) is kind
-    assert sdpbb.MinimumDifference is MinimumDifference
-    assert sdpbb.SoftCannotLinks is SoftCannotLinks
 
 
 class Forgetful(ClusterConstraint):

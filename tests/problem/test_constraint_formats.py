@@ -20,12 +20,10 @@ from sdpbb.problem import (
     MinimumDifference,
     SoftCannotLinks,
     SoftPairs,
-    textfile,
 )
 from sdpbb.problem.formats import (
     CONSTRAINT_FORMATS,
     Constraints,
-    constraints_text,
     read_constraints,
     read_instance,
     write_constraints,
@@ -106,55 +104,6 @@ def test_constraints_round_trip(folder, constraints_format, data, is_named):
         assert np.array_equal(getattr(read, kind).weights, getattr(constraints, kind).weights)
     for kind in ("max_diameter", "min_separation", "cluster_constraints", "max_size"):
         assert getattr(read, kind) == getattr(constraints, kind)
-
-
-stated_lines = {
-    "pc-sos-sdp": st.sampled_from(["ML 0 1", "CL 2 1", "SML 3 4 0.5", "SCL 5 6 1e-1", "SML 0 2"])
-    | st.sampled_from(["", " CL\t1  6 ", "MAXSIZE 4", "OVERLAP 1 0 2", "CL 04 5"]),
-    "cccg": st.sampled_from(["0 1 1", "2 3 -1", " 4\t5  1", "6 0 -1", ""]),
-}
-faults = {
-    "pc-sos-sdp": [
-        "ML 0 7",
-        "ML 1 1",
-        "CL 0",
-        "CL 0 x",
-        "SML 0 1 -2",
-        "SCL 0 1 nan",
-        "ML +0 1",
-        "x",
-    ],
-    "cccg": ["0 7 1", "1 1 1", "0 1", "0 1 2", "0 +1 1", "-1 0 1", "0 1 1 1"],
-}
-
-
-@pytest.mark.filterwarnings("ignore:.*has no constraints")
-@pytest.mark.parametrize("constraints_format", stated_lines)
-@given(data=st.data(), chunk=st.integers(1, 4))
-def test_lines_that_are_read_together_say_what_each_of_them_does(
-    folder, constraints_format, data, chunk
-):
-    """Lines with comments are read one by one."""
-    stated = data.draw(st.lists(stated_lines[constraints_format], max_size=9))
-    fault = data.draw(st.none() | st.sampled_from(faults[constraints_format]))
-    if fault is not None:
-        stated.insert(data.draw(st.integers(0, len(stated))), fault)
-    found = []
-    for end in ("\n", " # why\n"):
-        path = file(folder, "".join(f"{line}{end}" for line in stated))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(textfile, "CHUNK", chunk)
-            try:
-                read = read_constraints(path, N, constraints_format)
-            except InstanceError as error:
-                found.append(str(error))
-            else:
-                lines = (read.lines["must_link"].tolist(), read.lines["cannot_link"].tolist())
-                text = constraints_text(read, "pc-sos-sdp")
-                found.append((lines, text))
-    assert found[0] == found[1]
-    is_wrong = fault is not None or stated.count("MAXSIZE 4") > 1
-    assert isinstance(found[0], str) == is_wrong
 
 
 def test_formats_are_the_choices_of_the_command_line():

@@ -7,9 +7,7 @@ import sdpbb
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Contraction, Instance, MaximumSize, contract
 from sdpbb.problem.equal_points import equal_points, join_equal_points
-from sdpbb.search.events import Started
 from sdpbb.search.result import SolutionStatus
-from tests.enumeration import optimum
 from tests.examples import examples
 
 HERE = np.array([[0.0, 1.0], [2.0, -0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 1.0], [5.0, 5.0]])
@@ -23,18 +21,6 @@ def crowded(seed, n=9):
     must, cannot = rng.integers(0, 3, size=2)
     k = int(rng.integers(1, 5))
     return Instance(points, k, pairs[:must], pairs[must : must + cannot])
-
-
-@given(st.integers(0, 2**32 - 1))
-@examples(150)
-def test_the_least_sum_of_squares_is_kept(seed):
-    instance = crowded(seed)
-    joined = join_equal_points(instance)
-    before, after = optimum(instance), optimum(joined)
-    if before is None:
-        assert after is None
-    else:
-        assert after == pytest.approx(before, abs=1e-9)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -104,24 +90,6 @@ def test_an_image_is_contracted_to_its_colours():
     assert isinstance(contraction, Contraction)
     assert contraction.n_blocks == 512
     assert contraction.weights.sum() == 100_000
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_runs_with_equal_points_are_verified(seed, tmp_path):
-    instance = crowded(seed, 14)
-    least = optimum(Instance(instance.points, 3, instance.must_link, instance.cannot_link))
-    instance = Instance(instance.points, 3, instance.must_link, instance.cannot_link)
-    events = []
-    path = tmp_path / "proof.cert"
-    result = sdpbb.solve(instance, observer=events.append, certificate=path)
-    started = next(event for event in events if isinstance(event, Started))
-    assert started.n_equal == len(equal_points(instance))
-    if least is None:
-        assert result.objective is None
-    else:
-        assert result.objective == pytest.approx(least, abs=1e-9)
-    verdict = sdpbb.verify_certificate(path, instance)
-    assert verdict.status == result.status.value
 
 
 def test_a_given_clustering_may_part_equal_points():

@@ -5,15 +5,8 @@ import pytest
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, Origin
-from sdpbb.problem.files.constraints import Constraints
-from sdpbb.problem.frames import is_frame, numbered, table_of_frame
-from sdpbb.problem.table import PointTable
+from sdpbb.problem.frames import is_frame, table_of_frame
 from sdpbb.runtime.reading import Reading
-
-
-def called(*names) -> PointTable:
-    """Points whose rows have these names."""
-    return PointTable(np.zeros((len(names), 1)), row_names=names)
 
 
 class DataFrame:
@@ -87,30 +80,3 @@ def test_an_instance_keeps_the_names_of_a_frame():
     assert twice.origin.row_names is None
     polars = pytest.importorskip("polars")
     assert Instance(polars.DataFrame({"x": [1, 2]}), 2).origin.feature_names == ("x",)
-
-
-def test_names_become_row_numbers():
-    names = called("a", 5, (1, 2))
-    assert numbered([("a", 5), ((1, 2), "a")], names, "must_link") == [(0, 1), (2, 0)]
-    assert numbered([("a", 5, 0.5)], names, "soft_must_link") == [(0, 1, 0.5)]
-    assert numbered(np.array([["a", "b"]]), called("a", "b"), "must_link") == [(0, 1)]
-    assert numbered(iter([["a", "b"]]), called("a", "b"), "must_link") == [(0, 1)]
-    assert numbered(None, names, "must_link") is None
-    given = [(0, 1)]
-    assert numbered(given, PointTable(np.zeros((2, 1))), "must_link") is given
-
-
-LINE = np.array([[0.0], [1.0], [5.0], [9.0]])
-
-
-def test_an_instance_without_files_has_no_places():
-    origin = Instance(LINE, 2, must_link=[(0, 1)]).origin
-    assert origin.place("must_link", 0, 1) == ""
-    assert origin.rows([0, 3]) == ["0", "3"]
-
-
-def test_no_pairs_are_nowhere():
-    assert Origin().must_link.place_of(0, 1) == ""
-    without_lines = Constraints(must_link=np.array([[0, 1]]))
-    origin = without_lines.arguments(LINE, Origin())["origin"]
-    assert origin.must_link.place_of(0, 1) == ""

@@ -91,12 +91,6 @@ def test_centred_is_an_isometric_copy_around_the_origin(shape):
     assert not centred.flags.writeable
 
 
-def test_distance_constraints_are_strict():
-    assert pairs_farther_than(SQUARE, 3.0).tolist() == [[0, 3], [1, 2]]
-    assert pairs_closer_than(SQUARE, 3.0).tolist() == [[0, 1], [2, 3]]
-    assert pairs_closer_than(SQUARE[:1], 3.0).shape == (0, 2)
-
-
 @pytest.mark.parametrize("d", [1, 2, 9])
 @pytest.mark.parametrize("whole", [True, False])
 def test_distances_are_compared_as_if_one_by_one(d, whole, monkeypatch):
@@ -127,8 +121,3 @@ def test_distinct_edges_are_sorted():
     pairs = np.array([[3, 1], [0, 2], [1, 3], [0, 2]])
     assert distinct_edges(pairs).tolist() == [[0, 2], [1, 3]]
     assert distinct_edges(pairs[:0]).shape == (0, 2)
-
-
-def test_repr_states_the_sizes():
-    text = repr(Instance(SQUARE, 2, cannot_link=[(0, 3)], name="square"))
-    assert text == "Instance(square: n=4, d=2, k=2, 0 must-links, 1 cannot-link)"

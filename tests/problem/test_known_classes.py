@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.errors import InstanceError
 from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.runtime.reading import Reading
 from sdpbb.runtime.rendering import plain_text
@@ -135,21 +134,6 @@ def test_the_command_line_takes_them(files):
     assert "known_classes names 2 classes ('a', 'b'), but k = 1" in done.stderr
 
 
-def test_a_batch_takes_them(files):
-    (files / "m.toml").write_text(
-        '[[instance]]\ndata = "data.csv"\nk = 3\nindex_column = "id"\nknown_classes = "kind"\n'
-        '[[instance]]\ndata = "plain.csv"\nk = 3\nindex_column = "id"\n'
-        'known_classes = "some.csv"\n'
-        '[[instance]]\ndata = "plain.csv"\nk = 3\nindex_column = "id"\nname = "soft"\n'
-        'known_classes = "some.csv"\nknown_weight = 0.01\n'
-    )
-    rows = sdpbb.run_batch("m.toml", "out").rows
-    assert [row.status.value for row in rows] == ["optimal"] * 3
-    assert rows[2].objective < rows[0].objective
-    assert rows[0].objective == rows[1].objective
-    assert rows[0].n_must_link == rows[1].n_must_link == 1
-
-
 WRONG = ["a", "a", "b", "b", "a"]  # the last row is a b
 
 
@@ -172,16 +156,6 @@ def test_wrong_classes_show():
     hard = sdpbb.solve(points, 2, known_classes=WRONG)
     assert hard.labels.tolist() == [0, 0, 1, 1, 0]
     assert len(hard.contradicted_classes) == 0
-
-
-def test_classes_may_share_a_cluster_or_be_split():
-    points = [[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]]
-    shared = sdpbb.solve(points, 2, known_classes=list("aabbcc"), classes_may="share")
-    assert shared.cluster_classes == ("a", "b, c")
-    split = sdpbb.solve(points, 3, known_classes=list("aabbaa"), classes_may="split")
-    assert split.cluster_classes == ("a", "b", "a")
-    with pytest.raises(InstanceError, match="names 3 classes"):
-        sdpbb.solve(points, 2, known_classes=list("aabbcc"), classes_may="split")
 
 
 def test_classes_name_the_clusters():

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sdpbb.problem import Instance, Partition
+from sdpbb.problem import Partition
 
 labels = st.lists(st.integers(0, 4), min_size=1, max_size=12).map(np.array)
 
@@ -19,13 +19,6 @@ def test_canonical_form_does_not_see_the_names_of_clusters(labels, names):
     assert first_members == sorted(first_members)
     together = labels[:, None] == labels
     assert np.array_equal(together, partition.labels[:, None] == partition.labels)
-
-
-@given(labels)
-def test_canonical_form_is_idempotent(labels):
-    once = Partition(labels)
-    assert np.array_equal(Partition(once.labels).labels, once.labels)
-    assert once.n_clusters == len(set(labels.tolist()))
 
 
 @given(st.data())
@@ -44,24 +37,6 @@ def test_sum_of_squares_is_the_pairwise_formula(data):
 def test_sum_of_squares_survives_a_large_offset():
     points = np.array([[0.0], [1.0], [2.0]])
     assert Partition(np.zeros(3, int)).sum_of_squares(points + 2.0**40) == pytest.approx(2.0)
-
-
-def test_violations_are_positions_in_the_instances_lists():
-    instance = Instance(
-        np.eye(4), 2, must_link=[(0, 1), (2, 3), (0, 3)], cannot_link=[(0, 2), (1, 0)]
-    )
-    must_link, cannot_link = Partition(np.array([0, 0, 1, 1])).violations(instance)
-    assert must_link.tolist() == [2]
-    assert cannot_link.tolist() == [1]
-
-
-def test_feasible_needs_every_constraint_and_exactly_k_clusters():
-    instance = Instance(np.eye(4), 2, must_link=[(0, 1)], cannot_link=[(0, 2)])
-    assert Partition(np.array([0, 0, 1, 1])).is_feasible(instance)
-    assert not Partition(np.array([0, 0, 1, 2])).is_feasible(instance)
-    assert not Partition(np.array([0, 1, 1, 1])).is_feasible(instance)
-    assert not Partition(np.array([0, 0, 0, 1])).is_feasible(instance)
-    assert not Partition(np.array([0, 0, 1])).is_feasible(instance)
 
 
 def test_labels_are_read_only():

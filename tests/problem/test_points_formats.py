@@ -70,29 +70,6 @@ def test_points_round_trip(folder, name, data):
     assert (read.k, read.row_names) == (None, None)
 
 
-@given(k=st.integers(1, 3) | st.none())
-def test_the_number_of_clusters_round_trips(folder, k):
-    write_points(folder / "points.txt", np.eye(3), k)
-    assert read_points(folder / "points.txt").k == k
-
-
-@pytest.mark.filterwarnings("ignore::sdpbb.errors.InstanceNote")  # of a column that dominates
-@given(
-    points=arrays(float, st.tuples(st.integers(1, 5), st.just(3)), elements=finite),
-    drop=st.sets(st.sampled_from(["a", "b", "c"]), max_size=2),
-)
-def test_the_columns_that_are_left_are_the_features(folder, points, drop):
-    lines = [
-        "id,a,b,c",
-        *(f"r{i},{a!r},{b!r},{c!r}" for i, (a, b, c) in enumerate(points.tolist())),
-    ]
-    path = file(folder, "\n".join(lines), "points.csv")
-    read = read_points(path, index_column="id", drop=sorted(drop))
-    kept = [j for j, name in enumerate("abc") if name not in drop]
-    assert np.array_equal(read.points, points[:, kept])
-    assert read.row_names == tuple(f"r{i}" for i in range(len(points)))
-
-
 @pytest.mark.skipif(not SHARED.is_dir(), reason=f"{SHARED} is not there")
 def test_the_points_of_the_example_of_pccc_are_read_without_their_class():
     path = SHARED / "pccc" / "data.csv"
@@ -155,7 +132,6 @@ def test_a_workbook_that_states_too_few_cells_is_read_whole(tmp_path):
         (EURO, "a.csv", {}),
         (EURO, "a.txt", {}),
         (EURO, "a.csv", {"decimal": ",", "separator": "semicolon"}),
-        ("sep=;\n" + EURO, "a.csv", {}),
         (EURO.replace("x;y", "Höhe, cm;Breite, cm"), "a.csv", {}),
         (EURO.replace("x;y\n", ""), "a.csv", {}),
         (EURO.replace(";", "\t"), "a.csv", {}),
@@ -220,11 +196,6 @@ def test_a_large_file_is_read_in_seconds(tmp_path):
     row = " ".join(["3.14159"] * 10) + "\n"
     data = file(tmp_path, "200000 10 3\n" + row * 200_000, "points.txt")
     assert read_points(data).points.shape == (200_000, 10)
-
-
-def test_labels_are_one_per_line(tmp_path):
-    write_labels(tmp_path / "labels.txt", np.array([0, 1, 0]))
-    assert (tmp_path / "labels.txt").read_text() == "0\n1\n0\n"
 
 
 @given(labels=st.lists(st.integers(0, 5), min_size=1, max_size=8))

@@ -52,12 +52,3 @@ def test_every_command_tells_it_once(run, tmp_path, monkeypatch, command, standa
     assert status == 0
     assert err.count(f"note: data.csv: {NOTE}\n") == (not standardize)
     assert run(*COMMANDS[command], "--quiet")[2] == ""
-
-
-def test_a_batch_tells_it_in_the_row(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    rows = "".join(f"{1000 * i},{i % 3}\n" for i in range(6))
-    (tmp_path / "data.csv").write_text(f"income,age\n{rows}")
-    (tmp_path / "m.toml").write_text('[[instance]]\ndata = "data.csv"\nk = 2\n')
-    assert run("batch", "m.toml", "--out", "results", "--quiet")[0] == 0
-    assert NOTE.replace('"', '\\"') in (tmp_path / "results" / "results.jsonl").read_text()

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.problem import Instance, Partition, SoftPairs
+from sdpbb.problem import Instance, SoftPairs
 
 N = 6
 POINTS = np.arange(float(N))[:, None]
@@ -52,14 +52,6 @@ def test_no_soft_pairs(kind, none):
     assert "soft" not in repr(made)
 
 
-def test_hard_constraints_are_no_soft_ones():
-    made = Instance(POINTS, 2, must_link=[(0, 1)], cannot_link=[(1, 2)])
-    assert not made.has_soft_constraints
-    made = Instance(POINTS, 2, must_link=[(0, 1)], soft_must_link=[(0, 1, 0.5)] * 2)
-    assert made.has_soft_constraints
-    assert "1 must-link, 0 cannot-links, 2 soft constraints" in repr(made)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_arrays_are_read_only_copies(kind):
     given_pairs, given_weights = np.array([[1, 0]]), np.array([0.5])
@@ -82,14 +74,3 @@ def test_pairs_of_weight_0_are_none_and_of_infinite_weight_hard(kind):
     hard = {"must_link": made.must_link, "cannot_link": made.cannot_link}
     assert hard.pop(kind.removeprefix("soft_")).tolist() == [[2, 3]]
     assert all(not len(others) for others in hard.values())
-
-
-def test_the_cost_is_the_sum_of_squares_and_the_weights_of_violated_pairs():
-    soft = {"soft_must_link": [(0, 1, 0.5), (0, 1, 0.25), (0, 5, 4.0)]}
-    made = Instance(POINTS, 2, **soft, soft_cannot_link=[(0, 2, 8.0), (1, 3, 16.0), (4, 5, 32.0)])
-    partition = Partition(np.array([0, 1, 0, 1, 1, 1]))
-    assert partition.penalty(made) == 0.5 + 0.25 + 4.0 + 8.0 + 16.0 + 32.0
-    assert partition.cost(made) == partition.sum_of_squares(POINTS) + partition.penalty(made)
-    apart, together = partition.soft_violations(made)
-    assert (apart.tolist(), together.tolist()) == ([0, 1, 2], [0, 1, 2])
-    assert Partition(np.zeros(6, int)).penalty(made) == 8.0 + 16.0 + 32.0

@@ -43,12 +43,6 @@ def test_a_matrix_of_distances_is_refused_everywhere(tmp_path):
         assert read_instance(tmp_path / name, 2, as_points=True, **options).n_features == 4
 
 
-def test_categories_are_told_what_to_do():
-    pd = pytest.importorskip("pandas")
-    with pytest.raises(InstanceError, match=r"one_hot"):
-        sdpbb.solve(pd.DataFrame({"x": [1, 2], "colour": pd.Categorical(["red", "blue"])}), 2)
-
-
 def test_an_argument_that_is_not_known_is_told_where_to_look():
     with pytest.raises(TypeError, match=r"see help\(sdpbb.solve\)") as caught:
         sdpbb.solve(LINE, 2, qqqq=1)
@@ -89,11 +83,6 @@ def test_names_with_blanks_are_in_quotes():
     )
     texts = {member.text for member in result.conflict.members}
     assert texts == {'ML "Anna Bell" Bo', 'ML Bo "Carl Dorn"', 'CL "Anna Bell" "Carl Dorn"'}
-
-
-def test_labels_of_noise_are_noted():
-    with pytest.warns(UserWarning, match="labels: 2 of 4 labels are -1, and these rows are one cl"):
-        sdpbb.optimality_gap(LINE, [-1, -1, 0, 0])
 
 
 def test_reading_has_one_name_for_each_thing():

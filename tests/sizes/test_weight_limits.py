@@ -247,7 +247,7 @@ def test_lines_state_limits(tmp_path):
     again = tmp_path / "again.txt"
     write_constraints(again, stated)
     assert read_constraints(again, 4).min_weight == 2.5
-    assert "MAXWEIGHT 10.0" in again.read_text()
+    assert "MAXWEIGHT 10" in again.read_text()
 
 
 def test_conflicts_name_limits():

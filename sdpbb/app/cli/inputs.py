@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,28 +27,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def reading_files(quiet: bool) -> Iterator[None]:
-    """Context manager to read files in: within the free memory, with notes unless quiet.
-
-    The notes are on standard error, each on a line: those on what was read, and at once those on
-    files that take long.
-    """
-    from sdpbb.problem.textfile import LOGGER
+    """Context manager to read files in: within the free memory, with notes unless quiet."""
     from sdpbb.runtime.executors.memory import within_free_memory
 
-    class Lines(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            say(f"note: {record.getMessage()}")
-
-    lines, level = Lines(), LOGGER.level
-    if not quiet:
-        LOGGER.addHandler(lines)
-        LOGGER.setLevel(logging.INFO)
-    try:
-        with warnings_as_lines(quiet), within_free_memory():
-            yield
-    finally:
-        LOGGER.removeHandler(lines)
-        LOGGER.setLevel(level)
+    with warnings_as_lines(quiet), within_free_memory():
+        yield
 
 
 @contextmanager

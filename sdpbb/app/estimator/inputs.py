@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError, SdpbbError, warn_caller
 from sdpbb.problem import Instance
-from sdpbb.problem.checks import check_exact, checked_pairs
+from sdpbb.problem.checks import checked_pairs
 from sdpbb.problem.files.constraints import PAIRS
 from sdpbb.problem.frames import (
     check_numbers,
@@ -78,8 +78,6 @@ def features_of(X: Any, index_column: str | None) -> Any:
             raise InvalidInstance(
                 f"index_column = {index_column!r}: X is of type {kind}; expected a data frame"
             )
-        with as_value_errors():
-            check_exact(X, "X")
         return X
     remedy = "to leave the column out" + (NAMING if index_column is None else "")
     with as_value_errors():

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError, warn_caller
-from sdpbb.problem.files import constraints_csv, constraints_lines, constraints_peers
-from sdpbb.problem.files.constraints import (
-    ConstraintFormat,
-    Constraints,
-    Rows,
-    warn_of_one_based,
-)
-from sdpbb.problem.files.records import is_table
+from sdpbb.problem.files import constraints_lines, constraints_peers
+from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.files.stated import ConstraintFormat, Rows
+from sdpbb.problem.files.tables import is_table
+from sdpbb.problem.origin import Origin
 from sdpbb.problem.textfile import encoding_beside, open_text, reading_file, shown, stated_lines
 from sdpbb.runtime.files import FilePath, shown_path, write_atomically
 from sdpbb.runtime.reading import OF_CONSTRAINTS, Reading
 
 CONSTRAINT_FORMATS: dict[str, ConstraintFormat] = {
-    one.name: one
-    for one in (constraints_lines.FORMAT, *constraints_peers.FORMATS, constraints_csv.FORMAT)
+    one.name: one for one in (constraints_lines.FORMAT, *constraints_peers.FORMATS)
 }
 """The formats by name. The first one is written unless another is asked for."""
 
@@ -40,9 +36,8 @@ def read_constraints(
     Parameters
     ----------
     constraints_format : one of `CONSTRAINT_FORMATS`; None to tell by the first line that is neither
-        blank nor a comment: each format says whether a file of it may begin so. Where several do,
-        the one that the whole file is valid in is taken, and an error raised if there is none, or
-        more than one. A file without any such line holds no constraints
+        blank nor a comment: each format says whether a file of it may begin so. A file without any
+        such line holds no constraints
     one_based : whether the file calls the first row 1
     row_names : (n_points,) what the file calls the rows, all different; None for their numbers
     encoding : of text that has no byte order mark and is not UTF-8; None for UTF-8
@@ -57,25 +52,39 @@ def read_constraints(
     Warns
     -----
     InstanceWarning
-        If row 0 is never named, and that is unlikely: see `warn_of_one_based`; and if the file
-        holds no constraints.
+        If the file holds no constraints.
     """
+    names = None if row_names is None else tuple(row_names)
+    origin = Origin(first_row=int(one_based), row_names=names)
+    options = Reading(constraints_format, one_based, encoding=encoding)  # type: ignore[arg-type]
+    return constraints_on(path, origin, n_points, options)
+
+
+def constraints_on(path: FilePath, origin: Origin, n_points: int, reading: Reading) -> Constraints:
+    """Read the constraints on points whose rows an origin names.
+
+    Errors and warnings are those of `read_constraints`.
+    """
+    names = origin.row_names
+    if reading.one_based and names is not None and names != tuple(origin.counted(n_points, 1)):
+        raise InstanceError(
+            "one_based: the rows have names (index_column), and constraints use them; expected "
+            "only one of the two"
+        )
     with reading_file(path):
-        rows = Rows.of(n_points, one_based, row_names)
-        encoding = encoding_beside(path, encoding)
-        if constraints_format is None:
+        rows = Rows(origin, n_points)
+        encoding = encoding_beside(path, reading.encoding)
+        if reading.constraints_format is None:
             file_format = _detected(path, rows, encoding)
         else:
-            check_format(constraints_format)
-            file_format = CONSTRAINT_FORMATS[constraints_format]
+            check_format(reading.constraints_format)
+            file_format = CONSTRAINT_FORMATS[reading.constraints_format]
         constraints = file_format.read(path, rows, encoding)
         if constraints.are_none:
             warn_caller(
                 f"{shown_path(path)}: has no constraints; is it the right file?",
                 InstanceWarning,
             )
-        if file_format.names_rows and row_names is None and not one_based:
-            warn_of_one_based(path, constraints.all_pairs, n_points)
         return constraints
 
 
@@ -140,41 +149,22 @@ def constraints_text(
 
 
 def _detected(path: FilePath, rows: Rows, encoding: str | None) -> ConstraintFormat:
+    """Return the only format that a file may be of by its name and its first line."""
     if is_table(path):
-        return constraints_csv.FORMAT
+        return CONSTRAINT_FORMATS["csv"]
     with open_text(path, encoding) as file:
         number, line = next(stated_lines(file), (0, ""))
     if not line:
         return CONSTRAINT_FORMATS[DEFAULT]  # or any other: it holds no constraints
-    fields = line.split()
-    possible = [one for one in CONSTRAINT_FORMATS.values() if one.begins(fields, rows)]
+    formats = CONSTRAINT_FORMATS.values()
+    possible = [one for one in formats if one.begins(line.split(), rows)]
     if len(possible) == 1:
         return possible[0]
-    if not possible:
-        *others, last = (_example(one, rows) for one in CONSTRAINT_FORMATS.values())
-        raise InstanceError(
-            f"{shown_path(path)}:{number}: {shown(line.strip())} does not match any format; "
-            f"expected {', '.join(others)}, or {last}; --constraints-format selects one"
-        )
-    valid = [one for one in possible if _is_valid(one, path, rows, encoding)]
-    if len(valid) == 1:
-        return valid[0]
-    how, between = ("can be read", "and") if valid else ("cannot be read", "or")
-    examples = f" {between} as ".join(_example(one, rows) for one in valid or possible)
-    raise InstanceError(
-        f"{shown_path(path)}: {how} as {examples}; --constraints-format selects one"
+    *others, last = (
+        f"{one.example.replace('{n}', str(rows.n))} ({one.name})" for one in possible or formats
     )
-
-
-def _example(file_format: ConstraintFormat, rows: Rows) -> str:
-    return f"{file_format.example.replace('{n}', str(rows.n))} ({file_format.name})"
-
-
-def _is_valid(
-    file_format: ConstraintFormat, path: FilePath, rows: Rows, encoding: str | None
-) -> bool:
-    try:
-        file_format.read(path, rows, encoding)
-    except InstanceError:
-        return False
-    return True
+    says = "may be several formats" if possible else "does not match any format"
+    raise InstanceError(
+        f"{shown_path(path)}:{number}: {shown(line.strip())} {says}; expected {', '.join(others)} "
+        f"or {last}; --constraints-format selects one"
+    )

@@ -1,5 +1,7 @@
-"""Constraints as other programs have them: CCCG, PCCC, and the matrices of BH-k-means.
+"""Constraints as other programs have them: tables, CCCG, PCCC, and the matrices of BH-k-means.
 
+csv is a table (CSV with a heading, a workbook, Parquet or Feather): two columns name the rows of a
+pair, one says how they are linked, and one may hold a weight, with which a constraint is soft.
 cccg lines are `i j 1` (must-link) and `i j -1` (cannot-link). pccc is JSON: lists of pairs under
 `ml`, `cl`, `sml` and `scl`, and the confidences in the soft ones under `sml_proba` and `scl_proba`.
 matrix is a table of 1 (must-link), -1 (cannot-link) and 0 (neither).
@@ -8,25 +10,88 @@ matrix is a table of 1 (must-link), -1 (cannot-link) and 0 (neither).
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem.files.constraints import (
-    PAIRS,
-    ConstraintFormat,
-    Constraints,
-    Line,
-    Rows,
-    StatedPair,
-    Statements,
-    check_pairs_only,
-)
-from sdpbb.problem.textfile import chunks, columns, is_number, open_text, shown, stated_lines
+from sdpbb.problem.files.constraints import PAIRS, Constraints, check_pairs_only
+from sdpbb.problem.files.stated import ConstraintFormat, FileStatement, Rows
+from sdpbb.problem.files.tables import SEPARATORS, fields_of, read_rows
+from sdpbb.problem.textfile import is_integer, is_number, open_text, shown, stated_lines
 from sdpbb.runtime.files import FilePath, shown_path
+
+KIND_COLUMNS = ("type", "value", "kind", "link", "constraint", "label", "relation")
+WEIGHT_COLUMNS = ("weight", "w", "cost", "penalty")
+
+_KEYWORDS = {
+    **dict.fromkeys(("ml", "1", "+1", "1.0", "must-link", "must", "mustlink"), "ML"),
+    **dict.fromkeys(("cl", "-1", "-1.0", "cannot-link", "cannot", "cannotlink"), "CL"),
+    **dict.fromkeys(("sml", "soft-must-link"), "SML"),
+    **dict.fromkeys(("scl", "soft-cannot-link"), "SCL"),
+}
+
+
+class _Columns(NamedTuple):
+    """Positions of the columns of a table; `weight` is None where it has no weights."""
+
+    first: int
+    second: int
+    kind: int
+    weight: int | None
+
+
+def _begins_csv(fields: Sequence[str], rows: Rows) -> bool:
+    """Return whether a line is a heading of such a table."""
+    line = " ".join(fields)
+    return any(_columns(fields_of(line, one)) for one in (*SEPARATORS, " ") if one in line)
+
+
+def _csv_statements(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[FileStatement]:
+    rows_of_file = read_rows(path, encoding)
+    columns = _columns(rows_of_file[0][1]) if rows_of_file else None
+    if columns is None:
+        raise InstanceError(
+            f"{shown_path(path)}: expected a heading i,j,value or type,i,j[,weight]: two columns "
+            f"for the rows, one of {', '.join(KIND_COLUMNS)}, and perhaps weight"
+        )
+    for number, fields in rows_of_file[1:]:
+        first, second, kind, weight = ("" if at is None else fields[at] for at in columns)
+        keyword = _keyword(kind)
+        if weight and keyword in ("ML", "CL"):
+            keyword = f"S{keyword}"
+        stated = (first, second, weight) if weight else (first, second)
+        yield FileStatement(number, ",".join(fields), keyword, stated)
+
+
+def _columns(names: Sequence[str]) -> _Columns | None:
+    """Return the columns that a heading names; None if it is not a heading."""
+    names = [name.strip().lower() for name in names]
+    kinds = [at for at, name in enumerate(names) if name in KIND_COLUMNS]
+    weights = [at for at, name in enumerate(names) if name in WEIGHT_COLUMNS]
+    # The first column of what pandas writes with its index has no name.
+    rest = [at for at, name in enumerate(names) if name and at not in (*kinds, *weights)]
+    is_heading = len(kinds) == 1 and len(weights) <= 1 and len(rest) == 2
+    if not is_heading or _keyword(names[0]) or any(map(is_integer, names)):
+        return None
+    return _Columns(rest[0], rest[1], kinds[0], weights[0] if weights else None)
+
+
+def _keyword(field: str) -> str:
+    return _KEYWORDS.get(field.strip().lower().replace("_", "-").replace(" ", "-"), "")
+
+
+def _csv_lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
+    check_pairs_only(constraints, "csv", soft=True)
+    written = [
+        f"{keyword},{i},{j},{'' if weight is None else repr(weight)}"
+        for keyword, i, j, weight in constraints.each_pair()
+    ]
+    if constraints.has_soft:
+        return ["type,i,j,weight", *written]
+    return ["type,i,j", *(line.removesuffix(",") for line in written)]
+
 
 _LINKS = {"1": "ML", "-1": "CL"}
 
@@ -36,32 +101,14 @@ def _begins_cccg(fields: Sequence[str], rows: Rows) -> bool:
     return len(fields) == 3 and is_number(fields[0])
 
 
-def _read_cccg(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
-    """Return the constraints of a file, as `read_constraints` does."""
-    stated, name, pairs = Statements(), shown_path(path), list[StatedPair]()
-    expected = f"i j 1 (must-link) or i j -1 (cannot-link), i and j being {rows.expected}"
+def _cccg_statements(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[FileStatement]:
     with open_text(path, encoding) as file:
-        for start, chunk in chunks(file):
-            first, second, links = columns(chunk, 3)
-            found = rows.pairs(first, second)
-            if found is not None and _LINKS.keys() >= set(links):
-                numbers = np.arange(start, start + len(links))
-                stated.add_table(
-                    map(_LINKS.__getitem__, links), found, np.ones(len(links)), numbers
-                )
-                continue
-            for number, text in stated_lines(chunk, start):
-                *fields, link = text.split()
-                line = Line(name, number, [*fields, link], expected)
-                pair = rows.pair(fields if link in _LINKS else (), line, expected)
-                pairs.append((_LINKS[link], pair, 1.0, number))
-            stated.add(pairs)
-            pairs.clear()
-    return stated.constraints()
+        for number, text in stated_lines(file):
+            *fields, link = text.split()
+            yield FileStatement(number, text, _LINKS.get(link, ""), fields)
 
 
 def _cccg_lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
-    """Return the lines of a file, or raise the InstanceError for what is not a hard pair."""
     check_pairs_only(constraints, "cccg", soft=False)
     link_of = {keyword: link for link, keyword in _LINKS.items()}
     return [f"{i} {j} {link_of[keyword]}" for keyword, i, j, _ in constraints.each_pair()]
@@ -70,78 +117,58 @@ def _cccg_lines(constraints: Constraints, n_points: int | None = None) -> list[s
 # For which a matrix is written: 200 MB of text.
 MAX_POINTS = 10_000
 
-_ENTRIES = {"0": 0, "1": 1, "-1": -1}
+
+class _Entries(dict[str, int | None]):
+    """Entries of a matrix by their text, in any spelling, such as 1.0e+00; None for others."""
+
+    def __missing__(self, field: str) -> int | None:
+        value = float(field) if is_number(field) else None
+        self[field] = int(value) if value in (-1.0, 0.0, 1.0) else None
+        return self[field]
 
 
 def _begins_matrix(fields: Sequence[str], rows: Rows) -> bool:
     """Return whether a line has an entry for each row of the data, or several of 1, -1 and 0."""
-    is_row = len(fields) == rows.n or (len(fields) > 3 and _ENTRIES.keys() >= set(fields))
+    is_row = len(fields) == rows.n or (len(fields) > 3 and {"0", "1", "-1"} >= set(fields))
     return is_row and is_number(fields[0])
 
 
-def _read_matrix(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
-    """Return the constraints of a file, as `read_constraints` does.
+def _matrix_statements(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[FileStatement]:
+    """Yield a statement for each pair.
 
     A pair has two entries, which must not contradict each other. One of them may be 0: the
     published matrices of BH-k-means state cannot-links below the diagonal only.
     """
-    matrix, lines = _matrix(path, rows.n, encoding)
-    np.fill_diagonal(matrix, 0)
-    opposite = matrix.T
-    for low, high in np.argwhere(np.triu(matrix * opposite) < 0)[:1].tolist():
-        raise InstanceError(
-            f"{shown_path(path)}:{lines[high]}: column {low + 1} is {matrix[high, low]}, but "
-            f"column {high + 1} of line {lines[low]}, which is for the same pair, is "
-            f"{matrix[low, high]}; expected a symmetric matrix"
-        )
-    # Of the two entries of a pair, the one that the file states first.
-    i, j = np.nonzero(np.where(np.tril(opposite), 0, matrix))
-    is_ml, pairs = matrix[i, j] == 1, np.column_stack([np.minimum(i, j), np.maximum(i, j)])
-    at = lines[i]
-    return Constraints(
-        pairs[is_ml], pairs[~is_ml], lines={"must_link": at[is_ml], "cannot_link": at[~is_ml]}
-    )
-
-
-def _matrix(path: FilePath, n: int, encoding: str | None) -> tuple[NDArray[np.int8], NDArray[Any]]:
-    """Return the entries (n, n) of a file, and the line (n,) of each row."""
-    found, lines = list[NDArray[np.int8]](), list[int]()
-    per_point = "one per point of the data"
+    n, names, entries = rows.n, list(rows.number_of), _Entries()
+    found, lines = list[Any](), list[int]()
     with open_text(path, encoding) as file:
         for number, text in stated_lines(file):
-            fields, row, where = text.split(), len(lines), f"{shown_path(path)}:{number}"
-            if row == n:
-                raise InstanceError(f"{where}: one row too many; expected {n}, {per_point}")
-            if len(fields) != n:
+            values = list(map(entries.__getitem__, text.split()))
+            if len(values) != n or len(lines) == n or None in values or values[len(lines)] != 1:
                 raise InstanceError(
-                    f"{where}: the row has {len(fields)} entries; expected {n}, {per_point}"
-                )
-            values = [
-                _ENTRIES[field] if field in _ENTRIES else _entry(field, where, column)
-                for column, field in enumerate(fields, start=1)
-            ]
-            if values[row] != 1:
-                raise InstanceError(
-                    f"{where}: column {row + 1}, on the diagonal, is {shown(fields[row])}; "
-                    "expected 1, as a point is in its own cluster"
+                    f"{shown_path(path)}:{number}: {shown(text.strip())}; expected {n} rows of "
+                    f"{n} entries 1 (must-link), -1 (cannot-link) or 0 (neither), with 1 on the "
+                    "diagonal"
                 )
             found.append(np.array(values, np.int8))
             lines.append(number)
     if len(lines) != n:
         raise InstanceError(
-            f"{shown_path(path)}: the matrix has {len(lines)} rows; expected {n}, {per_point}"
+            f"{shown_path(path)}: the matrix has {len(lines)} rows; expected {n}, one per point of "
+            "the data"
         )
-    return np.stack(found), np.array(lines)
-
-
-def _entry(field: str, where: str, column: int) -> int:
-    """Return the value of an entry in another spelling, such as 1.0e+00."""
-    if is_number(field) and float(field) in (-1.0, 0.0, 1.0):
-        return int(float(field))
-    raise InstanceError(
-        f"{where}: column {column} is {shown(field)}; expected 1 (must-link), -1 (cannot-link) or "
-        "0 (neither)"
-    )
+    matrix = np.stack(found)
+    np.fill_diagonal(matrix, 0)
+    for low, high in np.argwhere(np.triu(matrix * matrix.T) < 0)[:1].tolist():
+        raise InstanceError(
+            f"{shown_path(path)}:{lines[high]}: contradicts line {lines[low]} on the pair of the "
+            f"columns {low + 1} and {high + 1}; expected a symmetric matrix"
+        )
+    # Of the two entries of a pair, the one that the file states first.
+    for i, j in np.argwhere(np.where(np.tril(matrix.T), 0, matrix)).tolist():
+        keyword = "ML" if matrix[i, j] == 1 else "CL"
+        pair = (names[min(i, j)], names[max(i, j)])
+        yield FileStatement(lines[i], " ".join(pair), keyword, pair)
 
 
 def _matrix_lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
@@ -175,8 +202,7 @@ def _matrix_lines(constraints: Constraints, n_points: int | None = None) -> list
 
 
 _LISTS = {keyword.lower(): argument for keyword, argument in PAIRS.items()}
-_CONFIDENCES = ("sml_proba", "scl_proba")
-KEYS = (*_LISTS, *_CONFIDENCES)
+KEYS = (*_LISTS, "sml_proba", "scl_proba")
 
 
 def _begins_pccc(fields: Sequence[str], rows: Rows) -> bool:
@@ -184,16 +210,32 @@ def _begins_pccc(fields: Sequence[str], rows: Rows) -> bool:
     return fields[0][0] in "{["
 
 
-def _read_pccc(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
-    """Return the constraints of a file, as `read_constraints` does."""
-    lists = _lists(path, encoding)
-    name = shown_path(path)
-    stated = Statements()
+def _pccc_statements(path: FilePath, rows: Rows, encoding: str | None) -> Iterator[FileStatement]:
+    name, expected = shown_path(path), f"expected an object with lists {', '.join(KEYS)}"
+    with open_text(path, encoding) as file:
+        text = file.read()
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InstanceError(
+            f"{name}:{error.lineno}: is not JSON ({error.msg}, column {error.colno}); {expected}"
+        ) from None
+    except (RecursionError, ValueError):  # of a number with thousands of digits
+        raise InstanceError(f"{name}: the JSON cannot be read; {expected}") from None
+    is_known = isinstance(content, dict) and content.keys() <= set(KEYS)
+    if not is_known or not all(isinstance(value, list) for value in content.values()):
+        raise InstanceError(f"{name}: the JSON is something else; {expected}")
     for key in _LISTS:
-        pairs = _pairs(lists[key], f"{name}: {key}", rows)
-        weights = _weights(lists, key, len(pairs), name)
-        stated.add_table([key.upper()] * len(pairs), pairs, weights, np.arange(len(pairs)))
-    return stated.constraints(keys={argument: key for key, argument in _LISTS.items()})
+        pairs, weights = content.get(key, []), content.get(f"{key}_proba", [])
+        if weights and len(weights) != len(pairs):
+            raise InstanceError(
+                f"{name}: {key}_proba has {len(weights)} entries; expected one per pair of {key}, "
+                f"{len(pairs)}"
+            )
+        for at, pair in enumerate(pairs):
+            values = [*pair, *weights[at : at + 1]] if isinstance(pair, list) else []
+            are_plain = all(type(value) in (int, str, float) for value in values)
+            yield FileStatement(at, pair, key.upper(), list(map(str, values)) if are_plain else [])
 
 
 def _pccc_lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
@@ -220,109 +262,32 @@ def _pccc_lines(constraints: Constraints, n_points: int | None = None) -> list[s
     return ["{", *(f"{entry}," for entry in entries[:-1]), entries[-1], "}"]
 
 
-def _lists(path: FilePath, encoding: str | None) -> dict[str, list[Any]]:
-    """Return the lists of the file; an empty one for a key that is not there."""
-    name = shown_path(path)
-    with open_text(path, encoding) as file:
-        text = file.read()
-    expected = f"expected an object with lists {', '.join(KEYS)}"
-    try:
-        content = json.loads(text, object_pairs_hook=_once)
-    except json.JSONDecodeError as error:
-        raise InstanceError(
-            f"{name}:{error.lineno}: is not JSON ({error.msg}, column {error.colno}); {expected}"
-        ) from None
-    except (RecursionError, ValueError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise InstanceError(f"{name}: {shown(reason)}; {expected}") from None
-    if not isinstance(content, dict):
-        raise InstanceError(
-            f"{name}: the JSON is not an object; expected one with lists {', '.join(KEYS)}"
-        )
-    for key, value in content.items():
-        if key not in KEYS:
-            raise InstanceError(f"{name}: unknown key {shown(key)}; expected {', '.join(KEYS)}")
-        if not isinstance(value, list):
-            raise InstanceError(f"{name}: {key} is {_shown(value)}; expected a list")
-    return {key: content.get(key, []) for key in KEYS}
-
-
-def _once(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(items)
-    if len(content) < len(items):
-        keys = [key for key, _ in items]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!a} appears twice")
-    return content
-
-
-def _pairs(values: list[Any], where: str, rows: Rows) -> NDArray[np.intp]:
-    """Return the pairs (p, 2) that lists of two names or numbers state."""
-    found = _plain_pairs(values, rows)
-    if found is not None:
-        return found
-    expected = f"two {rows.expected}"
-    pairs = [
-        rows.pair(_names(value, rows), f"{where}[{at}] is {_shown(value)}", expected, ", which")
-        for at, value in enumerate(values)
-    ]
-    return np.array(pairs, np.intp).reshape(-1, 2)
-
-
-def _plain_pairs(values: list[Any], rows: Rows) -> NDArray[np.intp] | None:
-    """Return the pairs (p, 2) of lists of two integers each, or None if these are other values."""
-    if set(map(type, values)) != {list} or set(map(len, values)) != {2}:
-        return None
-    first, second = zip(*values, strict=True)
-    if not {int}.issuperset(map(type, first + second)):
-        return None
-    return rows.pairs(list(map(str, first)), list(map(str, second)))
-
-
-def _names(value: Any, rows: Rows) -> list[str]:
-    """Return the entries of a list as texts; [] unless it is a list of names or numbers."""
-    kinds = (int,) if rows.names is None else (int, str)
-    if isinstance(value, list) and all(type(entry) in kinds for entry in value):
-        return [str(entry) for entry in value]
-    return []
-
-
-def _weights(lists: dict[str, list[Any]], key: str, n_pairs: int, name: str) -> NDArray[np.float64]:
-    """Return the confidences in the pairs under a key; 1 if the file states none, or none can."""
-    confidences = f"{key}_proba"
-    values = lists.get(confidences)
-    if not values:
-        return np.ones(n_pairs)
-    if len(values) != n_pairs:
-        raise InstanceError(
-            f"{name}: {confidences} has {len(values)} entries; expected one per pair of {key}, "
-            f"{n_pairs}"
-        )
-    for position, value in enumerate(values):
-        if type(value) not in (int, float) or not 0 < value <= 1:
-            raise InstanceError(
-                f"{name}: {confidences}[{position}] is {_shown(value)}; expected a confidence "
-                "0 < w <= 1"
-            )
-    return np.array(values, np.float64)
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:56]}...{text[-1]}"
-
-
 FORMATS = (
-    ConstraintFormat("cccg", "i j 1 or i j -1", _begins_cccg, _read_cccg, _cccg_lines),
+    ConstraintFormat("cccg", "i j 1 or i j -1", _begins_cccg, _cccg_statements, _cccg_lines),
     ConstraintFormat(
-        "pccc", "JSON", _begins_pccc, _read_pccc, _pccc_lines, has_soft=True, has_comments=False
+        "pccc",
+        "JSON",
+        _begins_pccc,
+        _pccc_statements,
+        _pccc_lines,
+        has_soft=True,
+        has_comments=False,
+        in_lists=True,
     ),
     ConstraintFormat(
         "matrix",
         "{n} entries 1, -1 or 0",
         _begins_matrix,
-        _read_matrix,
+        _matrix_statements,
         _matrix_lines,
-        names_rows=False,
+    ),
+    ConstraintFormat(
+        "csv",
+        "a heading i,j,value or type,i,j",
+        _begins_csv,
+        _csv_statements,
+        _csv_lines,
+        has_soft=True,
+        has_comments=False,
     ),
 )

@@ -6,20 +6,19 @@ import codecs
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
-from decimal import Decimal
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import InstanceError, InstanceNote, warn_caller
+from sdpbb.errors import InstanceError
 from sdpbb.problem.files.points_numpy import read_array, read_one_array
-from sdpbb.problem.files.records import Records, read_records
+from sdpbb.problem.files.tables import opened_table
 from sdpbb.problem.origin import Origin
-from sdpbb.problem.row_values import note_noise
-from sdpbb.problem.table import TABLES, hint_at_similar
+from sdpbb.problem.row_values import note_noise, positions
+from sdpbb.problem.table import TABLES
 from sdpbb.problem.textfile import (
     encoding_beside,
     errors_as_one_line,
@@ -32,7 +31,6 @@ from sdpbb.problem.textfile import (
     shown,
 )
 from sdpbb.runtime.files import FilePath, shown_path, write_atomically
-from sdpbb.runtime.values import counted
 
 ARRAYS = (".npy", ".npz")
 
@@ -73,8 +71,8 @@ def read_labels(
     origin = origin or Origin()
     with reading_file(path):
         name = shown_path(path)
-        found = _fields(path, column, n_points, origin, encoding, "labels")
-        labels: Sequence[int] = _numbers(found)
+        found = _labels(path, column, n_points, origin, encoding)
+        labels: Sequence[int] = _numbers(found, name)
         if n_points is not None:
             labels = origin.of_points(labels, n_points)
             if len(labels) != n_points:
@@ -107,7 +105,7 @@ def read_classes(
     """
     origin = origin or Origin()
     with reading_file(path):
-        found = _fields(path, column, n_points, origin, encoding, "classes", partial=True)
+        found = _labels(path, column, n_points, origin, encoding, partial=True)
     classes: Sequence[str] = found.fields
     if n_points is None:
         return classes
@@ -170,246 +168,147 @@ def encoded(text: str, origin: Origin) -> bytes:
     return text.encode(encoding)
 
 
-class _LabelColumn(NamedTuple):
-    """Labels (n,) as text, and the place of each in its file, for messages."""
+class _Labels(NamedTuple):
+    """Labels as text, and the place of each in its file, for messages."""
 
     fields: list[str]
-    where: Callable[[int], str]
+    places: Sequence[str]
 
 
-def _fields(
+def _labels(
     path: FilePath,
     column: str | None,
     n_points: int | None,
     origin: Origin,
     encoding: str | None,
-    expected: str,
     partial: bool = False,
-) -> _LabelColumn:
-    """Return the labels of a file as text; see `read_labels`.
+) -> _Labels:
+    """Return the labels of a file as text, in the order of the points.
 
-    expected : what messages call them
     partial : whether rows may lack a label, which is "" then
-    """
-    if file_suffix(path) in ARRAYS:
-        name, fields = shown_path(path), _label_array(path, column)
-        return _LabelColumn(fields, lambda position: f"{name}: label {position}")
-    beside = encoding_beside(path, encoding)
-    records = read_records(path, beside, expected, keeps_blank_lines=partial)
-    if partial and n_points is not None:  # blank lines beyond the rows of the data are no classes
-        n = len(records.rows)
-        while n > origin.n_data_rows(n_points) and not any(records.rows[n - 1]):
-            n -= 1
-        records = replace(records, lines=records.lines[:n], rows=records.rows[:n])
-    return _label_column(records, column, n_points, origin, partial)
-
-
-def _label_column(
-    records: Records,
-    column: str | None,
-    n_points: int | None,
-    origin: Origin,
-    partial: bool = False,
-) -> _LabelColumn:
-    """Return the labels of a table, as `read_labels` states.
-
-    partial : whether a table with names of rows may lack rows, whose labels are "" then
 
     Raises
     ------
     InstanceError
         If it is not certain which column holds them, or there is no such column.
     """
-    width = max(map(len, records.rows), default=0)
-    if width == 0:
-        return _LabelColumn([], records.where)
-    if width == 1:
-        _check_single(records)
-    n = len(records.rows) if n_points is None else n_points
-    keys = _keys(origin, n, partial and n_points is not None and width == 2) if width > 1 else []
-    start = int(_has_heading(records, width, column, n_points, origin, keys if partial else []))
-    names = [name or str(j) for j, name in enumerate(records.rows[0], start=1)] if start else None
-    columns = [records.column(j, start) for j in range(width)]
-    at = None if column is None else _named(records, names, width, column)
-    key = _key_column(records, columns, at, start, origin, keys, partial) if width > 1 else None
-    if at is None:
-        others = [j for j in range(width) if key is None or j != key[0]]
-        if width > 2 or len(others) > 1:
-            raise InstanceError(
-                f"{records.where(0)}: a table of the columns {_listed(names, width)}; expected "
-                "--column with the name of the labels"
-            )
-        at = others[0]
-    order = list(range(len(columns[at])))
-    if key is not None:
-        found = {name: record for record, name in enumerate(columns[key[0]])}
-        order = [found.get(name, -1) for name in key[1]]
-    return _LabelColumn(
-        ["" if record < 0 else columns[at][record] for record in order],
-        lambda position: records.where(start + order[position]),
-    )
+    if file_suffix(path) in ARRAYS:
+        fields = _label_array(path, column)
+        return _Labels(fields, [f": label {at}" for at in range(len(fields))])
+    with opened_table(path, encoding=encoding_beside(path, encoding)) as table:
+        rows = [(line, list(map(_unquoted, fields))) for line, fields in table.rows]
+    n_rows = None if n_points is None else origin.n_data_rows(n_points)
+    if partial and max((len(fields) for _, fields in rows), default=0) == 1:
+        while n_rows is not None and len(rows) > n_rows and not rows[-1][1][0]:
+            rows.pop()  # blank lines beyond the rows of the data are no classes
+    else:
+        rows = [(line, fields) for line, fields in rows if any(fields)]
+    if not rows:
+        raise InstanceError(f"{shown_path(path)}: the file is empty; expected labels")
+    width = max(len(fields) for _, fields in rows)
+    names = list(map(str, range(1, width + 1)))
+    counts = () if n_points is None else (n_points, n_rows)
+    if _has_heading([fields for _, fields in rows], width, counts, origin):
+        names = [name or number for name, number in zip_longest(rows.pop(0)[1], names)]
+    columns = [[dict(enumerate(fields)).get(at, "") for _, fields in rows] for at in range(width)]
+    order, others = list(range(len(rows))), list(range(width))
+    if column is not None and names.count(column) != 1:
+        raise InstanceError(
+            f"{shown_path(path)}: column = {shown(column)}: expected one of "
+            f"{first_of(map(shown, names), 10)}, each a name of one column"
+        )
+    if column is not None:
+        others.remove(names.index(column))
+    if width > 1:
+        n = len(rows) if n_points is None else n_points
+        named = {at: columns[at] for at in others}
+        if (found := _by_name(named, origin, n, shown_path(path), partial)) is not None:
+            key, order = found
+            others.remove(key)
+    if column is None and len(others) > 1:
+        raise InstanceError(
+            f"{shown_path(path)}: a table of the columns {first_of(map(shown, names), 10)}; "
+            "expected --column with the name of the labels"
+        )
+    at = others[0] if column is None else names.index(column)
+    fields = ["" if record < 0 else columns[at][record] for record in order]
+    return _Labels(fields, [f":{rows[record][0]}" for record in order])
+
+
+def _unquoted(field: str) -> str:
+    """Return a field without the blanks, and then the quotes, around it."""
+    field = field.strip()
+    is_quoted = len(field) > 1 and field[0] == field[-1] == '"'
+    return field[1:-1] if is_quoted else field
 
 
 def _has_heading(
-    records: Records,
-    width: int,
-    column: str | None,
-    n_points: int | None,
-    origin: Origin,
-    keys: Sequence[Sequence[str]],
+    rows: Sequence[Sequence[str]], width: int, counts: Sequence[int | None], origin: Origin
 ) -> bool:
-    """Return whether the first record is a heading.
+    """Return whether the first row is a heading.
 
-    keys : what rows may be called in one of two columns, if it may lack rows; () otherwise
+    That of a table holds neither a number nor the name of a row, or no name for its first column.
+    One of lines is a word, and one line more than there are rows. Where these are not known, it
+    occurs once, as no other word does.
+
+    counts : the numbers of points, and of rows of the data; () if they are not known
     """
-    first, *others = records.rows
-    n, is_text = len(records.rows), not any(map(is_number, first))
-    if column is not None:
-        return is_text if column.isdecimal() else column in first or is_text
-    for names in keys if width == 2 and others else ():
-        called = {*names, *origin.dropped_rows}
-        if first[0] not in called and {row[0] for row in others} <= called:
-            return first[-1] not in {row[-1] for row in others}
-    counts = () if n_points is None else (n_points, origin.n_data_rows(n_points))
-    if n in counts and not (width > 1 and n - 1 in counts and is_text):
-        return False
-    if n - 1 in counts:
-        return not is_number(first[-1]) or first[0] == ""
-    if n_points is not None or width > 1:
-        return width > 1 and is_text
-    # One label too many would not be noticed.
-    times = Counter(row[0] for row in others if not is_missing_word(row[0]))
-    if is_text and times and all(map(is_number, times)):
-        return True
-    is_alone = bool(first[0]) and first[0] not in times and min(times.values(), default=0) > 1
-    if is_alone:
-        warn_caller(
-            f"{records.where(0)}: {shown(first[0])} is taken as a heading, as it is the only label "
-            "that occurs once",
-            InstanceNote,
-        )
-    return is_alone
+    first, *others = rows
+    if width > 1:
+        known = {*(origin.row_names or ()), *origin.dropped_rows}
+        return first[0] == "" or not any(is_number(field) or field in known for field in first)
+    if counts:
+        return len(others) in counts and len(rows) not in counts and not is_number(first[0])
+    times = Counter(row[0] for row in others)
+    is_alone = first[0] not in times and not is_number(first[0]) and bool(times)
+    return is_alone and all(
+        is_number(label) or is_missing_word(label) or number > 1 for label, number in times.items()
+    )
 
 
-def _keys(origin: Origin, n: int, partial: bool) -> list[list[str]]:
-    """Return what a column may call n points: their names, or their numbers, from 0 or from 1.
+def _by_name(
+    columns: Mapping[int, Sequence[str]], origin: Origin, n: int, path: str, partial: bool
+) -> tuple[int, list[int]] | None:
+    """Return the column that names the rows, and the position in it of each point.
 
-    partial : whether the column may lack points, so that it is not certain where numbers begin
-    """
-    names = [] if origin.row_names is None else [list(origin.row_names)]
-    if partial:
-        return names or [origin.rows(range(n))]
-    rows = range(n) if origin.kept_rows is None else origin.kept_rows.tolist()
-    return [*names, *([str(row + base) for row in rows] for base in (0, 1))]
-
-
-def _key_column(
-    records: Records,
-    columns: Sequence[Sequence[str]],
-    at: int | None,
-    start: int,
-    origin: Origin,
-    keys: Sequence[Sequence[str]],
-    partial: bool,
-) -> tuple[int, Sequence[str]] | None:
-    """Return the first column that calls the rows by one of the keys, and this key.
-
-    at : of the labels; None: any column
+    Most of its fields are names of rows, or they are all the numbers of rows, from 0 or from 1; of
+    a table of two columns that is partial, some numbers.
 
     Raises
     ------
     InstanceError
-        If none does, and the first one names rows, but not each of them once: labels in the order
-        of the file would belong to other rows.
+        If a name repeats, is not known, or, unless partial, is lacking.
     """
-    dropped = set(origin.dropped_rows)
-    others = [j for j in range(len(columns)) if j != at]
-    for key in keys:
-        has_names = key is keys[0] and origin.row_names is not None
-        for j in others:
-            # Where rows have names, their numbers are what pandas and R write without a heading.
-            is_unnamed = start and not any(records.rows[0][j : j + 1])
-            if origin.row_names is not None and not has_names and not is_unnamed:
-                continue
-            named = set(columns[j])
-            is_whole = named <= {*key, *dropped} if partial else named.issuperset(key)
-            fits = has_names or partial or len(named) <= len(key) + len(dropped)
-            if len(named) == len(columns[j]) and is_whole and fits:
-                return j, key
-    if origin.row_names is not None and 0 in others:
-        _check_names(records, columns[0], start, origin.row_names, partial)
+    names, dropped = origin.rows(range(n)), set(origin.dropped_rows)
+    known = {*names, *dropped}
+    for at, fields in columns.items():
+        if origin.row_names is not None:
+            fits = 2 * len(known.intersection(fields)) >= min(len(fields), len(names))
+        else:
+            fits = known >= set(fields) if partial and len(columns) == 2 else known == set(fields)
+        if fits:
+            return at, positions(fields, names, known, path, partial)
+    for at, fields in columns.items():
+        for first in (0, 1):
+            numbers = origin.counted(n, first)
+            if set(fields) == set(numbers) and not partial:
+                return at, positions(fields, numbers, numbers, path)
     return None
 
 
-def _check_names(
-    records: Records, fields: Sequence[str], start: int, names: Sequence[str], partial: bool
-) -> None:
-    """Raise the InstanceError if most fields are names of rows, or all are, each once."""
-    known = set(names)
-    found = known & set(fields)
-    are_names = 1 < len(found) == len(fields)  # of some rows, each once
-    if not are_names and 2 * len(found) < (len(fields) if partial else len(names)):
-        return
-    seen = set[str]()
-    for record, field in enumerate(fields, start=start):
-        if field in seen if field in known else partial:
-            raise InstanceError(
-                f"{records.where(record)}: {shown(field)} is not a row, or named before; expected "
-                f"the name of each row once{hint_at_similar(field, known - seen)}"
-            )
-        seen.add(field)
-    if lacking := [name for name in names if name not in found]:
-        raise InstanceError(
-            f"{shown_path(records.path)}: no label for {len(lacking)} of "
-            f"{counted(len(names), 'row')}, {first_of(map(shown, lacking), 3)}; expected one for "
-            "each, as they go by the names of rows"
-        )
-
-
-def _named(records: Records, names: Sequence[str] | None, width: int, column: str) -> int:
-    """Return the position of the column with this name, or number where columns have none."""
-    known = names or [str(j) for j in range(1, width + 1)]
-    if known.count(column) == 1:
-        return known.index(column)
-    problem = "two columns have this name" if column in known else "there is no such column"
-    raise InstanceError(
-        f"{records.where(0)}: column = {shown(column)}: {problem}; expected one of "
-        f"{_listed(names, width)}"
-    )
-
-
-def _listed(names: Sequence[str] | None, width: int) -> str:
-    return first_of(map(shown, names or [str(j) for j in range(1, width + 1)]), 10)
-
-
-def _check_single(records: Records) -> None:
-    """Raise the InstanceError for several numbers on a line: they are no label."""
-    wrong = [
-        field
-        for field in {row[0] for row in records.rows}
-        if " " in field and all(map(is_number, field.split()))
-    ]
-    for record, row in enumerate(records.rows if wrong else ()):
-        if row[0] in wrong:
-            raise InstanceError(
-                f"{records.where(record)}: {shown(row[0])}; expected one label per line"
-            )
-
-
-def _numbers(found: _LabelColumn) -> list[int]:
-    """Return a number for each field, the same for the same label; -1 for -1."""
+def _numbers(found: _Labels, path: str) -> list[int]:
+    """Return a number for each label, the same for the same one; -1 for -1."""
     numbers: dict[Hashable, int] = {}
     number_of: dict[str, int] = {}
     for field in dict.fromkeys(found.fields):
         label = number_or_text(field)
-        is_whole = (
-            isinstance(label, Decimal) and label.is_finite() and label == label.to_integral_value()
+        is_whole = isinstance(label, str) or (
+            label.is_finite() and label == label.to_integral_value()
         )
-        if not field or (is_number(field) and not is_whole):
-            says = f"{shown(field)}; expected a whole number or a word as label"
-            where = found.where(found.fields.index(field))
+        if not field or not is_whole:
+            place = found.places[found.fields.index(field)]
             raise InstanceError(
-                f"{where}: {says if field else 'has no label; expected one for every row'}"
+                f"{path}{place}: {shown(field)}; expected a whole number or a word as label"
             )
         number_of[field] = numbers.setdefault(label, -1 if label == -1 else len(numbers))
     return [number_of[field] for field in found.fields]
@@ -428,5 +327,5 @@ def _label_array(path: FilePath, column: str | None) -> list[str]:
             f"{shown_path(path)}: an array of shape {array.shape} and type {array.dtype}; expected "
             "labels (n,), integers or words"
         )
-    with errors_as_one_line(path, "an array of words", (SystemError, ValueError)):
+    with errors_as_one_line(path, "an array of words"):
         return list(map(str, array.tolist()))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -17,21 +14,6 @@ from sdpbb.problem.table import PointTable, without_columns
 from sdpbb.problem.textfile import errors_as_one_line, first_of, naming_file, shown
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.reading import Reading
-
-# What NumPy raises when it reads a header, which is a Python literal, or an archive.
-_ERRORS = (
-    EOFError,
-    KeyError,
-    NotImplementedError,
-    OverflowError,
-    RecursionError,
-    SyntaxError,
-    TokenError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 _NPZ = "a file of plain arrays that numpy.savez wrote, of which --table selects one"
 
@@ -54,8 +36,8 @@ def read_npz(path: FilePath, reading: Reading) -> PointTable:
 
 def _points_of_array(path: FilePath, array: NDArray[Any], reading: Reading) -> PointTable:
     """Return the points that an array of a file holds, or raise the InstanceError."""
-    if reading.left_out:
-        raise without_columns(path, reading.left_out)
+    if reading.chosen:
+        raise without_columns(path, reading.chosen)
     with naming_file(path):
         return PointTable(as_points(array))
 
@@ -69,7 +51,7 @@ def read_array(path: FilePath) -> NDArray[Any]:
         One line: the file, what is wrong and what would be right.
     """
     with (
-        errors_as_one_line(path, "an array that numpy.save wrote", _ERRORS),
+        errors_as_one_line(path, "an array that numpy.save wrote"),
         open(path, "rb") as file,
     ):
         return np.lib.format.read_array(file, allow_pickle=False)
@@ -91,7 +73,7 @@ def read_one_array(
         One line: the file, what is wrong and what would be right.
     """
     with (
-        errors_as_one_line(path, _NPZ, _ERRORS),
+        errors_as_one_line(path, _NPZ),
         open(path, "rb") as file,
         np.load(file, allow_pickle=False) as content,
     ):
@@ -120,7 +102,7 @@ def read_one_array(
 
 def _sparse_matrix(path: FilePath) -> Any:
     """Return the matrix of a file that `scipy.sparse.save_npz` wrote; None of another."""
-    with errors_as_one_line(path, _NPZ, _ERRORS), open(path, "rb") as file:
+    with errors_as_one_line(path, _NPZ), open(path, "rb") as file:
         with np.load(file, allow_pickle=False) as content:
             if not {"format", "shape", "data"} <= set(content.files):
                 return None

@@ -1,9 +1,7 @@
-"""Files that are too large for the memory, and files that take long to read."""
+"""Files that are too large for the memory."""
 
 import gzip
 import io
-import re
-import threading
 import zipfile
 from functools import partial
 from pathlib import Path
@@ -12,8 +10,7 @@ import numpy as np
 import pytest
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem import textfile
-from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
+from sdpbb.problem.formats import read_instance, read_points
 from sdpbb.questions.batch.batch import evaluate
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.study import isolated
@@ -109,7 +106,7 @@ def test_a_workbook_needs_the_memory_of_its_cells(tmp_path, free):
     book.active.cell(10**5, 16384, 2)
     book.save(tmp_path / "points.xlsx")
     free(200)
-    with within_free_memory(), pytest.raises(InstanceError, match=":100000: the row has 16384 num"):
+    with within_free_memory(), pytest.raises(InstanceError, match=":100000: the row has 16384 fie"):
         read_points(tmp_path / "points.xlsx")
 
 
@@ -119,63 +116,6 @@ def test_the_limit_is_of_the_block_alone():
     with pytest.raises(KeyError), within_free_memory():
         raise KeyError
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
-
-
-def points(path: Path) -> object:
-    return read_points(path)
-
-
-def labels(path: Path) -> object:
-    return read_labels(path)
-
-
-def constraints(path: Path) -> object:
-    return read_constraints(path, 3)
-
-
-@pytest.mark.parametrize(
-    ("read", "line"), [(points, "1,2\n"), (labels, "1\n"), (constraints, "ML 1 2\n")]
-)
-def test_a_file_that_takes_long_is_logged(read, line, tmp_path, monkeypatch, caplog):
-    """The second line is waited for within the reading, so that nothing depends on its time."""
-    monkeypatch.setattr(textfile, "FIRST_NOTE", 1e-3)
-    path = tmp_path / "file.txt"
-    path.write_text(line)
-    logged, heard = threading.Event(), []
-
-    def wait(record):
-        heard.append(record.getMessage())
-        if len(heard) == 2:
-            logged.set()
-        return True
-
-    monkeypatch.setattr("sdpbb.problem.textfile.Path.is_file", lambda _: logged.wait(60))
-    monkeypatch.setattr(textfile.LOGGER, "filters", [wait])
-    with caplog.at_level("INFO", "sdpbb.reading"):
-        read(path)
-    assert len(heard) >= 2
-    told = rf"still reading {re.escape(str(path))} after \d+ s; a time limit begins afterwards"
-    assert all(re.fullmatch(told, line) for line in heard)
-
-
-def test_a_command_tells_that_it_is_still_reading(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(textfile, "FIRST_NOTE", 1e-3)
-    path = tmp_path / "file.txt"
-    path.write_text("1\n2\n")
-    logged = threading.Event()
-    before = textfile.LOGGER.handle
-
-    def handle(record):
-        before(record)
-        logged.set()
-
-    monkeypatch.setattr("sdpbb.problem.textfile.Path.is_file", lambda _: logged.wait(60))
-    monkeypatch.setattr(textfile.LOGGER, "handle", handle)
-    assert f"note: still reading {path} after 0 s; a time limit" in run("check", path, "-k", 1)[2]
-    logged.clear()
-    monkeypatch.setattr("sdpbb.problem.textfile.Path.is_file", lambda _: True)
-    assert "still reading" not in run("check", path, "-k", 1, "-q")[2]
-    assert not textfile.LOGGER.handlers
 
 
 def test_a_valid_file_needs_no_more_memory_than_it_takes(tmp_path, free):
