@@ -217,11 +217,11 @@ def _array(values: Any, argument: str, expected: str) -> NDArray[Any]:
     Raises InstanceError for values that are neither.
     """
     try:
-        if np.ma.is_masked(values):
-            raise InstanceError(f"{argument}: entries are masked; {expected}")
-        array = np.asarray(values)
+        is_masked, array = np.ma.is_masked(values), np.asarray(values)
     except (TypeError, ValueError) as error:
         raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
+    if is_masked:
+        raise InstanceError(f"{argument}: entries are masked; {expected}")
     if array.dtype.kind in _NOT_NUMBERS:
         raise InstanceError(f"{argument}: {_NOT_NUMBERS[array.dtype.kind]}; {expected}")
     return array
@@ -316,9 +316,9 @@ def checked_soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
     else:
         triples = _triples(values, argument, expected)
         pairs, weights = [t[:2] for t in triples], [t[2] for t in triples]
-    checked = checked_pairs(pairs, n, argument)
+    checked, given = checked_pairs(pairs, n, argument), _array(weights, argument, expected)
     try:
-        weight = np.array(_array(weights, argument, expected), dtype=np.float64)
+        weight = np.array(given, dtype=np.float64)
     except (OverflowError, TypeError, ValueError) as error:
         raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
     if weight.shape != (len(checked),):

@@ -163,6 +163,8 @@ def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: 
             else:
                 constraint = _on_clusters(line, cluster_lines[keyword], rows)
                 stated.on_clusters.append((constraint, number))
+        except InstanceError:
+            raise
         except ValueError:
             raise line.wrong from None
     stated.add(pairs)
