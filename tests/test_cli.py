@@ -188,9 +188,10 @@ def test_an_internal_error_is_one_line(run, engine, data, precious, monkeypatch)
     )
 
 
-def test_debug_shows_the_traceback(engine, data, monkeypatch):
-    monkeypatch.setenv("SDPBB_DEBUG", "1")
-    monkeypatch.setattr(sys, "argv", ["sdpbb", "solve", str(data)])
+@pytest.mark.parametrize("words", ["solve", "--debug solve", "solve --debug"])
+def test_debug_shows_the_traceback(engine, data, monkeypatch, words):
+    monkeypatch.setenv("SDPBB_DEBUG", "" if "--debug" in words else "1")
+    monkeypatch.setattr(sys, "argv", ["sdpbb", *words.split(), str(data)])
     engine.error = ZeroDivisionError("here")
     with pytest.raises(ZeroDivisionError, match="here"):
         main()
