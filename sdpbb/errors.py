@@ -15,7 +15,7 @@ class SdpbbError(Exception):
     """Base of every error the package raises on purpose."""
 
 
-class InstanceError(SdpbbError):
+class InstanceError(SdpbbError, ValueError):
     """The points, k or the constraints are not a valid instance.
 
     The message is one line that names the file and line, or the argument and index, says what is
@@ -58,7 +58,7 @@ class CertificateError(SdpbbError):
         self.result = result
 
 
-class ParameterError(SdpbbError):
+class ParameterError(SdpbbError, ValueError):
     """A parameter is outside of its domain."""
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from sdpbb.app.cli import ExitCode, exit_code, main
 from sdpbb.app.cli.app import COMMANDS, application
-from sdpbb.errors import BackendFailure
+from sdpbb.errors import BackendFailure, BackendUnavailable
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
 from sdpbb.search.events import CheckpointFailed
@@ -85,9 +85,9 @@ def test_what_is_no_address_of_a_cluster_is_a_usage_error(run, data):
     )
 
 
-@pytest.mark.parametrize("error", [BackendFailure("no worker\ncan be had")])
-def test_a_backend_that_fails(run, engine, data, error):
-    engine.error = error
+@pytest.mark.parametrize("kind", [BackendFailure, BackendUnavailable])
+def test_a_backend_that_fails(run, engine, data, kind):
+    engine.error = kind("no worker\ncan be had")
     assert run("solve", data)[::2] == (
         ExitCode.BACKEND_FAILURE,
         "error: no worker can be had\n",
@@ -165,26 +165,15 @@ def test_a_checkpoint_that_fails_is_told_in_quiet_runs_too(run, engine, data):
     assert line in out
 
 
-def test_a_failure_to_write_is_told(run, engine, data, tmp_path, monkeypatch):
-    def full(*arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("sdpbb.app.cli.outputs.write_atomically", full)
-    status, out, err = run("solve", data, "--json", tmp_path / "out.json")
-    assert status == ExitCode.BAD_INPUT
-    assert "Sum of squares" in out
-    assert err == (
-        f"error: {tmp_path / 'out.json'}: could not be written (No space left on device)\n"
-    )
-
-
 def test_one_output_that_fails_does_not_cost_the_other(run, engine, data, tmp_path, monkeypatch):
     def full(path, text):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("sdpbb.app.cli.outputs.write_atomically", full)
-    status, out, _ = run("solve", data, "--json", tmp_path / "out.json", "--labels", "-", "--quiet")
-    assert (status, out) == (ExitCode.BAD_INPUT, "0\n1\n1\n")
+    out = tmp_path / "out.json"
+    told = f"error: {out}: could not be written (No space left on device)\n"
+    outputs = ["--json", out, "--labels", "-", "--quiet"]
+    assert run("solve", data, *outputs) == (ExitCode.BAD_INPUT, "0\n1\n1\n", told)
 
 
 def test_an_internal_error_is_one_line(run, engine, data, precious, monkeypatch):
@@ -198,9 +187,10 @@ def test_an_internal_error_is_one_line(run, engine, data, precious, monkeypatch)
     )
 
 
-def test_debug_shows_the_traceback(engine, data, monkeypatch):
-    monkeypatch.setenv("SDPBB_DEBUG", "1")
-    monkeypatch.setattr(sys, "argv", ["sdpbb", "solve", str(data)])
+@pytest.mark.parametrize("words", ["solve", "--debug solve", "solve --debug"])
+def test_debug_shows_the_traceback(engine, data, monkeypatch, words):
+    monkeypatch.setenv("SDPBB_DEBUG", "" if "--debug" in words else "1")
+    monkeypatch.setattr(sys, "argv", ["sdpbb", *words.split(), str(data)])
     engine.error = ZeroDivisionError("here")
     with pytest.raises(ZeroDivisionError, match="here"):
         main()

@@ -12,10 +12,9 @@ import pytest
 
 from heuristics.method import Heuristic, SearchResult, Soft
 from heuristics.registry import METHODS
-from heuristics.result import HeuristicResult, HeuristicStatus, Stop
+from heuristics.result import Stop
 from sdpbb.app.cli import ExitCode
-from sdpbb.app.cli.heuristic import heuristic_exit_code
-from sdpbb.errors import BackendFailure, BackendUnavailable, InstanceError, ParameterError
+from sdpbb.errors import ParameterError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Partition
 from sdpbb.problem.formats import read_instance, write_points
 from sdpbb.runtime.declaration import parameter
@@ -84,13 +83,6 @@ def test_the_exit_status_says_what_came_of_it(run, fake, data, found, code):
     assert "\nStatus  " in out
 
 
-def test_every_status_and_stop_has_an_exit_status():
-    for status in HeuristicStatus:
-        for stop in Stop:
-            result = HeuristicResult("fake", 0, status, stop)
-            assert heuristic_exit_code(result) in ExitCode
-
-
 def test_a_method_at_work_is_told_now_and_then(run, fake, data, monkeypatch):
     def search(self, instance, rng, clock):
         time.sleep(0.2)
@@ -117,25 +109,6 @@ def test_a_parameter_that_does_not_fit_the_data_is_told_as_the_option(run, fake,
     assert (status, err) == (ExitCode.USAGE, message)
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "line"),
-    [
-        (BackendFailure("no\nanswer"), ExitCode.BACKEND_FAILURE, "no answer"),
-        (BackendUnavailable("gurobi: no licence"), ExitCode.BACKEND_FAILURE, "gurobi: no licence"),
-        (InstanceError("fake: too large"), ExitCode.BAD_INPUT, "fake: too large"),
-        (
-            ZeroDivisionError("x"),
-            ExitCode.INTERNAL_ERROR,
-            "internal error: ZeroDivisionError: x (--debug shows where; please report it)",
-        ),
-    ],
-)
-def test_a_method_that_fails(run, fake, data, monkeypatch, error, code, line):
-    monkeypatch.delenv("SDPBB_DEBUG", raising=False)
-    fake.found = error
-    assert run("fake", data)[::2] == (code, f"error: {line}\n")
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_from_files_to_files(run, tmp_path, name):
@@ -152,12 +125,6 @@ def test_every_method_from_files_to_files(run, tmp_path, name):
     kept = "it does not satisfy the hard constraints" not in out
     assert kept == (sum(violated) == 0)
     assert kept or name in ("kmeans", "bh-kmeans")
-
-
-def test_ipc_kmeans_from_the_relaxation(run):
-    status, out, _ = run("ipc-kmeans", IRIS, "--constraints", IRIS_CONSTRAINTS, "-o", "start=sdp")
-    assert status == 0
-    assert "83.2052914492\n" in out  # the optimum: see README.md
 
 
 def test_ctrl_c_writes_what_was_found(run, fake, data, tmp_path, monkeypatch):

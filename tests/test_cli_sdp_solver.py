@@ -1,7 +1,6 @@
 """The option --sdp-solver, wherever --bounding is one."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -50,20 +49,3 @@ def test_it_is_the_solver_that_is_used(command, solver, files, rounds, run):
     told = json.loads(out.read_text())
     assert told["objective"] == pytest.approx(OPTIMUM)
     assert told["lower_bound"] <= OPTIMUM * (1 + 1e-12)
-
-
-def test_a_missing_solver_is_told_in_one_line(run, files, monkeypatch):
-    monkeypatch.setitem(sys.modules, "clarabel", None)
-    status, _, told = run("solve", files / "points.txt", "--sdp-solver", "clarabel", "-q")
-    assert status == ExitCode.USAGE
-    assert "'clarabel': CVXPY finds none; expected one of admm, scs" in told
-    assert told.count("\n") == 1
-
-
-def test_too_many_blocks_are_told_in_one_line(run, files):
-    write_points(files / "many.txt", np.random.default_rng(3).normal(size=(151, 2)), 3)
-    arguments = (files / "many.txt", "--sdp-solver", "scs")
-    status, _, told = run("solve", *arguments)
-    assert status == ExitCode.USAGE
-    assert "151 blocks, expected at most 150" in told
-    assert told.count("\n") == 1

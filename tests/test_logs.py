@@ -15,12 +15,12 @@ from sdpbb.search.events import (
     MemoryShort,
     NodeEnd,
     NodeLeft,
-    SubsetsChosen,
 )
 from sdpbb.search.result import Result
 from tests.test_result import OPTIMAL
 
 POINTS = [[0.0], [0.1], [5.0], [5.1]]
+NOTED = Result(**OPTIMAL | {"notes": ("sizes are left out",)})
 
 
 def test_a_run_is_logged_and_not_printed(caplog, capsys):
@@ -46,26 +46,16 @@ def test_a_resumed_run_is_logged(caplog, tmp_path):
         (Compiling(), logging.INFO, "Compiling kernels"),
         (NodeLeft(3, 1.0, NodeEnd.LOST), logging.WARNING, "node 3: two workers crashed"),
         (CheckpointFailed("c", "full", False, None), logging.WARNING, "checkpoint c not written"),
+        (Finished(NOTED), logging.WARNING, "sizes are left out"),
         (MemoryShort(9, 100.0, 10.0, None, 1), logging.WARNING, "memory: a node of 9 blocks"),
     ],
 )
 def test_levels(caplog, event, level, text):
     with caplog.at_level(logging.DEBUG, "sdpbb"):
         log(event)
-    (record,) = caplog.records
+    record, *others = caplog.records
+    assert [each.getMessage() for each in others] == [str(NOTED)] * isinstance(event, Finished)
     assert (record.levelno, record.getMessage().startswith(text)) == (level, True)
-
-
-def test_notes_are_warnings(caplog):
-    with caplog.at_level(logging.WARNING, "sdpbb"):
-        log(Finished(Result(**OPTIMAL | {"notes": ("sizes are left out",)})))
-    assert [record.getMessage() for record in caplog.records] == ["sizes are left out"]
-
-
-def test_other_events_are_not_logged(caplog):
-    with caplog.at_level(logging.DEBUG, "sdpbb"):
-        log(SubsetsChosen(1.0, 2, 3, 4))
-    assert not caplog.records
 
 
 def test_warnings_are_not_written_unless_asked_for():

@@ -287,4 +287,5 @@ def _draw_points(
         "zorder": 3,
         "rasterized": n > MOST_DRAWN_POINTS,
     }
-    ax.scatter(*places.T, c=colour, marker=marker, label=text or None, **usual | other)
+    look_and_text: dict[str, Any] = {"c": colour, "marker": marker, "label": text or None}
+    ax.scatter(places[:, 0], places[:, 1], **look_and_text, **usual | other)

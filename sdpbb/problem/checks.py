@@ -215,11 +215,11 @@ def _array(values: Any, argument: str, expected: str) -> NDArray[Any]:
     Raises InstanceError for values that are neither.
     """
     try:
-        if np.ma.is_masked(values):
-            raise InstanceError(f"{argument}: entries are masked; {expected}")
-        array = np.asarray(values)
+        is_masked, array = np.ma.is_masked(values), np.asarray(values)
     except (TypeError, ValueError) as error:
         raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
+    if is_masked:
+        raise InstanceError(f"{argument}: entries are masked; {expected}")
     if array.dtype.kind in _NOT_NUMBERS:
         raise InstanceError(f"{argument}: {_NOT_NUMBERS[array.dtype.kind]}; {expected}")
     return array

@@ -60,7 +60,7 @@ SUM_OF_SUBSETS = (
     "  subsets: the lower bound is the sum over the subsets bounded so far, so it starts low"
 )
 RULES_OF_SUBSETS = (
-    "  (of limits on clusters only the upper ones, of soft constraints those inside one)"
+    "  (of limits on clusters the upper ones alone, of soft constraints those inside)"
 )
 
 

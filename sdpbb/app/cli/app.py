@@ -9,6 +9,7 @@ from cyclopts import App, CycloptsError
 
 from sdpbb.app.cli.exits import DEBUG, EPILOGUE, ExitCode, fail, one_line_errors
 from sdpbb.app.cli.options import OPTIONS
+from sdpbb.errors import ParameterError
 from sdpbb.runtime.version import installed_version
 
 MODULES = {"resume": "solve"}
@@ -86,6 +87,8 @@ def _call(app: App, arguments: list[str]) -> ExitCode | None:
             arguments, exit_on_error=False, print_error=False, result_action="return_value"
         )
     except CycloptsError as error:
+        if isinstance(error.__cause__, ParameterError):  # of the value of an option
+            raise error.__cause__ from None
         text = " ".join(str(error).split())
         shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
         words = " ".join(["sdpbb", *(error.command_chain or ())])

@@ -32,8 +32,8 @@ def doctor(
 ) -> ExitCode:
     """Report what this installation has and lacks, and test its proofs.
 
-    The self-test takes some seconds, after compiling its kernels once. It solves small instances
-    with known answers, by each bound, and verifies a certificate. Please add the output to bug
+    The self-test takes some seconds, after compiling its kernels once. It solves an instance
+    by each bound, and verifies a certificate. Please add the output to bug
     reports.
     """
     outputs.check([])

@@ -24,9 +24,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from heuristics.prediction import cheapest_clusters
 from heuristics.result import centres_of
 from sdpbb.app.estimator.inputs import (
-    InvalidInstance,
-    InvalidParameter,
-    as_value_errors,
     features_of,
     instance_of_fit,
     pairs_of_rows,
@@ -34,7 +31,7 @@ from sdpbb.app.estimator.inputs import (
     without_clustering,
 )
 from sdpbb.bounds.registry import Bounding
-from sdpbb.errors import warn_caller
+from sdpbb.errors import InstanceError, ParameterError, warn_caller
 from sdpbb.problem import ClusterConstraint, Instance
 from sdpbb.problem.checks import checked_size, checked_weights
 from sdpbb.problem.class_sizes import StatedSizes
@@ -180,10 +177,9 @@ class ExactConstrainedKMeans(
         Raises
         ------
         InstanceError
-            (Also a ValueError.) On X and the constraints; also if no clustering keeps them, with
-            the proof.
+            On X and the constraints; also if no clustering keeps them, with the proof.
         ParameterError
-            (Also a ValueError.) On the parameters of the estimator.
+            On the parameters of the estimator.
         NoClusteringFound
             (Also a RuntimeError.) If the time limit came before any clustering.
         Interrupted
@@ -192,37 +188,35 @@ class ExactConstrainedKMeans(
         """
         parameters = self._parameters()
         if is_frame(X):
-            with as_value_errors():
-                chosen = [] if self.index_column is None else [("index_column", self.index_column)]
-                check_columns(columns_of(X), chosen)
+            chosen = [] if self.index_column is None else [("index_column", self.index_column)]
+            check_columns(columns_of(X), chosen)
         points = validate_data(self, features_of(X, self.index_column), dtype=np.float64)
         if self.n_clusters > len(points):
-            raise InvalidInstance(
+            raise InstanceError(
                 f"n_samples={len(points)} should be >= n_clusters={self.n_clusters}"
             )
         own = ("min_size", "max_size", "sizes", "min_weight", "max_weight", "as_points")
-        with as_value_errors():
-            given = {
-                "k": int(self.n_clusters),
-                "must_link": must_link,
-                "cannot_link": cannot_link,
-                "soft_must_link": soft_must_link,
-                "soft_cannot_link": soft_cannot_link,
-                "cluster_constraints": cluster_constraints,
-                "weights": sample_weight,
-                "known_classes": partial_classes(X, len(points), y, known_classes),
-                "known_weight": known_weight,
-                "classes_may": classes_may,
-                **{name: getattr(self, name) for name in own},
-            }
-            instance = instance_of_fit(X, points, given, self.index_column, self.absent_rows)
-            observer = ProgressTable() if self.verbose else ignore
-            try:
-                result = solve(instance, parameters, observer)
-            except Interrupted as stopped:
-                if stopped.result.partition is not None:
-                    self._keep(stopped.result, instance)
-                raise
+        given = {
+            "k": int(self.n_clusters),
+            "must_link": must_link,
+            "cannot_link": cannot_link,
+            "soft_must_link": soft_must_link,
+            "soft_cannot_link": soft_cannot_link,
+            "cluster_constraints": cluster_constraints,
+            "weights": sample_weight,
+            "known_classes": partial_classes(X, len(points), y, known_classes),
+            "known_weight": known_weight,
+            "classes_may": classes_may,
+            **{name: getattr(self, name) for name in own},
+        }
+        instance = instance_of_fit(X, points, given, self.index_column, self.absent_rows)
+        observer = ProgressTable() if self.verbose else ignore
+        try:
+            result = solve(instance, parameters, observer)
+        except Interrupted as stopped:
+            if stopped.result.partition is not None:
+                self._keep(stopped.result, instance)
+            raise
         if result.partition is None:
             raise without_clustering(result)
         self._keep(result, instance)
@@ -258,22 +252,21 @@ class ExactConstrainedKMeans(
         Raises
         ------
         InstanceError
-            (Also a ValueError.) On X and the constraints; also if no labels keep them.
+            On X and the constraints; also if no labels keep them.
         """
         points = self._points(X)
         if all(each is None for each in (must_link, cannot_link, min_size, max_size)):
             nearest: NDArray[np.intp] = pairwise_distances_argmin(points, self.cluster_centers_)
             return nearest.astype(np.intp)
-        with as_value_errors():
-            n, k = points.shape[0], len(self.cluster_centers_)
-            pairs = pairs_of_rows(X, n, self.index_column, must_link, cannot_link)
-            least, most = checked_size(min_size, "min_size"), checked_size(max_size, "max_size")
-            limits = None
-            if least is not None or most is not None:
-                limits = np.full(k, least or 0), np.full(k, n if most is None else most)
-            labels = cheapest_clusters(points, self.cluster_centers_, *pairs, limits)
+        n, k = points.shape[0], len(self.cluster_centers_)
+        pairs = pairs_of_rows(X, n, self.index_column, must_link, cannot_link)
+        least, most = checked_size(min_size, "min_size"), checked_size(max_size, "max_size")
+        limits = None
+        if least is not None or most is not None:
+            limits = np.full(k, least or 0), np.full(k, n if most is None else most)
+        labels = cheapest_clusters(points, self.cluster_centers_, *pairs, limits)
         if labels is None:
-            raise InvalidInstance("no labels of these points satisfy the constraints")
+            raise InstanceError("no labels of these points satisfy the constraints")
         return labels
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -294,8 +287,7 @@ class ExactConstrainedKMeans(
         y : ignored
         """
         squares = self.transform(X).min(axis=1) ** 2
-        with as_value_errors():
-            weights = checked_weights(sample_weight, squares[:, None])
+        weights = checked_weights(sample_weight, squares[:, None])
         return -float(squares.sum() if weights is None else weights @ squares)
 
     @property
@@ -312,19 +304,18 @@ class ExactConstrainedKMeans(
     def _parameters(self) -> SolverParameters:
         k = self.n_clusters
         if not _is_integer(k) or k < 1:
-            raise InvalidParameter(f"n_clusters = {k!r}: expected an integer >= 1")
+            raise ParameterError(f"n_clusters = {k!r}: expected an integer >= 1")
         if self.n_jobs is not None and (not _is_integer(self.n_jobs) or self.n_jobs == 0):
-            raise InvalidParameter(f"n_jobs = {self.n_jobs!r}: expected a nonzero integer or None")
+            raise ParameterError(f"n_jobs = {self.n_jobs!r}: expected a nonzero integer or None")
         seed = self.random_state
         state = check_random_state(seed)
-        with as_value_errors():
-            return SolverParameters(
-                gap=self.gap,
-                time_limit=math.inf if self.time_limit is None else self.time_limit,
-                bounding=self.bounding,
-                workers=effective_n_jobs(self.n_jobs),
-                seed=seed if isinstance(seed, numbers.Integral) else state.randint(2**31 - 1),
-            )
+        return SolverParameters(
+            gap=self.gap,
+            time_limit=math.inf if self.time_limit is None else self.time_limit,
+            bounding=self.bounding,
+            workers=effective_n_jobs(self.n_jobs),
+            seed=seed if isinstance(seed, numbers.Integral) else state.randint(2**31 - 1),
+        )
 
     def _keep(self, result: Result, instance: Instance) -> None:
         assert result.partition is not None

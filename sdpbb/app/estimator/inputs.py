@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -27,34 +26,15 @@ from sdpbb.runtime.reading import Reading
 from sdpbb.search.result import Result, stopped_by
 
 
-class InvalidInstance(InstanceError, ValueError):
-    """An InstanceError of an estimator, where scikit-learn's callers expect a ValueError."""
-
-
-class InvalidParameter(ParameterError, ValueError):
-    """A ParameterError of an estimator, where scikit-learn's callers expect a ValueError."""
-
-
 class NoClusteringFound(SdpbbError, RuntimeError):
     """A fit was stopped before there was any clustering, or a proof that there is none."""
 
 
-@contextmanager
-def as_value_errors() -> Iterator[None]:
-    """Context manager: errors on instances and parameters are ValueErrors as well."""
-    try:
-        yield
-    except InstanceError as error:
-        raise InvalidInstance(str(error)) from None
-    except ParameterError as error:
-        raise InvalidParameter(str(error)) from None
-
-
-def without_clustering(result: Result) -> InvalidInstance | NoClusteringFound:
+def without_clustering(result: Result) -> InstanceError | NoClusteringFound:
     """Return the error of a fit whose result has no clustering."""
     if result.infeasibility is not None:
         proof = result.conflict.line if result.conflict else result.infeasibility
-        return InvalidInstance(f"no clustering satisfies the constraints: {proof}")
+        return InstanceError(f"no clustering satisfies the constraints: {proof}")
     return NoClusteringFound(
         f"stopped by {stopped_by(result.termination)}; found neither a clustering nor a proof "
         "that none exists; allow more time or fewer constraints"
@@ -69,24 +49,23 @@ def features_of(X: Any, index_column: str | None) -> Any:
 
     Raises
     ------
-    InvalidInstance
+    InstanceError
         If a column of a data frame holds anything but numbers, or has the name of another one.
     """
     if not is_frame(X):
         if index_column is not None:
             kind = type(X).__name__
-            raise InvalidInstance(
+            raise InstanceError(
                 f"index_column = {index_column!r}: X is of type {kind}; expected a data frame"
             )
         return X
     remedy = "to leave the column out" + (NAMING if index_column is None else "")
-    with as_value_errors():
-        columns = columns_of(X)
-        for column in columns:  # which scikit-learn tells apart by name
-            if columns.count(column) > 1:
-                raise InstanceError(f"X: two columns are called {column!r}; expected different")
-        features = [at for at, column in enumerate(columns) if column != index_column]
-        check_numbers(X, features, remedy)
+    columns = columns_of(X)
+    for column in columns:  # which scikit-learn tells apart by name
+        if columns.count(column) > 1:
+            raise InstanceError(f"X: two columns are called {column!r}; expected different")
+    features = [at for at, column in enumerate(columns) if column != index_column]
+    check_numbers(X, features, remedy)
     return X if index_column is None else X[[columns[at] for at in features]]
 
 

@@ -20,7 +20,7 @@ from sdpbb.runtime.files import FilePath, write_atomically
 from sdpbb.runtime.results import plain
 from sdpbb.runtime.values import amount, percent_up, rounded_down, seconds_text
 from sdpbb.search.events import NodeEnd
-from sdpbb.search.result import Result, Termination, relative_gap
+from sdpbb.search.result import Result, relative_gap
 from sdpbb.search.trace import Trace
 
 # A larger tree is no picture any more.
@@ -127,20 +127,7 @@ def question(instance: Instance, result: Result) -> Section:
     if instance.origin.constraints_path:
         facts.append(("Constraints from", instance.origin.constraints_path))
     facts.append(("Proof wanted", f"to a relative gap of {result.gap_asked:g}"))
-    facts += _limits(result)
     return Section("What was asked", [*_preparation(instance), Text(text), Facts(facts)])
-
-
-def _limits(result: Result) -> Iterator[tuple[str, str]]:
-    asked = result.parameters
-    for key, name, unit in (
-        ("time_limit", "Time limit", " s"),
-        ("node_limit", "Node limit", " nodes"),
-        ("memory_limit", "Memory limit", " MiB"),
-    ):
-        value = asked.get(key)
-        if value is not None and math.isfinite(value):
-            yield name, f"{value:,g}{unit}"
 
 
 def proof(result: Result, trace: Trace | None) -> list[Section]:
@@ -227,22 +214,12 @@ def _tree(trace: Trace) -> Section:
 
 def reproduction(result: Result) -> Section:
     """Return the section that says how to repeat the run."""
-    parameters = result.parameters
     facts = [
         ("sdpbb", result.version or "unknown"),
         ("Python", f"{platform.python_version()}, NumPy {np.__version__}, {platform.machine()}"),
     ]
-    for key, name in (("seed", "Seed"), ("workers", "Workers"), ("bounding", "Bounds from")):
-        if parameters.get(key) is not None:
-            facts.append((name, str(parameters[key])))
     parts: list[Part] = [Facts(facts)]
-    if parameters.get("workers") != 1 and result.termination is Termination.GAP_CLOSED:
-        text = (
-            "With several workers the course of a run differs from time to time; what it proves "
-            "does not."
-        )
-        parts.append(Text(text))
-    if parameters:
-        listing = Text(json.dumps(plain(parameters), indent=2), "verbatim")
+    if result.parameters:
+        listing = Text(json.dumps(plain(result.parameters), indent=2), "verbatim")
         parts.append(Section("All parameters (null: no limit)", [listing], folded=True))
     return Section("How to do it again", parts)
