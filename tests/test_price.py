@@ -34,38 +34,38 @@ def two_groups(seed: int = 0) -> Instance:
 
 
 @pytest.mark.long
-@given(any_instance("equal points", "pairs", n=(3, 8)))
-@examples(25)
-def test_prices_are_the_differences_of_the_optima(instance):
-    best = optimum(instance)
-    report = constraint_prices(instance, parameters=EXACT)
-    if best is None:
-        assert report.prices == report.unpriced == ()
-        assert report.result.conflict is not None
-        assert str(report.result.conflict) in str(report)
-        return
-    assert report.is_complete
-    assert len(report.prices) == len(instance.must_link) + len(instance.cannot_link)
-    rounding = 1e-9 * max(best, 1.0)
-    for price in report.prices:
-        true = best - optimum(without(instance, price.statement))
-        assert price.lower - rounding <= true <= price.upper + rounding
-        assert price.upper - price.lower <= rounding
-        assert price.difference == pytest.approx(true, abs=rounding)
-        if price.proof is not PriceProof.SOLVED:
-            assert price.upper == 0.0
-
-
-@given(any_instance("equal points", "pairs", n=(3, 8)), st.sampled_from([0.01, 0.3, 0.9]))
-@examples(15)
-def test_a_wide_gap_leaves_intervals_that_hold(instance, gap):
+@given(
+    any_instance("equal points", "pairs", "weights", "soft pairs", n=(3, 8)),
+    st.sampled_from([0.0, 0.0, 0.01, 0.3, 0.9]),
+)
+@examples(60)
+def test_prices_hold_the_differences_of_the_optima(instance, gap):
+    """With a wide gap they are intervals, with none the differences themselves."""
     best = optimum(instance)
     report = constraint_prices(instance, parameters=SolverParameters(gap=gap))
+    if best is None:
+        assert report.prices == report.unpriced == ()
+        assert str(report.result.conflict) in str(report)
+        return
+    rounding = 1e-9 * max(best, 1.0)
+    labels = report.result.partition.labels
     for price in report.prices:
-        true = best - optimum(without(instance, price.statement))
-        rounding = 1e-9 * max(best, 1.0)
+        statement = price.statement
+        true = best - optimum(without(instance, statement))
         assert 0.0 <= price.lower <= price.upper
         assert price.lower - rounding <= true <= price.upper + rounding
+        i, j = statement.rows
+        together = labels[i] == labels[j]
+        is_soft = statement.weight is not None
+        assert price.violated == (is_soft and together == (statement.kind.value == "SCL"))
+        if gap == 0.0:
+            assert price.upper - price.lower <= rounding
+            assert price.difference == pytest.approx(true, abs=rounding)
+            if price.violated:
+                assert true == pytest.approx(statement.weight, abs=rounding)
+    if gap == 0.0:
+        assert report.is_complete
+        assert len(report.prices) == len(stated_constraints(instance))
 
 
 def test_what_contradicts_the_data_is_dearest():
@@ -256,38 +256,6 @@ def test_constraints_of_another_instance_are_refused():
         constraint_prices(two_groups(), foreign)
 
 
-@pytest.mark.long
-@given(any_instance("equal points", "pairs", "weights", always=["soft pairs"]))
-@examples(25)
-def test_prices_with_soft_constraints_are_the_differences_of_the_least_costs(instance):
-    best = optimum(instance)
-    if best is None:
-        return
-    report = constraint_prices(instance, parameters=EXACT)
-    assert report.is_complete
-    pairs = (instance.must_link, instance.cannot_link)
-    soft_pairs = (instance.soft_must_link, instance.soft_cannot_link)
-    assert len(report.prices) == sum(map(len, (*pairs, *soft_pairs)))
-    rounding = 1e-9 * max(best, 1.0)
-    labels, n_violated = report.result.partition.labels, 0
-    for price in report.prices:
-        statement = price.statement
-        true = best - optimum(without(instance, statement))
-        assert price.lower - rounding <= true <= price.upper + rounding
-        assert price.upper - price.lower <= rounding
-        if statement.weight is None:
-            assert not price.violated
-            continue
-        assert true <= statement.weight + rounding
-        i, j = statement.rows
-        assert price.violated == ((labels[i] == labels[j]) == (statement.kind.value == "SCL"))
-        if price.violated:
-            n_violated += 1
-            assert true == pytest.approx(statement.weight, abs=rounding)
-    soft = report.result.soft  # None where no soft pair was drawn
-    assert n_violated == (0 if soft is None else len(soft.must_link) + len(soft.cannot_link))
-
-
 def two_groups_in_doubt() -> Instance:
     """Two groups of ten, and soft pairs: violated, kept at a price, and kept anyway."""
     points = two_groups().points
@@ -323,7 +291,4 @@ def test_soft_constraints_that_hard_ones_decide():
     instance = Instance(np.arange(6.0)[:, None], 2, [(0, 1)], **soft)
     prices = {p.statement.text: p for p in constraint_prices(instance, parameters=EXACT).prices}
     assert prices["SCL 0 1 2"].violated
-    assert prices["SCL 0 1 2"].lower == pytest.approx(2.0)
     assert prices["SML 0 1 3"].proof is PriceProof.IMPLIED
-    assert prices["ML 0 1"].proof in (PriceProof.IDLE, PriceProof.SOLVED)
-    assert prices["ML 0 1"].upper <= 1e-9

@@ -36,7 +36,6 @@ from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.executors.scheduler import Scheduler, Task
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.interruption import interruptible
-from sdpbb.runtime.values import seconds_text
 from sdpbb.search.events import Compiling, Observer, ignore
 
 if TYPE_CHECKING:
@@ -55,8 +54,6 @@ GROWTH = 256 * 2**20
 ALONE = 2.0
 # Seconds between two looks at the interrupt.
 PAUSE = 0.1
-# Seconds without an outcome, after which the observer hears that work goes on.
-SILENCE = 10.0
 
 
 class Failure(StrEnum):
@@ -110,18 +107,7 @@ class JobPutBack:
         return f"{shown_path(self.name)}: worker process {self.reason}; retried alone, at the end"
 
 
-@dataclass(frozen=True)
-class AtWork:
-    """Heartbeat while no job ends: n_running jobs are under way, seconds after the start."""
-
-    n_running: int
-    seconds: float
-
-    def __str__(self) -> str:
-        return f"{self.n_running} running, {seconds_text(self.seconds)} since the start"
-
-
-StudyEvent = Compiling | JobStarted | JobPutBack | AtWork
+StudyEvent = Compiling | JobStarted | JobPutBack
 
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
@@ -191,7 +177,7 @@ class Study(Generic[Job]):
         self._workers: Scheduler | None = None
         self._jobs: dict[int, Job] = {}
         self._is_compiling = threading.Event()
-        self._started = self._heard = time.monotonic()
+        self._started = time.monotonic()
 
     @property
     def seconds(self) -> float:
@@ -283,26 +269,16 @@ class Study(Generic[Job]):
             for task in tasks:
                 if not (task.value is None and self.stop.is_set()):  # ended by the interrupt
                     take(self._jobs[task.key], self._outcome(task))
-            self._watch(scheduler, bool(tasks))
+            if self._is_compiling.is_set():
+                self._is_compiling.clear()
+                self._observer(Compiling())
+            if self.stop.is_set():
+                scheduler.interrupt()
 
     def _seconds_for(self, job: Job) -> float:
         """Return the seconds for a job that begins now, <= 0 if the time is over."""
         each = self._each(job) if callable(self._each) else self._each
         return min(each, self._parameters.time_limit - self.seconds)
-
-    def _watch(self, scheduler: Scheduler, has_news: bool) -> None:
-        """Pass an interrupt on, and notify the observer."""
-        if self._is_compiling.is_set():
-            self._is_compiling.clear()
-            self._observer(Compiling())
-        if self.stop.is_set():
-            scheduler.interrupt()
-        now = time.monotonic()
-        if not has_news and now - self._heard >= SILENCE:
-            self._observer(AtWork(scheduler.n_running, self.seconds))
-            has_news = True
-        if has_news:
-            self._heard = now
 
     def _scheduler(self) -> Scheduler:
         executor: TaskExecutor = self.given or LocalProcesses(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sdpbb.errors import InstanceWarning, ParameterError
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.manifest import read_manifest
-from sdpbb.questions.batch.outcome import BatchResult, Row, RowStatus
+from sdpbb.questions.batch.outcome import BatchResult, Row
 from sdpbb.questions.study import Outcome, Study, StudyEvent, solved
 from sdpbb.questions.study_folder import RESULTS, StudyFolder, open_folder
 from sdpbb.run.parameters import SolverParameters
@@ -185,7 +185,7 @@ class _Batch:
         """Write the row of a job."""
         value: dict[str, Any] = dict(outcome.value or {})
         if outcome.failure is not None:
-            value |= {"status": RowStatus(outcome.failure), "message": outcome.message}
+            value |= {"status": outcome.failure, "message": outcome.message}
         content, is_certified = value.pop("labels", None), value.pop("certificate", False)
         labels = os.path.join(LABELS, f"{job.name}.csv")
         if content is not None:
