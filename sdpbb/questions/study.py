@@ -86,14 +86,6 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class JobStarted:
-    """A worker has received a job; attempt counts from 1."""
-
-    name: str
-    attempt: int
-
-
-@dataclass(frozen=True)
 class JobPutBack:
     """The worker process of a job ended, for a reason such as "was ended by SIGKILL".
 
@@ -107,7 +99,7 @@ class JobPutBack:
         return f"{shown_path(self.name)}: worker process {self.reason}; retried alone, at the end"
 
 
-StudyEvent = Compiling | JobStarted | JobPutBack
+StudyEvent = Compiling | JobPutBack
 
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
@@ -198,7 +190,7 @@ class Study(Generic[Job]):
                 self.given = block.enter_context(
                     workers_beyond(self._executor, asked.dask, asked.mpi, self._warm_up)
                 )
-                block.callback(self._shutdown)
+                block.callback(lambda: self._workers and self._workers.shutdown())
                 return work()
 
         return interruptible(interrupt, begun)
@@ -292,9 +284,6 @@ class Study(Generic[Job]):
         return Scheduler(
             executor,
             suspects_last=True,
-            on_start=lambda number, attempt: self._observer(
-                JobStarted(self._name_of(self._jobs[number]), attempt)
-            ),
             on_death=lambda number, reason: self._observer(
                 JobPutBack(self._name_of(self._jobs[number]), reason)
             ),
@@ -315,10 +304,6 @@ class Study(Generic[Job]):
             return Outcome(failure=Failure.CRASHED, message=message, attempts=task.n_attempts)
         outcome: Outcome = task.value
         return replace(outcome, attempts=task.n_attempts)
-
-    def _shutdown(self) -> None:
-        if self._workers is not None:
-            self._workers.shutdown()
 
 
 def prepare(needed: Iterable[tuple[str, bool]]) -> None:

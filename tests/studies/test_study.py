@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from sdpbb.errors import BackendFailure, InstanceError, ParameterError
-from sdpbb.questions.study import Failure, JobPutBack, JobStarted, Outcome, Study
+from sdpbb.questions.study import Failure, JobPutBack, Outcome, Study
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.search.events import Compiling
 from tests.studies import misbehaving
@@ -51,9 +51,6 @@ class Done:
 
     def failures(self):
         return {job: outcome.failure for job, outcome in self.outcomes.items()}
-
-    def started(self):
-        return [(x.name, x.attempt) for x in self.events if isinstance(x, JobStarted)]
 
 
 def test_whatever_happens_to_one_is_its_outcome(tmp_path):
@@ -99,7 +96,7 @@ def test_a_worker_that_was_killed_costs_no_answer(tmp_path):
     }
     (put_back,) = (event for event in done.events if isinstance(event, JobPutBack))
     assert str(put_back).startswith("once: worker process was ended by SIGKILL")
-    assert done.started()[-1] == ("once", 2)  # at the end
+    assert [*done.outcomes][-1] == "once"  # at the end
 
 
 def test_two_deaths_of_different_kinds_are_both_told(tmp_path):
@@ -107,21 +104,6 @@ def test_two_deaths_of_different_kinds_are_both_told(tmp_path):
         "worker process was ended by SIGKILL (by somebody, or by the system if memory ran out); on "
         "retry: ended with exit status 3: the reason"
     )
-
-
-def test_a_suspect_is_tried_alone(tmp_path):
-    done = Done(tmp_path, "exits-1", "exits-2", *(f"fine-{i}" for i in range(8)), workers=2)
-    running, largest = set(), {}
-    for event in done.events:
-        match event:
-            case JobStarted(name, attempt):
-                running.add(name)
-                largest[name, attempt] = set(running)
-            case JobPutBack(name) | str(name):
-                running.discard(name)
-    assert largest["exits-1", 2] == {"exits-1"}
-    assert largest["exits-2", 2] == {"exits-2"}
-    assert any(len(beside) == 2 for beside in largest.values())
 
 
 def test_the_observer_hears_of_compilation(tmp_path, monkeypatch):
@@ -156,7 +138,7 @@ def test_nothing_begins_after_an_interrupt_or_the_time_limit(tmp_path, here):
     interrupt = threading.Event()
     interrupt.set()
     done = Done(tmp_path, "fine", interrupt=interrupt, here=here)
-    assert (done.left, done.started()) == (["fine"], [])
+    assert (done.left, done.events) == (["fine"], [])
     done = Done(tmp_path, "fine", limit=1e-9, here=here)
     assert (done.left, done.outcomes) == (["fine"], {})
 
