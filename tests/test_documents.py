@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.problem import Origin
-from sdpbb.questions.batch.outcome import BatchResult, RowStatus
+from sdpbb.questions.batch.outcome import BatchResult
 from sdpbb.questions.check import check_constraints
+from sdpbb.questions.study import Failure
 from sdpbb.questions.sweep import SweepEntry, SweepReport
 from sdpbb.runtime.document import Document, Facts, Section, Table, Text, Tone, Verdict
 from sdpbb.runtime.rendering import notebook_html, plain_text
@@ -40,7 +41,7 @@ SOFT = sdpbb.Instance(
 INSTANCE = replace(SOFT, soft_must_link=())
 CONTRADICTION = sdpbb.Instance(POINTS, 2, [(0, 1), (1, 2)], [(0, 2)], name=BAD, origin=ORIGIN)
 FORCED = sdpbb.Instance(POINTS, 2, [(3, 4), (3, 4)], [(0, 2), (1, 2)], origin=ORIGIN)
-FAILED = rows.failed(RowStatus.CRASHED, name=BAD, message=f"{BAD} " * 40, attempts=2)
+FAILED = rows.failed(Failure.CRASHED, name=BAD, message=f"{BAD} " * 40, attempts=2)
 MADE = {
     "instance": lambda: INSTANCE,
     "solve": lambda: sdpbb.solve(INSTANCE),
@@ -85,7 +86,7 @@ JSON_KEYS = {
     "certainty": "status termination objective lower_bound gap within is_complete interrupted "
     "labels anchors stable points problems seconds parameters version",
     "check": "instance n_points n_features k n_must_link n_cannot_link n_on_clusters min_size "
-    "max_size sizes min_weight max_weight is_feasible conflict groups forced redundant is_complete "
+    "max_size sizes min_weight max_weight is_feasible conflict groups forced redundant "
     "warnings",
     "heuristic": "method seed status stop sum_of_squares penalised_objective violations "
     "infeasibility n_iterations seconds labels sizes centers",
@@ -238,7 +239,7 @@ def test_values_of_all_kinds_are_plain():
         {
             "number": np.float64("nan"),
             "count": np.intp(3),
-            "list": [np.inf, (1, RowStatus.OPTIMAL)],
+            "list": [np.inf, (1, sdpbb.SolutionStatus.OPTIMAL)],
             "array": np.eye(2),
             "fields": Text("a"),
             "own": made("optimal").infeasibility,

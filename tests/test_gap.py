@@ -105,26 +105,6 @@ def test_enumeration_agrees(seed, is_hasty):
         assert report.proven_optimal or cost > truth
 
 
-def test_points_and_constraints_are_an_instance():
-    points = np.random.default_rng(5).normal(size=(12, 2))
-    labels = np.arange(12) % 3
-    limit = [MaximumSize(3)]
-    instance = Instance(points, 3, [(0, 3)], [(1, 2), (0, 6)], cluster_constraints=limit)
-    parameters = SolverParameters(bounding="colgen")
-    one = optimality_gap(instance, labels, parameters=parameters)
-    pairs = {"must_link": [(0, 3)], "cannot_link": [(1, 2), (0, 6)]}
-    other = optimality_gap(
-        points, labels, **pairs, cluster_constraints=limit, parameters=parameters
-    )
-    assert [(v.kind, v.points) for v in one.violations] == [
-        ("cannot-link", (0, 6)),
-        ("MaximumSize", (0, 3, 6, 9)),
-    ]
-    assert one.violations == other.violations
-    assert one.result.status is SolutionStatus.INFEASIBLE  # 9 places for 12 points
-    assert str(one.result.infeasibility) == str(other.result.infeasibility)
-
-
 def test_k_is_the_number_of_labels_unless_it_is_given():
     points = np.array([[0.0], [0.1], [5.0], [5.1], [9.0]])
     labels = ["a", "a", "b", "b", "c"]
@@ -166,37 +146,12 @@ def test_limits_and_interrupts():
     assert report.result.termination is Termination.INTERRUPTED
 
 
-def test_rows_of_a_frame_are_called_by_its_index():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"x": [0.0, 0.1, 5.0, 5.1]}, index=["ann", "bob", "cyn", "dan"])
-    labels = pandas.Series(["l", "l", "r", "r"], index=frame.index)
-    together, apart = [("ann", "dan")], [("cyn", "dan"), ("bob", "ann")]
-    report = optimality_gap(frame, labels, must_link=together, cannot_link=apart)
-    assert list(map(str, report.violations)) == [
-        "must-link ann dan",
-        "cannot-link cyn dan",
-        "cannot-link ann bob",
-    ]
-    assert report.result.partition.labels.tolist() == [0, 1, 1, 0]
-    impossible = optimality_gap(frame, labels, must_link=together, cannot_link=together)
-    assert impossible.verdict is LabelVerdict.INFEASIBLE
-    assert str(impossible.result.infeasibility).endswith("(points ann, dan)")
-    assert "CL ann dan" in str(impossible)
-    with pytest.raises(
-        InstanceError, match=r"^must_link\[0\]: no row has the name 'an'; did you mean '"
-    ):
-        optimality_gap(frame, labels, must_link=[("an", "dan")])
-
-
 def test_a_series_of_labels_goes_by_its_index():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": [0.0, 5.0, 0.1, 5.1]}, index=["ann", "bob", "cyn", "dan"])
     labels = pandas.Series({"dan": "r", "cyn": "l", "ann": "l", "bob": "r"})
-    for points in (frame, Instance.from_frame(frame, 2), Instance(frame, 2)):
-        report = optimality_gap(points, labels)
-        assert report.partition.labels.tolist() == [0, 1, 0, 1]
-        assert report.proven_optimal
-        assert not optimality_gap(points, labels.to_numpy()).proven_optimal
+    for points in (frame, Instance(frame, 2)):
+        assert optimality_gap(points, labels).partition.labels.tolist() == [0, 1, 0, 1]
         with pytest.raises(InstanceError, match=r"^labels: none for 1 \('bob'\) of 4 rows; "):
             optimality_gap(points, labels.drop("bob"))
 
@@ -225,7 +180,8 @@ def test_points_are_read_as_for_solve():
     assert report.proven_optimal
     assert report.objective == pytest.approx(solved.objective)
     assert report.result.parameters["gap"] == 1e-6
-    assert report.result.origin.row_names == tuple("abcd")
+    together = optimality_gap(frame, [0, 0, 1, 1], must_link=apart, **asked)
+    assert list(map(str, together.violations)) == ["must-link a c"]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -384,10 +340,12 @@ def test_labels_of_any_kind(labels):
 
 @NOTED
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_series(library):
-    series = pytest.importorskip(library).Series
+def test_series_and_frames(library):
+    given = pytest.importorskip(library)
     for values in (LABELS, [str(label) for label in LABELS]):
-        assert label_numbers(series(values), 5).tolist() == NUMBERS
+        assert label_numbers(given.Series(values), 5).tolist() == NUMBERS
+    with pytest.raises(InstanceError, match=r"frame; expected one column of it, \['cls'\] say$"):
+        label_numbers(given.DataFrame({"cls": LABELS}), 5)
 
 
 ONE = "expected one integer, number or text per point"
@@ -411,13 +369,6 @@ ONE = "expected one integer, number or text per point"
 def test_what_labels_are_not(labels, message):
     with pytest.raises(InstanceError, match=f"^{re.escape(message)}$"):
         label_numbers(labels, 5)
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_frame_is_no_column(library):
-    frame = pytest.importorskip(library).DataFrame({"cls": LABELS})
-    with pytest.raises(InstanceError, match=r"frame; expected one column of it, \['cls'\] say$"):
-        label_numbers(frame, 5)
 
 
 POINTS = np.array([[0.0, 0.0], [5.0, 0.0], [5.0, 1.0], [5.0, 2.0]])

@@ -239,20 +239,6 @@ class Catalogue:
         return _statement(self.instance, of_distance, argument, position, text, rows)
 
 
-def soft_statements(instance: Instance) -> list[Statement]:
-    """Return the soft must-links, then the soft cannot-links, in the user's words."""
-    statements = []
-    for kind in (StatementKind.SOFT_MUST_LINK, StatementKind.SOFT_CANNOT_LINK):
-        argument = kind.name.lower()
-        soft: SoftPairs = getattr(instance, argument)
-        triples = zip(soft.pairs.tolist(), soft.weights.tolist(), strict=True)
-        for position, ((i, j), weight) in enumerate(triples):
-            text = f"{_pair_text(instance, kind, (i, j))} {weight:.10g}"
-            stated = _statement(instance, kind, argument, position, text, (i, j), weight)
-            statements.append(stated)
-    return statements
-
-
 def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
     """Return the must-links and the cannot-links of an instance, in the user's words.
 
@@ -270,8 +256,16 @@ def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
             "sizes: of classes, which all their pairs define; prices take sizes in any order"
         )
     catalogue = Catalogue(instance)
-    hard = (catalogue.statement(number) for number in catalogue.stated_pairs)
-    return (*hard, *soft_statements(instance))
+    statements = [catalogue.statement(number) for number in catalogue.stated_pairs]
+    for kind in (StatementKind.SOFT_MUST_LINK, StatementKind.SOFT_CANNOT_LINK):
+        argument = kind.name.lower()
+        soft: SoftPairs = getattr(instance, argument)
+        triples = zip(soft.pairs.tolist(), soft.weights.tolist(), strict=True)
+        for position, ((i, j), weight) in enumerate(triples):
+            text = f"{_pair_text(instance, kind, (i, j))} {weight:.10g}"
+            stated = _statement(instance, kind, argument, position, text, (i, j), weight)
+            statements.append(stated)
+    return tuple(statements)
 
 
 def without(instance: Instance, statement: Statement) -> Instance:
@@ -279,18 +273,16 @@ def without(instance: Instance, statement: Statement) -> Instance:
 
     A hard pair stays if it is stated twice, or if a distance (GAMMA, DELTA) stands for it as well.
     """
-    argument, catalogue = statement.argument, Catalogue(instance)
-    others: Any
+    argument, position = statement.argument, statement.position
+    stated: Any = getattr(instance, argument)
     if statement.weight is not None:
-        soft: SoftPairs = getattr(instance, argument)
-        pairs = np.delete(soft.pairs, statement.position, axis=0)
-        others = SoftPairs(pairs, np.delete(soft.weights, statement.position))
-        return replace(instance, **{argument: others})
+        pairs = np.delete(stated.pairs, position, axis=0)
+        stated = SoftPairs(pairs, np.delete(stated.weights, position))
+        return replace(instance, **{argument: stated})
     offset = 0 if argument == "must_link" else len(instance.must_link)
-    if offset + statement.position in catalogue.stated_and_implied:
+    if offset + position in Catalogue(instance).stated_and_implied:
         return instance
-    others = np.delete(getattr(instance, argument), statement.position, axis=0)
-    return replace(instance, **{argument: others})
+    return replace(instance, **{argument: np.delete(stated, position, axis=0)})
 
 
 def _statement(

@@ -54,6 +54,7 @@ from sdpbb.run.arguments import SolveArguments, checked_clustering, stated_run
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.runtime.declaration import as_number
 from sdpbb.runtime.executors import worker
+from sdpbb.runtime.time_left import TimeLeft
 from sdpbb.search.events import Event, Observer, Progress, ignore
 from sdpbb.search.result import Result, bound_below
 
@@ -73,8 +74,6 @@ ENOUGH = 1e-5
 MOST_ANCHORS = 24
 # Points whose best move is priced exactly, the cheapest first; and clusters that each is tried in.
 MOST_MOVES, CLUSTERS_TRIED = 2_000, 3
-
-Rows = NDArray[np.intp]
 
 
 def certainty(
@@ -141,9 +140,7 @@ def certainty(
         if result.partition is None:
             is_interrupted = study.stop.is_set()
             return CertaintyReport.of_nothing(result, instance, within, is_interrupted)
-        alone = replace(parameters, dask=None, mpi=False)
-        found = _Certainty(instance, alone, result, within, on_point)
-        return found.report(study)
+        return _Certainty(instance, parameters, result, within, on_point).report(study)
 
     return study.conduct(interrupt, report)
 
@@ -168,6 +165,7 @@ class _Certainty:
         self._on_point = on_point
         self._upper, self._lower = result.objective, result.lower_bound
         self._limit = (1.0 + within) * self._upper
+        self._above = self._limit * (1.0 + ABOVE)
         self._labels = result.partition.labels
         self._anchors = _anchors(self._contraction, self._labels)
         # Bounds on the least cost of clusterings with each point apart from its anchor.
@@ -188,7 +186,23 @@ class _Certainty:
         for begin in steps:
             left = self._left()
             study.run(left, begin, self._take, needs_processes=needs_processes, is_short=True)
-        return self._reported(study)
+        block_of, adjacency = self._blocks.block_of, self._blocks.adjacency
+        apart = adjacency[np.ix_(block_of, block_of[self._anchors])]
+        return CertaintyReport(
+            self._result,
+            self._instance,
+            self._within,
+            anchors=self._anchors,
+            at_least=np.maximum(0.0, self._least - self._upper),
+            at_most=self._most - bound_below(self._lower, self._upper),
+            certain=self._certain,
+            uncertain=self._most <= self._limit,
+            may_join=~apart,
+            anchors_apart=apart[self._anchors],
+            interrupted=study.stop.is_set(),
+            seconds=study.seconds,
+            problems=tuple(self._problems),
+        )
 
     @property
     def _certain(self) -> NDArray[np.bool_]:
@@ -235,7 +249,7 @@ class _Certainty:
         away = labels != labels[self._anchors[self._labels]]
         self._most[away] = np.minimum(self._most[away], cost)
 
-    def _learn_facts(self, apart: Rows, together: Rows) -> None:
+    def _learn_facts(self, apart: ArrayLike = (), together: ArrayLike = ()) -> None:
         """Learn of pairs of points, (p, 2), that are apart, or together, in all of S.
 
         Raises
@@ -243,16 +257,14 @@ class _Certainty:
         AssertionError
             If the clustering found, which is in S, says otherwise: then a bound is wrong.
         """
-        labels = self._labels
-        if (labels[apart[:, 0]] == labels[apart[:, 1]]).any() or (
-            labels[together[:, 0]] != labels[together[:, 1]]
-        ).any():
-            raise AssertionError("a fact about all cheap clusterings does not hold for the best")
-        self._facts = replace(
-            self._facts,
-            cannot_link=np.concatenate([self._facts.cannot_link, apart]),
-            must_link=np.concatenate([self._facts.must_link, together]),
-        )
+        stated: dict[str, Any] = {}
+        for name, pairs in (("cannot_link", apart), ("must_link", together)):
+            rows = np.reshape(np.asarray(pairs, np.intp), (-1, 2))
+            i, j = self._labels[rows].T
+            if ((i == j) != (name == "must_link")).any():
+                raise AssertionError("a fact about all cheap clusterings is wrong of the best")
+            stated[name] = np.concatenate([getattr(self._facts, name), rows])
+        self._facts = replace(self._facts, **stated)
         self._blocks = _contracted(self._facts)
         certain = self._certain
         self._least[certain] = np.maximum(self._least[certain], self._limit)
@@ -265,27 +277,24 @@ class _Certainty:
         def time_left() -> float:
             return -math.inf if study.stop.is_set() else end - time.monotonic()
 
-        above, none = self._limit * (1.0 + ABOVE), np.empty((0, 2), np.intp)
         bounding, enough = bounding_method("sdp"), (1.0 - ENOUGH) * self._upper
         with threadpool_limits(1):
             while self._left() and self._blocks.n_blocks > self._blocks.k and time_left() > 0:
                 blocks = self._blocks
                 run = bounding.start(blocks, self._warm_start)
                 for _ in range(MOST_STEPS):
-                    progress = run.advance(above, time_left)
+                    progress = run.advance(self._above, time_left)
                     if progress.stalled or progress.bound.value > enough or time_left() <= 0:
                         break
                 is_first, self._warm_start = self._warm_start is None, run.warm_start()
-                apart = blocks.representatives[run.fixings(above).apart]
-                self._learn_facts(apart, none)
+                self._learn_facts(apart=blocks.representatives[run.fixings(self._above).apart])
                 if is_first:
-                    self._compare_anchors(above, time_left)
+                    self._compare_anchors(time_left)
                 elif self._blocks.n_blocks == blocks.n_blocks:
                     break
 
-    def _compare_anchors(self, above: float, time_left: Callable[[], float]) -> None:
+    def _compare_anchors(self, time_left: TimeLeft) -> None:
         """Learn which anchors are apart in S."""
-        none = np.empty((0, 2), np.intp)
         if len(self._anchors) > MOST_ANCHORS:
             return
         for pair in combinations(self._anchors.tolist(), 2):
@@ -293,25 +302,26 @@ class _Certainty:
             if self._blocks.adjacency[i, j] or time_left() <= 0:
                 continue
             joined = contract(self._facts, must_link=[pair])
-            if look(joined, above, time_left, LOOK_STEPS, self._warm_start) > self._limit:
-                self._learn_facts(np.array([pair]), none)
+            if look(joined, self._above, time_left, LOOK_STEPS, self._warm_start) > self._limit:
+                self._learn_facts(apart=[pair])
 
     def _parting(self, row: int) -> list[tuple[int, int]]:
         return [(row, int(self._anchors[self._labels[row]]))]
 
     def _look(self, row: int, seconds: float, stop: object) -> partial[Outcome]:
         """Return a short look at the bound with a point and its anchor apart."""
-        above = self._limit * (1.0 + ABOVE)
-        pair, warm_start = self._parting(row), self._warm_start
-        return partial(looked, self._facts, pair, warm_start, above, seconds)
+        pair = self._parting(row)
+        return partial(looked, self._facts, pair, self._warm_start, self._above, seconds)
 
     def _leave(self, row: int, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
         """Return the run with a point and its anchor apart."""
         links = np.concatenate([self._facts.cannot_link, self._parting(row)])
         instance = replace(self._facts, cannot_link=links)
         gap = min(self._parameters.gap, GAP)
-        parameters = replace(self._parameters, workers=1, time_limit=seconds, gap=gap)
-        return partial(decided, instance, parameters, self._limit, stop)
+        limited = replace(
+            self._parameters, workers=1, dask=None, mpi=False, time_limit=seconds, gap=gap
+        )
+        return partial(decided, instance, limited, self._limit, stop)
 
     def _take(self, row: int, outcome: Outcome) -> None:
         """Learn from a bound, or a run, with a point and its anchor apart."""
@@ -324,28 +334,8 @@ class _Certainty:
         same = self._blocks.block_of == self._blocks.block_of[row]
         self._least[same] = np.maximum(self._least[same], min(bound, self._limit))
         if bound > self._limit and not self._certain[row]:
-            self._learn_facts(np.empty((0, 2), np.intp), np.array(self._parting(row)))
+            self._learn_facts(together=self._parting(row))
         self._tell()
-
-    def _reported(self, study: Study[int]) -> CertaintyReport:
-        lower, certain = bound_below(self._lower, self._upper), self._certain
-        block_of, adjacency = self._blocks.block_of, self._blocks.adjacency
-        apart = adjacency[np.ix_(block_of, block_of[self._anchors])]
-        return CertaintyReport(
-            self._result,
-            self._instance,
-            self._within,
-            anchors=self._anchors,
-            at_least=np.maximum(0.0, self._least - self._upper),
-            at_most=self._most - lower,
-            certain=certain,
-            uncertain=self._most <= self._limit,
-            may_join=~apart,
-            anchors_apart=apart[self._anchors],
-            interrupted=study.stop.is_set(),
-            seconds=study.seconds,
-            problems=tuple(self._problems),
-        )
 
 
 def _contracted(instance: Instance) -> Contraction:
@@ -356,7 +346,7 @@ def _contracted(instance: Instance) -> Contraction:
     return contraction
 
 
-def _anchors(contraction: Contraction, labels: NDArray[np.intp]) -> Rows:
+def _anchors(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return a point (k,) of each cluster: of the block that is nearest to its mean."""
     first, anchors = contraction.representatives, np.empty(contraction.k, np.intp)
     for cluster in range(contraction.k):

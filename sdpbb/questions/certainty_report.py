@@ -67,7 +67,7 @@ class CertaintyReport(StudyReport):
     problems: tuple[str, ...] = ()
 
     title = "Certainty of points"
-    nothing = ("no point has a cluster", "nothing is known of points")
+    nothing = "nothing is known of points"
     columns = COLUMNS
 
     @classmethod

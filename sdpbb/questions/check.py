@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import CertificateError
-from sdpbb.problem import Contraction, Infeasibility, Instance, contract
+from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.colouring.exact import Colourability
 from sdpbb.problem.colouring.graph import greedy_clique, sparse_graph
 from sdpbb.problem.graph import connected_components, distinct_edges, spanning_forest
@@ -23,7 +23,6 @@ from sdpbb.run.explanation.explain import checked_seconds, diagnose
 from sdpbb.runtime.document import Document, Facts, Part, Section, Text, Tone, Verdict
 from sdpbb.runtime.files import FilePath, shown_path
 from sdpbb.runtime.results import values_of
-from sdpbb.runtime.time_left import TimeLeft, at_most, no_limit
 from sdpbb.runtime.values import counted
 from sdpbb.search.result import SolutionStatus
 
@@ -86,7 +85,6 @@ class ConstraintReport(Report):
     forced : pairs (i, j) of rows that share a cluster in every clustering that keeps the
         constraints, though no path of must-links connects them
     redundant : must-links and cannot-links that can be left out together, as the others imply them
-    is_complete : whether the time was enough to look for all of these
     warnings : what deserves a second look, a line each
     """
 
@@ -96,7 +94,6 @@ class ConstraintReport(Report):
     groups: Groups | None
     forced: tuple[tuple[int, int], ...]
     redundant: tuple[Statement, ...]
-    is_complete: bool
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,7 +118,7 @@ class ConstraintReport(Report):
             | values_of(instance, "sizes", "min_weight", "max_weight")
             | values_of(self, "is_feasible", "conflict", "groups")
             | {"forced": [list(instance.origin.rows(pair)) for pair in self.forced]}
-            | values_of(self, "redundant", "is_complete", "warnings")
+            | values_of(self, "redundant", "warnings")
         )
 
     def document(self) -> Document:
@@ -154,8 +151,6 @@ class ConstraintReport(Report):
             cells = {"stated at": lambda one: one.place, "constraint": lambda one: one.text}
             table = table_of(self.redundant, cells, most=SHOWN)
             parts.append(Section(f"{heading} that the others imply", [table]))
-        if not self.is_complete:
-            parts.append(Text("The time was too short to find all implied constraints."))
         if self.warnings:
             parts.append(Section("Please check", [_lines(self.warnings)]))
         return Document("Check of constraints", parts, instance.name)
@@ -224,8 +219,7 @@ def check_constraints(
         from sdpbb.run.arguments import check_certifiable
 
         check_certifiable(instance, certificate)
-    time_left = at_most(no_limit, checked_seconds(time_limit))
-    diagnosis = diagnose(instance, time_limit)
+    diagnosis = diagnose(instance, checked_seconds(time_limit))
     known = {Colourability.YES: True, Colourability.NO: False, Colourability.UNKNOWN: None}[
         diagnosis.verdict
     ]
@@ -233,13 +227,10 @@ def check_constraints(
     groups: Groups | None = None
     forced: list[tuple[int, int]] = []
     left_out: tuple[Statement, ...] = ()
-    is_complete = True
     if isinstance(contraction, Contraction):
         groups = _groups(instance, contraction)
         forced = forced_pairs(instance, contraction)
-        numbers, is_complete = redundant(instance, time_left)
-        catalogue = Catalogue(instance)
-        left_out = tuple(catalogue.statement(number) for number in numbers)
+        left_out = redundant(instance)
     report = ConstraintReport(
         instance=instance,
         is_feasible=known,
@@ -247,7 +238,6 @@ def check_constraints(
         groups=groups,
         forced=tuple(forced),
         redundant=left_out,
-        is_complete=is_complete,
         warnings=tuple(suspicions(instance)),
     )
     if certificate is not None and known is False:
@@ -323,45 +313,15 @@ def forced_pairs(instance: Instance, contraction: Contraction) -> list[tuple[int
     return [(int(i), int(j)) for i, j in zip(joined, first, strict=True) if i != j]
 
 
-def redundant(instance: Instance, time_left: TimeLeft) -> tuple[list[int], bool]:
+def redundant(instance: Instance) -> tuple[Statement, ...]:
     """Return must-links and cannot-links that can be left out together, as the others imply them.
 
-    They are those stated one by one; those stated last are left out.
-
-    Returns
-    -------
-    their numbers in a `Catalogue`, in increasing order; whether the time was enough to try all.
-    Those are found that propagation finds: there may be more.
+    They are those stated one by one; those stated last are left out. Those are found that groups of
+    must-linked points and maximum diameters imply: there may be more.
     """
     catalogue = Catalogue(instance)
-    stated = catalogue.stated_pairs
-    left_out = set(_implied_pairs(catalogue)).intersection(stated) | catalogue.stated_and_implied
-    contraction = contract(instance)
-    if isinstance(contraction, Infeasibility) or not forced_pairs(instance, contraction):
-        return sorted(left_out), True
-    for number in reversed(stated):
-        if time_left() <= 0.0:
-            return sorted(left_out), False
-        if number not in left_out and is_implied(catalogue, number, left_out):
-            left_out.add(number)
-    return sorted(left_out), True
-
-
-def is_implied(catalogue: Catalogue, number: int, left_out: Collection[int] = ()) -> bool:
-    """Return whether propagation finds that other constraints imply a must-link or a cannot-link.
-
-    The others are without some that are left out.
-    """
-    others = [i for i in range(len(catalogue)) if i != number and i not in left_out]
-    contraction = contract(catalogue.restricted(others))
-    if isinstance(contraction, Infeasibility):
-        return True
-    must_link, cannot_link, _ = catalogue.split([number])
-    if len(must_link):
-        i, j = contraction.block_of[must_link[0]]
-        return bool(i == j)
-    apart = np.sort(contraction.block_of[cannot_link[0]])
-    return bool((contraction.cannot_link == apart).all(axis=1).any())
+    implied = set(_implied_pairs(catalogue)) | catalogue.stated_and_implied
+    return tuple(map(catalogue.statement, sorted(implied.intersection(catalogue.stated_pairs))))
 
 
 def _implied_pairs(catalogue: Catalogue) -> Iterator[int]:

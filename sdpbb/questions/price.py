@@ -157,7 +157,7 @@ class PriceReport(StudyReport):
     problems: tuple[str, ...] = ()
 
     title = "Prices of constraints"
-    nothing = ("constraints have no price", "constraints have no price")
+    nothing = "constraints have no price"
     columns, items = keys_of(Price.fields), "prices"
     values = (
         "result.status result.termination result.objective result.lower_bound result.gap "

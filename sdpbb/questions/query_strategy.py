@@ -330,11 +330,7 @@ def chosen_pairs(
 
 
 def chosen_blocks(
-    standing: Standing,
-    memberships: Memberships,
-    q: int,
-    rng: np.random.Generator,
-    is_known: NDArray[np.bool_],
+    standing: Standing, memberships: Memberships, q: int, rng: np.random.Generator
 ) -> list[ChosenPair]:
     """Return q blocks to ask the class of, or fewer if no more are left.
 
@@ -343,8 +339,11 @@ def chosen_blocks(
 
     memberships : (m, k), of blocks in clusters that are possible
     rng : decides between equals
-    is_known : (m,) whether the class of a block is known
     """
+    classes, contraction = standing.instance.origin.known_classes, standing.contraction
+    is_known = np.zeros(contraction.n_blocks, np.bool_)
+    if classes is not None:
+        is_known[contraction.block_of[classes.numbers >= 0]] = True
     representatives, scores = standing.representatives, block_scores(standing, memberships)
     unnamed = np.setdiff1d(np.arange(standing.k), standing.labels[is_known])
     unnamed = unnamed[np.argsort(-standing.masses[unnamed], kind="stable")]

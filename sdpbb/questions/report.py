@@ -75,15 +75,14 @@ class StudyReport(Report, Tabular):
     """Base of reports on a solved instance, with a table of what its jobs have found.
 
     title : of the document
-    nothing : what cannot be said, as two ends of a sentence: if no clustering exists, and if none
-        was found
+    nothing : what cannot be said without a clustering, as the end of a sentence
     result : of the instance
     interrupted, seconds : whether an interrupt ended the run; of the whole run
     problems : a line for each job that failed
     """
 
     title: ClassVar[str]
-    nothing: ClassVar[tuple[str, str]]
+    nothing: ClassVar[str]
     result: Result
     interrupted: bool
     seconds: float
@@ -107,12 +106,12 @@ class StudyReport(Report, Tabular):
 
     def without_clustering(self, name: str = "") -> Document:
         """Return the document of a result without a clustering, of an instance of this name."""
-        result, (of_none, of_unknown) = self.result, self.nothing
+        result = self.result
         if result.conflict is not None:
-            text = f"No clustering satisfies the constraints, so {of_none}."
+            text = f"No clustering satisfies the constraints, so {self.nothing}."
             verdict = Verdict("Status", Tone("Proven infeasible", "bad"), text)
             return Document(self.title, [verdict, Text(str(result.conflict), "verbatim")], name)
-        text = f"No clustering was found, so {of_unknown}: {result}"
+        text = f"No clustering was found, so {self.nothing}: {result}"
         verdict = Verdict("Status", Tone("No clustering found", "fair"), text)
         return Document(self.title, [verdict], name)
 

@@ -36,7 +36,6 @@ from sdpbb.runtime.executors.processes import LocalProcesses
 from sdpbb.runtime.executors.scheduler import Scheduler, Task
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.interruption import interruptible
-from sdpbb.runtime.values import seconds_text
 from sdpbb.search.events import Compiling, Observer, ignore
 
 if TYPE_CHECKING:
@@ -52,8 +51,6 @@ GRACE = 20.0
 ALONE = 2.0
 # Seconds between two looks at the interrupt.
 PAUSE = 0.1
-# Seconds without an outcome, after which the observer hears that work goes on.
-SILENCE = 10.0
 
 
 class Failure(StrEnum):
@@ -86,14 +83,6 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class JobStarted:
-    """A worker has received a job; attempt counts from 1."""
-
-    name: str
-    attempt: int
-
-
-@dataclass(frozen=True)
 class JobPutBack:
     """The worker process of a job ended, for a reason such as "was ended by SIGKILL".
 
@@ -107,18 +96,7 @@ class JobPutBack:
         return f"{shown_path(self.name)}: worker process {self.reason}; retried alone"
 
 
-@dataclass(frozen=True)
-class AtWork:
-    """Heartbeat while no job ends: n_running jobs are under way, seconds after the start."""
-
-    n_running: int
-    seconds: float
-
-    def __str__(self) -> str:
-        return f"{self.n_running} running, {seconds_text(self.seconds)} since the start"
-
-
-StudyEvent = Compiling | JobStarted | JobPutBack | AtWork
+StudyEvent = Compiling | JobPutBack
 
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
@@ -187,7 +165,7 @@ class Study(Generic[Job]):
         self._reads_files = reads_files
         self._workers: Scheduler | None = None
         self._jobs: dict[int, Job] = {}
-        self._started = self._heard = time.monotonic()
+        self._started = time.monotonic()
 
     @property
     def seconds(self) -> float:
@@ -208,7 +186,7 @@ class Study(Generic[Job]):
                 self.given = block.enter_context(
                     workers_beyond(self._executor, asked.dask, asked.mpi, self._warm_up)
                 )
-                block.callback(self._shutdown)
+                block.callback(lambda: self._workers and self._workers.shutdown())
                 return work()
 
         return interruptible(interrupt, begun)
@@ -280,31 +258,18 @@ class Study(Generic[Job]):
             for task in tasks:
                 if not (task.value is None and self.stop.is_set()):  # ended by the interrupt
                     take(self._jobs[task.key], self._outcome(task))
-            self._watch(scheduler, bool(tasks))
+            if self.stop.is_set():
+                scheduler.interrupt()
 
     def _seconds_for(self, job: Job) -> float:
         """Return the seconds for a job that begins now, <= 0 if the time is over."""
         each = self._each(job) if callable(self._each) else self._each
         return min(each, self._parameters.time_limit - self.seconds)
 
-    def _watch(self, scheduler: Scheduler, has_news: bool) -> None:
-        """Pass an interrupt on, and notify the observer."""
-        if self.stop.is_set():
-            scheduler.interrupt()
-        now = time.monotonic()
-        if not has_news and now - self._heard >= SILENCE:
-            self._observer(AtWork(scheduler.n_running, self.seconds))
-            has_news = True
-        if has_news:
-            self._heard = now
-
     def _scheduler(self) -> Scheduler:
         executor: TaskExecutor = self.given or self._processes()
         return Scheduler(
             executor,
-            on_start=lambda number, attempt: self._observer(
-                JobStarted(self._name_of(self._jobs[number]), attempt)
-            ),
             on_death=lambda number, reason: self._observer(
                 JobPutBack(self._name_of(self._jobs[number]), reason)
             ),
@@ -333,10 +298,6 @@ class Study(Generic[Job]):
             return Outcome(failure=Failure.CRASHED, message=message, attempts=task.n_attempts)
         outcome: Outcome = task.value
         return replace(outcome, attempts=task.n_attempts)
-
-    def _shutdown(self) -> None:
-        if self._workers is not None:
-            self._workers.shutdown()
 
 
 def prepare(needed: Iterable[tuple[str, bool]]) -> None:

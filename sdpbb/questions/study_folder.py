@@ -45,7 +45,6 @@ class StudyFolder(Generic[Row]):
         self.rows = rows
         self._file = file
         self._length = length
-        self._n_rows = len(rows)
 
     def append(self, values: Mapping[str, Any]) -> None:
         """Add a line.
@@ -56,20 +55,17 @@ class StudyFolder(Generic[Row]):
             If it cannot be written; then the file is as it was before.
         """
         line = json.dumps(values, allow_nan=False).encode() + b"\n"
-        try:
-            self._write(line)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                self._file.truncate(self._length)
-            n = self._n_rows
-            path = os.path.join(self.path, RESULTS)
-            raise StudyError(
-                f"{shown_path(path)}: could not be written ({error.strerror or error}); the "
-                f"{n} row{'' if n == 1 else 's'} before {'is' if n == 1 else 'are'} safe: resume "
-                "with --resume"
-            ) from None
+
+        def write() -> None:
+            try:
+                self._write(line)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    self._file.truncate(self._length)
+                raise
+
+        _guarded(os.path.join(self.path, RESULTS), write)
         self._length += len(line)
-        self._n_rows += 1
 
     def _write(self, line: bytes) -> None:
         self._file.seek(self._length)
@@ -136,8 +132,6 @@ def open_folder(
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise StudyError(f"{shown_path(folder)}: is not a folder; expected a folder, or a new name")
     _guarded(folder, lambda: os.makedirs(folder, exist_ok=True), "")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise StudyError(f"{shown_path(folder)}: the folder is not writable")
     results = os.path.join(folder, RESULTS)
     name = shown_path(results)
     try:

@@ -269,10 +269,8 @@ def suggest_queries(
         # Other choices between equals with each answer.
         n_known = len(instance.must_link) + len(instance.cannot_link)
         rng = np.random.default_rng([seed, n_known])
-        if ask == "pairs":
-            chosen = chosen_pairs(standing, shares, q, rng)
-        else:
-            chosen = chosen_blocks(standing, shares, q, rng, _with_known_class(standing))
+        choose = chosen_pairs if ask == "pairs" else chosen_blocks
+        chosen = choose(standing, shares, q, rng)
     return QueryReport(
         instance=instance,
         queries=tuple(_query(standing, shares, pair) for pair in chosen),
@@ -282,15 +280,6 @@ def suggest_queries(
         cost=standing.contraction.cost(standing.labels),
         seed=seed,
     )
-
-
-def _with_known_class(standing: Standing) -> NDArray[np.bool_]:
-    """Return which blocks hold a row whose class is known, (m,)."""
-    classes, contraction = standing.instance.origin.known_classes, standing.contraction
-    is_known = np.zeros(contraction.n_blocks, np.bool_)
-    if classes is not None:
-        is_known[contraction.block_of[classes.numbers >= 0]] = True
-    return is_known
 
 
 def _check(q: int, ask: str, seed: int, time_limit: float) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sdpbb.questions.batch.outcome import Row, RowStatus
+from sdpbb.questions.batch.outcome import Row
+from sdpbb.questions.study import Failure
 from tests.studies.misbehaving import INFEASIBLE, INTERRUPTED, LIMITED, RESULT
 
 ASKED: dict[str, Any] = {
@@ -41,5 +42,5 @@ def interrupted(**changes: Any) -> Row:
     return row(**{**INTERRUPTED, "labels": None, **changes})
 
 
-def failed(status: RowStatus = RowStatus.BAD_INPUT, **changes: Any) -> Row:
+def failed(status: Failure = Failure.BAD_INPUT, **changes: Any) -> Row:
     return Row.from_dict({**ASKED, "status": status, "message": "it is bad", **changes})

@@ -5,13 +5,13 @@ import json
 import os
 import re
 import threading
+import time
 from dataclasses import replace
 
 import pytest
 
 from sdpbb.errors import ParameterError
 from sdpbb.questions.batch import BatchParameters, Job, run_batch
-from sdpbb.questions.study import JobStarted
 from tests.studies import misbehaving
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are ended by signals")
@@ -28,7 +28,7 @@ def without_engine(monkeypatch):
 def run(tmp_path):
     """Run jobs that are named by what they do."""
 
-    def run(*actions, resume=False, observer=None, interrupt=None, **asked):
+    def run(*actions, resume=False, interrupt=None, **asked):
         jobs = [
             Job.from_keys({"data": str(tmp_path / f"{action}.txt"), "name": action, **asked})
             for action in actions
@@ -39,17 +39,18 @@ def run(tmp_path):
             jobs,
             tmp_path / "out",
             parameters,
-            observer or events.append,
+            events.append,
             interrupt,
-            on_row=lambda row, left: events.append(left),
+            on_row=lambda row, left: events.append((row.name, left)),
         )
         return result, events
 
     return run
 
 
-def started(events):
-    return [event.name for event in events if isinstance(event, JobStarted)]
+def done(events):
+    """The names of the jobs with a row of this run."""
+    return [event[0] for event in events if isinstance(event, tuple)]
 
 
 def test_each_job_is_a_row(run, tmp_path):
@@ -82,16 +83,16 @@ def test_each_job_is_a_row(run, tmp_path):
     assert sorted(os.listdir(out / "labels")) == ["fine-1.csv", "fine-2.csv", "limited.csv"]
     assert (rows["fine-1"].labels, rows["infeasible"].labels) == ("labels/fine-1.csv", None)
     assert re.search(r"^ *exits .*crashed", (out / "summary.txt").read_text(), re.M)
-    assert [event for event in events if isinstance(event, int)] == [*range(6, -1, -1)]
+    assert [event[1] for event in events if isinstance(event, tuple)] == [*range(6, -1, -1)]
 
 
 def test_resume_does_what_has_no_answer_again(run, tmp_path):
     first, _ = run("fine", "bad", "exits", "limited", "infeasible", time_limit=5.0)
     again, events = run("fine", "bad", "exits", "limited", "infeasible", resume=True, time_limit=5)
     assert [row.status for row in again.rows] == [row.status for row in first.rows]
-    assert set(started(events)) == {"bad", "exits"}
+    assert set(done(events)) == {"bad", "exits"}
     more, events = run("limited", resume=True, time_limit=6.0)
-    assert started(events) == ["limited"]
+    assert done(events) == ["limited"]
     (row,) = more.rows
     assert row.time_limit == 6.0
 
@@ -99,17 +100,17 @@ def test_resume_does_what_has_no_answer_again(run, tmp_path):
 def test_resume_does_what_has_changed_again(run, tmp_path):
     assert run("fine", resume=True)[0].succeeded  # there is nothing to resume
     (tmp_path / "fine.txt").write_text("2")
-    assert started(run("fine", resume=True)[1]) == ["fine"]
-    assert started(run("fine", resume=True, gap=1e-6)[1]) == ["fine"]
-    assert started(run("fine", resume=True, gap=1e-6)[1]) == []
-    assert started(run("fine", resume=True)[1]) == ["fine"]  # the last row of a name counts
+    assert done(run("fine", resume=True)[1]) == ["fine"]
+    assert done(run("fine", resume=True, gap=1e-6)[1]) == ["fine"]
+    assert done(run("fine", resume=True, gap=1e-6)[1]) == []
+    assert done(run("fine", resume=True)[1]) == ["fine"]  # the last row of a name counts
 
 
 def test_nothing_to_do_writes_the_tables(run, tmp_path):
     run("fine")
     (tmp_path / "out" / "summary.txt").unlink()
     result, events = run("fine", resume=True)
-    assert (result.succeeded, started(events)) == (True, [])
+    assert (result.succeeded, done(events)) == (True, [])
     assert (tmp_path / "out" / "summary.txt").exists()
 
 
@@ -123,20 +124,22 @@ def test_labels_of_before_do_not_outlive_their_row(run, tmp_path):
 
 
 def test_interrupted_jobs_are_to_be_done_again(run, tmp_path, monkeypatch):
-    interrupt = threading.Event()
+    interrupt, begun = threading.Event(), tmp_path / "waits.txt"
 
-    def observe(event):
-        if isinstance(event, JobStarted) and event.name == "waits":
-            threading.Timer(0.5, interrupt.set).start()
+    def stop():
+        while not begun.exists():
+            time.sleep(0.05)
+        interrupt.set()
 
     monkeypatch.setattr("sdpbb.questions.study.GRACE", 60.0)
-    result, left = run("fine", "waits", "fine-later", interrupt=interrupt, observer=observe)
+    threading.Thread(target=stop, daemon=True).start()
+    result, events = run("fine", "waits", "fine-later", interrupt=interrupt)
     assert (result.interrupted, result.n_missing) == (True, 1)
     assert [row.was_interrupted for row in result.rows] == [False, True]
-    assert left == [2, 2]
+    assert [left for _, left in events] == [2, 2]
     assert "Not done" in (tmp_path / "out" / "summary.txt").read_text()
     _, events = run("fine", "fine-later", resume=True)
-    assert started(events) == ["fine-later"]
+    assert done(events) == ["fine-later"]
 
 
 def test_names_are_different(tmp_path):

@@ -182,6 +182,7 @@ def test_a_reader_that_leaves_costs_one_line(folder):
 
 
 STUDIED, OF_LABELS = "sdpbb.run.solver.solve", "sdpbb.questions.gap.solve_and_certify"
+BEGIN = "sdpbb.questions.batch.batch._Batch._begin"
 
 
 @pytest.mark.parametrize(
@@ -190,10 +191,12 @@ STUDIED, OF_LABELS = "sdpbb.run.solver.solve", "sdpbb.questions.gap.solve_and_ce
         ("price points.txt --constraints pairs.txt", STUDIED, "as the run was interrupted"),
         ("sweep points.txt -k 2-3", STUDIED, "Not run, as the sweep was interrupted: k = 3"),
         ("gap points.txt worse.txt", OF_LABELS, "The run was stopped by an interrupt."),
+        ("batch jobs.csv --out runs", BEGIN, "; --resume continues with them"),
     ],
 )
 def test_ctrl_c_writes_what_is_known(run, folder, monkeypatch, line, run_of, told):
     import_module("sdpbb.questions.price")  # before the engine is replaced
+    Path("jobs.csv").write_text("data,k\npoints.txt,2\npoints.txt,3\n")
     begin = resolve_name(run_of)
 
     def interrupted(*arguments, **named):

@@ -180,15 +180,22 @@ def csv_points() -> list[bytes]:
 
 def result_rows() -> list[bytes]:
     """Lines of JSON, as a batch writes them."""
-    from sdpbb.questions.batch.outcome import Row, RowStatus
+    from sdpbb.questions.batch.outcome import Row
+    from sdpbb.questions.study import Failure
+    from sdpbb.search.result import SolutionStatus
 
     asked = dict.fromkeys(("constraints", "time_limit", "node_limit", "memory_limit"))
     asked |= {"name": "a", "message": "", "data": "a.txt", "bounding": "sdp", "gap_asked": 1e-4}
     asked |= {"seed": 0, "version": "0.1", "attempts": 1, "key": "0123"}
-    proven = {"status": RowStatus.OPTIMAL, "termination": "gap_closed", "n_points": 3, "k": 2}
+    proven = {
+        "status": SolutionStatus.OPTIMAL,
+        "termination": "gap_closed",
+        "n_points": 3,
+        "k": 2,
+    }
     proven |= {"objective": 1.0, "lower_bound": 1.0, "gap": 0.0, "wall_seconds": 0.5, "n_nodes": 1}
     optimal = Row(**asked | proven)
-    bad = Row(**asked | {"name": "b", "message": "it is bad", "status": RowStatus.BAD_INPUT})
+    bad = Row(**asked | {"name": "b", "message": "it is bad", "status": Failure.BAD_INPUT})
     return ["".join(f"{json.dumps(row.to_row())}\n" for row in (optimal, bad)).encode()]
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.questions.study import AtWork, Failure, JobPutBack, JobStarted, Outcome, Study
+from sdpbb.questions.study import Failure, JobPutBack, Outcome, Study
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.search.events import Compiling
 from tests.studies import misbehaving
@@ -51,9 +51,6 @@ class Done:
 
     def failures(self):
         return {job: outcome.failure for job, outcome in self.outcomes.items()}
-
-    def started(self):
-        return [(x.name, x.attempt) for x in self.events if isinstance(x, JobStarted)]
 
 
 def test_whatever_happens_to_one_is_its_outcome(tmp_path):
@@ -99,7 +96,6 @@ def test_a_worker_that_was_killed_costs_no_answer(tmp_path):
     }
     (put_back,) = (event for event in done.events if isinstance(event, JobPutBack))
     assert str(put_back).startswith("once: worker process was ended by SIGKILL")
-    assert ("once", 2) in done.started()
 
 
 def test_two_deaths_of_different_kinds_are_both_told(tmp_path):
@@ -109,16 +105,10 @@ def test_two_deaths_of_different_kinds_are_both_told(tmp_path):
     )
 
 
-def test_the_observer_hears_of_compilation_and_of_long_jobs(tmp_path, monkeypatch):
+def test_the_observer_hears_of_compilation(tmp_path, monkeypatch):
     assert Compiling() not in Done(tmp_path, "fine").events
     monkeypatch.setattr("sdpbb.questions.study.prepare", misbehaving.prepare_slowly)
-    monkeypatch.setattr("sdpbb.questions.study.SILENCE", 0.2)
-    done = Done(tmp_path, "fine", "hang", time_limit_each=0.5)
-    assert done.events.count(Compiling()) == 1
-    beats = [event for event in done.events if isinstance(event, AtWork)]
-    assert beats[-1].n_running == 1
-    assert beats[-1].seconds > 0.2
-    assert str(AtWork(1, 3.5)) == "1 running, 3.50 s since the start"
+    assert Done(tmp_path, "fine").events.count(Compiling()) == 1
 
 
 def test_an_interrupt_keeps_what_was_found(tmp_path):
@@ -147,7 +137,7 @@ def test_nothing_begins_after_an_interrupt_or_the_time_limit(tmp_path, here):
     interrupt = threading.Event()
     interrupt.set()
     done = Done(tmp_path, "fine", interrupt=interrupt, here=here)
-    assert (done.left, done.started()) == (["fine"], [])
+    assert (done.left, done.events) == (["fine"], [])
     done = Done(tmp_path, "fine", limit=1e-9, here=here)
     assert (done.left, done.outcomes) == (["fine"], {})
 
@@ -184,8 +174,3 @@ def test_nothing_to_do_starts_no_worker(tmp_path, monkeypatch):
 def test_the_time_limit_for_each_is_above_zero(limit):
     with pytest.raises(ParameterError, match=r"^time_limit_each = .*: expected seconds > 0$"):
         Study(SolverParameters(), time_limit_each=limit)
-
-
-def test_executors_that_are_none_are_refused():
-    with pytest.raises(ParameterError, match=r"^executor = int: expected a concurrent"):
-        Study(SolverParameters(), 1)

@@ -1,6 +1,5 @@
 """Results on disk, whatever happens."""
 
-import contextlib
 import errno
 import json
 import os
@@ -102,7 +101,7 @@ def test_a_disk_that_takes_a_part_of_a_row_costs_no_row(path, results):
     with opened(path) as folder:
         resource.setrlimit(resource.RLIMIT_FSIZE, (results.stat().st_size + 5, limits[1]))
         try:
-            with pytest.raises(StudyError, match=r"could not be written .*the 1 row before is saf"):
+            with pytest.raises(StudyError, match=r"could not be written .*the rows in results"):
                 folder.append(ROWS[1])
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -122,8 +121,8 @@ def test_a_full_disk_costs_no_row(path, results, monkeypatch):
             with pytest.raises(StudyError) as caught:
                 folder.append(ROWS[2])
         assert str(caught.value) == (
-            f"{results}: could not be written (No space left on device); the 2 rows before are "
-            "safe: resume with --resume"
+            f"{results}: could not be written (No space left on device); the rows in "
+            "results.jsonl are safe: resume with --resume"
         )
     assert read(path) == ROWS[:2]
 
@@ -148,7 +147,7 @@ def test_files_of_jobs(path, monkeypatch):
         )
 
 
-def test_folders_that_cannot_be_used(tmp_path, path, monkeypatch):
+def test_folders_that_cannot_be_used(tmp_path, path):
     def refusal(there):
         with pytest.raises(StudyError) as caught, opened(there):
             pass
@@ -161,7 +160,3 @@ def test_folders_that_cannot_be_used(tmp_path, path, monkeypatch):
     assert refusal(file / "x") == f"{file / 'x'}: could not be written (Not a directory)"
     (path / "results.jsonl").mkdir(parents=True)
     assert refusal(path).endswith("results.jsonl: cannot be written (Is a directory)")
-    with contextlib.ExitStack() as block:
-        patch = block.enter_context(monkeypatch.context())
-        patch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
-        assert refusal(path) == f"{path}: the folder is not writable"

@@ -123,22 +123,26 @@ def test_listed_sizes_are_for_one_k():
     assert not Instance(TWO_GROUPS, 2, sizes=[3, 3]).is_monotone
 
 
+@pytest.mark.long
 @given(INSTANCES, st.sampled_from([0.0, 0.5]))
-@examples(20)
+@examples(40)
 def test_bounds_of_a_sweep_are_bounds(instance, gap):
     """With a wide gap, too, where the bounds of other k are often nearer."""
     parameters = sdpbb.SolverParameters(gap=gap)
     report = sdpbb.sweep(instance, range(1, instance.n_points + 1), parameters)
+    assert report.is_complete
     for k, least in least_costs(instance).items():
         entry = report[k]
+        assert (entry.status == "infeasible") == (least is None)
         if least is None:
-            assert entry.objective is None
+            assert entry.objective is entry.lower_bound is entry.labels is None
             continue
-        assert entry.lower_bound is not None
         assert not_above(entry.lower_bound, least)
-        if entry.objective is not None:
-            assert not_above(least, entry.objective)
-            assert entry.lower_bound <= entry.objective
+        assert not_above(least, entry.objective)
+        assert entry.lower_bound <= entry.objective
+        assert (sum(entry.sizes), len(entry.sizes)) == (instance.n_points, k)
+        if gap == 0.0:
+            assert not_above(entry.objective, least)
 
 
 def test_a_bound_above_a_cost_is_an_internal_error(monkeypatch):

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.errors import ArchiveError, InstanceError, ParameterError
@@ -13,9 +11,6 @@ from sdpbb.problem import Instance
 from sdpbb.questions import sweep as sweep_module
 from sdpbb.questions.study import Outcome
 from sdpbb.search.result import SolutionStatus
-from tests.any_instance import any_instance
-from tests.enumeration import optimum
-from tests.examples import examples
 
 EXACT = sdpbb.SolverParameters(gap=0.0)
 
@@ -26,25 +21,6 @@ def groups(n_each: int = 6) -> Instance:
     centres = np.repeat([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]], n_each, axis=0)
     points = centres + rng.normal(size=(3 * n_each, 2))
     return Instance(points, 3, must_link=[(0, 1)], cannot_link=[(0, n_each)])
-
-
-@pytest.mark.long
-@given(any_instance("equal points", "units", "pairs", "weights", n=(2, 8)), st.sampled_from([1, 2]))
-@examples(25)
-def test_every_k_is_proven_as_by_enumeration(instance, least):
-    instance = replace(instance, min_size=least)
-    report = sdpbb.sweep(instance, range(1, instance.n_points + 1), EXACT)
-    assert report.is_complete
-    for entry in report.entries:
-        true = optimum(replace(instance, k=entry.k))
-        if true is None:
-            assert entry.status == "infeasible"
-            assert entry.objective is entry.lower_bound is entry.labels is None
-            continue
-        assert entry.objective == pytest.approx(true, rel=1e-9, abs=1e-12 * max(1.0, true))
-        assert entry.lower_bound <= true * (1.0 + 1e-9) + 1e-300
-        assert sum(entry.sizes) == instance.n_points
-        assert len(entry.sizes) == entry.k
 
 
 def test_bounds_of_more_clusters_are_bounds_of_fewer(monkeypatch):

@@ -87,7 +87,6 @@ def batch(
     """
     from sdpbb.questions.batch import read_manifest, run_batch
     from sdpbb.questions.batch.batch import FILES
-    from sdpbb.questions.study import JobStarted
     from sdpbb.run.report import COMPILING
     from sdpbb.search.events import Compiling
 
@@ -101,8 +100,7 @@ def batch(
     current = Running(threading.Event(), log, quiet)
 
     def observe(event: StudyEvent) -> None:
-        if not isinstance(event, JobStarted):
-            current.tell(COMPILING if isinstance(event, Compiling) else str(event))
+        current.tell(COMPILING if isinstance(event, Compiling) else str(event))
 
     amounts = f"{counted(len(jobs), 'instance')}, {counted(parameters.workers, 'worker')}"
     current.tell(f"sdpbb {installed_version()}: batch of {amounts}")

@@ -3,7 +3,7 @@
 from sdpbb.questions.batch.batch import BatchParameters, run_batch
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.manifest import read_manifest
-from sdpbb.questions.batch.outcome import BatchResult, Row, RowStatus
+from sdpbb.questions.batch.outcome import BatchResult, Row
 from sdpbb.questions.study_folder import StudyError as BatchError
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "BatchResult",
     "Job",
     "Row",
-    "RowStatus",
     "read_manifest",
     "run_batch",
 ]

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sdpbb.errors import InstanceWarning, ParameterError
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.batch.manifest import read_manifest
-from sdpbb.questions.batch.outcome import BatchResult, Row, RowStatus
+from sdpbb.questions.batch.outcome import BatchResult, Row
 from sdpbb.questions.study import Outcome, Study, StudyEvent, solved
 from sdpbb.questions.study_folder import RESULTS, StudyFolder, open_folder
 from sdpbb.run.parameters import SolverParameters
@@ -110,7 +111,11 @@ def run_batch(
     """
     parameters = parameters or BatchParameters()
     listed = read_manifest(jobs) if isinstance(jobs, (str, os.PathLike)) else list(jobs)
-    _check_names(listed)
+    twice = [name for name, n in Counter(job.name for job in listed).items() if n > 1]
+    if twice:
+        raise ParameterError(
+            f"name = {twice[0]!r}: two jobs have this name; expected different names"
+        )
     study = Study[Job](
         SolverParameters(workers=parameters.workers),
         executor,
@@ -123,16 +128,6 @@ def run_batch(
     with open_folder(folder, parameters.resume, Row.from_dict) as opened:
         batch = _Batch(listed, opened, parameters, on_row)
         return study.conduct(interrupt, lambda: batch.run(study))
-
-
-def _check_names(jobs: list[Job]) -> None:
-    seen: set[str] = set()
-    for job in jobs:
-        if job.name in seen:
-            raise ParameterError(
-                f"name = {job.name!r}: two jobs have this name; expected different names"
-            )
-        seen.add(job.name)
 
 
 class _Batch:
@@ -149,7 +144,7 @@ class _Batch:
         self._parameters, self._on_row = parameters, on_row
         self._rows: dict[str, Row] = {}  # the last one of each job
         self._settled: set[str] = set()
-        self._digests: dict[str, str] = {}
+        self._keys = {job.name: job.key() for job in jobs}
 
     def run(self, study: Study[Job]) -> BatchResult:
         """Do all jobs, or those that end before the interrupt; write the tables."""
@@ -171,7 +166,7 @@ class _Batch:
         last = {row.name: row for row in self._folder.rows}
         for job in self._jobs:
             row = last.get(job.name)
-            if row is None or row.key != job.key():
+            if row is None or row.key != self._keys[job.name]:
                 continue
             self._rows[job.name] = row
             if row.settles(job) and (row.certificate or not self._parameters.certificates):
@@ -179,7 +174,6 @@ class _Batch:
         return [job for job in self._jobs if job.name not in self._settled]
 
     def _begin(self, job: Job, seconds: float, stop: threading.Event | None) -> partial[Outcome]:
-        self._digests[job.name] = job.key()
         proof = self._folder.file(_certificate(job)) if self._parameters.certificates else None
         return partial(evaluate, job, proof)
 
@@ -187,7 +181,7 @@ class _Batch:
         """Write the row of a job."""
         value: dict[str, Any] = dict(outcome.value or {})
         if outcome.failure is not None:
-            value |= {"status": RowStatus(outcome.failure), "message": outcome.message}
+            value |= {"status": outcome.failure, "message": outcome.message}
         content, is_certified = value.pop("labels", None), value.pop("certificate", False)
         labels = os.path.join(LABELS, f"{job.name}.csv")
         if content is not None:
@@ -204,7 +198,7 @@ class _Batch:
                 **job.limits(),
                 "attempts": outcome.attempts,
                 "version": installed_version(),
-                "key": self._digests[job.name],
+                "key": self._keys[job.name],
                 **value,
                 "labels": self._kept(labels, content is not None),
                 "certificate": self._kept(_certificate(job), is_certified),

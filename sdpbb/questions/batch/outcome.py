@@ -6,16 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from typing import Any
 
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.report import Entry, Report, bound_text, figure, table_of
+from sdpbb.questions.study import Failure
 from sdpbb.runtime.document import Document, Facts, Part, Section, Tone, Verdict
 from sdpbb.runtime.files import shown_path
 from sdpbb.runtime.results import Tabular, plain, values_of
 from sdpbb.runtime.values import counted, percent_up, seconds_text, shortened
-from sdpbb.search.result import Termination
+from sdpbb.search.result import SolutionStatus, Termination
 
 # Rows of a table; letters of a name and of a message in it.
 MOST_ROWS, LONGEST, LONGEST_MESSAGE = 2_000, 60, 120
@@ -23,27 +23,10 @@ SECONDS_SHIFT, NODES_SHIFT = 1.0, 10.0
 """Shifts of the geometric means of seconds and of nodes: keep small instances from dominating."""
 
 
-class RowStatus(StrEnum):
-    """Status of a row: that of the solution, as in `sdpbb.SolutionStatus`, or why there is none."""
-
-    OPTIMAL = "optimal"
-    INFEASIBLE = "infeasible"
-    FEASIBLE = "feasible"
-    UNKNOWN = "unknown"
-    BAD_INPUT = "bad_input"
-    """The instance could not be read, or is none that can be solved as asked."""
-    FAILED = "failed"
-    """A solver failed, memory ran out, or there is an error in this package."""
-    CRASHED = "crashed"
-    """Its worker process died, also when no other job was running."""
-    TIMED_OUT = "timed_out"
-    """It did not end after its time limit, and was killed."""
-
-
-ANSWERS = frozenset({RowStatus.OPTIMAL, RowStatus.INFEASIBLE})
+ANSWERS = frozenset({SolutionStatus.OPTIMAL, SolutionStatus.INFEASIBLE})
 """Statuses of rows that have succeeded: the optimum is proven, or that there is no clustering."""
 
-STOPPED = frozenset({RowStatus.FEASIBLE, RowStatus.UNKNOWN})
+STOPPED = frozenset({SolutionStatus.FEASIBLE, SolutionStatus.UNKNOWN})
 """Statuses of rows that were stopped before that."""
 
 ACCIDENTS = frozenset({Termination.INTERRUPTED.value, Termination.WORKERS_LOST.value})
@@ -72,7 +55,7 @@ class Row(Entry):
     """
 
     name: str
-    status: RowStatus
+    status: SolutionStatus | Failure
     termination: str | None = None
     objective: float | None = None
     lower_bound: float | None = None
@@ -131,7 +114,7 @@ class Row(Entry):
     def end(self) -> str:
         """Status in words, with what stopped the run."""
         stopped_by = self.termination if self.status in STOPPED else None
-        return ", ".join(filter(None, (self.status, stopped_by))).replace("_", " ")
+        return ", ".join(filter(None, (self.status.value, stopped_by))).replace("_", " ")
 
     def __str__(self) -> str:
         told = [self.end]
@@ -152,7 +135,9 @@ class Row(Entry):
         KeyError, TypeError, ValueError
             If they are not what `to_row` gives.
         """
-        return cls(**{**values, "status": RowStatus(values["status"])})
+        status = values["status"]
+        kind = Failure if status in {failure.value for failure in Failure} else SolutionStatus
+        return cls(**{**values, "status": kind(status)})
 
 
 def _as_limit(value: float | None) -> float:
@@ -193,10 +178,10 @@ class BatchResult(Report, Tabular):
     columns, items = tuple(field.name for field in fields(Row)), "rows"
 
     @property
-    def counts(self) -> dict[RowStatus, int]:
+    def counts(self) -> dict[SolutionStatus | Failure, int]:
         """Number of rows of each status that occurs."""
         found = Counter(row.status for row in self.rows)
-        return {status: found[status] for status in RowStatus if found[status]}
+        return {status: found[status] for status in (*SolutionStatus, *Failure) if found[status]}
 
     @property
     def n_missing(self) -> int:
@@ -252,7 +237,7 @@ class BatchResult(Report, Tabular):
             tone = Tone("Every instance is proven", "good")
         facts = [("Instances", f"{self.n_jobs:,}")]
         for status, count in self.counts.items():
-            facts.append((status.replace("_", " ").capitalize(), f"{count:,}"))
+            facts.append((status.value.replace("_", " ").capitalize(), f"{count:,}"))
         if self.n_missing:
             facts.append(("Not done", f"{self.n_missing:,}; --resume continues with them"))
         if math.isfinite(self.mean_seconds):
