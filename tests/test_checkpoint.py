@@ -1,14 +1,15 @@
 """The file that a run is continued from."""
 
-import copy
 import dataclasses
 import inspect
+import re
 import shutil
+import subprocess
+import sys
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import sdpbb
@@ -20,7 +21,6 @@ from sdpbb.run.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
-from sdpbb.run.parameters import SearchParameters, SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.runtime.archive.file import write_archive
 from sdpbb.runtime.archive.stored import TYPES, has_own_state
@@ -28,46 +28,30 @@ from sdpbb.search.events import CheckpointFailed
 from sdpbb.search.node import Node
 from sdpbb.search.result import SolutionStatus
 from sdpbb.search.tree import Search, Tolerances, Tree
-from tests.trees import CHOICE, HASTY, LONG, SMALL, go_over_at_once
+from tests.trees import HASTY, SMALL
 
 TINY = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)], name="tiny")
 
 
-@pytest.fixture(scope="module")
-def busy(tmp_path_factory):
-    """Every state of a run that slices its nodes and fixes: written, and read again."""
-    states, path = [], tmp_path_factory.mktemp("busy") / "run"
-
-    def write(path, run):
-        write_checkpoint(path, run)
-        # The search goes on to change.
-        kept = dataclasses.replace(run, search=copy.deepcopy(run.search))
-        states.append((kept, read_checkpoint(path)))
-
-    parameters = SolverParameters(
-        sdp=dataclasses.replace(HASTY.sdp, max_iterations=60),
-        search=SearchParameters(),
+def test_a_new_process_knows_all_that_a_checkpoint_may_hold(tmp_path):
+    """Types register themselves when their modules are imported, which reading does."""
+    root = Path(sdpbb.__file__).parents[1]
+    sources = [*(root / "sdpbb").rglob("*.py"), *(root / "heuristics").rglob("*.py")]
+    registering = {
+        ".".join(source.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+        for source in sources
+        if re.search(r"^@stored$", source.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert "sdpbb.bounds.sdp.admm_run" in registering
+    script = (
+        "import sys; from sdpbb.run.checkpoint import read_checkpoint\n"
+        "read_checkpoint(sys.argv[1]); print(*sys.modules)"
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sdpbb.search.loop.SHORTEST_SLICE", 0.0)
-        patch.setattr("sdpbb.run.checkpoint.INTERVAL", 0.0)
-        patch.setattr("sdpbb.run.checkpoint.SHARE", 1.0)
-        patch.setattr("sdpbb.run.checkpoint.write_checkpoint", write)
-        result = solve(SMALL, parameters, checkpoint=path)
-    assert result.status is SolutionStatus.OPTIMAL
-    return states
-
-
-@pytest.mark.long
-def test_what_is_read_is_what_was_written(busy):
-    assert len(busy) > 10
-    for written, read in busy:
-        assert_same(written, read)
-    nodes = [node for written, _ in busy for node in nodes_of(written.search.tree)]
-    assert any(node.state is not None and node.state.bounding is not None for node in nodes)
-    assert any(node.warm_start is not None for node in nodes)
-    assert busy[-1][1].search.statistics.n_fixed > 0
-    assert busy[-1][1].seconds > busy[0][1].seconds > 0
+    write_checkpoint(tmp_path / "run", RunState(TINY, HASTY))
+    loaded = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "run"], capture_output=True, check=True
+    )
+    assert registering <= set(loaded.stdout.decode().split())
 
 
 def test_stored_types_are_made_from_all_of_their_fields_and_from_these_alone():
@@ -82,72 +66,6 @@ def test_stored_types_are_made_from_all_of_their_fields_and_from_these_alone():
         arguments = inspect.signature(cls).parameters
         required = {name for name, one in arguments.items() if one.default is one.empty}
         assert required <= fields <= arguments.keys(), cls
-
-
-def nodes_of(tree):
-    """The nodes that are not finished."""
-    return tree.__getstate__()["nodes"]
-
-
-def assert_same(one, two):
-    assert type(one) is type(two)
-    if dataclasses.is_dataclass(one) and has_own_state(type(one)):
-        assert_same(one.__getstate__(), two.__getstate__())
-    elif isinstance(one, dict):
-        assert_same(tuple(one.items()), tuple(two.items()))
-    elif dataclasses.is_dataclass(one):
-        for field in dataclasses.fields(one):
-            assert_same(getattr(one, field.name), getattr(two, field.name))
-    elif isinstance(one, np.ndarray):
-        assert one.dtype == two.dtype
-        np.testing.assert_array_equal(one, two)
-    elif isinstance(one, tuple):
-        assert len(one) == len(two)
-        for first, second in zip(one, two, strict=True):
-            assert_same(first, second)
-    else:
-        assert one == two
-
-
-@pytest.mark.long
-def test_a_search_is_restored(busy):
-    written, read = busy[len(busy) // 2]
-    one, two = written.search.tree, read.search.tree
-    assert (one.lower, one.upper, one.n_open) == (two.lower, two.upper, two.n_open)
-    assert two.n_open == two.n_waiting > 1
-    assert two.lower == min(node.lower.value for node in nodes_of(one))
-    assert written.search.statistics == read.search.statistics
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("workers", [1, 2])
-def test_every_clustering_is_in_a_node(workers, monkeypatch, tmp_path):
-    """Also in those that workers are at: none is closed yet, so none may be missing."""
-    monkeypatch.setattr(CHOICE, go_over_at_once)
-    monkeypatch.setattr("sdpbb.search.loop.SHORTEST_SLICE", 0.0)
-    monkeypatch.setattr("sdpbb.run.checkpoint.INTERVAL", 0.0)
-    monkeypatch.setattr("sdpbb.run.checkpoint.SHARE", 1.0)
-    states = []
-    monkeypatch.setattr(
-        "sdpbb.run.checkpoint.write_checkpoint",
-        lambda path, run: states.append(run.search.tree.__getstate__()),
-    )
-    parameters = dataclasses.replace(LONG, workers=workers, gap=1e-9)
-    solve(SMALL, parameters, checkpoint=tmp_path / "run")
-    open_states = [
-        state for state in states if state["closed"] == np.inf and not state["abandoned"]
-    ]
-    assert len(open_states) > 5
-    rng = np.random.default_rng(0)
-    clusterings = [states[-1]["labels"], *rng.integers(0, SMALL.k, (50, SMALL.n_points))]
-    for state in open_states:
-        for labels in clusterings:
-            assert sum(holds(node, labels) for node in state["nodes"]) == 1
-
-
-def holds(node, labels):
-    together = all(labels[i] == labels[j] for i, j in node.must_link)
-    return together and all(labels[i] != labels[j] for i, j in node.cannot_link)
 
 
 def test_a_run_without_a_tree(tmp_path):

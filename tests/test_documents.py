@@ -225,15 +225,6 @@ def test_a_trace_and_a_partition():
     assert repr(result.partition) == "<Partition: 2 clusters of 2, 2 points>"
 
 
-def test_a_notebook_shows_the_means_of_a_few_features():
-    origin = Origin(feature_names=(BAD,))
-    result = sdpbb.solve(sdpbb.Instance([[0.0], [0.5], [5.0], [5.5]], 2, origin=origin))
-    text = Page(result._repr_html_()).text
-    assert f"Means of the clusters cluster 0 cluster 1 {BAD} 0.25 5.25" in text
-    assert "Means" not in plain_text(result.document())
-    assert "Means" not in sdpbb.solve(np.eye(12), 2)._repr_html_()
-
-
 def test_values_of_all_kinds_are_plain():
     values = plain(
         {

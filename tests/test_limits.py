@@ -21,7 +21,7 @@ from sdpbb.run.solver import resume, solve
 from sdpbb.runtime.executors.memory import resident_mebibytes
 from sdpbb.search.evaluate import evaluate
 from sdpbb.search.events import MemoryShort, Progress
-from sdpbb.search.limits import Limits, Sampled
+from sdpbb.search.limits import Sampled
 from sdpbb.search.result import SolutionStatus, Termination
 from tests.trees import (
     CHOICE,
@@ -63,46 +63,11 @@ def test_time_limit_before_the_first_bound(workers, seconds):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.long
-def test_time_limit_within_the_tree(workers, monkeypatch):
-    """The clock jumps when there is a tree, which takes long where the machine is busy."""
-    measured, jump = Limits.seconds.fget, []
-
-    def advance_clock(event):
-        if isinstance(event, Progress) and event.n_nodes > 1:
-            jump[:] = [1e6]
-
-    monkeypatch.setattr(Limits, "seconds", property(lambda limits: measured(limits) + sum(jump)))
-    endless = Instance(np.random.default_rng(1).normal(size=(100, 10)), 10)
-    parameters = replace(LONG, workers=workers, time_limit=1e5, gap=0.0)
-    result = solve(endless, parameters, advance_clock)
-    assert_stopped(result, endless, Termination.TIME_LIMIT)
-    assert result.statistics.wall_seconds > 1e6
-    assert result.statistics.n_nodes > 1
-    assert result.lower_bound >= result.statistics.root_lower_bound
-
-
-@pytest.mark.parametrize("workers", [1, 2])
 def test_node_limit(workers):
     result = solve(SMALL, replace(HASTY, workers=workers, node_limit=6))
     assert_stopped(result, SMALL, Termination.NODE_LIMIT)
     assert 6 <= result.statistics.n_nodes < 6 + workers
     assert result.statistics.root_lower_bound < result.lower_bound <= SMALL_OPTIMUM
-
-
-@pytest.mark.long
-def test_a_memory_limit_below_what_is_occupied_stops_with_the_first_clustering(tmp_path):
-    path = tmp_path / "run"
-    result = solve(SMALL, replace(HASTY, memory_limit=1.0), checkpoint=path)
-    assert_stopped(result, SMALL, Termination.MEMORY_LIMIT)
-    assert result.statistics.n_nodes == 0
-    result = resume(path, memory_limit=math.inf)
-    assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
-
-
-def test_a_memory_limit_above_what_is_occupied_is_no_limit():
-    result = solve(SMALL, replace(HASTY, memory_limit=resident_mebibytes() + 2000.0))
-    assert result.status is SolutionStatus.OPTIMAL
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -301,18 +266,6 @@ def test_no_more_workers_begin_than_fit_the_memory(monkeypatch, pools):
     assert result.statistics.n_nodes >= 4
     assert [event.workers for event in told if isinstance(event, MemoryShort)] == [2]
     assert [pool.n_workers for pool in pools] == [1, 2]
-
-
-def test_columns_alone_where_they_fit_and_both_bounds_do_not(monkeypatch):
-    contraction = contract(Instance(np.random.default_rng(0).normal(size=(700, 2)), 200))
-    hybrid, columns = (
-        WORKER + (1.0 + SENT) * bounding_method(name).mebibytes(contraction)
-        for name in ("hybrid", "colgen")
-    )
-    monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: (hybrid + columns) / 2.0)
-    asked = bounding_method("hybrid")
-    plan = memory_plan(SolverParameters(), asked, contraction, is_resumed=False)
-    assert plan.parameters.bounding == "colgen"
 
 
 def test_a_checkpoint_of_columns_alone_is_of_columns_alone(monkeypatch, tmp_path):

@@ -2,13 +2,9 @@
 
 import json
 import math
-import random
 import sys
-import tempfile
 import threading
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,19 +25,13 @@ from tests.trees import (
     CHOICE,
     HASTY,
     LARGE,
-    LARGE_OPTIMUM,
     LONG,
-    MEDIUM,
-    MEDIUM_OPTIMUM,
     SMALL,
     SMALL_OPTIMUM,
     Broken,
     bound_by,
     go_over_at_once,
 )
-from tests.warm import WarmProcess, path_of_warm
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -104,19 +94,6 @@ def test_what_had_no_clustering_yet_is_begun_again(path):
     assert (result.status, result.termination) == (SolutionStatus.UNKNOWN, Termination.TIME_LIMIT)
     result = resume(path, time_limit=math.inf)
     assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
-
-
-@pytest.mark.long
-def test_time_counts_on(path):
-    write_checkpoint(path, RunState(SMALL, replace(HASTY, time_limit=90.0), seconds=100.0))
-    result = resume(path)
-    assert result.termination is Termination.TIME_LIMIT
-    assert 100.0 <= result.statistics.wall_seconds < 105.0
-    result = resume(path, time_limit=200.0)
-    assert result.status is SolutionStatus.OPTIMAL
-    assert 100.0 < result.statistics.wall_seconds < 150.0
-    assert result.statistics.root_seconds > 100.0
-    assert read_checkpoint(path).seconds > 100.0
 
 
 def test_a_root_goes_on_where_its_last_slice_ended(path, monkeypatch):
@@ -208,6 +185,8 @@ def test_a_resumed_run_that_its_time_limit_ends_says_what_was_used_before(path):
     write_checkpoint(path, RunState(SMALL, replace(HASTY, time_limit=20.0), seconds=20.2))
     result = resume(path)
     assert (result.termination, result.notes) == (Termination.TIME_LIMIT, (USED,))
+    assert 20.2 <= result.statistics.wall_seconds < 25.0
+    assert read_checkpoint(path).seconds > 20.2
     assert resume(path, node_limit=1, time_limit=math.inf).notes == ()
 
 
@@ -333,84 +312,3 @@ def test_the_log_says_where_a_run_goes_on(capsys):
     resumed = Resumed("run.ckpt", 12, 5, 34.5)
     ProgressTable(sys.stdout, "1")(Started(SMALL, 60, 0, 0, resumed))
     assert "\nresumed from run.ckpt: 12 nodes done, 5 open, 34.5 s\n" in capsys.readouterr().out
-
-
-# -- runs that are killed --------------------------------------------------------------------
-
-# The command, but with checkpoints as often as there is something to write.
-SCRIPT = """
-import sdpbb.run.checkpoint
-import sdpbb.search.loop
-import sdpbb.search.workforce
-from sdpbb.__main__ import main
-from tests.trees import go_over_at_once
-sdpbb.run.checkpoint.INTERVAL, sdpbb.run.checkpoint.SHARE = 0.0, 1.0
-sdpbb.search.loop.SHORTEST_SLICE = 0.05
-sdpbb.search.workforce.Workforce.choose_scheduler = go_over_at_once
-if __name__ == "__main__":
-    main()
-"""
-
-
-def kill_and_resume(instance, folder, workers, n_kills, rng, life):
-    """The seconds, nodes and bounds of the checkpoints after each kill, until the run is finished.
-
-    A process lives for up to `life` seconds after the log has begun.
-    """
-    path, script = folder / "run", folder / "script.py"
-    script.write_text(SCRIPT)
-    # What the command has no options for is in the checkpoint.
-    if not path.exists():
-        write_checkpoint(path, RunState(instance, replace(LONG, workers=workers)))
-    states = []
-    while True:
-        with tempfile.TemporaryFile() as errors:
-            arguments = [str(script), "resume", str(path)]
-            with WarmProcess(path_of_warm(), errors, arguments) as process:
-                if len(states) < n_kills:
-                    process.stdout.readline()
-                    time.sleep(rng.uniform(0.0, life))
-                    process.kill()
-                out = process.stdout.read().decode()
-                status = process.wait()
-            errors.seek(0)
-            err = errors.read().decode()
-        left = read_checkpoint(path)
-        n_nodes, lower = 0, 0.0
-        if left.search is not None:
-            n_nodes, lower = left.search.statistics.n_nodes, left.search.tree.lower
-        states.append((left.seconds, n_nodes, lower))
-        if status != -9:
-            assert (status, err) == (0, "")
-            assert "proven optimal" in out
-            return states
-
-
-def assert_survived(states, n_kills, folder, optimum):
-    assert {path.name for path in folder.iterdir()} == {"run", "script.py"}
-    assert len(states) == n_kills + 1
-    for column in zip(*states, strict=True):
-        assert list(column) == sorted(column)  # nothing is ever taken back
-    _, n_nodes, lower = states[-1]
-    assert n_nodes > states[0][1]
-    assert lower <= optimum
-    assert lower >= optimum * (1 - 1e-4 - 1e-6)
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.long
-def test_a_run_that_is_killed_goes_on(tmp_path, workers):
-    states = kill_and_resume(MEDIUM, tmp_path, workers, 1, random.Random(workers), 0.7)
-    assert_survived(states, 1, tmp_path, MEDIUM_OPTIMUM)
-    if workers == 1:
-        assert states[-1][1] == solve(MEDIUM, LONG).statistics.n_nodes
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("seed", range(2))
-def test_runs_that_are_killed_again_and_again_go_on(tmp_path, workers, seed):
-    states = kill_and_resume(LARGE, tmp_path, workers, 10, random.Random(seed), 0.8)
-    assert_survived(states, 10, tmp_path, LARGE_OPTIMUM)
-    if workers == 1:
-        assert states[-1][1] == solve(LARGE, LONG).statistics.n_nodes

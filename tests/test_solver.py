@@ -1,7 +1,5 @@
-import math
 import re
 import threading
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,13 +9,12 @@ from sklearn.datasets import load_iris
 from heuristics import MultiStart, MultiStartParameters
 from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule
-from sdpbb.bounds.sdp.admm_run import AdmmRun, Patience
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, Partition, contract
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
-from sdpbb.search.events import Finished, NewIncumbent, Progress, Started
+from sdpbb.search.events import NewIncumbent, Progress
 from sdpbb.search.result import SolutionStatus, Termination
 
 # Nodes are given up at once, so that trees grow where the root would have closed.
@@ -43,53 +40,6 @@ def hard() -> Instance:
 HARD = SolverParameters(gap=0.0, bounding="sdp", sdp=HASTY)
 
 
-def test_node_limit(hard):
-    events = []
-    result = solve(hard, replace(HARD, node_limit=3), events.append)
-    assert (result.status, result.termination) == (
-        SolutionStatus.FEASIBLE,
-        Termination.NODE_LIMIT,
-    )
-    assert result.statistics.n_nodes == 3
-    assert result.statistics.root_gap >= result.gap > 0
-    truth = solve(hard, SolverParameters(gap=1e-6)).objective
-    assert result.lower_bound <= truth <= result.objective * (1 + 1e-6)
-    assert isinstance(events[-1], Finished)
-    assert any(isinstance(event, Started) for event in events)
-    lowers = [event.lower for event in events if isinstance(event, Progress)]
-    assert lowers == sorted(lowers)
-    uppers = [event.upper for event in events if isinstance(event, Progress)]
-    assert uppers == sorted(uppers, reverse=True)
-
-
-def test_interrupt_during_the_root(monkeypatch):
-    """It comes in the middle of a slice, and ends it."""
-    instance = Instance(np.random.default_rng(1).normal(size=(80, 10)), 8)
-    interrupt = threading.Event()
-    advance = AdmmRun.advance
-
-    def advance_and_interrupt(run, *arguments):
-        assert not interrupt.is_set()
-        progress = advance(run, *arguments)
-        if progress.bound.value > 0:
-            interrupt.set()
-        return progress
-
-    monkeypatch.setattr(AdmmRun, "advance", advance_and_interrupt)
-    monkeypatch.setattr("sdpbb.search.loop.SHORTEST_SLICE", math.inf)
-    monkeypatch.setattr("sdpbb.search.loop.LONGEST_SLICE", math.inf)
-    monkeypatch.setattr("sdpbb.bounds.sdp.admm_run.ROOT", Patience(iterations=10**4, progress=0.5))
-    parameters = SolverParameters(
-        bounding="sdp",
-        gap=0.0,
-        sdp=SdpParameters(max_iterations=10**6),
-    )
-    result = solve(instance, parameters, interrupt=interrupt)
-    assert result.termination is Termination.INTERRUPTED
-    assert result.lower_bound > 0
-    assert result.partition.is_feasible(instance)
-
-
 def test_interrupt_inside_a_heuristic(hard, monkeypatch):
     """The heuristic would take minutes; it is left at the next look."""
     interrupt = threading.Event()
@@ -105,26 +55,6 @@ def test_interrupt_inside_a_heuristic(hard, monkeypatch):
         contraction, np.random.default_rng(0), stop=lambda: next(calls, True)
     )
     assert found.cost == contraction.cost(found.labels)
-
-
-@pytest.mark.parametrize("seed", range(30))
-@pytest.mark.parametrize("gap", [1e-4, 0.0])
-def test_what_is_rounding_is_no_gap(seed, gap):
-    """Costs of the size of squared rounding errors of the coordinates."""
-    rng = np.random.default_rng(seed)
-    points = np.repeat([[0.0], [1.0]], 3, axis=0) + 10.0 ** rng.uniform(-15, -11) * rng.normal(
-        size=(6, 1)
-    )
-    assert solve(Instance(points, 2), SolverParameters(gap=gap)).status is SolutionStatus.OPTIMAL
-
-
-def test_no_verdict_on_feasibility_within_the_time_limit(hard, monkeypatch):
-    monkeypatch.setattr("sdpbb.run.run.first_clustering", lambda contraction, time_left: None)
-    result = solve(hard, SolverParameters(time_limit=5.0))
-    assert (result.status, result.termination) == (
-        SolutionStatus.UNKNOWN,
-        Termination.TIME_LIMIT,
-    )
 
 
 def test_blas_is_limited_to_one_thread(hard):

@@ -20,6 +20,8 @@ from sdpbb.bounds.bound import (
 )
 from sdpbb.bounds.evidence import Enumerated, Evidence, Lagrangian, Semidefinite
 from sdpbb.bounds.method import BoundingMethod
+from sdpbb.bounds.sdp.evidence import checkable
+from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.evidence import Effort, scatter_bound
 from sdpbb.checker.kernel.exclusion import excluded_pairs, far_pairs
@@ -168,7 +170,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
     def _attached(self, run: CertifiedRun[Warm], contraction: Contraction) -> CertifiedRun[Warm]:
         rules = with_limits(self.stated.rules, contraction.n_points, contraction.k)
         blocks, contracted = _blocks(contraction, rules), self.contracted(contraction)
-        return run.attach(self.inner, contraction, contracted, blocks)
+        return run.attach(contraction, contracted, blocks)
 
 
 @stored
@@ -188,14 +190,9 @@ class CertifiedRun(Attached, Generic[Warm]):
     n_idle: int = 0
 
     def attach(
-        self,
-        method: BoundingMethod[Warm],
-        contraction: Contraction,
-        contracted: Contracted,
-        blocks: Blocks,
+        self, contraction: Contraction, contracted: Contracted, blocks: Blocks
     ) -> CertifiedRun[Warm]:
-        """Start or resume on the contraction of the inner run, which is of the method."""
-        self._method = method
+        """Start or resume on the contraction of the inner run."""
         self._contraction, self._contracted, self._blocks = contraction, contracted, blocks
         self._check_seconds = 0.0  # of the longest check so far
         self._time_left = no_limit
@@ -272,8 +269,8 @@ class CertifiedRun(Attached, Generic[Warm]):
 
     def _claim(self, bound: ProvenBound, cutoff: float) -> None:
         """Take the best bound of the inner run."""
-        is_quick = self._method.is_quickly_checked
-        if is_quick(self.claimed.evidence) and not is_quick(bound.evidence):
+        was, now = (isinstance(each.evidence, DualPoint) for each in (self.claimed, bound))
+        if was and not now:
             # The checker confirms the one before, and may not confirm the one that follows.
             self._check(cutoff)
         self.claimed = bound
@@ -288,7 +285,7 @@ class CertifiedRun(Attached, Generic[Warm]):
         """
         claimed = self.claimed
         effort = Effort(SHARE, partial(check_time, self._time_left))
-        for evidence in self._method.checkable(self._contraction, claimed.evidence):
+        for evidence in checkable(self._contraction, claimed.evidence):
             bound = self.confirmed_bound(evidence, effort)
             if bound > self.best.value:
                 self.best = ProvenBound(bound, evidence)
@@ -318,7 +315,7 @@ class CertifiedRun(Attached, Generic[Warm]):
         best, claimed = self.best, self.claimed
         if claimed.evidence is None or claimed.value == np.inf:
             return best
-        evidence = next(self._method.checkable(self._contraction, claimed.evidence))
+        evidence = next(checkable(self._contraction, claimed.evidence))
         end = time.perf_counter() + LAST_SECONDS
         time_left = lambda: max(self._time_left(), end - time.perf_counter())  # noqa: E731
         effort = Effort(PROVISIONAL_SHARE, partial(check_time, time_left))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -76,8 +76,15 @@ class BoundingMethod(ABC, Generic[WarmStart]):
     def cost_of_only(
         self, contraction: Contraction, labels: NDArray[np.intp], instance: Instance
     ) -> ProvenBound:
-        """Return the bound of a node all of whose clusterings cost what labels (m,) cost."""
-        return only_cost(contraction.lift(labels), instance)
+        """Return the bound of a node all of whose clusterings cost what labels (m,) cost.
+
+        What rounding can have added to this cost is deducted (see
+        `sdpbb.problem.coordinates.sum_of_squares`).
+        """
+        eps = float(np.finfo(np.float64).eps)
+        terms = 16.0 + float(np.log2(instance.points.size))
+        cost = Partition(contraction.lift(labels)).cost(instance)
+        return ProvenBound(cost * (1.0 - 4.0 * eps * terms))
 
     def components_apart(
         self,
@@ -100,24 +107,3 @@ class BoundingMethod(ABC, Generic[WarmStart]):
         It is the best so far, or a better one if that can be proven with little work.
         """
         return best
-
-    def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
-        """Yield evidence of one of the method's bounds as the checker reads it.
-
-        The shortest comes first, then longer ones that may prove more.
-        """
-        yield evidence
-
-    def is_quickly_checked(self, evidence: Any) -> bool:
-        """Return whether checking the evidence takes no search."""
-        return False
-
-
-def only_cost(labels: NDArray[np.intp], instance: Instance) -> ProvenBound:
-    """Return the cost of labels (n,) of an instance, rounded down.
-
-    What rounding can have added to it is deducted (see `sdpbb.problem.coordinates.sum_of_squares`).
-    """
-    eps = float(np.finfo(np.float64).eps)
-    terms = 16.0 + float(np.log2(instance.points.size))
-    return ProvenBound(Partition(labels).cost(instance) * (1.0 - 4.0 * eps * terms))

@@ -53,7 +53,7 @@ from sdpbb.search.events import (
 from sdpbb.search.limits import Limits, Sampled
 from sdpbb.search.loop import Evaluations, branch_and_bound
 from sdpbb.search.node import Node
-from sdpbb.search.reporting import Reporter, Watches
+from sdpbb.search.reporting import Reporter
 from sdpbb.search.result import Result, Termination
 from sdpbb.search.tree import Search, Tolerances, Tree
 from sdpbb.search.workforce import Workforce
@@ -280,7 +280,7 @@ class Run:
             self._limits,
             self.state.proof,
             self._reporter,
-            Watches(self._reporter, self._writer),
+            (self._reporter, self._writer),
         )
         decomposition = Decomposition(
             root=root,
@@ -315,7 +315,7 @@ class Run:
             self._search, context, self._limits, self._workforce, self._reporter
         )
         proofs = [] if self.state.proof is None else [self.state.proof]
-        return branch_and_bound(evaluations, Watches(*proofs, self._reporter, self._writer))
+        return branch_and_bound(evaluations, *proofs, self._reporter, self._writer)
 
     def _context(
         self, bounding: BoundingMethod[Any], is_without_bound: bool, fits: bool

@@ -28,7 +28,7 @@ LOOK = 0.1
 GRACE = 0.5
 
 
-def branch_and_bound(evaluations: Evaluations, watch: Watch) -> Termination | None:
+def branch_and_bound(evaluations: Evaluations, *watches: Watch) -> Termination | None:
     """Search best-first by branch and bound (PC-SOS-SDP, Algorithm 3), asynchronously.
 
     While no limit is reached and a worker is free (`Evaluations.rounds`):
@@ -56,11 +56,14 @@ def branch_and_bound(evaluations: Evaluations, watch: Watch) -> Termination | No
                     continue
                 pair = search.apply(number, result, evaluations.seconds)  # 3
                 children = None if pair is None else tree.split(number, pair)  # 4
-                watch.evaluated(search, number, result, children)
-            watch.round_ended(search)
+                for watch in watches:
+                    watch.evaluated(search, number, result, children)
+            for watch in watches:
+                watch.round_ended(search)
     finally:
         evaluations.shutdown()
-    watch.ended(search)
+    for watch in watches:
+        watch.ended(search)
     return evaluations.limit or _reason_for_open_nodes(search)
 
 

@@ -38,27 +38,6 @@ class Watch:
         """Be told that the search has ended; nodes that are not finished are open."""
 
 
-class Watches(Watch):
-    """Several watches, called in their order."""
-
-    def __init__(self, *watches: Watch) -> None:
-        self._watches = watches
-
-    def evaluated(
-        self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
-    ) -> None:
-        for watch in self._watches:
-            watch.evaluated(search, number, result, children)
-
-    def round_ended(self, search: Search) -> None:
-        for watch in self._watches:
-            watch.round_ended(search)
-
-    def ended(self, search: Search) -> None:
-        for watch in self._watches:
-            watch.ended(search)
-
-
 class Reporter(Watch):
     """Watch that tells an observer of a search.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sdpbb.problem import Infeasibility, Origin, Partition, SoftViolations
 from sdpbb.runtime.archive.stored import stored
-from sdpbb.runtime.document import Document, Facts, Part, Section, Table, Text, Tone, Verdict
+from sdpbb.runtime.document import Document, Facts, Part, Text, Tone, Verdict
 from sdpbb.runtime.interruption import TERMINATED, exit_status
 from sdpbb.runtime.results import Reported, plain, values_of
 from sdpbb.runtime.values import (
@@ -21,7 +21,6 @@ from sdpbb.runtime.values import (
     percent_up,
     rounded_down,
     seconds_text,
-    shortened,
 )
 
 if TYPE_CHECKING:
@@ -36,9 +35,6 @@ PRECISION = 1e-12
 ROUNDING = 1e-9
 # Most rows that the summary names as contradicting their known classes.
 SHOWN_ROWS = 12
-
-# Features and clusters whose means a notebook shows, and letters of a feature's name there.
-MAX_MEANS, LONGEST_NAME = 10, 40
 
 
 class SolutionStatus(Enum):
@@ -308,15 +304,13 @@ class Result(Reported):
         )
 
     def document(self) -> Document:
-        """Return what is proven, and what it took; of a few features, with the means of clusters.
+        """Return what is proven, and what it took.
 
         `sdpbb.plots.pages` has more sections of the instance and the course of the run.
         """
         parts: list[Part] = [self._verdict(), Facts(self._facts())]
         if self.conflict is not None:
             parts.append(Text(str(self.conflict), "verbatim"))
-        if self.centers is not None and max(self.centers.shape) <= MAX_MEANS:
-            parts.append(self._means(self.centers))
         return Document("Result of a run", parts)
 
     def _verdict(self) -> Verdict:
@@ -386,17 +380,6 @@ class Result(Reported):
         named = (f"{self.origin.row(i)} ({known.names[known.numbers[i]]})" for i in first)
         more = ", ..." if len(rows) > SHOWN_ROWS else ""
         return f"{counted(len(rows), 'row')}: {', '.join(named)}{more}"
-
-    def _means(self, centers: NDArray[np.float64]) -> Section:
-        """Return the table of the means of clusters by feature."""
-        k, d = centers.shape
-        names = self.origin.feature_names or tuple(f"feature {j}" for j in range(1, d + 1))
-        rows = [
-            [shortened(name, LONGEST_NAME), *(f"{value:.5g}" for value in column)]
-            for name, column in zip(names, centers.T, strict=True)
-        ]
-        columns = ["", *(f"cluster {c}" for c in range(k))]
-        return Section("Means of the clusters", [Table(columns, rows)], folded=True)
 
     def __repr__(self) -> str:
         return f"<Result: {str(self).splitlines()[0]}>"

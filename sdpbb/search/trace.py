@@ -6,8 +6,8 @@ import itertools
 import json
 import math
 from dataclasses import dataclass, fields
-from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, get_args, get_type_hints
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Origin
@@ -28,11 +28,8 @@ from sdpbb.search.events import (
 )
 
 KIND = "sdpbb trace"
-# When there are more points than this, every other one is forgotten, but no new incumbent.
-MOST_POINTS = 20_000
 
 Bound = Annotated[float, "null in a file stands for inf"]
-Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -118,14 +115,14 @@ class Trace:
         self.nodes: list[TracedNode] = []
         self._positions: dict[int, int] = {}  # in nodes, by the engine's number
         self._origin = Origin()
-        self._stride, self._n_told = 1, 0  # of the points without a new incumbent
 
     def __call__(self, event: Event) -> None:
         match event:
             case Started(instance):
                 self.name, self._origin = instance.name, instance.origin
             case Progress():
-                self._progress(event)
+                values = (getattr(event, column.name) for column in fields(ProgressPoint))
+                self.points.append(ProgressPoint(*values))
             case SubsetsBounded():
                 self._record_level(event)
             case Branched():
@@ -148,22 +145,6 @@ class Trace:
             counted(len(self.nodes), "node"),
         ]
         return f"<Trace: {', '.join(told)}>"
-
-    def _progress(self, event: Progress) -> None:
-        point = ProgressPoint(
-            event.seconds, event.lower, event.upper, event.n_nodes, event.n_open, event.source
-        )
-        if point.source or self._n_told % self._stride == 0:
-            self.points.append(point)
-        self._n_told += not point.source
-        if len(self.points) > MOST_POINTS:
-            self._thin_out()
-
-    def _thin_out(self) -> None:
-        """Forget every other point, apart from new incumbents, from now on as well."""
-        self._stride *= 2
-        positions = itertools.count()
-        self.points = [point for point in self.points if point.source or next(positions) % 2 == 0]
 
     def _record_level(self, event: SubsetsBounded) -> None:
         chosen = event.chosen
@@ -259,57 +240,37 @@ def read_trace(path: FilePath) -> Trace:
         text = file.read()
     try:
         return _trace(json.loads(text))
-    except (ValueError, OverflowError, RecursionError) as error:
-        reason = f" ({error})" if isinstance(error, _Malformed) else ""
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
         raise InstanceError(
-            f"{shown_path(path)}: is not a trace{reason}; expected a file that 'sdpbb solve "
-            "--trace' wrote"
+            f"{shown_path(path)}: is not a trace; expected a file that 'sdpbb solve --trace' wrote"
         ) from None
 
 
-class _Malformed(ValueError):
-    """Error in the values of a trace."""
-
-
-def _trace(values: Any) -> Trace:
-    if not isinstance(values, dict) or values.get("kind") != KIND:
-        raise ValueError
+def _trace(values: dict[str, Any]) -> Trace:
+    """Return the trace of which these are the plain values, or raise."""
     trace = Trace()
-    trace.name, trace.status = (_value(str, values.get(n), n) for n in ("name", "status"))
+    trace.name, trace.status = str(values["name"]), str(values["status"])
     for name, kind in TABLES.items():
-        setattr(trace, name, _rows(values.get(name), name, kind))
-    for position, node in enumerate(trace.nodes):
-        if node.parent is not None and node.parent >= position:
-            raise _Malformed("a node before its parent")
-        if len({node.parent is None, node.rows is None, node.together is None}) > 1:
-            raise _Malformed("a node with half of a decision")
+        types = get_type_hints(kind, include_extras=True)
+        columns = ([_read(types[key], each) for each in values[name][key]] for key in types)
+        setattr(trace, name, [kind(*row) for row in zip(*columns, strict=True)])
+    written = trace.to_dict() | {"version": values["version"]}
+    if written != values or not all(map(_is_whole, trace.nodes, itertools.count())):
+        raise ValueError
     return trace
 
 
-def _rows(table: Any, name: str, kind: type[Row]) -> list[Row]:
-    """Return the rows of a table that is stored by columns."""
-    types = get_type_hints(kind, include_extras=True)
-    if not isinstance(table, dict) or not all(isinstance(table.get(key), list) for key in types):
-        raise _Malformed(f"no table {name!r}")
-    columns = [[_value(types[key], each, f"{name}.{key}") for each in table[key]] for key in types]
-    if len(set(map(len, columns))) > 1:
-        raise _Malformed(f"columns of {name!r} differ in length")
-    return [kind(*row) for row in zip(*columns, strict=True)]
+def _read(kind: Any, value: Any) -> Any:
+    """Return a value of a column as rows have it; others are not the same when written again."""
+    if kind is Bound:
+        return math.inf if value is None else float(value)
+    wanted, *others = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    return None if value is None and others else wanted(value)
 
 
-def _value(kind: Any, value: Any, name: str) -> Any:
-    """Return a value of a column as rows of its type have it."""
-    if value is None and (kind is Bound or NoneType in get_args(kind)):
-        return math.inf if kind is Bound else None
-    if kind is NodeEnd and value in [end.value for end in NodeEnd]:
-        return NodeEnd(value)
-    wanted = get_args(kind)[0] if kind is Bound or isinstance(kind, UnionType) else kind
-    is_pair = type(value) is list and [type(each) for each in value] == [str, str]
-    is_number = type(value) in (int, float) and math.isfinite(value)
-    if wanted == tuple[str, str] and is_pair:
-        return tuple(value)
-    if wanted is float and is_number:
-        return float(value)
-    if wanted not in (str, bool, int) or type(value) is not wanted or (wanted is int and value < 0):
-        raise _Malformed(f"a value in {name!r} that cannot be there")
-    return value
+def _is_whole(node: TracedNode, position: int) -> bool:
+    """Return whether a node has a parent before it and a decision, or neither."""
+    if node.parent is None:
+        return node.rows is None and node.together is None
+    is_decided = node.rows is not None and len(node.rows) == 2 and node.together is not None
+    return is_decided and 0 <= node.parent < position

@@ -156,26 +156,6 @@ def test_columns_go_on_from_the_dual_values_of_the_relaxation():
     assert finished(run).bound.value >= relaxed
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("n", "d", "k"), [(10, 31, 5), (60, 15, 10)])
-def test_what_is_far_away_does_not_hide_many_dimensions(n, d, k):
-    """One block, or the way between two groups of them, is nearly all of the sum of squares. In the
-    dimensions of the others columns would be generated for minutes."""
-    points = np.random.default_rng(n == 60).normal(size=(n, d))
-    if n == 10:
-        points[9] *= 100.0
-    else:
-        points[:30, 0] += 100.0
-    contraction = contracted(points, k)
-    run, cutoff = HybridBounding().start(contraction, None), best_cost(contraction) * (1.0 - 1e-4)
-    for _ in range(80):
-        progress = run.advance(cutoff)
-        if progress.stalled or progress.bound.value >= cutoff:
-            break
-    assert progress.bound.value >= 0.999 * cutoff
-    assert progress.stalled or progress.bound.value >= cutoff
-
-
 @pytest.mark.parametrize(
     ("changed", "most"),
     [
@@ -227,18 +207,6 @@ def test_what_a_linear_programming_solver_cannot_do_others_can(part, monkeypatch
     monkeypatch.setattr("sdpbb.bounds.lagrangian.generation.Generation.advance", fail)
     with pytest.raises(BackendFailure):
         ColgenBounding().start(cloud(9, 3), None).advance(math.inf)
-
-
-def test_numbers_that_differ_in_size_end_no_run():
-    """Two groups a million apart, of points one apart: HiGHS has no verdict on some programmes."""
-    points = np.zeros((9, 9))
-    points[[2, 3, 4, 8]] += 1e6
-    points[[0, 1, 2, 3, 4, 5, 6, 7, 8], [3, 0, 1, 6, 8, 4, 2, 7, 5]] += 1.0
-    instance = Instance(points, 4, [], [(5, 7), (6, 7), (4, 8), (3, 6), (5, 8)])
-    result = solve(instance, SolverParameters(gap=1e-11, time_limit=20.0))
-    truth = optimum(instance)
-    assert result.objective >= truth * (1 - 1e-9)
-    assert result.lower_bound <= truth * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("name", BOUNDING_METHODS)

@@ -23,6 +23,7 @@ from sdpbb import SolverParameters, solve, verify_certificate
 from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.cuts import stars
+from sdpbb.bounds.sdp.evidence import checkable
 from sdpbb.bounds.sdp.safe_bound import safe_bound
 from sdpbb.checker.kernel.evidence import FULL
 from sdpbb.problem import Contraction, Instance, contract
@@ -158,7 +159,7 @@ def test_bounds_of_large_roots(seed):
         contraction, None
     )
     of_dual = safe_bound(run.relaxation, dual).value
-    for evidence in SdpBounding().checkable(contraction, dual):
+    for evidence in checkable(contraction, dual):
         checked = certified.confirmed_bound(evidence, FULL)
         assert Fraction(checked) <= cost
         # Single precision moves what has not converged; margins are relative to all scatter.

@@ -150,33 +150,6 @@ def test_blocks_that_cannot_links_connect_stay_together_if_they_are_few():
     assert sorted(tree.order) == list(range(200))
 
 
-@pytest.mark.parametrize(
-    "instance",
-    [
-        Instance(np.zeros((5000, 2)), 3),
-        Instance(np.arange(40.0).reshape(-1, 1), 1),
-        Instance(np.arange(12.0).reshape(-1, 1) ** 2, 12),
-        Instance(np.arange(40.0).reshape(-1, 1), 2, must_link=[(0, i) for i in range(1, 30)]),
-        Instance(
-            np.arange(12.0).reshape(-1, 1) ** 2,
-            12,
-            cannot_link=[(i, j) for i in range(12) for j in range(i)],
-        ),
-        Instance(
-            np.random.default_rng(0).normal(size=(60, 2)),
-            5,
-            cannot_link=[(0, i) for i in range(1, 60)],
-        ),
-    ],
-    ids=["equal points", "k = 1", "k = n", "large block", "clique", "star"],
-)
-def test_extremes(instance):
-    result = solve(instance, PARAMETERS)
-    assert result.status is SolutionStatus.OPTIMAL
-    again = solve(instance, replace(PARAMETERS, bounding="hybrid"))
-    assert result.objective == pytest.approx(again.objective, rel=1e-6, abs=1e-9)
-
-
 def test_a_subset_that_has_no_clustering_is_a_proof():
     """Nothing more is bounded, not even the other subsets of its level."""
     points, events = np.random.default_rng(0).normal(size=(14, 2)), []
@@ -208,19 +181,6 @@ def test_units_of_other_clusters_do_not_all_go_to_one_half():
     links = [(i, i + 1) for i in range(len(pair) - 1) if place[i + 1]]
     _, tree = dealt(Instance(points, 16, cannot_link=links), labels, 3, most=size)
     assert tree.n_blocks(3).min() >= 24
-
-
-def test_empty_subsets_have_no_bound():
-    instance = CLOUD
-    contraction = contract(instance)
-    tree = SubsetTree(np.arange(60), np.array([0, 0, 30, 60, 60]))
-    bounds = SubsetBounds(tree, 2)
-    costs = restricted_costs(
-        contraction.weights, contraction.means, contraction.scatter, np.arange(60) % 3, tree
-    )
-    assert costs[4] == costs[7] == 0.0
-    bounds.proven[5:7] = 1.0
-    assert bounds.total() == pytest.approx(2.0)
 
 
 def test_soft_must_links_count_only_where_subsets_can_be_divided_for_nothing():

@@ -1,6 +1,5 @@
 """Runs that begin with prices and places, where dimensions are few and blocks many."""
 
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ from sdpbb.problem import Instance
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.events import Progress, SubsetsChosen
-from sdpbb.search.result import SolutionStatus, Termination
+from sdpbb.search.result import SolutionStatus
 from tests.constants import constants
 
 PARAMETERS = SolverParameters(
@@ -80,10 +79,3 @@ def test_elsewhere_subsets_come_first(
         subsets, result = chosen(instance, parameters)
     assert subsets
     assert result.status is SolutionStatus.OPTIMAL
-
-
-def test_interrupts_end_it() -> None:
-    stop = threading.Event()
-    stop.set()
-    result = solve(clouds(2), PARAMETERS, interrupt=stop)
-    assert result.termination is Termination.INTERRUPTED

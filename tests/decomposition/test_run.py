@@ -1,5 +1,6 @@
 """Runs that begin with subsets: limits, interrupts, checkpoints, workers and reports."""
 
+import math
 import os
 import signal
 import threading
@@ -8,10 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import sdpbb
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.bounds.staged.methods import HybridBounding
-from sdpbb.errors import BackendFailure
 from sdpbb.problem import Instance
 from sdpbb.run.checkpoint import read_checkpoint
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
@@ -82,12 +81,6 @@ def test_subsets_come_first_small_ones_before_large_ones_and_the_bound_only_rise
     assert 0.0 < sums[0] <= sums[-1] <= result.objective
 
 
-def test_the_same_twice():
-    first, second = solve(CLOUDS, PARAMETERS), solve(CLOUDS, PARAMETERS)
-    assert first.lower_bound == second.lower_bound
-    assert first.statistics.n_subsets == second.statistics.n_subsets
-
-
 def test_small_instances_are_bounded_as_a_whole():
     result, events = events_of(clouds(40), PARAMETERS)
     assert result.status is SolutionStatus.OPTIMAL
@@ -103,31 +96,22 @@ def test_many_blocks_begin_with_subsets_by_themselves():
     assert begun == [False, True]
 
 
-def test_a_time_limit_leaves_a_bound():
-    instance = clouds(1500, spread=4.0)
-    with constants(NO_PLACES_FIRST):  # which would close clouds in the plane
-        result, events = events_of(instance, replace(PARAMETERS, gap=1e-6, time_limit=2.0))
-    assert (result.status, result.termination) == (
-        SolutionStatus.FEASIBLE,
-        Termination.TIME_LIMIT,
-    )
-    assert 0.0 < result.lower_bound < result.objective
-    assert any(isinstance(event, SubsetsChosen) for event in events)
-
-
-def test_an_interrupt_leaves_a_bound():
-    stop = threading.Event()
-    chosen = []
+@pytest.mark.parametrize("how", [Termination.TIME_LIMIT, Termination.INTERRUPTED])
+def test_a_limit_leaves_a_bound(how):
+    stop, chosen = threading.Event(), []
+    limit = 2.0 if how is Termination.TIME_LIMIT else math.inf
 
     def observer(event):
         chosen.extend([event] if isinstance(event, SubsetsChosen) else [])
-        if isinstance(event, Progress) and chosen and event.lower > 0.0:
+        if limit == math.inf and isinstance(event, Progress) and chosen and event.lower > 0.0:
             stop.set()
 
-    with constants(NO_PLACES_FIRST):
-        result = solve(clouds(1500, 4.0), replace(PARAMETERS, gap=1e-6), observer, stop)
-    assert result.termination is Termination.INTERRUPTED
+    asked = replace(PARAMETERS, gap=1e-6, time_limit=limit)
+    with constants(NO_PLACES_FIRST):  # which would close clouds in the plane
+        result = solve(clouds(1500, 4.0), asked, observer, stop)
+    assert (result.status, result.termination) == (SolutionStatus.FEASIBLE, how)
     assert 0.0 < result.lower_bound < result.objective
+    assert chosen
 
 
 def test_a_run_goes_on_from_a_checkpoint(tmp_path):
@@ -147,16 +131,19 @@ def test_a_run_goes_on_from_a_checkpoint(tmp_path):
     assert again.n_subsets < 32 or again.n_blocks > 32
 
 
-def test_subsets_bound_what_does_not_fit_the_memory(monkeypatch):
-    monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: 160.0)
+@pytest.mark.parametrize(
+    ("free", "smallest", "blocks"), [(160.0, 30, [30, 60]), (300.0, 60, [60, 120])]
+)
+def test_subsets_bound_what_does_not_fit_the_memory(free, smallest, blocks, monkeypatch):
+    monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: free)
     monkeypatch.setattr(
         HybridBounding, "mebibytes", lambda self, contraction: 2.0 * contraction.n_blocks
     )
-    parameters = replace(PARAMETERS, bounding="hybrid", gap=0.0)
+    subsets = DecompositionParameters(smallest=smallest)
+    parameters = replace(PARAMETERS, bounding="hybrid", gap=0.0, decomposition=subsets)
     result, events = events_of(clouds(240, spread=4.0), parameters)
     chosen = [event.n_blocks for event in events if isinstance(event, SubsetsChosen)]
-    assert chosen
-    assert max(chosen) <= 80
+    assert chosen == blocks
     assert not any(isinstance(event, MemoryShort) for event in events)
     assert (result.status, result.termination) == (
         SolutionStatus.FEASIBLE,
@@ -170,12 +157,6 @@ def test_report(capsys):
     out = capsys.readouterr().out
     assert "  8 subsets of up to 30 blocks" in out
     assert "\nSubsets         " in out
-
-
-def test_gap_of_labels():
-    labels = np.arange(240) % 3
-    report = sdpbb.optimality_gap(CLOUDS, labels, parameters=PARAMETERS)
-    assert report.gap <= 1e-3 or report.result.status is SolutionStatus.OPTIMAL
 
 
 class Mortal(HybridBounding):
@@ -248,29 +229,6 @@ def test_a_run_that_was_left_before_its_first_subset_begins_with_subsets(tmp_pat
     events = []
     assert resume(path, events.append).status is SolutionStatus.OPTIMAL
     assert any(isinstance(event, SubsetsChosen) for event in events)
-
-
-def test_a_failure_leaves_a_checkpoint(tmp_path, monkeypatch):
-    def fail(*_arguments, **_named):
-        raise BackendFailure("no licence")
-
-    monkeypatch.setattr(HybridBounding, "start", fail)
-    with pytest.raises(BackendFailure, match="no licence"):
-        solve(CLOUDS, PARAMETERS, checkpoint=tmp_path / "run")
-    assert read_checkpoint(tmp_path / "run").search is not None
-
-
-def test_halves_are_bounded_where_the_whole_does_not_fit(monkeypatch):
-    monkeypatch.setattr("sdpbb.run.memory_plan.free_mebibytes", lambda: 300.0)
-    monkeypatch.setattr(
-        HybridBounding, "mebibytes", lambda self, contraction: 2.0 * contraction.n_blocks
-    )
-    subsets = DecompositionParameters(smallest=60)
-    parameters = replace(PARAMETERS, bounding="hybrid", gap=0.0, decomposition=subsets)
-    result, events = events_of(clouds(240, spread=4.0), parameters)
-    chosen = [event.n_blocks for event in events if isinstance(event, SubsetsChosen)]
-    assert chosen == [60, 120]
-    assert result.termination is Termination.MEMORY_LIMIT
 
 
 def test_an_end_that_no_bound_shows_is_told():

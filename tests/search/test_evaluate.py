@@ -1,5 +1,4 @@
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from heuristics.assignment.steps import PROGRAMME_SHARE
 from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.bounds.sdp.admm_run import Patience
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.staged.methods import ColgenBounding, HybridBounding
@@ -18,7 +16,7 @@ from sdpbb.search.contractions import only_clustering
 from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.limits import Budget
 from sdpbb.search.node import Node, NodeStatus
-from sdpbb.search.tree import Tolerances, advanced, child
+from sdpbb.search.tree import Tolerances, advanced
 from tests.enumeration import feasible_clusterings, sums_of_squares
 from tests.heuristics.test_assignment import UNSOLVED
 
@@ -48,31 +46,6 @@ def truth(context: EvaluationContext, node: Node) -> float:
     )
     labels = feasible_clusterings(decided)
     return float(sums_of_squares(instance.points, labels).min()) if len(labels) else np.inf
-
-
-def test_a_whole_tree_by_hand(context):
-    """Every node's bound holds for its clusterings, children never fall below their parent, and
-    tasks and outcomes survive pickling."""
-    best, pending, statuses = np.inf, [Node()], []
-    while pending:
-        node = pickle.loads(pickle.dumps(pending.pop()))
-        outcome = pickle.loads(pickle.dumps(evaluate(node, best, context)))
-        statuses.append(outcome.status)
-        if outcome.status is NodeStatus.INFEASIBLE:
-            assert truth(context, node) == np.inf
-            continue
-        assert outcome.bound.value <= truth(context, node) * (1 + 1e-12)
-        if outcome.labels is not None:
-            cost = sums_of_squares(context.instance.points, outcome.labels[None])[0]
-            assert outcome.cost == pytest.approx(cost)
-        best = min(best, outcome.cost)
-        if outcome.status is NodeStatus.BRANCH:
-            parent = advanced(node, outcome)
-            for together in (True, False):
-                number = node.number + len(pending) + 1
-                pending.append(replace(child(parent, outcome.pair, together), number=number))
-    assert best == pytest.approx(truth(context, Node()))
-    assert statuses.count(NodeStatus.BRANCH) >= 1
 
 
 def test_contradicting_decisions(context):
@@ -119,23 +92,6 @@ def test_integer_programmes_of_heuristics_keep_to_the_time_that_is_left(monkeypa
     assert max(seconds) <= PROGRAMME_SHARE * 1e4
 
 
-def whole(node, context):
-    return evaluate(node, np.inf, context)
-
-
-def in_slices(node, context):
-    """Left and continued after every step, through pickling."""
-    n_iterations, n_slices, upper = 0, 0, np.inf
-    while True:
-        outcome = evaluate(node, upper, context, Budget(slice=0.0))
-        n_iterations += outcome.n_iterations
-        n_slices += 1
-        if outcome.status is not NodeStatus.UNFINISHED:
-            return replace(outcome, n_iterations=n_iterations), n_slices
-        upper = min(upper, outcome.cost)
-        node = pickle.loads(pickle.dumps(advanced(node, outcome)))
-
-
 @pytest.mark.parametrize("bounding", [SdpBounding, ColgenBounding, HybridBounding])
 def test_evaluate_does_not_change_its_node(bounding):
     """Not even the state that its bounding continues from."""
@@ -153,25 +109,6 @@ def test_evaluate_does_not_change_its_node(bounding):
         node = pickle.loads(pickle.dumps(advanced(node, outcome)))
         node = pickle.loads(pickle.dumps(node))
     assert n_slices > 2
-
-
-@pytest.mark.long
-def test_where_an_evaluation_is_left_has_no_influence(monkeypatch):
-    monkeypatch.setattr("sdpbb.bounds.sdp.admm_run.ROOT", Patience(120, 0.5))
-    instance = Instance(np.random.default_rng(5).normal(size=(70, 8)), 6, [(0, 1)], [(1, 2)])
-    context = context_of(instance, SdpBounding())
-    one = whole(Node(), context)
-    other, n_slices = in_slices(Node(), context)
-    assert n_slices > 5
-    assert one.status is other.status is NodeStatus.BRANCH
-    assert (one.bound, one.n_iterations) == (other.bound, other.n_iterations)
-    assert one.pair == other.pair
-    assert np.array_equal(one.warm_start.dual.N, other.warm_start.dual.N)
-    assert np.array_equal(one.warm_start.Z, other.warm_start.Z)
-    # And a child, which begins from a warm start.
-    born = replace(child(advanced(Node(), one), one.pair, together=True), number=1)
-    one, other = whole(born, context), in_slices(born, context)[0]
-    assert (one.bound, one.n_iterations) == (other.bound, other.n_iterations)
 
 
 @pytest.mark.parametrize(

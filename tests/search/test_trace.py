@@ -27,7 +27,7 @@ from sdpbb.search.events import (
     all_of,
 )
 from sdpbb.search.result import Result, SolutionStatus, Termination
-from sdpbb.search.trace import MOST_POINTS, Trace, TracedLevel, TracedNode, read_trace
+from sdpbb.search.trace import Trace, TracedLevel, TracedNode, read_trace
 from tests.contracts.test_solve import EXAMPLES
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 from tests.trees import HASTY, SMALL
@@ -179,19 +179,6 @@ def test_a_run_without_a_clustering_ends_without_an_upper_bound():
     assert traced(Finished(Result(**INFEASIBLE))).points == []
 
 
-def test_a_long_run_is_thinned_but_keeps_its_incumbents():
-    trace = Trace()
-    n = 3 * MOST_POINTS
-    for i in range(n):
-        trace(progress(float(i), "sdp" if i % 1000 == 1 else ""))
-    trace(Finished(Result(**OPTIMAL)))
-    assert len(trace.points) <= MOST_POINTS + 1
-    assert sum(bool(point.source) for point in trace.points) == n // 1000
-    assert trace.points[-1].upper == 2.0
-    seconds = [point.seconds for point in trace.points[:-1]]
-    assert max(np.diff(seconds)) <= 4.0
-
-
 def test_all_of_tells_every_observer_in_order():
     told = []
     tell = all_of(lambda event: told.append((1, event)), lambda event: told.append((2, event)))
@@ -234,42 +221,32 @@ def changed(**changes) -> str:
     return json.dumps(values)
 
 
-BAD_VALUES = [
-    ("name", None),
-    ("points.seconds", ["1"]),
-    ("points.lower", [True]),
-    ("points.lower", [INF]),
-    ("points.n_open", [-1]),
-    ("levels.n_subsets", [None]),
-    ("nodes.end", ["branched", "open", "x"]),
-    ("nodes.rows", [None, ["3", "5"], ["3", "5", "6"]]),
-]
 WRONG = [
-    *(("", ""), ("ML 1 2\n", ""), ("[]", ""), ("[" * 100_000, "")),
-    (json.dumps(Result(**OPTIMAL).to_dict()), ""),
-    (changed(kind="x"), ""),
-    (changed(points__lower=[10**400]), ""),
-    (changed(points=None), "no table 'points'"),
-    (changed(points={}), "no table 'points'"),
-    (changed(points__seconds=[1.0, 2.0]), "columns of 'points' differ in length"),
-    (changed(nodes__parent=[None, 2, 0]), "a node before its parent"),
-    (changed(nodes__together=[None, True, None]), "a node with half of a decision"),
-    *(
-        (changed(**{place.replace(".", "__"): value}), f"a value in {place!r} that cannot be there")
-        for place, value in BAD_VALUES
-    ),
+    *("", "ML 1 2\n", "[]", "[" * 100_000, json.dumps(Result(**OPTIMAL).to_dict())),
+    changed(kind="x"),
+    changed(name=None),
+    changed(points=None),
+    changed(points={}),
+    changed(points__seconds=["1"]),
+    changed(points__seconds=[1.0, 2.0]),
+    changed(points__lower=[10**400]),
+    changed(points__lower=[INF]),
+    changed(levels__n_subsets=[None]),
+    changed(nodes__parent=[None, 2, 0]),
+    changed(nodes__together=[None, True, None]),
+    changed(nodes__end=["branched", "open", "x"]),
+    changed(nodes__rows=[None, ["3", "5"], ["3", "5", "6"]]),
 ]
 
 
-@pytest.mark.parametrize(("text", "reason"), WRONG, ids=lambda part: part[:40])
-def test_a_wrong_file_is_told_in_one_line(text, reason, tmp_path):
+@pytest.mark.parametrize("text", WRONG, ids=lambda text: text[:40])
+def test_a_wrong_file_is_told_in_one_line(text, tmp_path):
     path = tmp_path / "trace.json"
     path.write_text(text)
-    in_brackets = f" ({reason})" if reason else ""
     with pytest.raises(InstanceError) as raised:
         read_trace(path)
     assert str(raised.value) == (
-        f"{path}: is not a trace{in_brackets}; expected a file that 'sdpbb solve --trace' wrote"
+        f"{path}: is not a trace; expected a file that 'sdpbb solve --trace' wrote"
     )
 
 

@@ -15,7 +15,7 @@ from sdpbb.bounds.sdp.cuts import separate
 from sdpbb.bounds.sdp.first_duals import SdpWarmStart, clustering_affinity, clustering_dual
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint, far_apart, pairs_apart, safe_bound
+from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint, pairs_apart, safe_bound
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import Attached, stored
 from sdpbb.runtime.cores import LARGE
@@ -240,9 +240,7 @@ class AdmmRun(Attached):
         dual = self.dual_point()
         # Not the best bound so far: that may belong to other dual values.
         bound = safe_bound(self.relaxation, dual)
-        apart = pairs_apart(self.relaxation, dual, bound, cutoff)
-        apart = np.concatenate([apart, far_apart(self.contraction, cutoff)])
-        return PairFixings(np.unique(apart, axis=0))
+        return PairFixings(pairs_apart(self.relaxation, dual, bound, cutoff))
 
     def warm_start(self) -> SdpWarmStart:
         """Return the warm start of a child of the node."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,8 +14,6 @@ from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.cuts.stars import TriangleCuts
 from sdpbb.bounds.sdp.first_duals import SdpWarmStart
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.problem import Contraction
 
 # Matrices over the blocks that exist at the same time at most: those of the method, and sums behind
@@ -65,23 +60,6 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         TriangleCuts().most_violated(run.affinity(), run.relaxation, is_exact=False)
         run.fixings(contraction.total)
         CapacityCuts().separate(run.affinity(), run.relaxation)
-
-    def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
-        """Yield dual values in single precision, then in double precision.
-
-        Other evidence is yielded as it is.
-        """
-        if not isinstance(evidence, DualPoint):
-            yield evidence
-            return
-        from sdpbb.bounds.sdp.evidence import semidefinite_evidence  # for certificates
-
-        relaxation = Relaxation.of(contraction)
-        for precision in (np.float32, np.float64):
-            yield semidefinite_evidence(relaxation, evidence, precision)
-
-    def is_quickly_checked(self, evidence: Any) -> bool:
-        return isinstance(evidence, DualPoint)
 
     def start(
         self,

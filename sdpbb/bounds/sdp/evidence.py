@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -19,6 +20,7 @@ from sdpbb.checker.kernel.cuts.inequalities import Group
 from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons, SoftTerms
 from sdpbb.checker.kernel.cuts.measures import ListedCliques, MeasureRows, Traces
 from sdpbb.checker.kernel.cuts.templates import Cliques, Templates, Vectors
+from sdpbb.problem import Contraction
 
 # Entries of N below this part of the largest are dropped.
 NEGLIGIBLE = 1e-12
@@ -26,8 +28,22 @@ NEGLIGIBLE = 1e-12
 _STRICTER = ("pentagons", "point_sets", "weight_sets", "point_cliques", "weight_cliques")
 
 
+def checkable(contraction: Contraction, evidence: Any) -> Iterator[Any]:
+    """Yield the evidence of a bound as the checker reads it, the shortest first.
+
+    Dual values come in single precision, then in double precision, which may prove more. Other
+    evidence is as the checker reads it.
+    """
+    if not isinstance(evidence, DualPoint):
+        yield evidence
+        return
+    relaxation = Relaxation.of(contraction)
+    for precision in (np.float32, np.float64):
+        yield semidefinite_evidence(relaxation, evidence, precision)
+
+
 def semidefinite_evidence(
-    relaxation: Relaxation, dual: DualPoint, precision: DTypeLike = np.float32
+    relaxation: Relaxation, dual: DualPoint, precision: DTypeLike
 ) -> Semidefinite:
     """Return a dual point as evidence, in the precision asked for.
 
@@ -78,57 +94,52 @@ def _stricter_by(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]
 
 def checked_cuts(members: DefiningBlocks, relaxation: Relaxation) -> tuple[Cuts, NDArray[np.intp]]:
     """Return the cuts with these defining blocks as a certificate has them, and their order."""
-    groups: list[tuple[Group, NDArray[np.intp]]] = []
+    none, groups, order = Cuts(), list[Group](), [np.empty(0, np.intp)]
+    blocks: list[NDArray[np.integer]] = [none.blocks]
+    own_parts, estimates = [none.parts], [none.estimates]
     for number in np.unique(members.kind):
-        groups += _groups_of_kind(members, relaxation, number)
-    none = Cuts()
-    if not groups:
-        return none, np.empty(0, np.intp)
-    order = np.concatenate([chosen for _, chosen in groups])
-    blocks, own_parts, estimates = ([], [], [])
-    for group, chosen in groups:
-        some = members.select(chosen)
-        place, block, measure = _parts_once(some)[0].T
-        if isinstance(group, LiftedPentagons):
-            estimates.append(np.column_stack([place, block, measure]).astype(np.int32))
-        elif isinstance(group, Sets):
-            own_parts.append(measure)
-            blocks.append(block)
-        elif isinstance(group, Vectors) and not len(some.blocks):
-            blocks.append(block)  # their numbers are the parts
-        blocks.append(some.blocks)
-    return (
-        Cuts(
-            tuple(group for group, _ in groups),
-            np.concatenate(blocks).astype(np.int32),
-            np.concatenate([none.parts, *own_parts]).astype(np.int64),
-            np.concatenate([none.estimates, *estimates]),
-        ),
-        order,
+        chosen = np.flatnonzero(members.kind == number)
+        for group, own in _groups_of_kind(KINDS[number], members.select(chosen), relaxation):
+            some = members.select(chosen[own])
+            parts = _parts_once(some)[0]
+            if isinstance(group, LiftedPentagons):
+                estimates.append(parts.astype(np.int32))
+            elif isinstance(group, Sets):
+                own_parts.append(parts[:, 2])
+                blocks.append(parts[:, 1])
+            elif isinstance(group, Vectors) and not len(some.blocks):
+                blocks.append(parts[:, 1])  # their numbers are the parts
+            blocks.append(some.blocks)
+            groups.append(group)
+            order.append(chosen[own])
+    cuts = Cuts(
+        tuple(groups),
+        np.concatenate(blocks).astype(np.int32),
+        np.concatenate(own_parts).astype(np.int64),
+        np.concatenate(estimates),
     )
+    return cuts, np.concatenate(order)
 
 
 def _groups_of_kind(
-    members: DefiningBlocks, relaxation: Relaxation, number: int
-) -> Iterator[tuple[Group, NDArray[np.intp]]]:
-    """Yield groups of the cuts of a kind, and their positions among all."""
-    chosen = np.flatnonzero(members.kind == number)
-    some = members.select(chosen)
-    match KINDS[number]:
+    kind: str, members: DefiningBlocks, relaxation: Relaxation
+) -> Iterator[tuple[Group, Any]]:
+    """Yield groups of the cuts of a kind, and their positions or a slice of these."""
+    match kind:
         case "stars":
-            lengths = np.diff(some.start)
+            lengths = np.diff(members.start)
             for length in np.unique(lengths).tolist():
                 own = np.flatnonzero(lengths == length)
-                yield Vectors(len(own), (-1, *[1] * (length - 1))), chosen[own]
+                yield Vectors(len(own), (-1, *[1] * (length - 1))), own
         case "vectors":
-            rows, lengths = _parts_once(some)
+            rows, lengths = _parts_once(members)
             numbers: dict[tuple[int, ...], list[int]] = {}
             for cut, row in enumerate(np.split(rows[:, 2], np.cumsum(lengths)[:-1])):
                 numbers.setdefault(tuple(row.tolist()), []).append(cut)
             for vector, cuts in numbers.items():
-                yield Vectors(len(cuts), vector), chosen[cuts]
-        case kind:
-            yield _group(kind, some, relaxation), chosen
+                yield Vectors(len(cuts), vector), cuts
+        case _:
+            yield _group(kind, members, relaxation), slice(None)
 
 
 def _group(kind: str, members: DefiningBlocks, relaxation: Relaxation) -> Group:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -57,19 +56,17 @@ class RelaxationModel:
     block_of : (n,) block of each point
     cuts : the cuts; the terms of cut c are start[c]:start[c + 1] of row, column and coefficient
     relaxation : numbers behind the problem, such as K, scale and total
-    instance : instance of the node, with the node's pairs; None if it was not given
     """
 
     def __init__(
         self,
         relaxation: Relaxation,
         cuts: CutSet,
-        instance: Instance | None = None,
         block_of: NDArray[np.intp] | None = None,
     ) -> None:
         m, forbidden, r = relaxation.m, relaxation.forbidden, relaxation.inverse_roots
         self.relaxation, self.cuts, self.weights = relaxation, cuts, relaxation.weights
-        self.instance, self.status = instance, ""
+        self.status = ""
         self.block_of = np.arange(m) if block_of is None else block_of
         self._free, self._apart = (np.nonzero(np.triu(of, 1)) for of in (~forbidden, forbidden))
         self._scaled = ScaledCuts.of(cuts, r, forbidden)
@@ -181,37 +178,6 @@ class RelaxationModel:
             raise BackendFailure(f"the model has no finite dual values ({status})")
         return np.asarray(found, np.float64).reshape(constraint.shape)
 
-    def node(
-        self, must_link: Iterable[Any] = (), cannot_link: Iterable[Any] = ()
-    ) -> RelaxationModel:
-        """Return the model of a node below: the same cuts, and more pairs of points.
-
-        A node of the search is the instance with the pairs that branching has decided.
-
-        Parameters
-        ----------
-        must_link, cannot_link : pairs of points, beside those of `instance`
-
-        Raises
-        ------
-        InstanceError
-            If a pair is wrong, no clustering satisfies the constraints, or the model has no
-            instance.
-        """
-        if self.instance is None:
-            raise InstanceError("instance: expected a model of sdpbb.relaxation")
-        pairs: dict[str, Any] = {
-            "must_link": [*self.instance.must_link, *must_link],
-            "cannot_link": [*self.instance.cannot_link, *cannot_link],
-        }
-        instance = replace(self.instance, **pairs)
-        contraction = _contraction(instance, self.block_of)
-        first = np.unique(self.block_of, return_index=True)[1]
-        m = self.relaxation.m
-        parent = DualPoint(np.zeros((m, m)), self.cuts, np.zeros(len(self.cuts)))
-        cuts = parent.merged(contraction.block_of[first], contraction.n_blocks).cuts
-        return RelaxationModel(Relaxation.of(contraction), cuts, instance, contraction.block_of)
-
 
 def relaxation(instance: Instance, cuts: bool | CutSet = True) -> RelaxationModel:
     """Return the semidefinite relaxation of an instance as a CVXPY problem.
@@ -249,21 +215,15 @@ def relaxation(instance: Instance, cuts: bool | CutSet = True) -> RelaxationMode
     if not isinstance(cuts, (bool, CutSet)):
         kind = type(cuts).__name__
         raise ParameterError(f"cuts: of type {kind}; expected True, False or a CutSet")
-    contraction = _contraction(instance)
+    contraction = contract(instance)
+    if not isinstance(contraction, Contraction):
+        raise InstanceError(f"no clustering satisfies the constraints: {contraction}")
     if isinstance(cuts, bool):
         cuts = _cuts_of_root(contraction) if cuts else CutSet.empty()
     elif cuts.column.max(initial=0) >= contraction.n_blocks:
         blocks = counted(contraction.n_blocks, "block")
         raise ParameterError(f"cuts: block {cuts.column.max()}; expected cuts over {blocks}")
-    return RelaxationModel(Relaxation.of(contraction), cuts, instance, contraction.block_of)
-
-
-def _contraction(instance: Instance, blocks: NDArray[np.intp] | None = None) -> Contraction:
-    # With blocks given, `contract` reads no must-links of the instance.
-    contraction = contract(instance, instance.must_link, blocks=blocks)
-    if not isinstance(contraction, Contraction):
-        raise InstanceError(f"no clustering satisfies the constraints: {contraction}")
-    return contraction
+    return RelaxationModel(Relaxation.of(contraction), cuts, contraction.block_of)
 
 
 def _cuts_of_root(contraction: Contraction) -> CutSet:

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from sdpbb.bounds.bound import Pairs, ProvenBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import stored
 from sdpbb.runtime.arrays import Booleans, Integers, Reals
 from sdpbb.runtime.cores import in_pieces, pass_pieces
@@ -322,31 +321,3 @@ def _exclude_pairs(N: Reals, weights: Reals, budget: float, apart: Booleans) -> 
         total += found
         if found == 0:
             return total
-
-
-def far_apart(contraction: Contraction, cutoff: float) -> Pairs:
-    """Return the pairs of blocks, (p, 2) with i < j, that their distance alone keeps apart.
-
-    They are apart in every clustering that costs less than cutoff.
-
-    A cluster that holds i and j costs at least as much as the two of them, and so a clustering at
-    least e_i e_j / (e_i + e_j) |c_i - c_j|^2 and the scatter inside all blocks. No pair of ordinary
-    data is that far apart; outliers are.
-    """
-    e, c = contraction.weights, contraction.means
-    # Means are known to a few units in the last places of their block's coordinates, and sums over
-    # r terms to r more.
-    known = 1.0 - 4.0 * (c.shape[1] + 16) * _EPS
-    length = np.sqrt((c**2).sum(axis=1) + contraction.scatter / e)
-    scatter = float(contraction.scatter.sum())
-    # Sums inside of blocks have as many terms as the block has points.
-    own = scatter * (known - float(contraction.counts.max()) * _EPS)
-    pairs = []
-    for i in range(len(e) - 1):
-        rest = slice(i + 1, None)
-        distance = np.linalg.norm(c[rest] - c[i], axis=1)
-        distance = np.maximum(distance - 8.0 * _EPS * (length[i] + length[rest]), 0.0)
-        cost = own + known * (e[i] * e[rest] / (e[i] + e[rest])) * distance**2
-        far = np.flatnonzero((cost > cutoff) & ~contraction.adjacency[i, rest])
-        pairs.append(np.column_stack([np.full(len(far), i), far + i + 1]))
-    return np.concatenate(pairs).astype(np.intp) if pairs else np.empty((0, 2), np.intp)

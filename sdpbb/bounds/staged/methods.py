@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -228,10 +226,3 @@ class HybridBounding(StagedBounding):
             pricing = pricing_mebibytes(contraction) if enumerates else 0.0
             return pricing + matrices_mebibytes(PLACE_MATRICES, contraction.n_blocks)
         return self.sdp.mebibytes(contraction) + pricing_mebibytes(contraction)
-
-    def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
-        """Yield the forms of the semidefinite bound's evidence; other evidence as it is."""
-        return self.sdp.checkable(contraction, evidence)
-
-    def is_quickly_checked(self, evidence: Any) -> bool:
-        return self.sdp.is_quickly_checked(evidence)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from sdpbb.bounds.lagrangian.places.run import PlaceRun, PlaceWarmStart
     from sdpbb.bounds.lagrangian.sets.pricer import BranchingPricer
 
+    Part = AdmmRun | Generation | PlaceRun
+
 # Minimum relative distance from the best bound that counts as far.
 FAR_GAP = 0.02
 # Minimum relative gap that places leave, where sizes are limited, for the semidefinite bound to
@@ -152,7 +154,7 @@ class StagedRun(Attached):
                     return replace(progress, stalled=False)
                 return progress
         elif stage.part != "enumeration":
-            part: Any = getattr(self, stage.part)
+            part: Part = getattr(self, stage.part)
             if not stage.is_prelude:
                 return part.advance(cutoff, time_left)
             progress = part.advance(cutoff)
@@ -194,8 +196,7 @@ class StagedRun(Attached):
         return replace(progress, bound=best, n_iterations=self.n_iterations)
 
     def affinity(self) -> NDArray[np.float64]:
-        affinity: NDArray[np.float64] = self._begun[0].affinity()
-        return affinity
+        return self._begun[0].affinity()
 
     def clustering(self) -> NDArray[np.intp] | None:
         labels = None if self.enumeration is None else self.enumeration.labels
@@ -209,7 +210,7 @@ class StagedRun(Attached):
         return self.relaxed.fixings(cutoff)
 
     @property
-    def _begun(self) -> list[Any]:
+    def _begun(self) -> list[Part]:
         """Parts that have begun and bound the node by themselves: the latest stage's first."""
         parts = (self.columns, self.relaxed, self.places)
         return [part for part in parts if part is not None]

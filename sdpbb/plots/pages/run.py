@@ -72,8 +72,7 @@ def write_html_report(
 def run_document(instance: Instance, result: Result, trace: Trace | None = None) -> Document:
     """Return the document of a result with sections on the instance and the run."""
     brief = result.document()
-    parts = [part for part in brief.parts if not (isinstance(part, Section) and part.folded)]
-    parts.append(question(instance, result))
+    parts = [*brief.parts, question(instance, result)]
     if result.infeasibility is not None:
         parts.append(conflict(instance, result))
     if result.partition is not None:

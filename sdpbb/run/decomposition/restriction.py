@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from sdpbb.checker.kernel.weights import TOLERANCE, WeightUnits
 from sdpbb.problem import Contraction, Instance, SoftPairs, contract
-from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.graph import connected_components
 from sdpbb.problem.quantities import WEIGHT
 from sdpbb.run.decomposition.subsets import SubsetBounds
@@ -33,36 +32,37 @@ class Restriction:
 
     def __init__(self, instance: Instance, is_certified: bool = False) -> None:
         """is_certified : drop limits on weights, whose units are those of all points"""
-        self._instance, n = instance, instance.n_points
+        self._instance = instance
         limits = instance.size_limits
         # A cluster may have few points in a subset, or none, but not more than in all.
         self._most = None if limits is None else limits.most
         self._heaviest = None if is_certified else _heaviest(instance)
-        self._must_link = _PairsByFirst(n, instance.must_link)
-        self._cannot_link = _PairsByFirst(n, instance.cannot_link)
-        self._soft_must_link = _PairsByFirst(n, instance.soft_must_link.pairs)
-        self._soft_cannot_link = _PairsByFirst(n, instance.soft_cannot_link.pairs)
 
     def instance(self, rows: NDArray[np.intp]) -> Instance:
         """Return the instance of a subset: rows (s,), k or more, in increasing order."""
         whole = self._instance
-        must_link, _ = self._must_link.inside(rows)
-        pairs, positions = self._soft_must_link.inside(rows)
+        place = np.full(whole.n_points, -1, dtype=np.intp)
+        place[rows] = np.arange(len(rows))
+        must_link, cannot_link = (
+            _inside(p, place)[0] for p in (whole.must_link, whole.cannot_link)
+        )
+        pairs, is_inside = _inside(whole.soft_must_link.pairs, place)
         linked = np.concatenate([must_link, pairs])
         if len(pairs) and int(connected_components(len(rows), linked).max()) + 1 < whole.k:
-            pairs, positions = pairs[:0], positions[:0]
-        apart, at = self._soft_cannot_link.inside(rows)
+            pairs, is_inside = pairs[:0], np.zeros_like(is_inside)
+        apart, are_inside = _inside(whole.soft_cannot_link.pairs, place)
+        each = (constraint.restricted(place) for constraint in whole.cluster_constraints)
         return Instance(
             whole.points[rows],
             whole.k,
             must_link=must_link,
-            cannot_link=self._cannot_link.inside(rows)[0],
-            cluster_constraints=self._constraints(rows),
+            cannot_link=cannot_link,
+            cluster_constraints=[constraint for constraint in each if constraint is not None],
             weights=None if whole.weights is None else whole.weights[rows],
             max_size=self._most,
             max_weight=self._max_weight(rows),
-            soft_must_link=SoftPairs(pairs, whole.soft_must_link.weights[positions]),
-            soft_cannot_link=SoftPairs(apart, whole.soft_cannot_link.weights[at]),
+            soft_must_link=SoftPairs(pairs, whole.soft_must_link.weights[is_inside]),
+            soft_cannot_link=SoftPairs(apart, whole.soft_cannot_link.weights[are_inside]),
         )
 
     def _max_weight(self, rows: NDArray[np.intp]) -> float | None:
@@ -71,15 +71,6 @@ class Restriction:
         if weights is None or heaviest is None:
             return None
         return heaviest if weights[rows].sum() > heaviest * NEARLY else None
-
-    def _constraints(self, rows: NDArray[np.intp]) -> tuple[ClusterConstraint, ...]:
-        constraints = self._instance.cluster_constraints
-        if not constraints:
-            return ()
-        row = np.full(self._instance.n_points, -1, dtype=np.intp)
-        row[rows] = np.arange(len(rows))
-        each = (constraint.restricted(row) for constraint in constraints)
-        return tuple(constraint for constraint in each if constraint is not None)
 
 
 def _heaviest(instance: Instance) -> float | None:
@@ -94,27 +85,16 @@ def _heaviest(instance: Instance) -> float | None:
     return limits[0].most * unit * (1.0 + 2.0 * float(TOLERANCE))
 
 
-class _PairsByFirst:
-    """Pairs (q, 2) of n points, by their first."""
+def _inside(
+    pairs: NDArray[np.intp], place: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return the pairs (p, 2) among some points, by their places there, and which pairs these are.
 
-    def __init__(self, n: int, pairs: NDArray[np.intp]) -> None:
-        order = np.argsort(pairs[:, 0], kind="stable")
-        self._position, self._second = order, pairs[order, 1]
-        # The seconds of i are second[begins[i] : begins[i + 1]].
-        self._begins = np.concatenate([[0], np.cumsum(np.bincount(pairs[:, 0], minlength=n))])
-        self._place = np.full(n, -1, dtype=np.intp)
-
-    def inside(self, rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the pairs (p, 2) among some points, by their places there, and which they are."""
-        begins = self._begins[rows]
-        counts = self._begins[rows + 1] - begins
-        i = np.repeat(np.arange(len(rows)), counts)
-        at = np.arange(len(i)) + np.repeat(begins - np.cumsum(counts) + counts, counts)
-        self._place[rows] = np.arange(len(rows))
-        j = self._place[self._second[at]]
-        self._place[rows] = -1
-        inside = j >= 0
-        return np.column_stack([i[inside], j[inside]]), self._position[at[inside]]
+    place : (n,) of the points, -1 of the others
+    """
+    found = place[pairs]
+    is_inside = np.asarray((found >= 0).all(axis=1))
+    return found[is_inside], is_inside
 
 
 def rows_of(contraction: Contraction, blocks: NDArray[np.intp]) -> NDArray[np.intp]:

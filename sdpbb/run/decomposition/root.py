@@ -36,7 +36,7 @@ class Root:
     contraction, context : of the root
     limits : of the run
     proof : of the search, which records what heuristics have proven; None if it is not certified
-    reporter, watch : of the search; the reporter is among what the watch tells
+    watches : of the search, the reporter first
     """
 
     search: Search
@@ -45,7 +45,7 @@ class Root:
     limits: Limits
     proof: Proof | None
     reporter: Reporter
-    watch: Watch
+    watches: tuple[Watch, ...]
 
     def begin(self) -> None:
         """Take the root from the tree, where it is open, and report that the search begins."""
@@ -137,14 +137,15 @@ class Root:
             self.raise_to(bounds.total())
 
     def _apply(self, result: NodeResult) -> None:
-        """Take a result into the search, and tell the watch."""
+        """Take a result into the search, and tell the watches."""
         self.search.apply(0, result, self.limits.seconds)
-        self.watch.evaluated(self.search, 0, result, None)
+        for watch in self.watches:
+            watch.evaluated(self.search, 0, result, None)
         if self.is_open:
             self.search.tree.select()
 
     def end(self, limit: Termination | None = None) -> Termination | None:
-        """Give it back to the tree; tell the watch, unless it is to be bounded as a whole.
+        """Give it back to the tree; tell the watches, unless it is to be bounded as a whole.
 
         Return why the search ends before it is closed, or None.
         """
@@ -153,7 +154,8 @@ class Root:
             # As a whole, it begins anew: with heuristics, and components that are moved.
             tree.apply(0, NodeResult(NodeStatus.UNFINISHED, self._node.lower))
         if limit is not None or not self.is_open:
-            self.watch.ended(self.search)
+            for watch in self.watches:
+                watch.ended(self.search)
         if self.is_open:
             return limit
         return None if tree.is_closed or tree.is_exhausted else Termination.PRECISION

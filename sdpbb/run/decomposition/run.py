@@ -268,7 +268,8 @@ class Level(TaskRounds):
             if self.seconds >= summed_at + BETWEEN_SUMS and not bounds.is_infeasible:
                 summed_at = self.seconds
                 root.raise_to(bounds.total())
-            root.watch.round_ended(root.search)
+            for watch in root.watches:
+                watch.round_ended(root.search)
             is_over = bounds.is_infeasible or not root.is_open
             if is_over:
                 break

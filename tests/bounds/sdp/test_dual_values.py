@@ -19,7 +19,6 @@ from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import (
     DualFunction,
     DualPoint,
-    far_apart,
     nonnegative_part,
     pairs_apart,
     safe_bound,
@@ -65,7 +64,6 @@ def test_any_dual_values_prove_what_is_true(node, spread):
         pairs = pairs_apart(relaxation, dual, bound, cutoff)
         assert_fixed(node, pairs, cutoff)
         assert plainly_apart(relaxation, dual, bound, cutoff) <= {*map(tuple, pairs.tolist())}
-        assert_fixed(node, far_apart(node.contraction, cutoff), cutoff)
     i, j = sorted(rng.permutation(node.instance.n_points)[:2].tolist())
     plain = replace(dual, N=np.where(relaxation.forbidden, dual.N, np.abs(dual.N)))
     least = safe_bound(relaxation, plain).value
@@ -202,14 +200,6 @@ def test_blocks_of_clusters_far_apart_are_fixed():
     assert len(found[0]) > 300
     for cutoff in (-1.0, 0.0, np.inf):  # a closed node, and one without an incumbent
         assert pairs_apart(relaxation, dual, ProvenBound(0.0), cutoff).shape == (0, 2)
-
-
-@pytest.mark.parametrize("distance", [1e2, 1e4, 1e7])
-def test_outliers_are_far_apart(distance):
-    points = np.random.default_rng(1).normal(size=(30, 2))
-    points = np.vstack([points, [[distance, 0.0], [distance + 1.0, 0.0]]])
-    pairs = far_apart(contract(Instance(points, 5)), 100.0)
-    assert {*map(tuple, pairs.tolist())} >= {(i, j) for i in range(30) for j in (30, 31)}
 
 
 @given(feasible("pairs", "weights", "units"))

@@ -185,30 +185,3 @@ def test_the_most_violated_complement_is_found(node):
     assert len(cuts) <= 2 * len(pairs)
     if len(cuts):
         assert complement_cuts(ijh[[lacking.argmax()]]).keys[0] in cuts.keys
-
-
-@given(SEEDS)
-def test_scaled_cuts_agree_with_dense_matrices(seed):
-    rng = np.random.default_rng(seed)
-    m = int(rng.integers(4, 9))
-    ijh = np.array([rng.permutation(m)[:3] for _ in range(6)], np.int32)
-    ijh[:2, 2] = ijh[:2, 1]
-    cuts, Z = triangle_cuts(ijh) + complement_cuts(ijh[3:]), rng.normal(size=(m, m))
-    inverse_roots, forbidden = 1.0 / np.sqrt(rng.integers(1, 5, m)), rng.random((m, m)) < 0.3
-    scaled = ScaledCuts.of(cuts, inverse_roots, forbidden)
-    np.testing.assert_array_equal(scaled.position, cuts.row.astype(int) * m + cuts.column)
-    assert np.all(np.diff(scaled.touched) > 0)
-    for c in range(len(cuts)):
-        terms = slice(cuts.start[c], cuts.start[c + 1])
-        B = np.zeros((m, m))
-        np.add.at(B, (cuts.row[terms], cuts.column[terms]), 0.5 * cuts.coefficient[terms])
-        B = B + B.T
-        assert cuts.values(Z + Z.T)[c] == pytest.approx((B * (Z + Z.T)).sum())
-        B = inverse_roots[:, None] * B * inverse_roots
-        assert scaled.norm[c] == pytest.approx(np.linalg.norm(B))
-        position = scaled.position[terms]
-        np.testing.assert_allclose(scaled.entry[terms] * scaled.norm[c], B.ravel()[position])
-        factor = np.where(position % (m + 1) == 0, 1.0, np.sqrt(2.0))
-        np.testing.assert_allclose(scaled.root[scaled.place[terms]], factor)
-        free = ~forbidden.ravel()[position]
-        np.testing.assert_allclose(scaled.term[terms], free * factor * scaled.entry[terms])

@@ -113,11 +113,11 @@ class CapacityClique:
             # No block of a violated pair has less of the set.
             near = np.flatnonzero(rows > side - rows.max())
             within, all_near = Z[np.ix_(near, near)], np.arange(len(near))
-            found = grown_cliques(within, -rows[near], *lengths, _PARTNERS, -side, all_near)[0]
-            found = near[found]
+            found, _ = grown_cliques(within, -rows[near], *lengths, _PARTNERS, -side, all_near)
+            found = near[found].astype(np.int32)
         else:
-            found = grown_cliques(Z, -rows, *lengths, 1, -side, spread_rows(len(Z)))[0]
-        leaves = np.unique(np.sort(found, axis=1), axis=0).astype(np.int32)
+            found, _ = grown_cliques(Z, -rows, *lengths, 1, -side, spread_rows(len(Z)))
+        leaves = np.unique(np.sort(found, axis=1), axis=0)
         return leaves, self._distances(Z, rows, weights, leaves)
 
     def _distances(

@@ -33,8 +33,6 @@ the left-hand side is 1 / |C| - 1 / |C| (for i = j or i = h as well).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -65,7 +63,7 @@ class CliqueCuts(CutFamily):
         if k >= relaxation.m:
             return CutSet.empty()
         threshold = 1.0 / heaviest * (1.0 - TOLERANCE)
-        members, _ = _grown_from_all(Z, np.zeros(len(Z)), 1.0, k, 1, threshold)
+        members, _ = _grown_from_all(Z, (np.zeros(len(Z)), 1.0, k, 1, threshold))
         return clique_cuts(np.unique(np.sort(members, axis=1), axis=0), heaviest)
 
 
@@ -83,7 +81,7 @@ class ListedCliqueCuts(CutFamily):
             threshold = sizes.side - TOLERANCE * abs(sizes.side)
             entries, on_pairs = float(sizes.on_entries) * np.diag(Z), float(sizes.on_pairs)
             given = entries, on_pairs, sizes.count, LAST, threshold
-            members, values = _grown_from_all(Z, *given)
+            members, values = _grown_from_all(Z, given)
             members, first = np.unique(np.sort(members, axis=1), axis=0, return_index=True)
             order = np.argsort(values[first], kind="stable")[: PER_BLOCK * relaxation.m]
             found = found + listed_clique_cuts(members[order], sizes)
@@ -113,8 +111,10 @@ class ComplementCuts(CutFamily):
         return complement_cuts(ijh[violated].astype(np.int32))
 
 
-def _grown_from_all(Z: NDArray[np.float64], *given: Any) -> Found:
-    """Grow cliques from each block, as `grown_cliques` does."""
+def _grown_from_all(
+    Z: NDArray[np.float64], given: tuple[NDArray[np.float64], float, int, int, float]
+) -> Found:
+    """Grow cliques from each block, as `grown_cliques` does with the arguments given."""
     return found_by_centres(lambda i, j: grown_cliques(Z, *given, np.arange(i, j)), len(Z))
 
 

@@ -142,15 +142,15 @@ class CutSet:
         width = int(column.max(initial=0)) + 1
         code = (np.asarray(owner, np.int64) * width + row) * width + column
         code, inverse = np.unique(code, return_inverse=True)
-        coefficient = np.bincount(inverse.reshape(-1), coefficient, len(code))
-        kept = coefficient != 0
-        owner, entry = np.divmod(code[kept], width**2)
-        lengths = np.bincount(owner, minlength=len(rhs))
+        sums = np.bincount(inverse.reshape(-1), coefficient, len(code))
+        kept = sums != 0
+        cut, entry = np.divmod(code[kept], width**2)
+        lengths = np.bincount(cut, minlength=len(rhs))
         return cls(
             start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             row=(entry // width).astype(np.int32),
             column=(entry % width).astype(np.int32),
-            coefficient=coefficient[kept],
+            coefficient=sums[kept],
             rhs=rhs,
             members=members,
         )

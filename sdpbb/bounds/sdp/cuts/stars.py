@@ -167,7 +167,7 @@ def violated_triangles(
     Returns ijh (c, 3) int32 and distance (c,).
     """
     m = Z.shape[0]
-    capacity = _number_of_arms(Z, tolerance, arms, first, last) * (per_arm + 1)
+    capacity = (last - first) * min(arms, m) * (per_arm + 1)
     count = 0
     ijh = np.empty((capacity, 3), np.int32)
     distance = np.empty(capacity)
@@ -220,19 +220,6 @@ def violated_triangles(
                 distance[count] = best_v[s]
                 count += 1
     return ijh[:count], distance[:count]
-
-
-@njit(cache=True, nogil=True)
-def _number_of_arms(Z: Reals, tolerance: float, arms: int, first: int, last: int) -> int:
-    """Return how many arms of centres first to last - 1 are looked at, `arms` of each at most."""
-    total = 0
-    for i in range(first, last):
-        n_arms = 0
-        for j in range(len(Z)):
-            if j != i and 2.0 * Z[i, j] > (1.0 + tolerance) * Z[i, i]:
-                n_arms += 1
-        total += min(arms, n_arms)
-    return total
 
 
 @njit(cache=True, nogil=True)
