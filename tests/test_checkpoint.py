@@ -2,10 +2,7 @@
 
 import dataclasses
 import inspect
-import re
 import shutil
-import subprocess
-import sys
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
@@ -31,27 +28,6 @@ from sdpbb.search.tree import Search, Tolerances, Tree
 from tests.trees import HASTY, SMALL
 
 TINY = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)], name="tiny")
-
-
-def test_a_new_process_knows_all_that_a_checkpoint_may_hold(tmp_path):
-    """Types register themselves when their modules are imported, which reading does."""
-    root = Path(sdpbb.__file__).parents[1]
-    sources = [*(root / "sdpbb").rglob("*.py"), *(root / "heuristics").rglob("*.py")]
-    registering = {
-        ".".join(source.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
-        for source in sources
-        if re.search(r"^@stored$", source.read_text(encoding="utf-8"), re.MULTILINE)
-    }
-    assert "sdpbb.bounds.sdp.admm_run" in registering
-    script = (
-        "import sys; from sdpbb.run.checkpoint import read_checkpoint\n"
-        "read_checkpoint(sys.argv[1]); print(*sys.modules)"
-    )
-    write_checkpoint(tmp_path / "run", RunState(TINY, HASTY))
-    loaded = subprocess.run(
-        [sys.executable, "-c", script, tmp_path / "run"], capture_output=True, check=True
-    )
-    assert registering <= set(loaded.stdout.decode().split())
 
 
 def test_stored_types_are_made_from_all_of_their_fields_and_from_these_alone():

@@ -27,7 +27,6 @@ def few_places() -> Iterator[None]:
     changed = {
         MIN_BLOCKS: 100,
         "bounds.lagrangian.reach.FOR_PLACES": (Reach(blocks=1000),),
-        "bounds.lagrangian.places.run.CELLS": 150,
         "bounds.lagrangian.places.run.PLACES": 150,
     }
     with constants(changed):

@@ -1,9 +1,8 @@
 """Column generation for one node, in steps that can be resumed.
 
 A step solves the restricted master programme and prices: heuristically at the points of the
-stabilisation, then exactly, by the slice, where that finds nothing. Exact pricing at repaired
-prices gives bounds early. While the pool does not cover all blocks, Farkas pricing finds columns
-for them, or proves that there are none.
+stabilisation, then exactly, by the slice, where that finds nothing. While the pool does not cover
+all blocks, Farkas pricing finds columns for them, or proves that there are none.
 """
 
 from __future__ import annotations
@@ -43,15 +42,12 @@ class ExactPricing:
     at : the dual values
     target : only values below it are of interest
     settles : whether the master programme is solved if nothing is found
-    repairs : how often prices may be lowered yet, until no cluster is below the target; None where
-        they are those of the master programme
     for_cover : whether the pool has no cover: clusters cost nothing, and prices are whole numbers
     """
 
     at: DualValues
     target: float
     settles: bool
-    repairs: int | None = None
     for_cover: bool = False
 
 
@@ -91,8 +87,6 @@ MAX_COLUMNS_PER_ROUND = 200
 # Reduced costs count as negative below minus this share of the master's value per cluster. A bound
 # is at most this share below the value of the programme.
 TOLERANCE = 1e-10
-# Repairs of prices in a row, and the minimum share of a bound's gap that a repair has to promise.
-_REPAIRS, _PROMISE = 3, 0.6
 # Of reduced costs while the pool has no cover, as prices are at most about 1 then.
 _COVER_TOLERANCE = 1e-8
 
@@ -116,7 +110,6 @@ class Generation(Attached):
     early : whether exact pricing before the end is worth another try
     is_finished : whether further steps change nothing: the master programme is solved, or no
         further progress is to be had
-    tried : the highest value of repaired prices that exact pricing began at
     least : proven: c(X) - prices(X) >= least for every cluster X at own. None before the master
         programme is solved
     n_iterations : steps so far
@@ -131,7 +124,6 @@ class Generation(Attached):
     own: DualValues | None = None
     early: bool = True
     is_finished: bool = False
-    tried: float = -math.inf
     least: float | None = None
     n_iterations: int = 0
 
@@ -240,8 +232,6 @@ class Generation(Attached):
             self.stabilisation.observe(own, observation, k)
             self.master.observe(solution, observation.at.value(k))
             grown = self._add(found, own)
-            if self._begin_repaired_pricing(own, found, cutoff):
-                return
             if self.early and self._value(observation.at) >= cutoff:
                 self.under_way = ExactPricing(at, self._closing_value(at, cutoff), settles=False)
                 return
@@ -261,20 +251,6 @@ class Generation(Attached):
         settles = not closing and master.is_final
         self.under_way = ExactPricing(own, needed if closing else optimal, settles)
 
-    def _begin_repaired_pricing(self, own: DualValues, found: Columns, cutoff: float) -> bool:
-        """Begin exact pricing at repaired prices if these promise a much better bound."""
-        k = self._contraction.k
-        prices = self.master.repaired(own.prices, own.sigma, found)
-        if prices is None:
-            return False
-        at = DualValues(prices, own.sigma)
-        value, known = at.value(k), max(self.tried, self.bound.value)
-        if not (value >= cutoff > known or value - known >= _PROMISE * abs(own.value(k) - known)):
-            return False
-        self.tried = value
-        self.under_way = ExactPricing(at, -own.sigma, False, _REPAIRS)
-        return True
-
     def _price_in_slices(self, pricing: ExactPricing, cutoff: float) -> None:
         """Work for a slice on unfinished exact pricing, of whichever kind it is."""
         assert self.own is not None
@@ -286,22 +262,8 @@ class Generation(Attached):
             self._prove(prices, least)
         if pricing.for_cover:
             self._priced_for_cover(pricing, least, grown)
-        elif pricing.repairs is None:
+        else:
             self._priced_to_target(pricing, found, least, grown, cutoff)
-        elif least is not None:
-            self._priced_repaired(pricing, pricing.repairs, cutoff)
-
-    def _priced_repaired(self, pricing: ExactPricing, repairs: int, cutoff: float) -> None:
-        """Repair prices once more after exact pricing at repaired ones, if that promises more."""
-        at, self.under_way = pricing.at, None
-        if not repairs or self.bound.value >= cutoff:
-            return
-        prices = self.master.repaired(at.prices, at.sigma)
-        if prices is None or np.array_equal(prices, at.prices):
-            return
-        lower = DualValues(prices, at.sigma)
-        if lower.value(self._contraction.k) > self.bound.value:
-            self.under_way = replace(pricing, at=lower, repairs=repairs - 1)
 
     def _priced_to_target(
         self,

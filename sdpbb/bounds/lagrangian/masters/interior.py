@@ -1,9 +1,4 @@
-"""Restricted master programme over many blocks, solved by the interior point method.
-
-Its prices are repaired: lowered until no known cluster has a reduced cost below 0. Where they are
-too high for some clusters, those far away need not pay for it: the bound that is proven at lower
-prices loses the violations one by one, and not k times the largest.
-"""
+"""Restricted master programme over many blocks, solved by the interior point method."""
 
 from __future__ import annotations
 
@@ -27,39 +22,6 @@ from sdpbb.bounds.lagrangian.sets.problem import principal_coordinates
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 from sdpbb.runtime.archive.stored import stored
-
-
-def repaired(
-    prices: NDArray[np.float64],
-    sigma: float,
-    scatter: NDArray[np.float64],
-    columns: Columns,
-    reduced: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
-    """Return prices (m,), none higher, at which these columns cost their prices less sigma or more.
-
-    Blocks of a cluster pay in proportion to their prices less own scatter. The clusters that are
-    violated most come first, as others are violated less thereby.
-
-    reduced : (t,) reduced costs at these prices, if they are known
-    """
-    lowered = prices.copy()
-    if reduced is None:
-        reduced = columns.costs - columns.collected(prices) + sigma
-    order = np.argsort(reduced, kind="stable")
-    violated = order[reduced[order] < 0.0]
-    if not len(violated):
-        return lowered
-    row, block = np.nonzero(columns.members[violated])
-    ends = np.cumsum(np.bincount(row, minlength=len(violated)))
-    for column, blocks in zip(violated, np.split(block, ends[:-1]), strict=True):
-        violation = lowered[blocks].sum() - sigma - columns.costs[column]
-        worth = np.maximum(lowered[blocks] - scatter[blocks], 0.0)
-        total = worth.sum()
-        if violation > 0.0 and total > 0.0:
-            lowered[blocks] -= violation * worth / total
-    return lowered
-
 
 # Of x, less counts as nothing.
 _NOTHING = 1e-3
@@ -113,7 +75,7 @@ class InteriorMaster(MasterProgramme):
 
     def attach(self, contraction: Contraction) -> InteriorMaster:
         self._k = contraction.k
-        self._m, self._scatter = contraction.n_blocks, contraction.scatter
+        self._m = contraction.n_blocks
         along = principal_coordinates(contraction.means, contraction.weights)[:, 0]
         self._place = np.empty(self._m, np.intp)
         self._place[np.argsort(along, kind="stable")] = np.arange(self._m)
@@ -178,14 +140,6 @@ class InteriorMaster(MasterProgramme):
         keep[order[: int(KEPT * len(order))]] = True
         self._rows, self._lengths = self._rows[keep[at]], self._lengths[keep]
         self._shrink(keep)
-
-    def repaired(
-        self, prices: NDArray[np.float64], sigma: float, clusters: Columns | None = None
-    ) -> NDArray[np.float64]:
-        if clusters is not None:
-            return repaired(prices, sigma, self._scatter, clusters)
-        reduced = self._reduced(prices, sigma)
-        return repaired(prices, sigma, self._scatter, self.columns, reduced)
 
     def _programme(self) -> CoverProgramme:
         start = np.concatenate([[0], np.cumsum(self._lengths)]).astype(np.int64)

@@ -148,14 +148,3 @@ class MasterProgramme(Attached, ABC):
 
     def tighten(self) -> None:
         """Solve more precisely than the last time, as pricing has found nothing there."""
-
-    def repaired(
-        self, prices: NDArray[np.float64], sigma: float, clusters: Columns | None = None
-    ) -> NDArray[np.float64] | None:
-        """Return prices (m,), none higher, at which clusters have no reduced cost below 0.
-
-        They are None where no good bound is to be expected of such prices.
-
-        clusters : those of the pool for None
-        """
-        return None

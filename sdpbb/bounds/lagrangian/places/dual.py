@@ -13,8 +13,6 @@ charged to the values (`conflict_kernels.py`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
@@ -46,19 +44,6 @@ _MEMORY = 10
 _FIRST_STEP = 1e-5
 # Points up to which sums are in double precision: twice the time.
 _FEW = 20_000
-
-
-@dataclass(frozen=True, eq=False)
-class Ascent:
-    """Result of an ascent of the dual function.
-
-    best, value : prices (m,) of the greatest dual value over the places, and that value
-    last : the last prices
-    """
-
-    best: NDArray[np.float64]
-    last: NDArray[np.float64]
-    value: float
 
 
 class PlaceDual:
@@ -165,12 +150,16 @@ class PlaceDual:
 
     def ascend(
         self, prices: NDArray[np.float64], sharpness: float, steps: int, time_left: TimeLeft
-    ) -> Ascent:
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         """Raise the smoothed dual function.
 
         Parameters
         ----------
         sharpness : beta, times the cost of a cluster
+
+        Returns
+        -------
+        Prices (m,) of the greatest dual value over the places, the last prices, and that value.
 
         Raises
         ------
@@ -196,7 +185,7 @@ class PlaceDual:
         percent, slopes = 100.0 / self._scale, of.weights / roots
         options = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": _MEMORY, "ftol": 0, "gtol": 0}
         found = minimize(descent, prices * roots, jac=True, method="L-BFGS-B", options=options)
-        return Ascent(best, np.asarray(found.x / roots), highest)
+        return best, np.asarray(found.x / roots), highest
 
 
 def _no_rates(n: int) -> Rates:

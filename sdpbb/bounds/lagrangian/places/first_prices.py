@@ -1,4 +1,4 @@
-"""First prices of points, from a known clustering: of cells, groups of near points, first."""
+"""First prices of points, and first places of means, from a known clustering."""
 
 from __future__ import annotations
 
@@ -8,16 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
-from sdpbb.bounds.lagrangian.places.dual import PlaceDual
 from sdpbb.bounds.lagrangian.places.search import PlaceProblem
 from sdpbb.runtime.time_left import TimeLeft, check_time
-
-# Points between two looks at the time.
-_ROWS = 50_000
-# Cells near a point whose prices its own is made of.
-_NEAR = 8
 
 
 def cells_of(
@@ -72,100 +65,33 @@ def means_of(
     return sums / total[:, None], total
 
 
-def spread(
-    surplus: NDArray[np.float64],
-    means: NDArray[np.float64],
-    cluster: NDArray[np.intp],
-    points: NDArray[np.float64],
-    labels: NDArray[np.intp],
-    time_left: TimeLeft,
-) -> NDArray[np.float64]:
-    """Return a surplus (n,) of each point from those of near cells of its cluster.
-
-    surplus, means, cluster : of the cells
-    """
-    found = np.empty(len(points))
-    for label in np.unique(labels):
-        among, rows = np.flatnonzero(cluster == label), np.flatnonzero(labels == label)
-        near, tree = min(_NEAR, len(among)), cKDTree(means[among])
-        for first in range(0, len(rows), _ROWS):
-            check_time(time_left)
-            of = rows[first : first + _ROWS]
-            distance, index = tree.query(points[of], near)
-            distance, index = distance.reshape(-1, near), index.reshape(-1, near)
-            floor = 1e-3 * float(np.median(distance)) ** 2 + np.finfo(np.float64).tiny
-            squares = distance**2 + floor
-            share = squares.min(axis=1)[:, None] / squares
-            found[of] = (share * surplus[among][index]).sum(axis=1) / share.sum(axis=1)
-    return found
-
-
-# Sharpness of the maximum, and steps, for prices of cells.
-_ASCENTS = ((30.0, 300), (100.0, 300), (300.0, 300), (1000.0, 200), (3000.0, 100))
-
-
 @dataclass(frozen=True, eq=False)
 class KnownClustering:
-    """Known clustering of the points of a problem.
+    """Known clustering of the m points of a problem, and the prices that it suggests.
 
-    labels : (m,)
     centres : (k, 3) means of the clusters
-    own, second : (m,) squared distances from the own centre, and from the nearest other one
+    prices : (m,) in closed form: between the squared distances from the own centre and from the
+        nearest other one, such that all clusters are worth the same
     cost : without the scatter inside blocks
     radius : of the smallest cluster that has any; inf if none has
     """
 
-    labels: NDArray[np.intp]
     centres: NDArray[np.float64]
-    own: NDArray[np.float64]
-    second: NDArray[np.float64]
+    prices: NDArray[np.float64]
     cost: float
     radius: float
 
     @classmethod
     def of(cls, problem: PlaceProblem, labels: NDArray[np.intp]) -> KnownClustering:
         """Return the clustering that labels (m,) are, without empty clusters."""
-        centres, totals = means_of(problem.points, problem.weights, labels)
+        weights = problem.weights
+        centres, totals = means_of(problem.points, weights, labels)
         own, second = _nearest(problem.points, centres, labels)
-        costs = np.bincount(labels, own * problem.weights)
+        costs = np.bincount(labels, own * weights)
         radii = np.sqrt(costs / totals)
+        prices = own + _equal_surpluses((second - own) / 2.0, weights, labels)
         radius = float(radii[radii > 0.0].min(initial=math.inf))
-        return cls(labels, centres, own, second, float(costs.sum()), radius)
-
-    def prices(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return prices (m,) in closed form.
-
-        They are between the two distances, such that all clusters are worth the same.
-        """
-        half = (self.second - self.own) / 2.0
-        return self.own + _equal_surpluses(half, weights, self.labels)
-
-
-def prices_of_cells(
-    of: PlaceProblem,
-    known: KnownClustering,
-    places: NDArray[np.float64],
-    n_cells: int,
-    time_left: TimeLeft,
-) -> NDArray[np.float64]:
-    """Return prices (m,) from those of cells, groups of near points.
-
-    Raises
-    ------
-    OutOfTime
-    """
-    cell = cells_of(of.points, of.weights, known.labels, n_cells, time_left)
-    means, totals = means_of(of.points, of.weights, cell)
-    cluster = np.empty(len(means), np.intp)
-    cluster[cell] = known.labels
-    own, second = _nearest(means, known.centres, cluster)
-    prices = own + _equal_surpluses((second - own) / 2.0, totals, cluster)
-    dual = PlaceDual(of.grouped(cell, means, totals), places, known.cost)
-    for sharpness, most in _ASCENTS:
-        ascent = dual.ascend(prices, sharpness, most, time_left)
-        prices = ascent.last
-    surplus = spread(ascent.best - own, means, cluster, of.points, known.labels, time_left)
-    return known.own + np.clip(surplus, 0.0, np.maximum(known.second - known.own, 0.0))
+        return cls(centres, prices, float(costs.sum()), radius)
 
 
 def _nearest(

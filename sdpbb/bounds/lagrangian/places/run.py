@@ -36,7 +36,6 @@ from sdpbb.bounds.lagrangian.places.first_prices import (
     KnownClustering,
     cells_of,
     means_of,
-    prices_of_cells,
 )
 from sdpbb.bounds.lagrangian.places.search import PlaceProblem, PlaceSearch, price_bound
 from sdpbb.problem import Contraction, Instance, contract
@@ -75,10 +74,7 @@ APART, APART_FROM_KEPT = (0.05, 0.03, 0.02, 0.01), 0.3
 CLIMBERS, CLIMBS, SEPARATE = 3, 30, 0.3
 # Share of the greatest value from which on a search keeps places, within these limits.
 SHARES = (0.5, 0.99999)
-# Groups of close points for the first prices. Their prices take seconds, and prices of all points
-# start from them.
-CELLS = 3000
-# Places for the first prices besides the clusters' means, and places that a search adds; for each
+# Places of the first ascent besides the clusters' means, and places that a search adds; for each
 # cluster, where these are more.
 PLACES, NEW_PLACES = 2000, 300
 PLACES_EACH, NEW_EACH = 20, 2
@@ -115,26 +111,6 @@ class PlaceWarmStart:
         return (of_blocks - child.scatter) / child.weights
 
 
-@dataclass(frozen=True, eq=False)
-class RoundPrices:
-    """Prices of a round, before they are proven.
-
-    places : (M, 3) over which they were raised
-    best : (m,) the prices to prove
-    last : (m,) the prices from which the next round goes on
-    value : dual value of the best over these places; inf where no prices were raised
-    sharpness : the last
-    n_raised : how often prices were raised, these included
-    """
-
-    places: NDArray[np.float64]
-    best: NDArray[np.float64]
-    last: NDArray[np.float64]
-    value: float
-    sharpness: float
-    n_raised: int
-
-
 @stored
 @dataclass(eq=False)
 class PlaceRun(Attached):
@@ -146,7 +122,7 @@ class PlaceRun(Attached):
     radius : of its smallest cluster
     bound : the best so far, without evidence
     sharpness : of the last ascent, or of the first ones before any
-    labels : (m,) of the known clustering, until the first prices are made of it
+    labels : (m,) of the known clustering, until the first places are made of it
     expected : the bound that the parent has, 0 for none: a child's is near
     promise : what the last prices would prove if no place were worth more than those looked at
     proof : the prices of blocks and of a cluster that prove the bound
@@ -177,8 +153,8 @@ class PlaceRun(Attached):
         known = KnownClustering.of(problem, labels)
         if not (known.cost > 0.0 and math.isfinite(known.radius)):
             return None
-        prices, bound = known.prices(problem.weights), scatter_bound(contraction)
-        run = cls(prices, known.centres, known.cost, known.radius, bound, labels=labels)
+        bound = scatter_bound(contraction)
+        run = cls(known.prices, known.centres, known.cost, known.radius, bound, labels=labels)
         return run.attach(contraction)
 
     @classmethod
@@ -234,54 +210,33 @@ class PlaceRun(Attached):
         ------
         OutOfTime
         """
-        prices = self._prices(left, time_left)
-        is_raised = prices.n_raised > 0
-        tolerance = ACCURACY * left if is_raised else EARLY * self.scale
-        values = self._dual.values(prices.best, time_left)
-        bound, met = self._prove(prices.best, values, left, tolerance, time_left)
-        places = prices.places
-        if is_raised:
+        places, n_raised = self.places, self.n_raised
+        best = last = self.prices
+        promise, sharpness, ascents = math.inf, self.sharpness, _ascents(self, left)
+        if self.values and self.labels is not None:
+            places = self._first_places(self.labels, time_left)
+        self._dual.places = places
+        if self.values:  # Prices in closed form, or of the parent, are proven as they are.
+            n_raised += 1
+            for sharpness, steps in ascents:
+                best, last, promise = self._dual.ascend(last, sharpness, steps, time_left)
+        tolerance = ACCURACY * left if n_raised else EARLY * self.scale
+        values = self._dual.values(best, time_left)
+        bound, met = self._prove(best, values, left, tolerance, time_left)
+        if n_raised:
             near = max(NEAR * self.scale, FAR * left) / self._problem.k
             kept = places[values >= values.max() - near]
-            apart = APART[min(prices.n_raised, len(APART)) - 1] * self.radius
+            apart = APART[min(n_raised, len(APART)) - 1] * self.radius
             places = self._with_new_places(kept, met, apart, self.radius)
         if bound > self.bound:
             assert isinstance(bound.evidence, Lagrangian)
             self.bound, self.proof = bound.bare(), bound.evidence
         if self.values:
             self.labels = None
-        self.prices, self.places = prices.last, places
-        self.n_raised, self.sharpness = prices.n_raised, prices.sharpness
-        self.promise = prices.value + float(self._contraction.scatter.sum())
+        self.prices, self.places = last, places
+        self.n_raised, self.sharpness = n_raised, sharpness
+        self.promise = promise + float(self._contraction.scatter.sum())
         self.values += (self.bound.value,)
-
-    def _prices(self, left: float, time_left: TimeLeft) -> RoundPrices:
-        """Return the prices of a round: given ones, those of cells of blocks, or raised ones."""
-        if not self.values:  # Those in closed form, or of the parent.
-            return self._unraised(self.places, self.prices)
-        if self.labels is None:
-            return self._ascend(self.places, left, time_left)
-        places = self._first_places(self.labels, time_left)
-        if len(self.prices) <= CELLS:
-            return self._ascend(places, left, time_left)
-        known = KnownClustering.of(self._problem, self.labels)
-        prices = prices_of_cells(self._problem, known, places, CELLS, time_left)
-        return self._unraised(places, prices)
-
-    def _unraised(self, places: NDArray[np.float64], prices: NDArray[np.float64]) -> RoundPrices:
-        """Return prices (m,) as they are."""
-        self._dual.places = places
-        return RoundPrices(places, prices, prices, math.inf, self.sharpness, self.n_raised)
-
-    def _ascend(self, places: NDArray[np.float64], left: float, time_left: TimeLeft) -> RoundPrices:
-        """Return the prices of a state, raised over places by ascents of growing sharpness."""
-        self._dual.places = places
-        best = last = self.prices
-        value, sharpness = math.inf, self.sharpness
-        for sharpness, steps in _ascents(self, left):
-            ascent = self._dual.ascend(last, sharpness, steps, time_left)
-            best, last, value = ascent.best, ascent.last, ascent.value
-        return RoundPrices(places, best, last, value, sharpness, self.n_raised + 1)
 
     def _first_places(self, labels: NDArray[np.intp], time_left: TimeLeft) -> NDArray[np.float64]:
         """Return the centres of a clustering, and the means of cells of it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,19 +66,6 @@ class PlaceProblem:
             limits = AmountLimits(float(quantity.limits.least), float(quantity.limits.most))
             amounts = quantity.linear.astype(np.float64)
         return cls(contraction.k, points, weights, pairs, np.unique(pairs), axes, limits, amounts)
-
-    def grouped(
-        self,
-        group: NDArray[np.intp],
-        means: NDArray[np.float64],
-        weights: NDArray[np.float64],
-    ) -> PlaceProblem:
-        """Return the problem of groups of points (m,), by their means (g, 3), without the pairs."""
-        none = np.zeros((0, 2), np.int64)
-        amounts = np.bincount(group, self.amounts).astype(np.float64)
-        return replace(
-            self, points=means, weights=weights, pairs=none, ends=np.unique(none), amounts=amounts
-        )
 
     @property
     def is_limited(self) -> bool:

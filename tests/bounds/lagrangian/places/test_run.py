@@ -20,8 +20,7 @@ from tests.constants import constants
 
 SEEDS = st.integers(0, 2**32 - 1)
 AT = "bounds.lagrangian.places.run."
-CELLS, MAX_ROUNDS = f"{AT}CELLS", "bounds.lagrangian.places.run.MAX_ROUNDS"
-SMALL = {CELLS: 50, f"{AT}PLACES": 50, f"{AT}NEW_PLACES": 20, MAX_ROUNDS: 5}
+SMALL = {f"{AT}PLACES": 50, f"{AT}NEW_PLACES": 20, f"{AT}MAX_ROUNDS": 5}
 
 
 def of_blocks(contraction: Contraction, labels: np.ndarray) -> np.ndarray:
@@ -84,8 +83,7 @@ def test_clear_clusters(d: int) -> None:
     labels = np.repeat(np.arange(4), 500)
     points = 8.0 * np.arange(4)[labels][:, None] + rng.normal(size=(2000, d))
     cost = Partition(labels).sum_of_squares(points)
-    with constants({CELLS: 200}):
-        bounds = bounds_of(begun(Instance(points, 4), labels), cost * (1.0 - 1e-4))
+    bounds = bounds_of(begun(Instance(points, 4), labels), cost * (1.0 - 1e-4))
     assert bounds == sorted(bounds)
     assert cost * (1.0 - 1e-4) <= bounds[-1] <= cost * (1.0 + 1e-12)
 
