@@ -154,12 +154,6 @@ def test_every_method_from_files_to_files(run, tmp_path, name):
     assert kept or name in ("kmeans", "bh-kmeans")
 
 
-def test_ipc_kmeans_from_the_relaxation(run):
-    status, out, _ = run("ipc-kmeans", IRIS, "--constraints", IRIS_CONSTRAINTS, "-o", "start=sdp")
-    assert status == 0
-    assert "83.2052914492\n" in out  # the optimum: see README.md
-
-
 def test_ctrl_c_writes_what_was_found(run, fake, data, tmp_path, monkeypatch):
     def search(self, instance, rng, clock):
         if instance.name:  # the kernels are prepared
