@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from heuristics.assignment import AssignmentParameters, PairwiseAssignment
+from heuristics.assignment.potts import blocks_apart
 from heuristics.sizes.kernels import sized_labels
-from sdpbb.problem import Contraction
 from sdpbb.problem.graph import connected_components, distinct_edges
 from sdpbb.problem.packing import assignment_rows, size_rows
 from sdpbb.runtime.backends.milp import solve_binary_programme
@@ -61,8 +61,9 @@ def _paired(costs: NDArray[np.float64], apart: NDArray[np.intp]) -> NDArray[np.i
     """Return the cheapest labels (m,) that keep cannot-links."""
     if not len(apart):
         return np.asarray(costs.argmin(axis=1))
+    m, k = costs.shape
     exact = AssignmentParameters(max_rows=np.iinfo(np.int32).max)
-    return PairwiseAssignment(_blocks(costs, apart), exact)(costs, fill=False).labels
+    return PairwiseAssignment(blocks_apart(m, k, apart), exact)(costs, fill=False).labels
 
 
 def _sized(
@@ -91,13 +92,7 @@ def _programmed(
     m, k = costs.shape
     sizes = size_rows(counts, least, most)
     programme = replace(
-        assignment_rows(_blocks(costs, apart), [sizes]), objective=costs.reshape(-1)
+        assignment_rows(blocks_apart(m, k, apart), [sizes]), objective=costs.reshape(-1)
     )
     found = solve_binary_programme(programme).x
     return None if found is None else found.reshape(m, k).argmax(axis=1)
-
-
-def _blocks(costs: NDArray[np.float64], apart: NDArray[np.intp]) -> Contraction:
-    """Return blocks (m,) of one point each, with cannot-links, for costs (m, k)."""
-    m, k = costs.shape
-    return Contraction(k, np.arange(m), np.ones(m), np.zeros((m, 1)), np.zeros(m), apart)

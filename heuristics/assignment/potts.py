@@ -57,6 +57,11 @@ class Potts:
         return neighbour_lists(self.n, self.pairs, self.weights)
 
     @property
+    def hard_part(self) -> Contraction:
+        """The blocks, and the hard pairs as their cannot-links, without places."""
+        return blocks_apart(self.n, self.k, self.pairs[np.isinf(self.weights)])
+
+    @property
     def lowest(self) -> float:
         """A lower bound on the objective: what it is where no pair is violated."""
         return float(self.costs.min(axis=1).sum() + self.weights[self.weights < 0].sum())
@@ -88,6 +93,12 @@ class AssignmentSolution(NamedTuple):
     labels: NDArray[np.int64] | None
     is_optimal: bool = False
     is_infeasible: bool = False
+
+
+def blocks_apart(m: int, k: int, pairs: NDArray[np.integer]) -> Contraction:
+    """Return m blocks of one point each, all in one place, with cannot-links (p, 2)."""
+    zero = np.zeros(m)
+    return Contraction(k, np.arange(m), np.ones(m), zero[:, None], zero, pairs.astype(np.intp))
 
 
 def signed_pairs(contraction: Contraction) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -86,14 +86,6 @@ def test_blocks_at_a_time_are_points_at_a_time(seed):
         assert Partition(result.labels) == Partition(expected)
 
 
-def test_the_comparison_above_sees_all_outcomes():
-    outcomes = set()
-    for seed in range(40):
-        instance = instance_with_pairs(np.random.default_rng(seed))
-        outcomes.add(COPKMeans().run(instance, seed).stop)
-    assert outcomes >= {Stop.CONVERGED, Stop.DEAD_END, Stop.INFEASIBLE}
-
-
 def test_a_dead_end_is_no_clustering_and_no_proof():
     results = [COPKMeans().run(PATH, seed) for seed in range(30)]
     statuses = {result.status for result in results}
@@ -107,10 +99,3 @@ def test_a_dead_end_is_no_clustering_and_no_proof():
 def test_more_starts_get_past_dead_ends():
     for seed in range(5):
         assert COPKMeans(n_starts=30).run(PATH, seed).keeps_hard_constraints
-
-
-def test_a_clique_of_k_has_no_dead_end():
-    clique = [(i, j) for i in range(4) for j in range(i)]
-    instance = Instance(np.arange(8.0)[:, None], 4, cannot_link=clique)
-    for seed in range(10):
-        assert COPKMeans().run(instance, seed).keeps_hard_constraints

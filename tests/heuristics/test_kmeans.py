@@ -1,5 +1,3 @@
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,28 +6,16 @@ from sklearn.cluster import KMeans as Reference
 
 from heuristics.alternating import kmeans
 from heuristics.kmeans import KMeans, best_kmeans, unconstrained
-from heuristics.kmeans_steps import cluster_means
 from heuristics.method import RunClock
-from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
-from sdpbb.problem import Contraction, Instance, contract
-from tests.enumeration import random_instance
+from sdpbb.problem import Instance, contract
 from tests.examples import examples
-from tests.graphs import contraction_of
 
 seeds = st.integers(0, 2**32 - 1)
 
 
 def random_points(seed: int, n: int = 40, k: int = 4) -> Instance:
     return Instance(np.random.default_rng(seed).normal(size=(n, 3)), k)
-
-
-@given(seeds)
-@examples(30)
-def test_more_steps_never_cost_more(seed):
-    instance = random_instance(np.random.default_rng(seed), n_max=30, n_min=5)
-    costs = [KMeans(max_iterations=t).run(instance, seed).sum_of_squares for t in range(1, 8)]
-    assert all(after <= before + 1e-9 for before, after in pairwise(costs))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -54,26 +40,6 @@ def test_constraints_are_not_looked_at_but_listed():
     assert (result.violations.must_link, result.violations.cannot_link) == (1, 1)
     assert result.violations.soft_weight == 0.5
     assert not result.keeps_hard_constraints
-
-
-def test_iterations_are_those_of_all_starts():
-    instance = random_points(1)
-    assert KMeans(n_starts=3, max_iterations=1).run(instance).n_iterations == 3
-    assert KMeans(max_iterations=1).run(instance).stop is Stop.ITERATION_LIMIT
-
-
-def test_blocks_are_weighted():
-    # Two blocks of nine and of one point: the mean of both is near the first.
-    contraction = contraction_of(np.zeros((2, 2), bool), 1, np.random.default_rng(0))
-    weighted = Contraction(
-        1,
-        np.repeat([0, 1], [9, 1]),
-        np.array([9.0, 1.0]),
-        np.array([[0.0], [10.0]]),
-        np.zeros(2),
-        contraction.cannot_link,
-    )
-    assert cluster_means(weighted, np.zeros(2, np.intp)).tolist() == [[1.0]]
 
 
 @given(seeds)

@@ -1,15 +1,11 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
-import heuristics
 from heuristics import MultiStart, MultiStartParameters, starts
-from heuristics.descent import BestClustering, Descent
+from heuristics.descent import Descent
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Infeasibility, Instance, Partition, contract
 from sdpbb.problem.feasibility import find_feasible
@@ -27,15 +23,20 @@ def check(contraction, solution):
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.floats(0, 0.3), st.booleans())
 @examples(40)
-def test_solutions_are_clusterings(seed, k, density, local_search):
+def test_solutions_are_clusterings_no_dearer_than_a_given_one(seed, k, density, local_search):
     rng = np.random.default_rng(seed)
     contraction = contraction_of(random_graph(rng, 12, density), k, rng)
-    if isinstance(find_feasible(contraction), Infeasibility):
+    labels = find_feasible(contraction)
+    if isinstance(labels, Infeasibility):
         return
     parameters = MultiStartParameters(n_starts=2, n_relocations=2, local_search=local_search)
     solution = MultiStart(parameters).run(contraction, rng)
     check(contraction, solution)
     assert solution.source == "k-means++"
+    improved = MultiStart(parameters).run(contraction, rng, start=labels)
+    check(contraction, improved)
+    assert improved.source == "given"
+    assert improved.cost <= contraction.cost(labels)
 
 
 @pytest.mark.long
@@ -65,39 +66,6 @@ def test_the_affinity_of_a_local_optimum_leads_back_to_it():
     assert found.cost == pytest.approx(optimum.cost, rel=1e-12)
 
 
-@given(st.integers(0, 2**32 - 1))
-@examples(20)
-def test_improving_never_makes_worse(seed):
-    rng = np.random.default_rng(seed)
-    contraction = contraction_of(random_graph(rng, 12, 0.1), 4, rng)
-    labels = find_feasible(contraction)
-    if isinstance(labels, Infeasibility):
-        return
-    improved = MultiStart(FEW).run(contraction, rng, start=labels)
-    check(contraction, improved)
-    assert improved.source == "given"
-    assert improved.cost <= contraction.cost(labels)
-
-
-@pytest.mark.parametrize("n_assignments", [1, 2, 3])
-def test_a_descent_ends_after_the_assignment_in_which_time_runs_out(n_assignments):
-    rng = np.random.default_rng(6)
-    contraction = contraction_of(random_graph(rng, 200, 0.005), 12, rng)
-    centres = contraction.means[:12]
-    whole = Descent(contraction, FEW)
-    best = whole.from_centres(centres, BestClustering(contraction, "given"))
-    assert whole.assign.n_steps > 3
-
-    def time_left() -> float:
-        return 1.0 if descent.assign.n_steps < n_assignments else 0.0
-
-    descent = Descent(contraction, FEW, time_left=time_left)
-    found = descent.from_centres(centres, BestClustering(contraction, "given", time_left))
-    assert descent.assign.n_steps == n_assignments
-    check(contraction, found)
-    assert found.cost >= best.cost
-
-
 @pytest.fixture
 def many(monkeypatch):
     """Take 40 blocks for many, and 20 for those of a coreset."""
@@ -106,7 +74,7 @@ def many(monkeypatch):
     monkeypatch.setattr(starts, "DRAWS_PER_CLUSTER", 0)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_solutions_over_many_blocks_are_clusterings(seed, many):
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(90, 3)) * 10.0 ** rng.integers(-3, 3)
@@ -141,12 +109,6 @@ def test_many_equal_points(many):
     assert solution.cost == 0.0
 
 
-def test_the_same_seed_gives_the_same_solution_over_many_blocks(many):
-    contraction = contract(Instance(np.random.default_rng(7).normal(size=(200, 2)), 6))
-    first, second = (MultiStart(FEW).run(contraction, np.random.default_rng(4)) for _ in range(2))
-    assert np.array_equal(first.labels, second.labels)
-
-
 def test_as_cheap_as_many_starts_of_k_means_on_twenty_thousand_points():
     rng = np.random.default_rng(8)
     truth = rng.integers(12, size=20_000)
@@ -162,30 +124,3 @@ def test_an_infeasible_contraction_is_refused():
     contraction = contraction_of(complete(4), 3, np.random.default_rng(5))
     with pytest.raises(ParameterError, match="no clustering"):
         MultiStart(FEW).run(contraction, np.random.default_rng(5))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"n_starts": 0},
-        {"n_relocations": -1},
-        {"max_iterations": 1.5},
-        {"n_starts": True},
-        {"assignment_time_limit": 0.0},
-    ],
-)
-def test_parameters_are_validated(change):
-    with pytest.raises(ParameterError, match=next(iter(change))):
-        MultiStartParameters(**change)
-
-
-def test_importing_the_package_loads_no_solver():
-    slow = ("numba", "sklearn", "highspy", "gurobipy", "scipy")
-    command = f"import sys, heuristics; print([m for m in {slow} if m in sys.modules])"
-    loaded = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
-    assert loaded.stdout.strip() == "[]", loaded.stderr
-
-
-def test_unknown_names_of_the_package():
-    with pytest.raises(AttributeError, match="nothing"):
-        heuristics.nothing  # noqa: B018

@@ -45,12 +45,6 @@ def test_seeds_spread_over_far_groups(contraction):
         assert sorted(np.round(centres[:, 0] / 1e3)) == [0, 1, 2, 3]
 
 
-def test_seeds_of_identical_points(contraction):
-    contraction.means[:] = 1.0
-    centres = kmeans_plus_plus(contraction, np.random.default_rng(0))
-    assert np.array_equal(centres, np.ones((4, 3)))
-
-
 @pytest.mark.parametrize("move", [smoothed_means, truncated_means])
 def test_the_affinity_of_a_clustering_gives_its_means(contraction, move):
     labels = np.random.default_rng(1).permutation(np.arange(30) % 4)
@@ -76,14 +70,6 @@ def test_pivots_of_the_affinity_of_a_clustering_are_one_block_of_each_cluster():
     assert sorted(np.argmin(distance, axis=1)) == list(range(25))
 
 
-def test_pivots_of_an_affinity_of_less_rank(contraction):
-    labels = np.arange(30) % 2
-    rows = smoothed_means(contraction, affinity_of(contraction, labels))
-    centres = from_pivots(contraction, rows, affinity_of(contraction, labels))
-    assert centres.shape == (4, 3)
-    assert np.isfinite(centres).all()
-
-
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3), (7, 4), (33, 10)])
 def test_nearest_centres_are_those_of_all_distances(shape):
     k, r = shape
@@ -93,11 +79,6 @@ def test_nearest_centres_are_those_of_all_distances(shape):
     distances = ((rows[:, None] - centres) ** 2).sum(axis=2)
     labels = nearest_labels(rows, centres)
     assert np.array_equal(labels, distances.argmin(axis=1))
-
-
-def test_starts_follow_the_seed(contraction):
-    first, second = (kmeans_plus_plus(contraction, np.random.default_rng(3)) for _ in range(2))
-    assert np.array_equal(first, second)
 
 
 def test_centres_are_expected_to_cost_as_much_in_a_coreset_as_on_all_blocks(monkeypatch):

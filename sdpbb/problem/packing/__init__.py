@@ -7,7 +7,13 @@ from sdpbb.problem.packing.packings import (
     packed_greedily,
     packed_in_units,
 )
-from sdpbb.problem.packing.rows import assignment_rows, clique_cover, size_bounds, size_rows
+from sdpbb.problem.packing.rows import (
+    assignment_rows,
+    clique_cover,
+    size_bounds,
+    size_rows,
+    with_soft_pairs,
+)
 
 __all__ = [
     "Packing",
@@ -19,4 +25,5 @@ __all__ = [
     "packed_in_units",
     "size_bounds",
     "size_rows",
+    "with_soft_pairs",
 ]

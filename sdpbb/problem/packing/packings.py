@@ -27,7 +27,6 @@ from sdpbb.problem.packing.rows import (
 )
 from sdpbb.problem.quantities import Quantity
 from sdpbb.problem.soft_blocks import SoftBlocks
-from sdpbb.runtime.backends import IntegerSolver
 from sdpbb.runtime.backends.milp import solve_binary_programme
 from sdpbb.runtime.backends.programme import ROW_TOLERANCE, BinaryProgramme, MilpStatus, unit
 from sdpbb.runtime.time_left import OutOfTime, TimeLeft, check_time, no_limit, with_stop
@@ -60,7 +59,6 @@ def packed_exactly(
     time_limit: float | None = None,
     stop: Callable[[], bool] | None = None,
     soft: SoftBlocks | None = None,
-    solver: IntegerSolver = "auto",
 ) -> Packing:
     """Return labels (m,) within the limits that keep the cannot-links, and what is proven.
 
@@ -73,7 +71,6 @@ def packed_exactly(
     time_limit : seconds, > 0, or None; with one, no programme of more than MOST_VARIABLES is begun
     soft : pairs whose weights count, if they are violated, besides an objective; its constant is
         left out
-    solver : as `sdpbb.runtime.backends.milp.solve_binary_programme` has it
 
     With an objective the linear relaxation is solved first, in a tenth of the time: its vertex is
     often one of zeros and ones, as clusters of single points without cannot-links are a flow.
@@ -115,7 +112,7 @@ def packed_exactly(
             labels = _packed_by_relaxation(contraction, programme, stop, seconds_left())
             if labels is not None:
                 return Packing(labels, is_cheapest=is_proof)
-        solution = solve_binary_programme(programme, solver, stop, seconds_left())
+        solution = solve_binary_programme(programme, "auto", stop, seconds_left())
         if solution.x is None:
             return Packing(beyond, is_proof and solution.status is MilpStatus.INFEASIBLE)
         labels = _labels(contraction, solution.x)

@@ -106,8 +106,7 @@ def with_soft_pairs(rows: BinaryProgramme, k: int, soft: SoftBlocks) -> BinaryPr
         x_ic + x_jc - y_p <= 1   for soft cannot-links and clusters c,
         x_ic - x_jc - z_pc <= 0  for soft must-links.
 
-    A must-link has a variable for each cluster, as in `heuristics.assignment.integer_programme`,
-    of which a solution pays for one at most.
+    A must-link has a variable for each cluster, of which a solution pays for one at most.
     """
     is_apart = soft.weights > 0.0
     n_apart, n_together = int(is_apart.sum()), int((~is_apart).sum())
