@@ -77,17 +77,14 @@ def test_a_folder_that_cannot_be_written_to_holds_no_marks(folder, calls, monkey
     assert len(calls) == 2
 
 
-def test_all_parts_of_a_method_are_compiled(folder, calls, monkeypatch):
+def test_all_parts_are_compiled_once(folder, calls, monkeypatch):
     monkeypatch.setattr(kernels, "LocalProcesses", no_process)
     kernels.compile_first("hybrid")
     assert calls == ["sdp", "heuristics"]
-    kernels.compile_method("hybrid")
-    kernels.compile_method("sdp")
-    common = ["sdp", "heuristics", "heuristics-rare", "sdp-rare", "colgen", "places"]
-    assert calls == common
-    kernels.compile_method("hybrid", True)
-    assert calls == [*common, "limits"]
-    assert kernels.is_compiled("places")
+    for _ in range(2):
+        kernels.compile_all()
+    assert calls == ["sdp", "heuristics", "colgen", "rare"]
+    assert kernels.is_compiled("rare")
 
 
 def test_another_process_compiles_what_every_run_begins_with(folder, monkeypatch):

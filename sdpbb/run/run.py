@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from sdpbb.run import conclusion
 from sdpbb.run.arguments import checked_clustering
 from sdpbb.run.certificates.proof import Proof
 from sdpbb.run.checkpoint import CheckpointWriter, RunState
-from sdpbb.run.kernels import compile_first, compile_method
+from sdpbb.run.kernels import compile_all, compile_first
 from sdpbb.run.memory_plan import MemoryPlan, memory_plan
 from sdpbb.run.report import memory_shortage
 from sdpbb.runtime.backends.milp import using_integer_solver
@@ -105,10 +104,8 @@ class Run:
         # 150; parallelism belongs across nodes.
         with threadpool_limits(1):
             asked = self.executor, parameters.dask, parameters.mpi
-            has_limits = bool(self.state.instance.rules.quantities)
-            warm_up = partial(compile_method, parameters.bounding, has_limits)
             with (
-                workers_beyond(*asked, warm_up) as given,
+                workers_beyond(*asked, compile_all) as given,
                 clock_stopped_by_compiler(lambda: observer(Compiling())),
                 using_integer_solver(parameters.search.milp_solver),
             ):
@@ -116,7 +113,7 @@ class Run:
                     compile_first(parameters.bounding)
                 self._workforce = Workforce(
                     parameters.workers,
-                    warm_up,
+                    compile_all,
                     given,
                     on_death=lambda reason: observer(WorkerCrashed(reason)),
                 )

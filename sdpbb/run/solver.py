@@ -123,7 +123,7 @@ def solve(
         checkpoint cannot hold, or that other processes cannot be sent.
     BackendFailure
         If the integer programming solver or a conic one fails, no worker process can be had, or
-        the Dask cluster cannot be reached or has no workers. A checkpoint is written first.
+        the Dask cluster cannot be reached. A checkpoint is written first.
     BackendUnavailable
         If Dask is asked for and not installed.
     CertificateError

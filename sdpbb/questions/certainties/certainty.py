@@ -132,7 +132,6 @@ def certainty(
         parameters,
         executor,
         time_limit_each=time_limit_each,
-        limits=bool(instance.rules.quantities),
         name_of=lambda row: f"row {instance.origin.row(row)}",
     )
 

@@ -121,7 +121,6 @@ def constraint_prices(
         parameters,
         executor,
         time_limit_each=time_limit_each,
-        limits=bool(instance.rules.quantities),
         name_of=lambda number: str(stated[number]),
     )
     numbers = range(len(stated)) if constraints is None else _numbers(stated, constraints)
