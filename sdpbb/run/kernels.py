@@ -11,9 +11,8 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from concurrent.futures import wait
-from contextlib import ExitStack, suppress
-from functools import cache, partial
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,8 @@ from heuristics.incumbents import exercise, exercise_rare
 from heuristics.sizes.assignment import SizedAssignment
 from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
 from sdpbb.bounds.sdp.admm import dual_sweeps
-from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.runtime.cache_folder import ROOT
-from sdpbb.runtime.executors.processes import LocalProcesses
 
 PACKAGES = ("sdpbb", "heuristics")
 # Parts of the engine: kernels that almost all runs call, those that bounding methods begin with,
@@ -38,18 +35,8 @@ PARTS = HEURISTICS, "sdp", "colgen", RARE
 
 
 def compile_first(bounding: str) -> None:
-    """Compile what every run with a bounding method begins with, unless it is cached.
-
-    Where all of it is missing, another process compiles that of the heuristics at the same time.
-    """
-    here = BOUNDING_METHODS[bounding].begins_with
-    with ExitStack() as block, suppress(BackendFailure):
-        if not is_compiled(here) and not is_compiled(HEURISTICS):
-            executor = block.enter_context(LocalProcesses(1))
-            compiled = executor.submit(partial(compile_part, HEURISTICS))
-            compile_part(here)
-            wait([compiled])  # however it ends
-    compile_part(here)  # what the other process could not
+    """Compile what every run with a bounding method begins with, unless it is cached."""
+    compile_part(BOUNDING_METHODS[bounding].begins_with)
     compile_part(HEURISTICS)
 
 
