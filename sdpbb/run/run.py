@@ -9,6 +9,7 @@ what a checkpoint holds: a resumed run works on the one that it has read.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -173,8 +174,8 @@ class Run:
                 raise
         if state.search is None and state.infeasibility is None:
             reached = self._limits.urgent() or Termination.TIME_LIMIT
-        notes = (*self._deviations(), *self._time_used_before(reached))
-        return conclusion.of_run(state, reached, self._limits.seconds, n_blocks, notes)
+        seconds, notes = self._limits.seconds, tuple(self._notes(reached))
+        return conclusion.of_run(state, reached, seconds, n_blocks, notes)
 
     def _begin_search(self, contraction: Contraction) -> None:
         """Begin the search from a first clustering, or a colouring without one.
@@ -341,25 +342,20 @@ class Run:
             keeps_evidence=parameters.certify,
         )
 
-    def _deviations(self) -> tuple[str, ...]:
-        """Return notes on deviations from the request."""
-        state, shortage = self.state, self._shortage
-        notes: tuple[str, ...] = ()
+    def _notes(self, reached: Termination | None) -> Iterator[str]:
+        """Yield notes on deviations from the request, and on a time limit used up before."""
+        state, limit = self.state, self.state.parameters.time_limit
         if state.subsets is not None and state.search and state.search.statistics.n_subsets:
             from sdpbb.run.decomposition.restriction import left_out  # seldom needed
 
-            notes = left_out(state.instance, state.subsets)
-        return notes if shortage is None else (*notes, memory_shortage(shortage))
-
-    def _time_used_before(self, reached: Termination | None) -> tuple[str, ...]:
-        """Return the note on a resumed run that its time limit has ended."""
-        before, limit = self._seconds_before, self.state.parameters.time_limit
-        if not before or reached is not Termination.TIME_LIMIT:
-            return ()
-        return (
-            f"{before:.1f} s of {limit:g} s were used before: --time-limit counts the whole run; "
-            "--more-time S adds some (more_time=S in Python)",
-        )
+            yield from left_out(state.instance, state.subsets)
+        if self._shortage is not None:
+            yield memory_shortage(self._shortage)
+        if self._seconds_before and reached is Termination.TIME_LIMIT:
+            yield (
+                f"{self._seconds_before:.1f} s of {limit:g} s were used before: --time-limit "
+                "counts the whole run; --more-time S adds some (more_time=S in Python)"
+            )
 
     def _write_certificate(self, result: Result) -> None:
         """Write the certificate of the result, if it is asked for."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import logging
 import math
 import pickle
 import re
-import sys
 import time
 import uuid
 import warnings
@@ -27,14 +25,6 @@ COUNT_SECONDS = 2.0
 # Seconds that a scheduler may take to answer.
 CONNECT_SECONDS = 10.0
 _ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx|inproc)://)?(\[.+\]|[^][/:]+):[1-9]\d{0,4}")
-LOGGERS = (
-    "distributed",
-    "distributed.client",
-    "distributed.comm",
-    "distributed.core",
-    "tornado",
-    "tornado.application",
-)
 
 
 class GivenExecutor(TaskExecutor):
@@ -194,7 +184,6 @@ def dask_executor(address: str) -> Iterator[Executor]:
     BackendFailure
         If there is no scheduler at this address.
     """
-    is_ours = "distributed" not in sys.modules
     try:
         from distributed import Client
     except ImportError:
@@ -206,13 +195,8 @@ def dask_executor(address: str) -> Iterator[Executor]:
         raise ParameterError(
             f"dask = {address!r}: expected the address of a Dask scheduler, such as tcp://host:8786"
         )
-    if is_ours:  # whoever has imported it before wants to see what it logs, or has seen to that
-        for name in LOGGERS:
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # tables of differing versions
-            client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except Exception as error:
         reason = " ".join(str(error).split())
         raise BackendFailure(
