@@ -6,9 +6,7 @@ import numba
 import pytest
 
 from sdpbb.bounds.sdp.admm import dual_sweeps
-from sdpbb.errors import BackendFailure
 from sdpbb.run import kernels
-from sdpbb.runtime.executors.executor import SerialExecutor
 from sdpbb.runtime.jit import clock_stopped_by_compiler
 from sdpbb.runtime.time_left import RUN_CLOCK, Clock
 
@@ -26,10 +24,6 @@ def calls(monkeypatch):
     made = []
     monkeypatch.setattr(kernels, "exercise_part", made.append)
     return made
-
-
-def no_process(n):
-    raise BackendFailure("no worker can be started")
 
 
 def compile_one():
@@ -77,34 +71,13 @@ def test_a_folder_that_cannot_be_written_to_holds_no_marks(folder, calls, monkey
     assert len(calls) == 2
 
 
-def test_all_parts_of_a_method_are_compiled(folder, calls, monkeypatch):
-    monkeypatch.setattr(kernels, "LocalProcesses", no_process)
+def test_all_parts_are_compiled_once(folder, calls):
     kernels.compile_first("hybrid")
     assert calls == ["sdp", "heuristics"]
-    kernels.compile_method("hybrid")
-    kernels.compile_method("sdp")
-    common = ["sdp", "heuristics", "heuristics-rare", "sdp-rare", "colgen", "places"]
-    assert calls == common
-    kernels.compile_method("hybrid", True)
-    assert calls == [*common, "limits"]
-    assert kernels.is_compiled("places")
-
-
-def test_another_process_compiles_what_every_run_begins_with(folder, monkeypatch):
-    """At the same time, if all of it is missing; and what it does not do is done here."""
-    here, there = [], []
-    monkeypatch.setattr(kernels, "exercise_part", here.append)
-    monkeypatch.setattr(kernels, "LocalProcesses", lambda n: SerialExecutor())
-    compiled = kernels.compile_part
-    monkeypatch.setattr(kernels, "compile_part", lambda part: (there.append(part), compiled(part)))
-    kernels.compile_first("colgen")
-    assert there[:2] == ["heuristics", "colgen"]
-    assert sorted(here) == ["colgen", "heuristics"]
-    there.clear()
-    (folder / kernels._mark("colgen").name).unlink()
-    kernels.compile_first("colgen")
-    assert there == ["colgen", "heuristics"]
-    assert here[2:] == ["colgen"]
+    for _ in range(2):
+        kernels.compile_all()
+    assert calls == ["sdp", "heuristics", "colgen", "rare"]
+    assert kernels.is_compiled("rare")
 
 
 def test_the_clock_of_runs_stands_still_while_a_run_compiles(monkeypatch):

@@ -1,7 +1,6 @@
 """The optimum does not depend on who evaluates the nodes, nor on what happens to them."""
 
 import contextlib
-import itertools
 import os
 import random
 import signal
@@ -19,9 +18,7 @@ import psutil
 import pytest
 
 from sdpbb.app.cli import ExitCode
-from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.run.checkpoint import RunState, write_checkpoint
-from sdpbb.run.parameters import SearchParameters, SolverParameters
 from sdpbb.run.report import ProgressTable
 from sdpbb.run.solver import solve
 from sdpbb.runtime.executors.scheduler import Scheduler
@@ -36,8 +33,6 @@ from tests.trees import (
     LONG,
     SMALL,
     SMALL_OPTIMUM,
-    SMALLER,
-    SMALLER_OPTIMUM,
     Deadly,
     bound_by,
     go_over_at_once,
@@ -53,40 +48,6 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are killed b
 def at_once(monkeypatch):
     """Other processes do all of the work."""
     monkeypatch.setattr(CHOICE, go_over_at_once)
-
-
-@pytest.fixture
-def variant(monkeypatch):
-    def made(fixing, stars, **more):
-        if not stars:  # of one process
-            monkeypatch.setattr("sdpbb.bounds.sdp.cuts.stars.PER_BLOCK", 0)
-        search = SearchParameters(fixing=fixing)
-        return SolverParameters(
-            bounding="sdp", sdp=SdpParameters(max_iterations=20), search=search, **more
-        )
-
-    return made
-
-
-VARIANTS = list(itertools.product([True, False], [True, False]))
-# With two workers that which does the most in them.
-VARIANTS_AND_WORKERS = [(*each, 1) for each in VARIANTS]
-VARIANTS_AND_WORKERS.append((True, True, 2))
-
-
-@pytest.mark.parametrize(("fixing", "stars", "workers"), VARIANTS_AND_WORKERS)
-@pytest.mark.long
-def test_every_variant_has_the_same_optimum(variant, fixing, stars, workers, at_once, pools):
-    """Without stars trees are many times as large."""
-    instance, truth = (SMALL, SMALL_OPTIMUM) if stars else (SMALLER, SMALLER_OPTIMUM)
-    result = solve(instance, variant(fixing, stars, workers=workers))
-    assert result.status is SolutionStatus.OPTIMAL
-    assert result.objective == pytest.approx(truth, rel=1e-4)
-    assert result.lower_bound <= truth * (1 + 1e-6)
-    assert not result.statistics.n_fixed or fixing
-    if stars or not fixing:  # otherwise the root may have closed
-        assert result.statistics.n_nodes > 1
-        assert len(pools) == workers
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -45,10 +45,10 @@ def cpu_name() -> str:
 
 
 def warm_up(bounding: str = "hybrid", **limits: int) -> None:
-    """Compile, or load, the kernels of a bound, and those for limits on sizes if some are given."""
-    from sdpbb.run.kernels import compile_method  # not needed by what reads files
+    """Compile all kernels, and load those of a bound."""
+    from sdpbb.run.kernels import compile_all  # not needed by what reads files
 
-    compile_method(bounding, bool(limits))
+    compile_all()
     points = np.random.default_rng(0).normal(size=(40, 3))
     small = Instance(points, 8, [(0, 1)], [(2, 3), (3, 4)], **limits)
     sdpbb.solve(small, sdpbb.SolverParameters(bounding=bounding, node_limit=3, time_limit=60.0))

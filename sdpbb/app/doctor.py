@@ -16,7 +16,7 @@ import numpy as np
 
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance
-from sdpbb.run.kernels import all_parts, can_mark, is_compiled
+from sdpbb.run.kernels import PARTS, can_mark, is_compiled
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.run.verification import verify_certificate
@@ -94,7 +94,7 @@ def _kernels() -> Iterator[tuple[str, ...]]:
     place = os.environ.get("NUMBA_CACHE_DIR") or "next to the source, or in the user's cache"
     refused = "" if can_mark() else "the folder is not writable: every process compiles again"
     yield "Cache", place, refused
-    cached = ", ".join(part for part in all_parts() if is_compiled(part))
+    cached = ", ".join(part for part in PARTS if is_compiled(part))
     yield "All cached of", cached or "none yet (done when first needed, or by sdpbb doctor --warm)"
 
 

@@ -16,15 +16,14 @@ class MethodEntry:
     """Bounding method in the registry: where it is, and what is known before it is imported.
 
     summary : what bounds come from
-    kernels : the methods whose compiled loops it calls, the one that it begins with first; "-rare"
-        stands for those of a method that few runs call
+    begins_with : the method whose compiled loops it calls first
     keeps_cluster_constraints : whether it takes constraints on clusters beyond pairs and sizes
     """
 
     module: str
     class_name: str
     summary: str
-    kernels: tuple[str, ...]
+    begins_with: Literal["sdp", "colgen"]
     keeps_cluster_constraints: bool = True
 
 
@@ -36,26 +35,26 @@ BOUNDING_METHODS: Mapping[str, MethodEntry] = {
         "sdpbb.bounds.sdp.bounding",
         "SdpBounding",
         "the semidefinite relaxation",
-        kernels=("sdp", "sdp-rare"),
+        begins_with="sdp",
         keeps_cluster_constraints=False,
     ),
     "colgen": MethodEntry(
         "sdpbb.bounds.staged.methods",
         "ColgenBounding",
         "column generation, for many small clusters",
-        kernels=("colgen",),
+        begins_with="colgen",
     ),
     "hybrid": MethodEntry(
         "sdpbb.bounds.staged.methods",
         "HybridBounding",
         "both, each where it is stronger",
-        kernels=("sdp", "sdp-rare", "colgen", "places"),
+        begins_with="sdp",
     ),
     "decomposition": MethodEntry(
         "sdpbb.bounds.staged.methods",
         "HybridBounding",
         "first bounds of subsets, then both",
-        kernels=("sdp", "sdp-rare", "colgen", "places"),
+        begins_with="sdp",
     ),
 }
 

@@ -131,7 +131,6 @@ def certainty(
         parameters,
         executor,
         time_limit_each=time_limit_each,
-        limits=bool(instance.rules.quantities),
         name_of=lambda row: f"row {instance.origin.row(row)}",
     )
 

@@ -267,7 +267,6 @@ def constraint_prices(
         parameters,
         executor,
         time_limit_each=time_limit_each,
-        limits=bool(instance.rules.quantities),
     )
     chosen = stated if constraints is None else _checked(stated, constraints)
 

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -125,8 +125,6 @@ class Study(Generic[Job]):
         executor: Executor | None = None,
         *,
         time_limit_each: float | Callable[[Job], float] = math.inf,
-        boundings: Iterable[str] | None = None,
-        limits: bool = False,
         name_of: Callable[[Job], str] = str,
         reads_files: bool = False,
         observer: Callable[[Any], None] = lambda event: None,
@@ -137,9 +135,6 @@ class Study(Generic[Job]):
         parameters : the workers, and the time limit of all jobs together
         executor : as for `sdpbb.solve`; each of its workers does one job at a time
         time_limit_each : seconds for each job, or a function of the job
-        boundings : names of the bounding methods whose kernels workers need; None for that of the
-            parameters
-        limits : whether workers need the kernels, too, that only limits on clusters call
         name_of : names of jobs in events
         reads_files : whether each job has files and parameters of its own. Then what is wrong with
             them, or an error in this package, costs this job alone; otherwise both are raised
@@ -158,9 +153,6 @@ class Study(Generic[Job]):
         self.stop = threading.Event()
         self._parameters, self._executor = parameters, executor
         self._each = time_limit_each
-        self._warm_up = partial(
-            prepare, [(name, limits) for name in boundings or [parameters.bounding]]
-        )
         self._name_of, self._observer = name_of, observer
         self._reads_files = reads_files
         self._workers: Scheduler | None = None
@@ -184,7 +176,7 @@ class Study(Generic[Job]):
             self.stop, self._started = stop, time.monotonic()
             with ExitStack() as block:
                 self.given = block.enter_context(
-                    workers_beyond(self._executor, asked.dask, asked.mpi, self._warm_up)
+                    workers_beyond(self._executor, asked.dask, asked.mpi, prepare)
                 )
                 block.callback(lambda: self._workers and self._workers.shutdown())
                 return work()
@@ -280,8 +272,8 @@ class Study(Generic[Job]):
         from sdpbb.runtime.jit import clock_stopped_by_compiler
 
         with clock_stopped_by_compiler(lambda: self._observer(Compiling())):
-            self._warm_up()
-        return LocalProcesses(self._parameters.workers, self._warm_up, grace=GRACE)
+            prepare()
+        return LocalProcesses(self._parameters.workers, prepare, grace=GRACE)
 
     def _outcome(self, task: Task) -> Outcome:
         if task.is_overdue:
@@ -300,15 +292,11 @@ class Study(Generic[Job]):
         return replace(outcome, attempts=task.n_attempts)
 
 
-def prepare(needed: Iterable[tuple[str, bool]]) -> None:
-    """Import the engine, and make kernels ready.
+def prepare() -> None:
+    """Import the engine, and make all kernels ready."""
+    from sdpbb.run.kernels import compile_all
 
-    needed : bounding methods, each with whether limits on clusters call kernels, too
-    """
-    from sdpbb.run.kernels import compile_method
-
-    for bounding, limits in needed:
-        compile_method(bounding, limits)
+    compile_all()
 
 
 def isolated(call: partial[Outcome], catches_all: bool) -> Outcome:

@@ -325,7 +325,6 @@ def sweep(
         parameters,
         executor,
         time_limit_each=time_limit_each,
-        limits=bool(instance.rules.quantities),
         name_of=lambda k: f"k = {k}",
     )
     with ExitStack() as block:

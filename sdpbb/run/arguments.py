@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sdpbb.bounds.registry import BOUNDING_METHODS, Bounding
 from sdpbb.bounds.sdp.parameters import LARGEST_CONIC, SdpParameters
 from sdpbb.errors import FileInUse, InstanceError, ParameterError
-from sdpbb.problem import ClusterConstraint, Contraction, Instance, Partition, contract
+from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.checker_rules import foreign_constraints
 from sdpbb.problem.instance import check_instance, stated_instance
 from sdpbb.problem.partition import objection
@@ -145,12 +145,15 @@ def check_compatibility(
             f"checkpoint = {shown_path(checkpoint)}: expected none, as a checkpoint cannot "
             f"hold a constraint of your own class ({type(custom[0]).__name__})"
         )
-    if custom and parameters.dask is not None:
-        _check_picklable(custom, f"dask = {parameters.dask}: expected None")
-    elif custom and parameters.mpi:
-        _check_picklable(custom, "mpi = True: expected False")
-    elif custom and parameters.workers > 1:
-        _check_picklable(custom, f"workers = {parameters.workers}: expected 1")
+    if custom and (parameters.workers > 1 or parameters.dask is not None or parameters.mpi):
+        try:
+            pack(custom)
+        except Exception as error:  # whatever the classes raise
+            detail = " ".join(str(error).split())
+            raise ParameterError(
+                "cluster_constraints: cannot be sent to other processes; expected workers = 1, "
+                f"without dask and mpi ({detail})"
+            ) from None
 
 
 def check_executor(executor: object, parameters: SolverParameters) -> None:
@@ -181,16 +184,6 @@ def _check_size_for_conic_solver(instance: Instance, parameters: SolverParameter
             f"sdp.solver = {sdp.solver!r}: {contraction.n_blocks} blocks, expected at most "
             f"{LARGEST_CONIC}, for which a solution takes minutes"
         )
-
-
-def _check_picklable(constraints: list[ClusterConstraint], wrong: str) -> None:
-    try:
-        pack(constraints)
-    except Exception as error:  # whatever the classes raise
-        detail = " ".join(str(error).split())
-        raise ParameterError(
-            f"{wrong}, as constraints on clusters cannot be sent to other processes ({detail})"
-        ) from None
 
 
 def checked_clustering(labels: ArrayLike, instance: Instance, argument: str) -> Partition:

@@ -11,9 +11,8 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from concurrent.futures import wait
-from contextlib import ExitStack, suppress
-from functools import cache, partial
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,56 +24,26 @@ from heuristics.incumbents import exercise, exercise_rare
 from heuristics.sizes.assignment import SizedAssignment
 from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
 from sdpbb.bounds.sdp.admm import dual_sweeps
-from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.runtime.cache_folder import ROOT
-from sdpbb.runtime.executors.processes import LocalProcesses
 
 PACKAGES = ("sdpbb", "heuristics")
-# Parts of the engine beside those of the bounding methods: kernels that almost all runs call, and
-# those that few do.
-HEURISTICS, RARE_HEURISTICS = "heuristics", "heuristics-rare"
-PLACES = "places"
-# Kernels of all parts that only limits on clusters call.
-LIMITS = "limits"
+# Parts of the engine: kernels that almost all runs call, those that bounding methods begin with,
+# and those that few runs call.
+HEURISTICS, RARE = "heuristics", "rare"
+PARTS = HEURISTICS, "sdp", "colgen", RARE
 
 
 def compile_first(bounding: str) -> None:
-    """Compile what every run with a bounding method begins with, unless it is cached.
-
-    Where all of it is missing, another process compiles that of the heuristics at the same time.
-    """
-    here = BOUNDING_METHODS[bounding].kernels[0]
-    with ExitStack() as block, suppress(BackendFailure):
-        if not is_compiled(here) and not is_compiled(HEURISTICS):
-            executor = block.enter_context(LocalProcesses(1))
-            compiled = executor.submit(partial(compile_part, HEURISTICS))
-            compile_part(here)
-            wait([compiled])  # however it ends
-    compile_part(here)  # what the other process could not
+    """Compile what every run with a bounding method begins with, unless it is cached."""
+    compile_part(BOUNDING_METHODS[bounding].begins_with)
     compile_part(HEURISTICS)
 
 
-def compile_method(bounding: str, limits: bool = False) -> None:
-    """Compile all kernels that runs with a bounding method call, unless they are cached.
-
-    limits : whether those are meant, too, that only limits on clusters call
-    """
-    compile_first(bounding)
-    for part in parts_of(bounding, limits):
+def compile_all() -> None:
+    """Compile all kernels, unless they are cached."""
+    for part in PARTS:
         compile_part(part)
-
-
-def parts_of(bounding: str, limits: bool) -> tuple[str, ...]:
-    """Return the parts of the engine whose kernels runs with a bounding method call."""
-    parts = HEURISTICS, RARE_HEURISTICS, *BOUNDING_METHODS[bounding].kernels
-    return (*parts, LIMITS) if limits else parts
-
-
-def all_parts() -> tuple[str, ...]:
-    """Return all parts of the engine that have kernels, in the order in which runs need them."""
-    by_method = (parts_of(name, limits=True) for name in BOUNDING_METHODS)
-    return tuple(dict.fromkeys(part for parts in by_method for part in parts))
 
 
 def compile_part(part: str) -> None:
@@ -98,30 +67,28 @@ def can_mark() -> bool:
 
 def exercise_part(part: str) -> None:
     """Call the kernels of a part of the engine."""
-    method, _, rare = part.partition("-")
     if part == HEURISTICS:
         exercise(_small())
-    elif part == RARE_HEURISTICS:
-        exercise_rare(_small())
-    elif part == LIMITS:
-        limited = _small(min_size=4, max_size=7)
-        exercise(limited)
-        alike = _small(min_size=4, max_size=7, n_pairs=0)
-        exercise(alike)
-        SizedAssignment(alike, 0.0)(alike.means[:3])
-        for method in ("sdp", "colgen"):
-            bounding_class(method).exercise(limited)
-            bounding_class(method).exercise_rare(limited)
-    elif part == PLACES:
-        from sdpbb.bounds.lagrangian.places.run import (
-            exercise as exercise_places,  # few runs call them
-        )
-
-        exercise_places()
-    elif rare:
-        bounding_class(method).exercise_rare(_small())
+    elif part == RARE:
+        _exercise_rare()
     else:
-        bounding_class(method).exercise(_small())
+        bounding_class(part).exercise(_small())
+
+
+def _exercise_rare() -> None:
+    from sdpbb.bounds.lagrangian.places.run import exercise as exercise_places  # few runs call them
+
+    exercise_places()
+    exercise_rare(_small())
+    limited = _small(min_size=4, max_size=7)
+    alike = _small(min_size=4, max_size=7, n_pairs=0)
+    exercise(limited)
+    exercise(alike)
+    SizedAssignment(alike, 0.0)(alike.means[:3])
+    for method in ("sdp", "colgen"):
+        bounding_class(method).exercise_rare(_small())
+        bounding_class(method).exercise(limited)
+        bounding_class(method).exercise_rare(limited)
 
 
 def _small(

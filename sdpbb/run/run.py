@@ -9,9 +9,9 @@ what a checkpoint holds: a resumed run works on the one that it has read.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from sdpbb.run import conclusion
 from sdpbb.run.arguments import checked_clustering
 from sdpbb.run.certificates.proof import Proof
 from sdpbb.run.checkpoint import CheckpointWriter, RunState
-from sdpbb.run.kernels import compile_first, compile_method
+from sdpbb.run.kernels import compile_all, compile_first
 from sdpbb.run.memory_plan import MemoryPlan, memory_plan
 from sdpbb.run.report import memory_shortage
 from sdpbb.runtime.backends.milp import using_integer_solver
@@ -105,10 +105,8 @@ class Run:
         # 150; parallelism belongs across nodes.
         with threadpool_limits(1):
             asked = self.executor, parameters.dask, parameters.mpi
-            has_limits = bool(self.state.instance.rules.quantities)
-            warm_up = partial(compile_method, parameters.bounding, has_limits)
             with (
-                workers_beyond(*asked, warm_up) as given,
+                workers_beyond(*asked, compile_all) as given,
                 clock_stopped_by_compiler(lambda: observer(Compiling())),
                 using_integer_solver(parameters.search.milp_solver),
             ):
@@ -116,7 +114,7 @@ class Run:
                     compile_first(parameters.bounding)
                 self._workforce = Workforce(
                     parameters.workers,
-                    warm_up,
+                    compile_all,
                     given,
                     on_death=lambda reason: observer(WorkerCrashed(reason)),
                 )
@@ -176,8 +174,8 @@ class Run:
                 raise
         if state.search is None and state.infeasibility is None:
             reached = self._limits.urgent() or Termination.TIME_LIMIT
-        notes = (*self._deviations(), *self._time_used_before(reached))
-        return conclusion.of_run(state, reached, self._limits.seconds, n_blocks, notes)
+        seconds, notes = self._limits.seconds, tuple(self._notes(reached))
+        return conclusion.of_run(state, reached, seconds, n_blocks, notes)
 
     def _begin_search(self, contraction: Contraction) -> None:
         """Begin the search from a first clustering, or a colouring without one.
@@ -341,25 +339,20 @@ class Run:
             keeps_evidence=parameters.certify,
         )
 
-    def _deviations(self) -> tuple[str, ...]:
-        """Return notes on deviations from the request."""
-        state, shortage = self.state, self._shortage
-        notes: tuple[str, ...] = ()
+    def _notes(self, reached: Termination | None) -> Iterator[str]:
+        """Yield notes on deviations from the request, and on a time limit used up before."""
+        state, limit = self.state, self.state.parameters.time_limit
         if state.subsets is not None and state.search and state.search.statistics.n_subsets:
             from sdpbb.run.decomposition.restriction import left_out  # seldom needed
 
-            notes = left_out(state.instance, state.subsets)
-        return notes if shortage is None else (*notes, memory_shortage(shortage))
-
-    def _time_used_before(self, reached: Termination | None) -> tuple[str, ...]:
-        """Return the note on a resumed run that its time limit has ended."""
-        before, limit = self._seconds_before, self.state.parameters.time_limit
-        if not before or reached is not Termination.TIME_LIMIT:
-            return ()
-        return (
-            f"{before:.1f} s of {limit:g} s were used before: --time-limit counts the whole run; "
-            "--more-time S adds some (more_time=S in Python)",
-        )
+            yield from left_out(state.instance, state.subsets)
+        if self._shortage is not None:
+            yield memory_shortage(self._shortage)
+        if self._seconds_before and reached is Termination.TIME_LIMIT:
+            yield (
+                f"{self._seconds_before:.1f} s of {limit:g} s were used before: --time-limit "
+                "counts the whole run; --more-time S adds some (more_time=S in Python)"
+            )
 
     def _write_certificate(self, result: Result) -> None:
         """Write the certificate of the result, if it is asked for."""

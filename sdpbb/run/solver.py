@@ -123,7 +123,7 @@ def solve(
         checkpoint cannot hold, or that other processes cannot be sent.
     BackendFailure
         If the integer programming solver or a conic one fails, no worker process can be had, or
-        the Dask cluster cannot be reached or has no workers. A checkpoint is written first.
+        the Dask cluster cannot be reached. A checkpoint is written first.
     BackendUnavailable
         If Dask is asked for and not installed.
     CertificateError
@@ -224,7 +224,10 @@ def resume(
     unknown = sorted(changes.keys() - Changes.__annotations__.keys())
     if unknown:
         raise TypeError(f"resume() cannot change {', '.join(unknown)}")
-    _check_more_time(more_time, changes)
+    if more_time is not None and "time_limit" in changes:
+        raise wrong("more_time", more_time, "no time limit besides, which counts the whole run")
+    if more_time is not None and not more_time > 0:
+        raise wrong("more_time", more_time, "seconds > 0")
     watcher = _watcher(observer, verbose)
     is_same = checkpoint is None or os.path.realpath(checkpoint) == os.path.realpath(path)
     writable = output_problem if is_same else new_file_problem
@@ -260,21 +263,7 @@ def _order(certificate: FilePath) -> CertificateOrder:
     return CertificateOrder(certificate)
 
 
-def _check_more_time(more_time: float | None, changes: Changes) -> None:
-    if more_time is None:
-        return
-    if "time_limit" in changes:
-        raise wrong("more_time", more_time, "no time limit besides, which counts the whole run")
-    if not more_time > 0:
-        raise wrong("more_time", more_time, "seconds > 0")
-
-
 def _with_changes(parameters: SolverParameters, changes: Changes) -> SolverParameters:
-    values: dict[str, Any] = dict(changes)
-    if "workers" in changes:
-        values = {"dask": None, "mpi": False} | values
-    elif changes.get("dask") is not None:
-        values = {"workers": 1, "mpi": False} | values
-    elif changes.get("mpi"):
-        values = {"workers": 1, "dask": None} | values
-    return replace(parameters, **values)
+    others: dict[str, Any] = {"workers": 1, "dask": None, "mpi": False}
+    replaced = others if any(changes.get(name) for name in others) else {}
+    return replace(parameters, **replaced | dict(changes))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 import sys
 
 VARIABLE = "NUMBA_CACHE_DIR"
@@ -50,15 +52,10 @@ def _private_folder() -> str:
     """Return a folder that nobody else can write to: what is in it is executed."""
     import tempfile
 
-    user = os.getuid() if hasattr(os, "getuid") else 0
+    user = getattr(os, "getuid", int)()
     folder = os.path.join(tempfile.gettempdir(), f"sdpbb-kernels-{user}")
-    try:
+    with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)
-    except FileExistsError:
-        found = os.lstat(folder)  # of a link: whoever made it chooses where it leads
-        is_private = os.path.isdir(folder) and not os.path.islink(folder)
-        if not is_private or (
-            hasattr(os, "getuid") and (found.st_uid != user or found.st_mode & 0o077)
-        ):
-            return tempfile.mkdtemp(prefix="sdpbb-kernels-")
-    return folder
+    found = os.lstat(folder)  # of a link: whoever made it chooses where it leads
+    is_private = stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o077
+    return folder if is_private else tempfile.mkdtemp(prefix="sdpbb-kernels-")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -61,28 +61,15 @@ def in_pieces(step: Callable[[int, int], Value], pieces: Sequence[Range]) -> lis
     A step that is to use several cores releases the interpreter, as products of matrices and
     compiled loops do.
     """
-    n_threads = min(_cores.n, len(pieces))
-    if n_threads < 2:
+    if min(_cores.n, len(pieces)) < 2:
         return [step(first, last) for first, last in pieces]
     if _cores.pool is None:
         _cores.pool = ThreadPoolExecutor(
-            _cores.n - 1, "sdpbb", initializer=threadpool_limits, initargs=(1,)
+            _cores.n, "sdpbb", initializer=threadpool_limits, initargs=(1,)
         )
-    values: list[Any] = [None] * len(pieces)
-    numbers = iter(range(len(pieces)))  # of which each thread takes the next
-
-    def work() -> None:
-        for number in numbers:
-            values[number] = step(*pieces[number])
-
-    others = [_cores.pool.submit(work) for _ in range(n_threads - 1)]
-    try:
-        work()
-    finally:
-        failed = [error for other in others if (error := other.exception())]
-    if failed:
-        raise failed[0]
-    return values
+    values = [_cores.pool.submit(step, *piece) for piece in pieces]
+    wait(values)  # also if one fails: others read and write the same arrays
+    return [value.result() for value in values]
 
 
 def row_pieces(m: int, work: float) -> tuple[Range, ...]:

@@ -17,7 +17,6 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.staged.methods import HYBRID_STAGES, ColgenBounding, HybridBounding
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction, Instance
-from sdpbb.run.kernels import PLACES as PLACE_KERNELS
 from sdpbb.run.parameters import SolverParameters
 from sdpbb.run.solver import solve
 from sdpbb.search.result import SolutionStatus
@@ -218,5 +217,3 @@ def test_a_method_takes_the_parameters_of_the_semidefinite_bound(name):
     assert made.most_blocks_here == MOST_CONIC < bounding_method(name).most_blocks_here
     relaxation = made if isinstance(made, SdpBounding) else made.sdp
     assert relaxation.parameters is conic
-    methods = {part.removesuffix("-rare") for part in BOUNDING_METHODS[name].kernels}
-    assert methods <= {*BOUNDING_METHODS, PLACE_KERNELS}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem.checker_rules import foreign_constraints
-from sdpbb.run.parameters import DecompositionParameters
+from sdpbb.run.parameters import DecompositionParameters, SearchParameters
 from tests.constants import (
     ALL_COLUMNS,
     EASY,
@@ -46,6 +46,7 @@ class Way(NamedTuple):
     pauses : whether the run is abandoned after each node and resumed from its checkpoint
     certified : whether it leaves a certificate
     solver : of semidefinite relaxations
+    fixing : whether pairs are fixed
     """
 
     bounding: str = "hybrid"
@@ -55,6 +56,7 @@ class Way(NamedTuple):
     pauses: bool = False
     certified: bool = False
     solver: str = "admm"
+    fixing: bool = True
 
     def solve(self, instance: sdpbb.Instance, folder: Any, **more: Any) -> sdpbb.Result:
         """Solve the instance; the checkpoint and the certificate are in the folder.
@@ -66,6 +68,7 @@ class Way(NamedTuple):
             gap=self.gap,
             sdp=SdpParameters(solver=self.solver, **{"max_iterations": 20} if self.hasty else {}),
             decomposition=TINY_SUBSETS,
+            search=SearchParameters(fixing=self.fixing),
             certify=self.certified,
             **{"node_limit": 1 if self.pauses else None} | more,
         )
@@ -101,6 +104,7 @@ def ways(**fixed: Any) -> st.SearchStrategy[Way]:
         "pauses": st.booleans(),
         "certified": st.booleans(),
         "solver": st.sampled_from(["admm", "admm", "admm", "clarabel", "scs"]),
+        "fixing": st.booleans(),
     }
     return st.builds(Way, **fields | {name: st.just(value) for name, value in fixed.items()})
 

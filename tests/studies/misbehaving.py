@@ -44,11 +44,11 @@ INFEASIBLE = RESULT | {
 }
 
 
-def prepare(boundings):
+def prepare():
     """Stand in for `study.prepare`: what jobs need is imported with this module."""
 
 
-def prepare_slowly(boundings):
+def prepare_slowly():
     numba.njit(lambda: 0)()
 
 

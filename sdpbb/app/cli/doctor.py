@@ -55,9 +55,9 @@ def doctor(
 
 def _warm(log: Outputs) -> None:
     """Compile the kernels of all parts of the engine, with a line for each and what is left."""
-    from sdpbb.run.kernels import all_parts, compile_part, is_compiled
+    from sdpbb.run.kernels import PARTS, compile_part, is_compiled
 
-    left = [part for part in all_parts() if not is_compiled(part)]
+    left = [part for part in PARTS if not is_compiled(part)]
     log.tell("Compiling:" if left else "Compiling: nothing, as all kernels are cached")
     started = time.perf_counter()
     for number, part in enumerate(left, 1):

@@ -120,7 +120,6 @@ def run_batch(
         SolverParameters(workers=parameters.workers),
         executor,
         time_limit_each=lambda job: job.parameters.time_limit,
-        boundings=sorted({job.parameters.bounding for job in listed}),
         name_of=lambda job: job.name,
         reads_files=True,
         observer=observer,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import logging
 import math
 import pickle
 import re
-import sys
 import time
 import uuid
 import warnings
@@ -24,24 +22,17 @@ from sdpbb.runtime.extras import install_command
 
 # Seconds for which a number of workers is taken to be current.
 COUNT_SECONDS = 2.0
-# Seconds that a scheduler may take to answer, and to have a worker.
+# Seconds that a scheduler may take to answer.
 CONNECT_SECONDS = 10.0
 _ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx|inproc)://)?(\[.+\]|[^][/:]+):[1-9]\d{0,4}")
-LOGGERS = (
-    "distributed",
-    "distributed.client",
-    "distributed.comm",
-    "distributed.core",
-    "tornado",
-    "tornado.application",
-)
 
 
 class GivenExecutor(TaskExecutor):
     """Workers of a `concurrent.futures.Executor`, each with one BLAS thread while it runs a task.
 
     They need the same version of this package as this process, and versions of Python and NumPy
-    that can read each other's pickles. The executor is used, and not shut down.
+    that can read each other's pickles. The executor is used, and not shut down. A cluster without
+    workers is waited for: it may start some for the tasks.
 
     A task that has begun runs to its end on its worker, also after `kill`. When a worker dies, the
     executor may itself give its tasks to others first, as Dask's scheduler does.
@@ -57,7 +48,6 @@ class GivenExecutor(TaskExecutor):
         warm_up: Callable[[], None] = no_warm_up,
         *,
         name: str = "the executor",
-        patience_seconds: float = 60.0,
     ) -> None:
         """
         Parameters
@@ -65,15 +55,12 @@ class GivenExecutor(TaskExecutor):
         executor : takes tasks from now on
         warm_up : function of a module, called once in each worker process before its first task
         name : of the executor in messages
-        patience_seconds : that there may be no worker
         """
         self.executor = executor
         self._warm_up = pack(warm_up)
         self._name = name
-        self._patience = patience_seconds
         self._n_workers = 0
         self._counted = -math.inf
-        self._empty_since: float | None = None
 
     @property
     def n_workers(self) -> int:
@@ -81,18 +68,10 @@ class GivenExecutor(TaskExecutor):
         if time.monotonic() - self._counted >= COUNT_SECONDS:
             self._n_workers = count_workers(self.executor)
             self._counted = time.monotonic()
-            if self._n_workers:
-                self._empty_since = None
-            elif self._empty_since is None:
-                self._empty_since = self._counted
         return self._n_workers
 
     def check(self) -> None:
         self._require_connection()
-        if self.n_workers == 0 and self._empty_since is not None:
-            seconds = time.monotonic() - self._empty_since
-            if seconds > self._patience:
-                raise BackendFailure(f"{self._name} has been without workers for {seconds:.0f} s")
 
     def submit(self, function: Callable[[], Any], seconds: float = math.inf) -> Future[Any]:
         """Run the function on a worker of the executor's choice, without a deadline."""
@@ -203,9 +182,8 @@ def dask_executor(address: str) -> Iterator[Executor]:
     BackendUnavailable
         If Dask is not installed.
     BackendFailure
-        If there is no scheduler at this address, or no worker there.
+        If there is no scheduler at this address.
     """
-    is_ours = "distributed" not in sys.modules
     try:
         from distributed import Client
     except ImportError:
@@ -217,26 +195,15 @@ def dask_executor(address: str) -> Iterator[Executor]:
         raise ParameterError(
             f"dask = {address!r}: expected the address of a Dask scheduler, such as tcp://host:8786"
         )
-    if is_ours:  # whoever has imported it before wants to see what it logs, or has seen to that
-        for name in LOGGERS:
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # tables of differing versions
-            client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except Exception as error:
         reason = " ".join(str(error).split())
         raise BackendFailure(
             f"the Dask scheduler at {address} cannot be reached ({reason})"
         ) from error
     try:
-        executor: Executor = client.get_executor(pure=False)
-        deadline = time.monotonic() + CONNECT_SECONDS
-        while count_workers(executor) == 0:  # they may be starting, too
-            if time.monotonic() > deadline:
-                raise BackendFailure(f"the Dask cluster at {address} has no workers")
-            time.sleep(0.05)
-        yield executor
+        yield client.get_executor(pure=False)
     finally:
         client.close()
 

@@ -35,18 +35,11 @@ def resident_mebibytes() -> float:
     import psutil
 
     this = psutil.Process()
-    children = (child.pid for child in this.children(recursive=True))
-    return sum(map(resident_bytes, [this.pid, *children])) / 2**20
-
-
-def resident_bytes(pid: int) -> int:
-    """Return the resident memory of a process, in bytes; 0 if it has ended."""
-    import psutil
-
-    try:
-        return int(psutil.Process(pid).memory_info().rss)
-    except psutil.Error:  # it has ended since it was listed
-        return 0
+    total = 0
+    for process in [this, *this.children(recursive=True)]:
+        with contextlib.suppress(psutil.Error):  # it has ended since it was listed
+            total += process.memory_info().rss
+    return total / 2**20
 
 
 def free_mebibytes() -> float:
