@@ -178,7 +178,7 @@ class Study(Generic[Job]):
                 self.given = block.enter_context(
                     workers_beyond(self._executor, asked.dask, asked.mpi, prepare)
                 )
-                block.callback(lambda: self._workers and self._workers.shutdown())
+                block.callback(self._shutdown)
                 return work()
 
         return interruptible(interrupt, begun)
@@ -274,6 +274,10 @@ class Study(Generic[Job]):
         with clock_stopped_by_compiler(lambda: self._observer(Compiling())):
             prepare()
         return LocalProcesses(self._parameters.workers, prepare, grace=GRACE)
+
+    def _shutdown(self) -> None:
+        if self._workers is not None:
+            self._workers.shutdown()
 
     def _outcome(self, task: Task) -> Outcome:
         if task.is_overdue:
