@@ -28,6 +28,7 @@ SMALLER = Instance(np.random.default_rng(2).normal(size=(34, 6)), 4, name="small
 SMALLER_OPTIMUM = 105.98433
 # Some 150 nodes and ten seconds.
 LARGE = Instance(np.random.default_rng(1).normal(size=(80, 10)), 8, name="large")
+LARGE_OPTIMUM = 455.97544
 LONG = replace(HASTY, sdp=SdpParameters(max_iterations=60))
 # Minutes in the root alone.
 HUGE = Instance(np.random.default_rng(0).normal(size=(400, 4)), 12, name="huge")
