@@ -25,7 +25,7 @@ from sdpbb.problem.known_classes import KnownClasses
 from sdpbb.problem.origin import Scaling, dominant_column
 from sdpbb.problem.row_values import in_row_order
 from sdpbb.problem.table import REMEDY, PointTable, quoted
-from sdpbb.problem.textfile import is_missing_word, shown
+from sdpbb.problem.textfile import first_of, is_missing_word, shown
 from sdpbb.runtime.declaration import wrong
 from sdpbb.runtime.reading import Reading, TableArguments
 from sdpbb.runtime.values import counted
@@ -311,11 +311,9 @@ def _without_rows(table: PointTable, lacking: NDArray[np.bool_], where: str) -> 
             f"{where}missing = 'drop-rows': every row lacks a value, so no row remains; expected "
             "--missing mean or median, or to ignore columns (--drop)"
         )
-    names = [table.row_name(row) for row in dropped[:SHOWN].tolist()]
-    more = f" and {len(dropped) - SHOWN} more" if len(dropped) > SHOWN else ""
+    names = first_of(map(table.row_name, dropped.tolist()), SHOWN)
     step = (
-        f"{counted(len(dropped), 'row')} of {len(lacking)} dropped, as values are missing: "
-        f"{', '.join(names)}{more}"
+        f"{counted(len(dropped), 'row')} of {len(lacking)} dropped, as values are missing: {names}"
     )
     warn_caller(f"{where}{step}", InstanceNote)
     row_names, classes = table.row_names, table.known_classes
@@ -359,11 +357,9 @@ def _filled_in(
         known = points[~lacks[:, j], j]
         mean = math.fsum(known.tolist()) / len(known)  # the same one on every machine
         points[lacks[:, j], j] = mean if missing == "mean" else np.median(known)
-    names = [table.column_name(j) for j in columns[:SHOWN]]
-    more = f" and {len(columns) - SHOWN} more" if len(columns) > SHOWN else ""
     step = (
         f"{counted(int(lacks.sum()), 'missing value')} filled in by the {missing} of "
-        f"{counted(len(columns), 'column')}: {', '.join(names)}{more}"
+        f"{counted(len(columns), 'column')}: {first_of(map(table.column_name, columns), SHOWN)}"
     )
     warn_caller(f"{where}{step}", InstanceNote)
     return replace(table.with_step(step), points=points)

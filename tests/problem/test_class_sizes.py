@@ -1,34 +1,9 @@
 """Sizes of the clusters of known classes: every way to state them, and what they are."""
 
-import pytest
-
 import sdpbb
 
 POINTS = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2], [2.4], [2.6]]
 CLASSES = ["a", None, None, "b", None, None, None, None]
-
-
-@pytest.mark.parametrize(
-    ("sizes", "labels"),
-    [
-        ({"a": 5, "b": 3}, [0, 0, 0, 1, 1, 1, 0, 0]),
-        ({"a": 3, "b": 5}, [0, 0, 0, 1, 1, 1, 1, 1]),
-        ({"b": (1, 3), "a": (1, 8)}, [0, 0, 0, 1, 1, 1, 0, 0]),
-        ({"a": (2, 4), "b": (4, 6)}, [0, 0, 0, 1, 1, 1, 1, 1]),
-    ],
-)
-@pytest.mark.parametrize("bounding", ["sdp", "colgen", "hybrid"])
-def test_each_class_has_its_own(sizes, labels, bounding, tmp_path):
-    stated = {"k": 2, "known_classes": CLASSES, "sizes": sizes}
-    path = tmp_path / "a.cert"
-    parameters = sdpbb.SolverParameters(bounding=bounding)
-    result = sdpbb.solve(POINTS, parameters=parameters, certificate=path, **stated)
-    assert result.labels.tolist() == labels
-    assert result.cluster_classes == ("a", "b")
-    assert sdpbb.verify_certificate(path, POINTS, **stated).status == "optimal"
-    swapped = stated | {"sizes": dict(zip(sizes, reversed(sizes.values()), strict=True))}
-    with pytest.raises(sdpbb.errors.SdpbbError, match="constraints"):
-        sdpbb.verify_certificate(path, POINTS, **swapped)
 
 
 def test_labels_with_the_sizes_of_other_classes_violate_them():

@@ -135,21 +135,6 @@ def test_what_never_binds_is_dropped():
     assert (len(contraction.upper_limits), contraction.upper_limits.pairs.shape) == (0, (0, 6, 6))
 
 
-def test_a_diameter_is_cannot_links():
-    instance = line(3, MaximumDiameter(2.5), AllOf([MaximumDiameter(3.5)]))
-    assert not instance.has_constraints_beyond_pairs
-    in_pairs = instance.in_pairs()
-    assert in_pairs.cluster_constraints == ()
-    far = [[i, j] for i in range(6) for j in range(i + 3, 6)]
-    assert in_pairs.cannot_link.tolist() == far
-    assert contract(instance).cannot_link.tolist() == far
-    assert contract(in_pairs).cannot_link.tolist() == far
-    with pytest.raises(
-        InstanceError, match=r"^cluster_constraints: only cannot-links are possible here$"
-    ):
-        line(3, MaximumSize(2)).in_pairs()
-
-
 @pytest.mark.parametrize("d", [1, 2, 9, 130])
 def test_a_diameter_is_the_same_to_the_last_bit_for_all_and_for_two_points(d):
     points = np.random.default_rng(d).normal(size=(12, d))

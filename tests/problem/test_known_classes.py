@@ -1,8 +1,6 @@
 """Known classes of rows: what they amount to, and every way to state them."""
 
 import itertools
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -65,31 +63,13 @@ def test_unknown_classes(unknown):
     assert (classes.names, classes.n_known) == (("3", "4"), 3)
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    """Points with names and classes as CSV, and files of the classes alone."""
-    monkeypatch.chdir(tmp_path)
-    rows = [("id", "x", "kind")]
-    rows += [
-        (name, x, kind or "") for name, (x,), kind in zip("pqrst", POINTS, CLASSES, strict=True)
-    ]
-    contents = {
-        "data.csv": "".join(f"{name},{x},{kind}\n" for name, x, kind in rows),
-        "plain.csv": "".join(f"{name},{x}\n" for name, x, _ in rows),
-        "some.csv": "id,kind\ns,a\nr,b\np,a\n",
-    }
-    for name, content in contents.items():
-        (tmp_path / name).write_text(content)
-    return tmp_path
-
-
 def test_conflicts_name_the_classes():
     result = sdpbb.solve(POINTS, 3, known_classes=CLASSES, must_link=[(2, 3)])
     places = [member.place for member in result.conflict.members]
     assert sorted(places) == ["known_classes: a", "known_classes: a, b", "must_link[0]"]
 
 
-def test_every_question_takes_them(files):
+def test_every_question_takes_them():
     given_ = {"known_classes": CLASSES}
     result = sdpbb.solve(POINTS, 3, **given_)
     assert result.labels[0] == result.labels[3] != result.labels[2]
@@ -104,34 +84,6 @@ def test_every_question_takes_them(files):
     assert heuristic.sum_of_squares == pytest.approx(result.objective)
     entries = sdpbb.sweep(POINTS, [1, 3], **given_).entries
     assert [entry.result.status.value for entry in entries] == ["infeasible", "optimal"]
-
-
-def run(*arguments):
-    command = [sys.executable, "-m", "sdpbb", *arguments]
-    return subprocess.run(command, capture_output=True, text=True)
-
-
-@pytest.mark.long
-def test_the_command_line_takes_them(files):
-    files_of_run = ("plain.csv", "-k", "3", "--index-column", "id")
-    done = run("solve", *files_of_run, "--known-classes", "some.csv", "--certificate", "a.cert")
-    assert done.returncode == 0, done.stderr
-    verify = ("verify", "a.cert", "--data", "plain.csv", "--index-column", "id")
-    assert run(*verify, "--known-classes", "some.csv").returncode == 0
-    rejected = run(*verify)
-    assert rejected.returncode == 4
-    assert "options of reading the data, as for the run" in rejected.stderr
-    soft = ("--known-classes", "some.csv", "--known-weight", "0.5")
-    done = run("solve", *files_of_run, *soft, "--certificate", "b.cert")
-    assert done.returncode == 0, done.stderr
-    soft_verify = ("verify", "b.cert", *verify[2:])
-    assert run(*soft_verify, *soft).returncode == 0
-    assert run(*soft_verify, *soft[:2]).returncode == 4
-    done = run(
-        "solve", "plain.csv", "-k", "1", "--index-column", "id", "--known-classes", "some.csv"
-    )
-    assert done.returncode == 3
-    assert "known_classes names 2 classes ('a', 'b'), but k = 1" in done.stderr
 
 
 WRONG = ["a", "a", "b", "b", "a"]  # the last row is a b

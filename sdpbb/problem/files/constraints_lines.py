@@ -10,7 +10,13 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem.class_sizes import ClassSizes, sizes_text
 from sdpbb.problem.cluster_constraints import ClusterConstraint, MaximumSize
 from sdpbb.problem.files.constraints import Constraints
-from sdpbb.problem.files.stated import KEYWORDS, ON_CLUSTERS, ConstraintFormat, FileStatement, Rows
+from sdpbb.problem.files.stated import (
+    CLUSTER_LINES,
+    KEYWORDS,
+    ConstraintFormat,
+    FileStatement,
+    Rows,
+)
 from sdpbb.problem.rules import LIMITS
 from sdpbb.problem.textfile import open_text, without_comment
 from sdpbb.runtime.files import FilePath
@@ -24,7 +30,7 @@ _FIELD = re.compile(r'"((?:[^"]|"")*)"(?=\s|$|#)|(#.*|[^\s#]+)|(\s+)')
 
 def line_of(constraint: ClusterConstraint, names: Iterable[object]) -> str:
     """Return the line of a constraint on clusters whose rows have these names; "" without one."""
-    for keyword, made in ON_CLUSTERS.items():
+    for keyword, made in CLUSTER_LINES.items():
         if isinstance(constraint, made) and type(constraint) is made:
             return " ".join(map(str, (keyword, constraint.limit, *names)))  # type: ignore[attr-defined]
     return ""
@@ -90,7 +96,7 @@ def _line_on_clusters(constraint: ClusterConstraint) -> str:
     rows = list(getattr(constraint, "rows", tuple)())
     line = line_of(constraint, rows)
     if not rows or not line:
-        *others, last = [made.__name__ for made in ON_CLUSTERS.values()]
+        *others, last = [made.__name__ for made in CLUSTER_LINES.values()]
         raise InstanceError(
             f"cluster_constraints: {constraint!r} has no line in a file of constraints; expected a "
             f"non-empty {', '.join(others)} or {last}"

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.files.points_numpy import read_array, read_one_array
-from sdpbb.problem.files.tables import opened_table
+from sdpbb.problem.files.points_numpy import read_array
+from sdpbb.problem.files.tables import ARRAYS, opened_table
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.row_values import note_noise, positions
 from sdpbb.problem.table import TABLES
@@ -31,8 +31,6 @@ from sdpbb.problem.textfile import (
     shown,
 )
 from sdpbb.runtime.files import FilePath, shown_path, write_atomically
-
-ARRAYS = (".npy", ".npz")
 
 
 def read_labels(
@@ -316,12 +314,9 @@ def _numbers(found: _Labels, path: str) -> list[int]:
 
 def _label_array(path: FilePath, column: str | None) -> list[str]:
     """Return an array (n,) of numbers or words as text, or raise the InstanceError."""
-    if file_suffix(path) == ".npz":
-        array = read_one_array(path, column, 1, "labels (n,)")
-    elif column is None:
-        array = read_array(path)
-    else:
+    if column is not None and file_suffix(path) == ".npy":
         raise InstanceError(f"column: {shown_path(path)} has no columns; expected {TABLES} with it")
+    array = read_array(path, column, 1, "labels (n,)")
     if array.ndim != 1 or array.dtype.kind not in "iufUb":
         raise InstanceError(
             f"{shown_path(path)}: an array of shape {array.shape} and type {array.dtype}; expected "

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.files.points_numpy import read_npy, read_npz
+from sdpbb.problem.files.points_numpy import read_arrays
 from sdpbb.problem.files.points_table import points_of_table
-from sdpbb.problem.files.tables import SHEETS, is_table, opened_table
+from sdpbb.problem.files.tables import ARRAYS, SHEETS, is_table, opened_table
 from sdpbb.problem.preparation import prepared
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import file_suffix, reading_file
@@ -28,7 +28,7 @@ def _read_table(path: FilePath, reading: Reading) -> PointTable:
 
 
 # By the suffix of the file's name, in lower case; other files are tables.
-POINT_READERS: dict[str, PointReader] = {".npy": read_npy, ".npz": read_npz}
+POINT_READERS: dict[str, PointReader] = dict.fromkeys(ARRAYS, read_arrays)
 
 ROWS = 50_000
 """Rows that are written together."""

@@ -168,7 +168,7 @@ _OF_CLASSES = (
     "the numbers of points of all clusters, integers n >= 1 or ranges, or c=n-n of known classes c"
 )
 _ROWS = "an integer l >= 0 and rows"
-ON_CLUSTERS: dict[str, type[BuiltInConstraint]] = {
+CLUSTER_LINES: dict[str, type[BuiltInConstraint]] = {
     "OVERLAP": MaximumOverlap,
     "DIFFERENCE": MinimumDifference,
     "SOFTCL": SoftCannotLinks,
@@ -189,7 +189,7 @@ KEYWORDS = {
     "MAXWEIGHT": Keyword("max_weight", "w", "a finite weight w > 0", _weight),
     **{
         keyword: Keyword("cluster_constraints", "l i j ...", _ROWS, _on_clusters(made))
-        for keyword, made in ON_CLUSTERS.items()
+        for keyword, made in CLUSTER_LINES.items()
     },
     "SOFTCL": Keyword(
         "cluster_constraints",

@@ -26,10 +26,11 @@ from sdpbb.problem.textfile import (
 from sdpbb.runtime.extras import install_command
 from sdpbb.runtime.files import FilePath, shown_path
 
+ARRAYS = (".npy", ".npz")
 SHEETS = (".xlsx", ".xlsm")
 FEATHER = (".feather", ".arrow", ".ipc")
 TABLES_OF_COLUMNS = (".parquet", ".pq", *FEATHER)
-"""Suffixes of workbooks, and of Parquet and Feather files."""
+"""Suffixes of arrays, of workbooks, and of Parquet and Feather files."""
 
 CSV_SUFFIXES = (".csv", ".tsv", ".tab")
 SEPARATORS = "\t;|,"
