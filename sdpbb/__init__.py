@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     from sdpbb.problem.formats import read_instance
     from sdpbb.problem.partition import Violation
     from sdpbb.problem.statements import Conflict, Statement, stated_constraints
-    from sdpbb.questions.batch import BatchParameters, BatchResult, run_batch
+    from sdpbb.questions.batch.batch import BatchParameters, run_batch
+    from sdpbb.questions.batch.outcome import BatchResult
     from sdpbb.questions.certainty import certainty
     from sdpbb.questions.certainty_report import CertaintyReport
     from sdpbb.questions.check import ConstraintReport, check_constraints
@@ -81,8 +82,8 @@ _HOME = {
     "ArchiveError": "sdpbb.errors",
     "BackendFailure": "sdpbb.errors",
     "BackendUnavailable": "sdpbb.errors",
-    "BatchParameters": "sdpbb.questions.batch",
-    "BatchResult": "sdpbb.questions.batch",
+    "BatchParameters": "sdpbb.questions.batch.batch",
+    "BatchResult": "sdpbb.questions.batch.outcome",
     "CertaintyReport": "sdpbb.questions.certainty_report",
     "CertificateError": "sdpbb.errors",
     "CertificateVerdict": "sdpbb.checker.kernel.verdict",
@@ -131,7 +132,7 @@ _HOME = {
     "read_trace": "sdpbb.search.trace",
     "relaxation": "sdpbb.bounds.sdp.model",
     "resume": "sdpbb.run.solver",
-    "run_batch": "sdpbb.questions.batch",
+    "run_batch": "sdpbb.questions.batch.batch",
     "solve": "sdpbb.run.solver",
     "stated_constraints": "sdpbb.problem.statements",
     "suggest_queries": "sdpbb.questions.suggest",

@@ -186,11 +186,9 @@ class Study(Generic[Job]):
         def begun(stop: threading.Event) -> Answer:
             asked = self._parameters
             self.stop, self._started = stop, time.monotonic()
-            with ExitStack() as block:
-                self.given = block.enter_context(
-                    workers_beyond(self._executor, asked.dask, asked.mpi, self._warm_up)
-                )
-                block.callback(lambda: self._workers and self._workers.shutdown())
+            with ExitStack() as self._block:
+                beyond = workers_beyond(self._executor, asked.dask, asked.mpi, self._warm_up)
+                self.given = self._block.enter_context(beyond)
                 return work()
 
         return interruptible(interrupt, begun)
@@ -229,7 +227,7 @@ class Study(Generic[Job]):
                 self._do(waiting, begin, take, here, self.stop)
                 return list(waiting)
         if self._workers is None:
-            self._workers = self._scheduler()
+            self._workers = self._block.enter_context(self._scheduler())
         self._do(waiting, begin, take, self._workers)
         return list(waiting)
 

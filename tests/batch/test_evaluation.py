@@ -1,6 +1,5 @@
 """The work on one job: answers are right, and everything that goes wrong is a value."""
 
-import threading
 import warnings
 from functools import partial
 
@@ -58,24 +57,6 @@ def test_an_optimum(run):
     assert (value["n_must_link"], value["n_cannot_link"]) == (0, 2)
     assert value["message"] == ""
     assert steps == ["read"]
-
-
-def test_limits_are_those_of_the_job(run, monkeypatch):
-    value, _ = run(time_limit=1e-9)
-    assert value["termination"] == "time_limit"
-    monkeypatch.setattr(worker, "interrupt", threading.Event())
-    worker.interrupt.set()
-    value, _ = run()
-    assert value["termination"] == "interrupted"
-
-
-def test_what_cannot_be_solved_as_asked_is_bad_input(run, files):
-    (files / "overlap.txt").write_text("OVERLAP 1 0 1\n")
-    value, _ = run(constraints="overlap.txt", bounding="sdp")
-    assert value["status"] == "bad_input"
-    assert "'sdp': expected" in value["message"]
-    value, _ = run(constraints="overlap.txt", bounding="colgen")
-    assert value["status"] == "optimal"
 
 
 def test_warnings_on_an_instance_are_kept(run, monkeypatch):
