@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     from sdpbb.problem.formats import read_instance
     from sdpbb.problem.partition import Violation
     from sdpbb.problem.statements import Conflict, Statement, stated_constraints
-    from sdpbb.questions.batch import BatchParameters, BatchResult, run_batch
+    from sdpbb.questions.batch.batch import BatchParameters, run_batch
+    from sdpbb.questions.batch.outcome import BatchResult
     from sdpbb.questions.certainty import certainty
     from sdpbb.questions.certainty_report import CertaintyReport
     from sdpbb.questions.check import ConstraintReport, check_constraints

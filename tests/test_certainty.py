@@ -88,12 +88,3 @@ def test_what_is_known_at_the_end_of_the_time_is_reported():
     told = []
     report = sdpbb.certainty(CLOUDS, 0.2, k=3, on_point=lambda known, left: told.append(left))
     assert told[-1] == 0
-
-
-def test_without_a_clustering_the_reason_is_told():
-    apart = [(0, 1), (1, 2), (0, 2)]
-    report = sdpbb.certainty(CLOUDS, k=2, cannot_link=apart)
-    assert not report.is_complete
-    assert report.to_rows() == []
-    assert str(report.result.conflict) in str(report)
-    assert "CertaintyReport" in repr(report)

@@ -47,7 +47,7 @@ def no_computing(monkeypatch):
 
     for name in (
         "sdpbb.run.run.Run._begin",
-        "sdpbb.questions.batch.run_batch",
+        "sdpbb.questions.batch.batch.run_batch",
         "heuristics.method.first_clustering",
     ):
         monkeypatch.setattr(name, fail)

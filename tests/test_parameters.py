@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import ParameterError
-from sdpbb.questions.batch import BatchParameters
+from sdpbb.questions.batch.batch import BatchParameters
 from sdpbb.run.parameters import DecompositionParameters, SearchParameters, SolverParameters
 from sdpbb.runtime.declaration import declarations, own_declarations
 

@@ -12,7 +12,7 @@ from sdpbb.problem import Instance, Partition
 from sdpbb.problem.formats import read_instance
 from sdpbb.problem.statements import stated_constraints, without
 from sdpbb.questions import price as price_module
-from sdpbb.questions.price import Price, PriceProof, constraint_prices, probe
+from sdpbb.questions.price import Price, PriceProof, constraint_prices
 from sdpbb.questions.study import Outcome, Study
 from sdpbb.run.parameters import DecompositionParameters, SolverParameters
 from sdpbb.search.result import Result, SolutionStatus, Termination
@@ -204,18 +204,6 @@ def test_what_is_printed_holds():
     )
     same = replace(price, lower=2.0, upper=2.0)
     assert str(same) == "must_link[0]  ML 0 1: costs 2"
-
-
-def test_a_probe_without_time_says_nothing_wrong():
-    instance = two_groups()
-    for statement in stated_constraints(instance):
-        found = probe(instance, statement, optimum_of(instance), 0.0, True).value
-        if statement.text in ("ML 5 15", "CL 7 8"):
-            assert found is None
-
-
-def optimum_of(instance: Instance) -> float:
-    return sdpbb.solve(instance, EXACT).objective
 
 
 def test_constraints_of_another_instance_are_refused():

@@ -99,12 +99,10 @@ def certainty(
 
     Parameters
     ----------
-    instance : points, k and constraints as an `Instance`; or points alone, an array (n, d) or a
-        data frame, with the others as further arguments
+    instance, k, arguments : as for `sdpbb.solve`
     within : share of the cost, > 0: 0.01 is one per cent
     parameters : of each run. workers is the number of points that are worked on at the same time;
         time_limit is for all runs together
-    k : number of clusters, of points
     labels : (n,) a good clustering, such as a result's, to begin with; None: it is searched for
     time_limit_each : seconds for each point, > 0
     observer : receives the events of the first run
@@ -112,7 +110,6 @@ def certainty(
     interrupt : set it to end the run; what is known until then is reported
     executor : any `concurrent.futures.Executor`, each worker of which works on one point at a time,
         once the instance is solved; otherwise as for `solve`
-    arguments : single parameters, and of points what makes an `Instance` of them, as for `solve`
 
     Raises
     ------

@@ -284,12 +284,11 @@ def label_numbers(labels: Any, n_points: int) -> NDArray[np.intp]:
     InstanceError
         For another number of labels, a missing one, or one of another type.
     """
-    shape = getattr(labels, "shape", None)
-    if shape is not None and len(shape) != 1:
-        if is_frame(labels):
-            name = str(columns_of(labels)[0]) if columns_of(labels) else "cluster"
-            raise InstanceError(f"labels: a data frame; expected one column of it, [{name!r}] say")
-        raise InstanceError(f"labels: an array of shape {tuple(shape)}; expected (n,)")
+    if is_frame(labels):
+        name = str(columns_of(labels)[0]) if columns_of(labels) else "cluster"
+        raise InstanceError(f"labels: a data frame; expected one column of it, [{name!r}] say")
+    if isinstance(labels, np.ndarray) and labels.ndim != 1:
+        raise InstanceError(f"labels: an array of shape {labels.shape}; expected (n,)")
     if isinstance(labels, (str, bytes, Mapping)) or not isinstance(labels, Iterable):
         raise InstanceError(f"labels: of type {type(labels).__name__}; {_EXPECTED}")
     values = labels.tolist() if hasattr(labels, "tolist") else list(labels)

@@ -237,19 +237,16 @@ def constraint_prices(
 
     Parameters
     ----------
-    instance : points, k and constraints as an `Instance`; or points alone, an array (n, d) or a
-        data frame, with the others as further arguments
+    instance, k, arguments : as for `sdpbb.solve`
     constraints : of `stated_constraints(instance)`; None for all of them
     parameters : of each run. workers is the number of constraints that are priced at the same time;
         time_limit is for all runs together
-    k : number of clusters, of points
     time_limit_each : seconds for each constraint, > 0
     observer : receives the events of the run with all constraints
     on_price : is called with each price as it comes, and with the number of those still to come
     interrupt : set it to end the run; what is known until then is reported
     executor : any `concurrent.futures.Executor`, each worker of which prices one constraint at a
         time, once the instance is solved; otherwise as for `solve`
-    arguments : single parameters, and of points what makes an `Instance` of them, as for `solve`
 
     Raises
     ------

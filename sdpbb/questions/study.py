@@ -174,11 +174,9 @@ class Study(Generic[Job]):
         def begun(stop: threading.Event) -> Answer:
             asked = self._parameters
             self.stop, self._started = stop, time.monotonic()
-            with ExitStack() as block:
-                self.given = block.enter_context(
-                    workers_beyond(self._executor, asked.dask, asked.mpi, prepare)
-                )
-                block.callback(self._shutdown)
+            with ExitStack() as self._block:
+                beyond = workers_beyond(self._executor, asked.dask, asked.mpi, prepare)
+                self.given = self._block.enter_context(beyond)
                 return work()
 
         return interruptible(interrupt, begun)
@@ -218,7 +216,7 @@ class Study(Generic[Job]):
                 self._do(waiting, begin, take, here, self.stop)
                 return list(waiting)
         if self._workers is None:
-            self._workers = self._scheduler()
+            self._workers = self._block.enter_context(self._scheduler())
         self._do(waiting, begin, take, self._workers)
         return list(waiting)
 
@@ -274,10 +272,6 @@ class Study(Generic[Job]):
         with clock_stopped_by_compiler(lambda: self._observer(Compiling())):
             prepare()
         return LocalProcesses(self._parameters.workers, prepare, grace=GRACE)
-
-    def _shutdown(self) -> None:
-        if self._workers is not None:
-            self._workers.shutdown()
 
     def _outcome(self, task: Task) -> Outcome:
         if task.is_overdue:

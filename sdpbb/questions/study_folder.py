@@ -16,6 +16,7 @@ RESULTS = "results.jsonl"
 _SAFE = f"; the rows in {RESULTS} are safe: resume with --resume"
 
 Row = TypeVar("Row")
+Value = TypeVar("Value")
 
 
 class StudyError(InstanceError):
@@ -129,18 +130,15 @@ def open_folder(
     folder = os.fspath(path)
     if problem := name_problem(folder):
         raise StudyError(problem)
-    if os.path.lexists(folder) and not os.path.isdir(folder):
-        raise StudyError(f"{shown_path(folder)}: is not a folder; expected a folder, or a new name")
-    _guarded(folder, lambda: os.makedirs(folder, exist_ok=True), "")
+    _guarded(folder, lambda: os.makedirs(folder, exist_ok=True), "; expected a folder")
     results = os.path.join(folder, RESULTS)
     name = shown_path(results)
-    try:
+
+    def opened() -> BinaryIO:
         # Unbuffered: what could not be written must not be tried again when the file is closed.
-        descriptor = os.open(results, os.O_RDWR | os.O_CREAT, 0o666)
-        file = open(descriptor, "r+b", buffering=0)  # noqa: SIM115
-    except OSError as error:
-        raise StudyError(f"{name}: cannot be written ({error.strerror or error})") from None
-    with file:
+        return open(os.open(results, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
+
+    with _guarded(results, opened, "") as file:
         try:
             hold(file, results, "batch or sweep")
         except FileInUse as error:
@@ -172,9 +170,9 @@ def _rows(content: bytes, name: str, read: Callable[[dict[str, Any]], Row]) -> I
             ) from None
 
 
-def _guarded(path: str, action: Callable[[], object], then: str = _SAFE) -> None:
+def _guarded(path: str, action: Callable[[], Value], then: str = _SAFE) -> Value:
     try:
-        action()
+        return action()
     except OSError as error:
         reason = error.strerror or error
         raise StudyError(f"{shown_path(path)}: could not be written ({reason}){then}") from None

@@ -1,6 +1,5 @@
 """The work on one job: answers are right, and everything that goes wrong is a value."""
 
-import threading
 import warnings
 from functools import partial
 
@@ -14,7 +13,6 @@ from sdpbb.problem.partition import Partition
 from sdpbb.questions.batch.batch import evaluate
 from sdpbb.questions.batch.job import Job
 from sdpbb.questions.study import isolated
-from sdpbb.runtime.executors import worker
 from tests.enumeration import optimum
 
 POINTS = np.array([[0.0], [1.0], [1.5], [4.0], [5.0], [5.2]])
@@ -55,24 +53,6 @@ def test_an_optimum(run):
     assert (value["n_points"], value["n_features"], value["k"]) == (6, 1, 2)
     assert (value["n_must_link"], value["n_cannot_link"]) == (0, 2)
     assert value["message"] == ""
-
-
-def test_limits_are_those_of_the_job(run, monkeypatch):
-    value = run(time_limit=1e-9)
-    assert value["termination"] == "time_limit"
-    monkeypatch.setattr(worker, "interrupt", threading.Event())
-    worker.interrupt.set()
-    value = run()
-    assert value["termination"] == "interrupted"
-
-
-def test_what_cannot_be_solved_as_asked_is_bad_input(run, files):
-    (files / "overlap.txt").write_text("OVERLAP 1 0 1\n")
-    value = run(constraints="overlap.txt", bounding="sdp")
-    assert value["status"] == "bad_input"
-    assert "'sdp': expected" in value["message"]
-    value = run(constraints="overlap.txt", bounding="colgen")
-    assert value["status"] == "optimal"
 
 
 def test_warnings_on_an_instance_are_kept(run, monkeypatch):

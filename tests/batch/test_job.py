@@ -65,14 +65,6 @@ def test_the_engine_is_asked_for_what_the_job_says(job):
     assert set(job.limits().values()) == {None}
 
 
-def test_parameters_that_no_key_states_are_those_given(job):
-    given = SolverParameters().updated({"sdp.max_iterations": 300, "gap": 0.5})
-    values = {"data": job.data, "name": "a", "gap": 0.1, "decomposition.smallest": 50}
-    parameters = Job.from_keys(values, given).parameters
-    assert (parameters.gap, parameters.sdp.max_iterations) == (0.1, 300)
-    assert parameters.decomposition.smallest == 50
-
-
 def test_every_parameter_of_the_engine_is_a_key_but_those_of_processes():
     own = {"data", "name", "k", "constraints", *SHORT_NAMES}
     engine = KEYS.keys() - own - {field.name for field in fields(Reading)}

@@ -27,7 +27,7 @@ k = 2
 CSV = """data,constraints,name,k,gap,time_limit,one_based,drop
 
 iris.txt,,,,,60,,
- wine.txt , sets/wine/a.txt ,w,3,1e-6,,TRUE,class; x
+ wine.txt , sets/wine/a.txt ,5,3,1e-6,,TRUE,class; x
 *.txt,,all-{stem},,,,,
 """
 
@@ -82,7 +82,7 @@ def test_csv(folder):
         job(f"{root}/iris.txt", "iris", time_limit=60.0),
         job(
             f"{root}/wine.txt",
-            "w",
+            "5",
             k=3,
             constraints=f"{root}/sets/wine/a.txt",
             one_based=True,
@@ -133,11 +133,6 @@ def test_what_is_said_beside_the_manifest_takes_precedence(folder):
         assert (asked.gap, asked.workers, asked.sdp.max_iterations) == (0.5, 1, 300)
     with pytest.raises(ParameterError, match=r"^gap = 2: expected a number in \[0, 1\)$"):
         read(folder, TOML, gap=2)
-
-
-def test_names_in_csv_are_no_words(folder):
-    (none,) = read(folder, "data,name,constraints\ntrue,5,iris.txt\n", "csv")
-    assert (none.data, none.name) == (str(folder / "true"), "5")
 
 
 def test_paths_are_relative_to_the_folder_of_the_manifest(folder, monkeypatch):

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.errors import CertificateError, ParameterError
 from sdpbb.problem.formats import write_points
-from sdpbb.questions.batch import BatchParameters, Job, run_batch
+from sdpbb.questions.batch.batch import BatchParameters, run_batch
+from sdpbb.questions.batch.job import Job
 from tests.any_instance import ForbiddenSets
 from tests.certificates.test_constrained import CONSTRAINED
 from tests.enumeration import clusterings, feasible_clusterings, optimum

@@ -34,20 +34,8 @@ def test_no_pair_is_asked_twice_and_all_points_come(name):
     pairs = asked(name, points, classes)
     assert len({frozenset(pair[:2]) for pair in pairs}) == len(pairs)
     assert {point for pair in pairs for point in pair[:2]} == set(range(12))
-
-
-@pytest.mark.parametrize("name", NAMES[1:])
-def test_neighbourhoods_take_few_questions(name):
-    """Each point but the first at most k - 1, and three at most to find all neighbourhoods."""
-    points, classes = blobs(5)
-    assert len(asked(name, points, classes)) <= 2 * 14 + 1
-
-
-@pytest.mark.parametrize("name", ["explore-consolidate", "min-max"])
-def test_exploring_finds_separate_classes_at_once(name):
-    points, classes = blobs(20)
-    answers = [answer for *_, answer in asked(name, points, classes, 3)]
-    assert answers == [False, False, False]
+    # Each point but the first at most k - 1, and three at most to find all neighbourhoods.
+    assert name == "random pairs" or len(pairs) <= 2 * 11 + 1
 
 
 def test_npu_asks_about_points_between_clusters_once_it_knows_some():

@@ -142,25 +142,19 @@ def test_nothing_begins_after_an_interrupt_or_the_time_limit(tmp_path, here):
     assert (done.left, done.outcomes) == (["fine"], {})
 
 
-def test_jobs_begin_from_what_is_known_by_then():
-    """One after the other, here and in a process."""
-    for needs_processes in (False, True):
-        study, known = Study(SolverParameters()), []
+@pytest.mark.parametrize("needs_processes", [False, True])
+def test_jobs_begin_from_what_is_known_by_then(needs_processes):
+    study, known = Study(SolverParameters()), []
 
-        def begin(job, seconds, stop, known=known):
-            return partial(Outcome, (job, len(known)))
+    def work():
+        def take(job, outcome):
+            known.append(outcome.value)
 
-        study.conduct(
-            threading.Event(),
-            partial(
-                study.run,
-                "abc",
-                begin,
-                lambda job, outcome, known=known: known.append(outcome.value),
-                needs_processes=needs_processes,
-            ),
-        )
-        assert known == [("a", 0), ("b", 1), ("c", 2)]
+        begin = lambda job, seconds, stop: partial(Outcome, (job, len(known)))  # noqa: E731
+        study.run("abc", begin, take, needs_processes=needs_processes)
+
+    study.conduct(threading.Event(), work)
+    assert known == [("a", 0), ("b", 1), ("c", 2)]
 
 
 def test_nothing_to_do_starts_no_worker(tmp_path, monkeypatch):

@@ -1,5 +1,4 @@
 import json
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -134,11 +133,6 @@ def test_several_at_a_time(tmp_path):
         ([19], {}, "k = 19; expected at most 18, the number of points"),
         ([2], {"resume": True}, "resume = True: expected a folder"),
         ([2], {"certificates": True}, "certificates = True: expected a folder"),
-        (
-            [2],
-            {"executor": ThreadPoolExecutor(1), "workers": 2},
-            "executor = ThreadPoolE",
-        ),
     ],
 )
 def test_requests_that_are_refused(ks, named, message):

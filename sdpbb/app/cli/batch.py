@@ -85,8 +85,8 @@ def batch(
     --gap, the limits, --seed, --bounding and --sdp-solver apply to every instance, and take
     precedence over MANIFEST.
     """
-    from sdpbb.questions.batch import read_manifest, run_batch
-    from sdpbb.questions.batch.batch import FILES
+    from sdpbb.questions.batch.batch import FILES, run_batch
+    from sdpbb.questions.batch.manifest import read_manifest
     from sdpbb.run.report import COMPILING
     from sdpbb.search.events import Compiling
 
