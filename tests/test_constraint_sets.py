@@ -197,13 +197,6 @@ def test_a_drawing_of_soft_constraints():
     assert keys(noisy.must_link) != keys(hard.must_link)
 
 
-def test_a_drawing_in_words():
-    assert str(Drawing(percentage=12.5, noise=0.1, soft=True, seed=3)) == (
-        "pairs by 12.5 % (Gonzalez-Almagro et al., 2020), a share of 0.1 turned into the "
-        "other kind (BH-k-means), soft, seed 3"
-    )
-
-
 @pytest.mark.parametrize("unknown", [-1, None, np.nan, ""])
 def test_rows_of_unknown_label_take_no_part(unknown):
     """The draw is that of the known rows alone, whatever stands for an unknown label."""

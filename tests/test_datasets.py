@@ -1,6 +1,7 @@
 """Data sets that ship with the package, also in a wheel."""
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,13 @@ from sdpbb.errors import InstanceError
 
 ROOT = Path(__file__).resolve().parents[1]
 LOADERS = {"iris": load_iris, "wine": load_wine}
+
+
+def test_the_script_writes_the_same_files(tmp_path):
+    runpy.run_path(str(ROOT / "scripts" / "instances.py"))["make_instances"](tmp_path)
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    shipped = (ROOT / "instances").glob("*.txt")
+    assert written == {path.name: path.read_bytes() for path in shipped}
 
 
 @pytest.mark.parametrize("name", LOADERS)

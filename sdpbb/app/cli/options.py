@@ -57,6 +57,9 @@ GROUPS = {
 }
 """Groups of options in help texts, by parameter; all others are common options."""
 
+MOST_LISTED = 1_000_000
+"""Items that a range in a list may stand for."""
+
 Absent = Annotated[str | None, Parameter(parse=False)]
 """Type of an option that a subclass takes away."""
 
@@ -182,6 +185,29 @@ class StatedOptions:
 def given(**options: object) -> dict[str, object]:
     """Return the options that are not None, by name."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def listed(name: str, text: str) -> list[str]:
+    """Return the items of a list such as 4,9,12-15, those of ranges one by one.
+
+    name : of the option
+
+    Raises
+    ------
+    ParameterError
+        For a range that ends before it begins, or has too many items.
+    """
+    items = []
+    for part in map(str.strip, text.split(",")):
+        ends = re.fullmatch(r"(\d{1,9})\s*-\s*(\d{1,9})", part)
+        if ends is None:
+            items.append(part)
+            continue
+        first, last = int(ends[1]), int(ends[2])
+        if not first <= last < first + MOST_LISTED:
+            raise ParameterError(f"{name} = {part}: expected a first number and a later one")
+        items += map(str, range(first, last + 1))
+    return items
 
 
 def usable_cores() -> int:

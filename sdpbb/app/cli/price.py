@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 # Constraints that the table shows.
 TOP = 20
-# Lines that a range may stand for.
-MOST_LINES = 1_000_000
 
 
 def price(
@@ -99,7 +96,7 @@ def _chosen(instance: Instance, only: str) -> list[Statement]:
     stated = stated_constraints(instance)
     file = shown_path(instance.origin.constraints_path)
     chosen = []
-    for place in _places(only):
+    for place in options.listed("only", only):
         there = [s for s in stated if s.place in (f"{file}:{place}", f"{file}: {place}")]
         if not there:
             raise ParameterError(
@@ -108,19 +105,3 @@ def _chosen(instance: Instance, only: str) -> list[Statement]:
             )
         chosen += there
     return chosen
-
-
-def _places(only: str) -> list[str]:
-    """The places one by one, of a list such as 4,9,12-15."""
-    places: list[str] = []
-    for part in only.split(","):
-        place = part.strip()
-        numbers = re.fullmatch(r"(\d+)-(\d+)", place)
-        if numbers is None:
-            places.append(place)
-            continue
-        first, last = int(numbers[1]), int(numbers[2])
-        if not 0 < last - first < MOST_LINES:
-            raise ParameterError(f"only = {place}: expected a first line and a later one")
-        places += map(str, range(first, last + 1))
-    return places

@@ -21,9 +21,6 @@ from sdpbb.runtime.files import shown_path
 if TYPE_CHECKING:
     from sdpbb.questions.sweep import SweepEntry
 
-# Numbers of clusters that a range may stand for.
-MOST = 10_000
-
 
 @engine_options(*OF_EVERY_RUN)
 class SweepEngine(StudyFile):
@@ -139,13 +136,7 @@ def numbers_of_clusters(text: str) -> list[int]:
     ParameterError
         For another text.
     """
-    found: list[int] = []
-    for part in text.split(","):
-        limits = re.fullmatch(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", part)
-        first, last = (0, 0) if limits is None else (int(limits[1]), int(limits[2] or limits[1]))
-        if not 1 <= first <= last < first + MOST:
-            raise ParameterError(
-                f"-k {text!r}: expected numbers of clusters such as 2-10 or 2,3,5-8"
-            )
-        found += range(first, last + 1)
-    return found
+    items = options.listed("k", text)
+    if not all(re.fullmatch(r"[1-9]\d{0,8}", item) for item in items):
+        raise ParameterError(f"-k {text!r}: expected numbers of clusters such as 2-10 or 2,3,5-8")
+    return [int(item) for item in items]
