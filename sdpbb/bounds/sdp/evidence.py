@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from sdpbb.bounds.evidence import Cuts, Semidefinite
+from sdpbb.bounds.sdp.cuts.cliques import extreme_sizes
 from sdpbb.bounds.sdp.cuts.cut_set import KINDS, DefiningBlocks, kind_number
 from sdpbb.bounds.sdp.cuts.sizes import difference_down
 from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -17,8 +18,8 @@ from sdpbb.checker.kernel.arithmetic import down, up
 from sdpbb.checker.kernel.cuts.capacities import SetCliques, Sets
 from sdpbb.checker.kernel.cuts.inequalities import Group
 from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons, SoftTerms
-from sdpbb.checker.kernel.cuts.measures import ListedCliques, MeasureRows, Traces
-from sdpbb.checker.kernel.cuts.templates import Cliques, Templates, Vectors
+from sdpbb.checker.kernel.cuts.measures import MeasureRows, Traces
+from sdpbb.checker.kernel.cuts.templates import Templates, Vectors
 
 # Entries of N below this part of the largest are dropped.
 NEGLIGIBLE = 1e-12
@@ -81,31 +82,9 @@ def checked_cuts(members: DefiningBlocks, relaxation: Relaxation) -> tuple[Cuts,
     groups: list[tuple[Group, NDArray[np.intp]]] = []
     for number in np.unique(members.kind):
         groups += _groups_of_kind(members, relaxation, number)
-    none = Cuts()
     if not groups:
-        return none, np.empty(0, np.intp)
-    order = np.concatenate([chosen for _, chosen in groups])
-    blocks, own_parts, estimates = ([], [], [])
-    for group, chosen in groups:
-        some = members.select(chosen)
-        place, block, measure = _parts_once(some)[0].T
-        if isinstance(group, LiftedPentagons):
-            estimates.append(np.column_stack([place, block, measure]).astype(np.int32))
-        elif isinstance(group, Sets):
-            own_parts.append(measure)
-            blocks.append(block)
-        elif isinstance(group, Vectors) and not len(some.blocks):
-            blocks.append(block)  # their numbers are the parts
-        blocks.append(some.blocks)
-    return (
-        Cuts(
-            tuple(group for group, _ in groups),
-            np.concatenate(blocks).astype(np.int32),
-            np.concatenate([none.parts, *own_parts]).astype(np.int64),
-            np.concatenate([none.estimates, *estimates]),
-        ),
-        order,
-    )
+        return Cuts(), np.empty(0, np.intp)
+    return Cuts(tuple(group for group, _ in groups)), np.concatenate([at for _, at in groups])
 
 
 def _groups_of_kind(
@@ -119,14 +98,17 @@ def _groups_of_kind(
             lengths = np.diff(some.start)
             for length in np.unique(lengths).tolist():
                 own = np.flatnonzero(lengths == length)
-                yield Vectors(len(own), (-1, *[1] * (length - 1))), chosen[own]
+                rows = some.select(own).blocks.reshape(-1, length)
+                yield Vectors(rows, (-1, *[1] * (length - 1))), chosen[own]
         case "vectors":
-            rows, lengths = _parts_once(some)
-            numbers: dict[tuple[int, ...], list[int]] = {}
-            for cut, row in enumerate(np.split(rows[:, 2], np.cumsum(lengths)[:-1])):
-                numbers.setdefault(tuple(row.tolist()), []).append(cut)
-            for vector, cuts in numbers.items():
-                yield Vectors(len(cuts), vector), chosen[cuts]
+            parts = _parts_once(some)
+            cuts_of: dict[tuple[int, ...], list[int]] = {}
+            blocks = []
+            for cut, row in enumerate(np.split(parts, np.flatnonzero(np.diff(parts[:, 0])) + 1)):
+                cuts_of.setdefault(tuple(row[:, 3].tolist()), []).append(cut)
+                blocks.append(row[:, 2].astype(np.int32))
+            for vector, cuts in cuts_of.items():
+                yield Vectors(np.stack([blocks[cut] for cut in cuts]), vector), chosen[cuts]
         case kind:
             yield _group(kind, some, relaxation), chosen
 
@@ -134,50 +116,56 @@ def _groups_of_kind(
 def _group(kind: str, members: DefiningBlocks, relaxation: Relaxation) -> Group:
     """Return the group of all cuts of a kind."""
     count, limits = len(members.kind), relaxation.cluster_limits
-    own = tuple(np.diff(members.start).tolist())
-    parts = tuple(_parts_once(members)[1].tolist())
+    parts = _parts_once(members)
+    owner = np.repeat(np.arange(count), np.diff(members.start))
+    lists = np.column_stack([owner, members.blocks]).astype(np.int32)
+    match kind:
+        case "traces":
+            return Traces(lists, count)
+        case "point_sets" | "weight_sets":
+            return Sets(parts[:, [0, 2, 3]], count, _UNITS[kind.split("_")[0]])
+        case "point_cliques" | "weight_cliques":
+            return SetCliques(parts[:, [0, 2, 3]], count, _UNITS[kind.split("_")[0]], lists)
+    rows = members.blocks.reshape(count, -1)
     match kind:
         case "cliques":
-            return Cliques(count)
-        case "complements":
-            return Templates(count, 3, ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0)), 0.0)
-        case "pentagons":
-            return LiftedPentagons(parts)
-        case "soft_cannot_links" | "soft_must_links":
-            return SoftTerms(count, kind.split("_")[1])
-        case "most_point_rows" | "least_point_rows":
-            return MeasureRows(count, kind.split("_")[0])
-        case "traces":
-            return Traces(own)
+            return Vectors(rows, (1,) * (relaxation.k + 1))
         case "largest_cliques" | "smallest_cliques":
-            return ListedCliques(count, own[0], kind.split("_")[0])
-        case "point_sets" | "weight_sets":
-            return Sets(parts, _UNITS[kind.split("_")[0]])
-        case "point_cliques" | "weight_cliques":
-            return SetCliques(parts, _UNITS[kind.split("_")[0]], own)
+            assert relaxation.size_limits is not None
+            exact = relaxation.size_limits.exact
+            assert exact is not None
+            sizes = extreme_sizes(exact, kind == "largest_cliques")
+            return Vectors(rows, (1,) * (sizes.count + 1), sizes.on_pairs, sizes.on_entries)
+        case "complements":
+            return Templates(rows, 3, ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0)), 0.0)
+        case "pentagons":
+            return LiftedPentagons(rows, parts.astype(np.int32))
+        case "soft_cannot_links" | "soft_must_links":
+            return SoftTerms(rows, kind.split("_")[1])
+        case "most_point_rows" | "least_point_rows":
+            return MeasureRows(rows, kind.split("_")[0])
     assert limits is not None
     least, most = float(limits.least), float(limits.most)
     match kind:
         case "most_points":
-            return Templates(count, 1, ((0, 0, 1.0),), down(1.0 / most))
+            return Templates(rows, 1, ((0, 0, 1.0),), down(1.0 / most))
         case "least_points":
-            return Templates(count, 1, ((0, 0, -1.0),), -up(1.0 / least))
+            return Templates(rows, 1, ((0, 0, -1.0),), -up(1.0 / least))
     apart = -difference_down(most, least)
-    return Templates(count, 2, ((0, 0, most), (1, 1, -least), (0, 1, apart)), 0.0)
+    return Templates(rows, 2, ((0, 0, most), (1, 1, -least), (0, 1, apart)), 0.0)
 
 
 _UNITS = {"point": "points", "weight": "units"}
 
 
-def _parts_once(members: DefiningBlocks) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Return the rows of parts, those of the same place and block of a cut as one.
+def _parts_once(members: DefiningBlocks) -> NDArray[np.int64]:
+    """Return the parts (number, 4): cut, place, block, measure.
 
-    With them comes how many each cut has.
+    Those of the same place and block of a cut are one.
     """
     owner = np.repeat(np.arange(len(members.kind)), np.diff(members.part_start))
     place, block, measure = members.parts.T
     rows, inverse = np.unique(np.column_stack([owner, place, block]), axis=0, return_inverse=True)
     total = np.zeros(len(rows), np.int64)
     np.add.at(total, inverse.reshape(-1), measure)
-    lengths = np.bincount(rows[:, 0], minlength=len(members.kind))
-    return np.column_stack([rows[:, 1:], total]), lengths
+    return np.column_stack([rows, total])

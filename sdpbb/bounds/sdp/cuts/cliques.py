@@ -33,7 +33,9 @@ the left-hand side is 1 / |C| - 1 / |C| (for i = j or i = h as well).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +43,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily, found_by_centres
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.checker.kernel.cuts.measures import ExtremeSizes, extreme_sizes
+from sdpbb.checker.kernel.arithmetic import down, up
 
 _EPS = float(np.finfo(np.float64).eps)
 # Minimum violation of a clique, as a share of its right-hand side.
@@ -54,6 +56,31 @@ LAST = 16
 PER_PAIR, COMPLEMENTS_PER_BLOCK = 10, 3
 # Minimum violation of one, as a share of Z_ii.
 COMPLEMENT_TOLERANCE = 1e-4
+
+
+class ExtremeSizes(NamedTuple):
+    """Clique on the largest of listed sizes, or on the smallest.
+
+    count : q, how many clusters have the size e
+    on_pairs, on_entries : coefficients of Z_ij and of Z_ii
+    side : right-hand side, rounded down
+    """
+
+    count: int
+    on_pairs: int
+    on_entries: int
+    side: float
+
+
+def extreme_sizes(listed: Sequence[int], is_largest: bool) -> ExtremeSizes:
+    """Return the clique on the largest of listed sizes, not all of them equal, or the smallest."""
+    outermost = max if is_largest else min
+    e = outermost(listed)
+    others = [other for other in listed if other != e]
+    q, s = len(listed) - len(others), outermost(others)
+    if is_largest:
+        return ExtremeSizes(q, e - s, s, down(1.0 + down(q * s / e)))
+    return ExtremeSizes(q, s - e, -s, -up(1.0 + up(q * s / e)))
 
 
 class CliqueCuts(CutFamily):
