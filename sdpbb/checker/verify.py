@@ -195,7 +195,19 @@ def _verdict(
         gap = gap_rounded_up(lower, cost)
     counts = proven.counts
     return CertificateVerdict(
-        *(certificate.status, certificate.n, certificate.d, certificate.k, certificate.tolerance),
-        *(cost, lower, gap, counts.nodes, counts.leaves, counts.bounds, counts.fixings),
-        *(seconds, proven.n_subsets, tuple(counts.rules)),
+        certificate.status,
+        certificate.n,
+        certificate.d,
+        certificate.k,
+        certificate.tolerance,
+        cost,
+        lower,
+        gap,
+        counts.nodes,
+        counts.leaves,
+        counts.bounds,
+        counts.fixings,
+        seconds,
+        proven.n_subsets,
+        tuple(counts.rules),
     )

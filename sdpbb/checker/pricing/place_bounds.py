@@ -137,7 +137,7 @@ class Boxes(NamedTuple):
 
     def beside(self, others: Boxes) -> Boxes:
         """Return these boxes, and others."""
-        return Boxes(*map(np.concatenate, zip(self, others, strict=True)))
+        return Boxes(*(np.concatenate(arrays) for arrays in zip(self, others, strict=True)))
 
     def with_columns(self, columns: Indices) -> Boxes:
         """Return the boxes with some of the blocks only."""

@@ -89,7 +89,7 @@ def _where_filled(ratio: Reals, amounts: Reals, wanted: Reals) -> tuple[Reals, M
     order = np.argsort(ratio, axis=1)
     enough = np.cumsum(np.take_along_axis(amounts, order, axis=1), axis=1) >= wanted[:, None]
     last = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)
-    return np.take_along_axis(ratio, last, axis=1)[:, 0], enough.any(axis=1)
+    return np.take_along_axis(ratio, last, axis=1)[:, 0], np.asarray(enough.any(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

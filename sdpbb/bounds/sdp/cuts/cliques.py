@@ -34,8 +34,8 @@ the left-hand side is 1 / |C| - 1 / |C| (for i = j or i = h as well).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,8 @@ PER_PAIR, COMPLEMENTS_PER_BLOCK = 10, 3
 COMPLEMENT_TOLERANCE = 1e-4
 
 
-class ExtremeSizes(NamedTuple):
+@dataclass(frozen=True)
+class ExtremeSizes:
     """Clique on the largest of listed sizes, or on the smallest.
 
     count : q, how many clusters have the size e
@@ -201,7 +202,7 @@ def listed_clique_cuts(members: NDArray[np.int32], sizes: ExtremeSizes) -> CutSe
     coefficient = np.concatenate([np.full(len(p), float(sizes.on_pairs)), on_entries])
     # The checker's, rounded down, is the same up to a unit in the last place.
     rhs = np.full(len(members), sizes.side - 4.0 * _EPS * abs(sizes.side))
-    family = "largest_cliques" if sizes.size > sizes.next_size else "smallest_cliques"
+    family = "largest_cliques" if sizes.on_entries > 0 else "smallest_cliques"
     return CutSet.uniform(first, second, coefficient, rhs, DefiningBlocks.uniform(family, members))
 
 
