@@ -25,7 +25,8 @@ from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.checker.kernel.blocks import Blocks
 from sdpbb.checker.kernel.evidence import Effort, scatter_bound
 from sdpbb.checker.kernel.exclusion import excluded_pairs, far_pairs
-from sdpbb.checker.kernel.geometry import Contracted, Geometry
+from sdpbb.checker.kernel.geometry import Contracted
+from sdpbb.checker.kernel.judge import Judge
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.rules import Rules, with_limits
 from sdpbb.checker.kernel.stated import StatedInstance
@@ -87,21 +88,12 @@ class CertifiedBounding(BoundingMethod[Warm]):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
-    def _geometry(self) -> Geometry:
-        return self.stated.geometry
-
-    @cached_property
-    def _last(self) -> list[tuple[NDArray[np.intp], Contracted]]:
-        """The last contraction, kept as a node is left and resumed."""
-        return []
+    def _judge(self) -> Judge:
+        return Judge(self.stated.geometry)
 
     def contracted(self, contraction: Contraction) -> Contracted:
         """Return the points of a contraction, as the checker sees them."""
-        block_of, component_of = contraction.block_of, _blocks(contraction).component_of
-        key = block_of if component_of is None else np.stack([block_of, component_of[block_of]])
-        if not (self._last and np.array_equal(self._last[0][0], key)):
-            self._last[:] = [(key, self._geometry.contracted(block_of, component_of))]
-        return self._last[0][1]
+        return self._judge.contracted(_blocks(contraction))
 
     def components_apart(
         self,

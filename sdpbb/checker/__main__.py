@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import sys
 from pathlib import Path
 
-_COPY = "certificate_checker"
-
 
 def _package() -> str:
-    """Return the name of the package that this file belongs to.
+    """Return the name of the package that this file belongs to, and load that.
 
-    One is made for a folder that was started by its path.
+    A folder that was started by its path stands on the search path itself; its modules are those of
+    a package of its name.
     """
     if __package__:
         return __package__
     folder = Path(__file__).resolve().parent
-    # Started by its path, a folder stands on the search path itself; its modules are a package's.
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != folder]
-    spec = importlib.util.spec_from_file_location(
-        _COPY, folder / "__init__.py", submodule_search_locations=[str(folder)]
-    )
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{folder}: is no package")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[_COPY] = module
-    spec.loader.exec_module(module)
-    return _COPY
+    sys.path.insert(0, str(folder.parent))
+    importlib.import_module(folder.name)
+    del sys.path[0]
+    return folder.name
 
 
 # Two BLAS threads have been seen to slow small eigenvalue problems down by factors; which library

@@ -28,18 +28,18 @@ from numpy.typing import NDArray
 from .kernel.archive import NUMBERS, REALS
 from .kernel.arithmetic import sum_down, sum_up
 from .kernel.blocks import Blocks
-from .kernel.evidence import FULL, Effort, Evidence, Written
+from .kernel.evidence import FULL, Effort, Evidence
 from .kernel.geometry import Contracted
-from .kernel.log import StepArrays, fields, number
 from .kernel.rejection import Rejected
 from .partitions import require_no_partition
-from .pricing import MAX_NODES, clusters_below, looks_at_whole, proven_least
+from .pricing import MAX_NODES, clusters_below, proven_least
 
 MAX_CLUSTER_NODES, MAX_CLUSTERS, MAX_PARTITION_NODES = 200_000, 20_000, 40_000
 """Of each of the two searches for clusters; clusters; nodes of the search for a partition."""
 MAX_TRIPLES = 2_000
 """Sets of three blocks that evidence may have."""
 
+_REALS = REALS[:1]
 # Below this costs may underflow.
 _LEAST = 1e-200
 # Prices beyond this prove nothing that is of use, and their sums may overflow.
@@ -58,18 +58,12 @@ class Lagrangian(Evidence):
     least: float
 
     WORD: ClassVar = "prices"
+    PROOF: ClassVar = "pricing"
+    STATES: ClassVar = ("least",)
 
-    @classmethod
-    def read(cls, values: list[Any], arrays: StepArrays, m: int, k: int) -> Lagrangian:
-        (least,) = fields(values, "least")
-        return cls(arrays.take("prices", REALS[:1], m), number(least, "least"))
-
-    def written(self) -> Written:
-        return [self.WORD, self.least], {"prices": self.prices}
-
-    @property
-    def rules_used(self) -> list[str]:
-        return ["pricing"]
+    @staticmethod
+    def shapes(m: int) -> dict[str, Any]:
+        return {"prices": (_REALS, m)}
 
     def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
         prices, least = self.prices, self.least
@@ -121,28 +115,18 @@ class Enumerated(Evidence):
     penalties: NDArray[np.float64]
 
     WORD: ClassVar = "clusters"
+    PROOF: ClassVar = "partitions into priced clusters"
+    STATES: ClassVar = ("below", "least")
 
-    @classmethod
-    def read(cls, values: list[Any], arrays: StepArrays, m: int, k: int) -> Enumerated:
-        below, least = fields(values, "below", "least")
-        doubles, some = REALS[:1], range(MAX_TRIPLES + 1)
-        penalties = arrays.take("penalties", doubles, some)
-        return cls(
-            below=number(below, "below"),
-            prices=arrays.take("prices", doubles, m),
-            least=number(least, "least"),
-            share_prices=arrays.take("share_prices", doubles, m),
-            triples=arrays.take("triples", NUMBERS, len(penalties), 3),
-            penalties=penalties,
-        )
-
-    def written(self) -> Written:
-        names = ("prices", "share_prices", "triples", "penalties")
-        return [self.WORD, self.below, self.least], {name: getattr(self, name) for name in names}
-
-    @property
-    def rules_used(self) -> list[str]:
-        return ["partitions into priced clusters"]
+    @staticmethod
+    def shapes(m: int) -> dict[str, Any]:
+        some = range(MAX_TRIPLES + 1)
+        return {
+            "penalties": (_REALS, some),
+            "triples": (NUMBERS, some, 3),
+            "prices": (_REALS, m),
+            "share_prices": (_REALS, m),
+        }
 
     def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
         k, adjacency, rules = blocks.k, blocks.adjacency, blocks.block_rules
@@ -155,7 +139,6 @@ class Enumerated(Evidence):
                 f"clusters are enumerated below a cost of {_LEAST:g} or more, not {below!r}"
             )
         nodes, at_step = effort.of(MAX_CLUSTER_NODES), effort.at_step
-        least = least if looks_at_whole(contracted, adjacency, rules) else min(least, 0.0)
         proven = proven_least(contracted, adjacency, prices, least, nodes, rules, at_step)
         value = sum_up([below, *(-prices).tolist(), *[-proven] * (k - 1)])
         members = clusters_below(
@@ -188,5 +171,7 @@ class Enumerated(Evidence):
         triples, penalties = self.triples, self.penalties
         if (triples < 0).any() or (triples >= m).any() or (np.diff(np.sort(triples)) == 0).any():
             raise Rejected(f"a triple is not of three of the blocks 0..{m - 1}")
+        if len(triples) != len(penalties):
+            raise Rejected(f"{len(penalties)} penalties of {len(triples)} triples")
         if not ((penalties >= 0.0) & np.isfinite(penalties)).all():
             raise Rejected("a penalty is negative or no number")

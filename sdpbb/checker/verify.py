@@ -32,7 +32,7 @@ from .kernel.verdict import (
 SUBSET = "subset"
 """Word of the step that a proof about a subset begins with."""
 
-_DIGESTS = {
+DIGESTS = {
     "points": "points",
     "must_link": "must-links",
     "cannot_link": "cannot-links",
@@ -41,6 +41,7 @@ _DIGESTS = {
     "soft_must_link": "soft must-links",
     "soft_cannot_link": "soft cannot-links",
 }
+"""What a rejection calls that of which a claim has digests, by their names."""
 
 
 def verify(
@@ -92,7 +93,7 @@ def _require_same_instance(certificate: Certificate, stated: StatedInstance) -> 
         )
     if certificate.k != stated.k:
         raise Rejected(f"is about k = {certificate.k}; k is {stated.k}")
-    for name, what in _DIGESTS.items():
+    for name, what in DIGESTS.items():
         if certificate.digests.get(name) != stated.digests.get(name):
             raise Rejected(
                 f"is about other {what}; expected a file that holds exactly the same numbers"
@@ -194,19 +195,19 @@ def _verdict(
         gap = gap_rounded_up(lower, cost)
     counts = proven.counts
     return CertificateVerdict(
-        status=certificate.status,
-        n=certificate.n,
-        d=certificate.d,
-        k=certificate.k,
-        tolerance=certificate.tolerance,
-        cost=cost,
-        lower_bound=lower,
-        gap=gap,
-        n_nodes=counts.nodes,
-        n_leaves=counts.leaves,
-        n_bounds=counts.bounds,
-        n_fixings=counts.fixings,
-        seconds=seconds,
-        n_subsets=proven.n_subsets,
-        rules=tuple(counts.rules),
+        certificate.status,
+        certificate.n,
+        certificate.d,
+        certificate.k,
+        certificate.tolerance,
+        cost,
+        lower,
+        gap,
+        counts.nodes,
+        counts.leaves,
+        counts.bounds,
+        counts.fixings,
+        seconds,
+        proven.n_subsets,
+        tuple(counts.rules),
     )

@@ -148,23 +148,24 @@ def test_what_cannot_be_certified_is_refused(tmp_path):
     assert not proof.exists()
 
 
-def test_a_disk_that_is_full_costs_nobody_the_result(tmp_path, monkeypatch):
-    def full(path):
-        raise OSError(28, "No space left on device")
+def full(path):
+    raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sdpbb.run.certificates.writer.replacement", full)
+
+@pytest.mark.parametrize(
+    ("name", "broken", "why"),
+    [
+        ("replacement", full, "could not be written .No space"),
+        ("certificate_arrays", None, "not ca"),
+    ],
+)
+def test_whatever_goes_wrong_costs_nobody_the_result(tmp_path, monkeypatch, name, broken, why):
+    monkeypatch.setattr(f"sdpbb.run.certificates.writer.{name}", broken)
     told = []
-    with pytest.raises(sdpbb.CertificateError, match=r"proof: could not be written .No space") as e:
+    with pytest.raises(sdpbb.CertificateError, match=why) as error:
         sdpbb.solve(branching_instance(), None, told.append, certificate=tmp_path / "proof")
-    assert e.value.result.status.value == "optimal"
-    assert isinstance(told[-1], Finished)
-
-
-def test_whatever_goes_wrong_costs_nobody_the_result(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdpbb.run.certificates.writer.certificate_arrays", None)
-    with pytest.raises(sdpbb.CertificateError, match="not callable") as error:
-        sdpbb.solve(branching_instance(), certificate=tmp_path / "proof")
     assert error.value.result.status.value == "optimal"
+    assert isinstance(told[-1], Finished)
 
 
 def test_an_observer_is_told_of_the_file(tmp_path):

@@ -44,49 +44,6 @@ def small_instance(*constraints, **more) -> sdpbb.Instance:
     return sdpbb.Instance(points, 3, cluster_constraints=constraints, **more)
 
 
-OTHERS = [
-    (sdpbb.MaximumSize(4),),
-    (sdpbb.MaximumSize(3), sdpbb.MaximumSize(4)),
-    (sdpbb.MaximumOverlap(range(9), 2),),
-    (sdpbb.MinimumDifference([], 4),),
-    (sdpbb.AnyOf([sdpbb.MaximumSize(3)]),),
-    (sdpbb.AnyOf([sdpbb.MaximumSize(3), sdpbb.MaximumDiameter(1.0)]),),
-    (sdpbb.SoftCannotLinks([(0, 1), (1, 2)], 1),),
-]
-
-
-@pytest.mark.parametrize("constraints", OTHERS)
-def test_a_proof_for_other_constraints_is_none(tmp_path, constraints):
-    """With the digest of the constraints exchanged, what fails is the proof: where it does not, the
-    claim is true of these, too."""
-    instance = small_instance(sdpbb.MaximumSize(3))
-    certified(instance, tmp_path / "proof", gap=1e-9)
-    parts = Parts.of(tmp_path / "proof")
-    other = replace(instance, cluster_constraints=constraints)
-    parts.claim["rules"] = stated_instance(other).digests["rules"]
-    forged = parts.data
-    truth = optimum(other)
-    try:
-        verdict = verdict_of(forged, other)
-    except Rejected:
-        return
-    assert truth is not None
-    assert verdict.lower_bound <= truth * (1 + 1e-12)
-    assert verdict.cost == pytest.approx(truth, rel=1e-9)
-
-
-def test_labels_that_do_not_keep_the_constraints_are_rejected(tmp_path):
-    """The best clustering without a constraint, claimed for the instance with it."""
-    free, limited = small_instance(), small_instance(sdpbb.MaximumSize(3))
-    assert optimum(free) < optimum(limited)
-    certified(free, tmp_path / "proof", gap=1e-9)
-    parts = Parts.of(tmp_path / "proof")
-    parts.claim["rules"] = stated_instance(limited).digests["rules"]
-    forged = parts.data
-    with pytest.raises(Rejected, match=r"labels: cluster \d does not keep the constraints on clus"):
-        verdict_of(forged, limited)
-
-
 def pigeons() -> sdpbb.Instance:
     """Eight points in three clusters, which hold two pairs each: three points have three pairs, so
     that six points are the most. No two blocks by themselves, nor all of them, say so."""

@@ -22,7 +22,6 @@ from sdpbb.run.verification import verdict_on, verify_certificate
 from tests.any_instance import drawn_instance
 from tests.checker.make_vectors import WHEEL
 from tests.checker.parts import Parts
-from tests.constants import NO_PLACES, constants
 from tests.decomposition.test_bound import PARAMETERS as TINY
 from tests.decomposition.test_run import CLOUDS, MANY, PARAMETERS, clouds, left_early
 
@@ -139,27 +138,6 @@ def test_evidence_that_has_no_place_is_refused(tmp_path, monkeypatch):
     )  # before anything is looked for
     with pytest.raises(ParameterError, match="the proof takes"):
         solve(CLOUDS, PARAMETERS, certificate=tmp_path / "proof")
-
-
-def test_many_blocks_begin_with_subsets_by_themselves(tmp_path):
-    many = replace(PARAMETERS.decomposition, least_blocks=240)
-    hybrid = replace(BY_SUBSETS, bounding="hybrid", decomposition=many)
-    with constants(NO_PLACES):
-        solve(CLOUDS, hybrid, certificate=tmp_path / "proof")
-    assert verify_certificate(tmp_path / "proof", CLOUDS).n_subsets > 0
-
-
-@pytest.mark.long
-def test_subsets_that_other_processes_bound(tmp_path):
-    solve(CLOUDS, replace(BY_SUBSETS, workers=2), certificate=tmp_path / "proof")
-    assert verify_certificate(tmp_path / "proof", CLOUDS).status == "optimal"
-
-
-def test_equal_points_where_a_rule_says_nothing(tmp_path):
-    points = np.repeat(np.random.default_rng(0).normal(size=(20, 2)), 2, axis=0)
-    instance = Instance(points, 3, cluster_constraints=[sdpbb.MaximumSize(40)])
-    solve(instance, certificate=tmp_path / "proof")
-    assert verify_certificate(tmp_path / "proof", instance).status == "optimal"
 
 
 def test_equal_points_of_subsets_are_joined(tmp_path):

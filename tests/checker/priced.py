@@ -98,9 +98,7 @@ def keeps(rules: Rules, blocks: list[int]) -> bool:
         if isinstance(rule, Either):
             kept = any(keeps(part, blocks) for part in rule.alternatives)
         elif isinstance(rule, Limit):
-            counts = [1] * len(rule.pairs) if rule.counts is None else rule.counts.tolist()
-            pairs = zip(rule.pairs.tolist(), counts, strict=True)
-            inside = sum(count for pair, count in pairs if set(pair) <= set(blocks))
+            inside = sum(set(pair) <= set(blocks) for pair in rule.pairs.tolist())
             kept = int(rule.weights[blocks].sum()) + inside <= rule.most
         elif rule.limits.follow_from_most:  # parts of clusters are looked at
             kept = True

@@ -1,16 +1,20 @@
 """Contract of all forms of cuts: what the checker accepts holds for every clustering."""
 
+from fractions import Fraction
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sdpbb.checker.kernel.cuts import Cuts, inequalities, templates
 from sdpbb.checker.kernel.cuts.capacities import SetCliques, Sets
 from sdpbb.checker.kernel.cuts.inequalities import Group, NodeFacts
 from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons, SoftTerms
-from sdpbb.checker.kernel.cuts.measures import ListedCliques, MeasureRows, Traces
-from sdpbb.checker.kernel.cuts.templates import Cliques, Templates, Vectors, partitions
+from sdpbb.checker.kernel.cuts.measures import MeasureRows, Traces
+from sdpbb.checker.kernel.cuts.templates import Templates, Vectors, least_of_vector, partitions
 from sdpbb.checker.kernel.rejection import Rejected
 from sdpbb.checker.kernel.sizes import SizeLimits
 from tests.checker.drawn_cuts import FORMS, drawn_cuts
@@ -75,70 +79,110 @@ def test_partitions_are_all_there_are():
     assert all(len(parts) == 2 and not any({0, 3} <= part for part in parts) for parts in found)
 
 
-def summed(group: Group, blocks, node: NodeFacts = PLAIN, parts=(), estimates=()) -> None:
+def summed(group: Group, node: NodeFacts = PLAIN) -> None:
     """Sum cuts: `Rejected` if they are not valid."""
-    cuts = Cuts(
-        (group,),
-        np.array(blocks, np.int32),
-        np.array(parts, np.int64),
-        np.array(estimates, np.int32).reshape(-1, 3),
-    )
+    cuts = Cuts((group,))
     cuts.sums(np.ones(len(cuts)), node)
 
 
-COMPLEMENT = Templates(1, 3, ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0)), 0.0)
+def rows(*entries: object, width: int = 1) -> np.ndarray:
+    return np.array(entries, np.int64).reshape(-1, width)
+
+
+COMPLEMENT = 3, ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0)), 0.0
+SUM_OF_PAIRS = ((0, 1, 1.0), (0, 2, 1.0), (1, 2, 1.0))
+ABC = rows(0, 1, 2, width=3)
 
 
 @pytest.mark.parametrize(
-    ("group", "blocks", "why"),
+    ("group", "why"),
     [
-        (Vectors(1, (-1, 1)), [0, -1], r"outside of 0\.\.4"),
-        (COMPLEMENT, [0, 1, 2], "not valid"),
-        (COMPLEMENT, [2, 1, 1], "not valid"),
-        (Templates(1, 1, ((0, 0, 1.0),), 0.5), [0], "not valid"),
-        (Templates(1, 3, ((0, 1, 1.0), (0, 2, 1.0), (1, 2, 1.0)), CLIQUE), [0, 1, 2], "not valid"),
-        (Templates(1, 9, ((0, 8, 1.0),), 0.0), [0] * 9, "a template of 9 places"),
-        (Templates(1, 1, ((0, 0, -1.0),), -1.0), [0], "as little as they may"),
-        (SoftTerms(1, "must"), [2, 2, 1], "of one block"),
-        (MeasureRows(1, "most"), [0], "not limited"),
-        (MeasureRows(11, "most"), [0] * 11, "11 cuts on rows of 5 blocks"),
-        (Traces((1,)), [0], "not limited"),
-        (Traces((2,)), [0, 0], "more points of a block"),
-        (ListedCliques(1, 2, "largest"), [0, 1], "none that differ"),
+        (Vectors(rows(0, -1, width=2), (-1, 1)), r"outside of 0\.\.4"),
+        (Vectors(rows(0, 1, width=2), (1, 1), -1), "not those of a valid cut"),
+        (Vectors(rows(0, 1, width=2), (1, 1), 1, -1), "not those of a valid cut"),
+        (Vectors(rows(0, 1, width=2), (1, -1), 1, 1), "not those of a valid cut"),
+        (Vectors(np.zeros((1, 5), int), (1024,) * 5), "not those of a valid cut"),
+        (Templates(ABC, *COMPLEMENT), "not valid"),
+        (Templates(rows(2, 1, 1, width=3), *COMPLEMENT), "not valid"),
+        (Templates(rows(0), 1, ((0, 0, 1.0),), 0.5), "not valid"),
+        (Templates(ABC, 3, SUM_OF_PAIRS, CLIQUE), "not valid"),
+        (Templates(rows(*[0] * 9, width=9), 9, ((0, 8, 1.0),), 0.0), "a template of 9 places"),
+        (Templates(rows(0), 1, ((0, 0, -1.0),), -1.0), "as little as they may"),
+        (SoftTerms(rows(2, 2, 1, width=3), "must"), "of one block"),
+        (MeasureRows(rows(0), "most"), "not limited"),
+        (MeasureRows(rows(*[0] * 11), "most"), "11 cuts on rows of 5 blocks"),
+        (Traces(rows(0, 0, width=2), 1), "not limited"),
+        (Traces(rows(0, 0, 0, 0, width=2), 1), "more points of a block"),
+        (Traces(rows(1, 0, 0, 1, width=2), 2), "not in the order of the cuts"),
+        (Traces(rows(2, 0, width=2), 2), "not in the order of the cuts"),
     ],
 )
-def test_what_is_no_cut_is_rejected(group, blocks, why):
+def test_what_is_no_cut_is_rejected(group, why):
     with pytest.raises(Rejected, match=why):
-        summed(group, blocks)
+        summed(group)
+
+
+ONE, MANY = rows(0, 0, 1, width=3), rows(*((0, i, 1) for i in range(6)), width=3)
 
 
 @pytest.mark.parametrize(
-    ("group", "blocks", "parts", "why"),
+    ("group", "why"),
     [
-        (ListedCliques(1, 3, "smallest"), [0, 1, 2], [], "not 2 blocks"),
-        (Sets((2,), "points"), [0, 0], [1, 1], "ascending order"),
-        (Sets((2,), "points"), [1, 0], [1, 1], "ascending order"),
-        (Sets((2,), "points"), [0, 1], [1, 2], "more of a block"),
-        (Sets((1,), "units"), [0], [1], "what is not limited"),
-        (SetCliques((2,), "points", (1,)), [0, 1, 0], [1, 1], "less than two"),
-        (SetCliques((2,), "points", (2, 2)), [0, 1, 0, 1, 0, 1], [1, 1], "some for each set"),
-        (SetCliques((6,), "points", (2,)), [0, 1, 2, 3, 4, 5, 0, 1], [1] * 6, "no more leaves"),
+        (Sets(rows(0, 0, 1, 0, 0, 1, width=3), 1, "points"), "ascending order"),
+        (Sets(rows(0, 1, 1, 0, 0, 1, width=3), 1, "points"), "ascending order"),
+        (Sets(rows(1, 1, 1, 0, 0, 1, width=3), 2, "points"), "order of the cuts"),
+        (Sets(rows(0, 0, 1, 0, 1, 2, width=3), 1, "points"), "more of a block"),
+        (Sets(rows(0, 0, 0, width=3), 1, "points"), "more of a block"),
+        (Sets(ONE, 1, "units"), "what is not limited"),
+        (SetCliques(ONE, 1, "points", rows(0, 0, width=2)), "less than two"),
+        (SetCliques(ONE, 1, "points", rows(1, 0, width=2)), "order of the cuts"),
+        (SetCliques(MANY, 1, "points", rows(0, 0, 0, 1, width=2)), "no more leaves"),
     ],
 )
-def test_what_is_no_cut_within_limits_is_rejected(group, blocks, parts, why):
+def test_what_is_no_cut_within_limits_is_rejected(group, why):
     """Six points in clusters of 1, 2 and 3."""
     node = NodeFacts(3, np.ones(6), np.zeros((6, 6), bool), SizeLimits.of(6, 3, listed=(1, 2, 3)))
     with pytest.raises(Rejected, match=why):
-        summed(group, blocks, node, parts)
+        summed(group, node)
+
+
+@given(
+    st.lists(st.integers(-3, 3), min_size=1, max_size=5),
+    st.integers(0, 3),
+    st.integers(-4, 4),
+    st.lists(st.integers(1, 6), min_size=1, max_size=3),
+    st.booleans(),
+)
+def test_the_side_of_a_vector_is_at_most_that_of_any_partition(y, alpha, beta, sizes, are_exact):
+    """Places may share a cluster of any size; a size that none is above says less."""
+    given = [Fraction(size) for size in sizes]
+    largest = [max(given)] * len(sizes)
+    try:
+        side = least_of_vector(y, alpha, beta, given if are_exact else largest, are_exact)
+    except Rejected:
+        assert beta
+        return
+
+    def value(parts) -> Fraction:
+        total = Fraction(0)
+        for cluster, size in enumerate(given):
+            v = sum(x for x, own in zip(y, parts, strict=True) if own == cluster)
+            total += (alpha * v * (v - 1) // 2 + beta * v) / size
+        return total
+
+    assert side <= min(map(value, product(range(len(given)), repeat=len(y))))
 
 
 def test_traces_list_no_more_points_of_a_block_than_it_has():
     weights = np.array([1.0, 2.0, 5.0])
     node = NodeFacts(2, weights, np.zeros((3, 3), bool), SizeLimits.of(8, 2, listed=(3, 5)))
-    summed(Traces((4,)), [0, 1, 1, 2], node)
+    summed(Traces(rows(0, 0, 0, 1, 0, 1, 0, 2, width=2), 1), node)
     for blocks in ([0, 0], [1, 1, 1], [2] * 6):
         with pytest.raises(Rejected, match="more points of a block"):
-            summed(Traces((len(blocks),)), blocks, node)
+            summed(Traces(np.insert(rows(*blocks), 0, 0, axis=1), 1), node)
+
+
+CIRCLE = rows(*range(5), width=5)
 
 
 @pytest.mark.parametrize(
@@ -156,49 +200,56 @@ def test_traces_list_no_more_points_of_a_block_than_it_has():
     ],
 )
 def test_what_is_no_pentagon_is_rejected(estimates, why):
-    sizes = np.array([1.0, 2.0, 3.0, 1.0, 1.0])
-    node = NodeFacts(3, sizes, np.zeros((5, 5), bool))
+    sizes, apart = np.array([1.0, 2.0, 3.0, 1.0, 1.0]), np.zeros((5, 5), bool)
+    of_first = np.insert(rows(*estimates, width=3), 0, 0, axis=1)
     with pytest.raises(Rejected, match=why):
-        summed(LiftedPentagons((len(estimates),)), range(5), node, estimates=estimates)
-    sound = [(0, 2, 2), (2, 2, 1), (15, 1, 2)]
-    summed(LiftedPentagons((3,)), range(5), node, estimates=sound)
-    fractions = NodeFacts(3, 0.5 * sizes, np.zeros((5, 5), bool))
+        summed(LiftedPentagons(CIRCLE, of_first), NodeFacts(3, sizes, apart))
+    sound = np.insert(rows((0, 2, 2), (2, 2, 1), (15, 1, 2), width=3), 0, 0, axis=1)
+    summed(LiftedPentagons(CIRCLE, sound), NodeFacts(3, sizes, apart))
     with pytest.raises(Rejected, match="no whole numbers"):
-        summed(LiftedPentagons((0,)), range(5), fractions)
+        summed(LiftedPentagons(CIRCLE, sound[:0]), NodeFacts(3, 0.5 * sizes, apart))
 
 
 def test_templates_with_many_patterns_are_refused():
     m = 40
     adjacency = np.triu(np.random.default_rng(0).random((m, m)) < 0.5, 1)
     node = NodeFacts(3, np.ones(m), adjacency | adjacency.T)
-    rows = np.random.default_rng(1).integers(m, size=(2000, 6))
+    blocks = np.random.default_rng(1).integers(m, size=(2000, 6))
     with pytest.raises(Rejected, match="patterns of cannot-links; expected at most 256"):
-        summed(Templates(2000, 6, ((0, 1, 1.0),), 0.0), rows.reshape(-1), node)
+        summed(Templates(blocks, 6, ((0, 1, 1.0),), 0.0), node)
 
 
 def test_cuts_that_would_take_long_are_refused():
-    long = Vectors(9, (-1, *[1] * 4095))
     with pytest.raises(Rejected, match="more than 134217728 pairs of blocks"):
-        summed(long, np.zeros(9 * 4096))
-    wide = NodeFacts(600, np.ones(601), np.zeros((601, 601), bool))
-    with pytest.raises(Rejected, match="more than 134217728 pairs of blocks"):
-        summed(Cliques(400), np.zeros(400 * 601), wide)
+        summed(Vectors(np.zeros((9, 4096), np.int32), (-1, *[1] * 4095)))
 
 
 @pytest.mark.parametrize(
     ("group", "why"),
     [
-        (["vectors", 1, [1] * 4097], "an integer vector of 4097 places"),
-        (["vectors", 1, [1025]], "vector: 1025; expected a whole number in -1024..1024"),
-        (["templates", 1, 2, [[0, 1, 1], [1, 0, 1]], 0], "with one twice"),
-        (["templates", 1, 2, [[0, 8, 1]], 0], "a place: 8; expected a whole number"),
-        (["cliques", 2**24], "count: 16777216; expected a whole number in 1..16777215"),
-        (["vectors", 6_401_601, [1]], "the cuts have more than 6401600 entries"),
+        (["vectors", [1] * 4097, 1, 0], "an integer vector of 4097 places"),
+        (["vectors", [1025], 1, 0], "vector: 1025; expected a whole number in -1024..1024"),
+        (["vectors", [1], 2**31 + 1, 0], "alpha: 2147483649; expected a whole number"),
+        (["templates", 2, [[0, 1, 1], [1, 0, 1]], 0], "with one twice"),
+        (["templates", 2, [[0, 8, 1]], 0], "a place: 8; expected a whole number"),
+        (["traces", 2**24], "count: 16777216; expected a whole number in 1..16777215"),
     ],
 )
 def test_groups_at_the_limits_of_the_format_are_rejected(group, why):
     """What else is no group is among the vectors."""
     with pytest.raises(Rejected, match=why):
-        Cuts.read([group], None, 5, 2)
-    with pytest.raises(Rejected, match="the cuts have more than 16777216 entries"):
-        Cuts.read([["vectors", 2**23, [1, 1]]] * 2, None, 2**13, 2)
+        Cuts.read([group], None, 5)
+
+
+class Zeros:
+    """Arrays of zeros, as many rows as are allowed."""
+
+    def take(self, name, dtypes, most, width):
+        return np.zeros((len(most) - 1, width), dtypes[0])
+
+
+def test_all_arrays_together_have_a_moderate_number_of_entries():
+    found = Cuts.read([["vectors", [1], 1, 0]] * 3, Zeros(), 5)
+    assert sum(group.blocks.size for group in found.groups) == 6_400_000 + 64 * 25
+    with pytest.raises(Rejected, match="traces: more cuts than rows of blocks"):
+        Cuts.read([["traces", 2**23]], Zeros(), 5)

@@ -71,8 +71,9 @@ def test_large_dual_values_that_cancel_do_not_lift_the_bound(seed):
     assert float(optimum) == pytest.approx(2.72)  # {0, 1} and {2, 3, 4.2} cost 2.93
     stars = [[i, 0, 4] for i in (1, 2, 3)] + [[i, j] for i in (1, 2, 3) for j in range(5) if i != j]
     entries = ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0))
-    groups = (Vectors(3, (-1, 1, 1)), Vectors(12, (-1, 1)), Templates(3, 3, entries, 0.0))
-    cuts = Cuts(groups, np.concatenate([*stars, *stars[:3]]).astype(np.int32))
+    three, two = np.array(stars[:3]), np.array(stars[3:])
+    groups = (Vectors(three, (-1, 1, 1)), Vectors(two, (-1, 1)), Templates(three, 3, entries, 0.0))
+    cuts = Cuts(groups)
     contracted = Geometry.of(points).contracted(np.arange(5))
     for _ in range(20):
         T = 10.0 ** rng.uniform(8, 18)

@@ -67,15 +67,6 @@ def test_there_are_such_points_for_large_blocks(seed, offset):
     assert_points_exist(Geometry.of(points), np.arange(30) // 10)
 
 
-@given(seeds)
-def test_there_are_such_points_where_only_means_are_rounded(seed):
-    """Of whole numbers around 0 no difference is rounded."""
-    half = np.random.default_rng(seed).integers(-(2**20), 2**20, (4, 2)).astype(float)
-    geometry = Geometry.of(np.stack([half, -half], axis=1).reshape(8, 2))
-    assert not geometry.centred()[1].any()
-    assert_points_exist(geometry, np.array([0, 1, 0, 1, 0, 1, 2, 2]))
-
-
 @given(seeds, st.sampled_from([1.0, 1e8, 1e16]))
 def test_components_are_rounded_by_what_is_inside_of_them(seed, far):
     """They have origins of their own: where components are does not matter to the error."""
@@ -128,10 +119,6 @@ def test_little_is_lost(node):
         assert len(members) > 1 or contracted.scatter[b] == 0.0
     total = float(squares.of_cluster(np.arange(len(points))))
     assert node.geometry.total() == pytest.approx(total, rel=1e-6, abs=1e-28 * length**2)
-
-
-NORMAL = np.random.default_rng(0).normal(size=(300, 7))
-OUTLIER = np.concatenate([np.full((1, 7), 1e9), NORMAL[:7]])
 
 
 @given(st.floats(0.0, 1e200), st.floats(0.0, 1e100))

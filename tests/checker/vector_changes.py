@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import io
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ _ARRAYS: dict[str, Callable[[np.ndarray], Any]] = {
     "infinite": lambda a: _with_first(a, np.inf),
 }
 # A triangle without Z_jh: i may share the clusters of neither.
-_FALSE = ["templates", 1, 3, [[0, 0, 1.0], [0, 1, -1.0], [0, 2, -1.0]], 0.0]
+_FALSE = ["templates", 3, [[0, 0, 1.0], [0, 1, -1.0], [0, 2, -1.0]], 0.0]
 
 
 def _with_first(array: np.ndarray, value: float) -> np.ndarray:
@@ -55,8 +55,11 @@ def _with_first(array: np.ndarray, value: float) -> np.ndarray:
     return changed
 
 
-def changes(parts: Parts) -> Iterator[Changed]:
-    """Of the claim, the words and arrays of the first step of each kind, and the order of steps."""
+def changes(parts: Parts, order: Sequence[int] | None = None) -> Iterator[Changed]:
+    """Of the claim, the words and arrays of a step of each kind, and the order of steps.
+
+    order : of the steps, the first of which are changed; None for theirs
+    """
     for path, value in _places(parts.claim):
         yield from _of_word(parts, "claim", lambda of: of.claim, path, value)
     if parts.labels is not None:
@@ -67,14 +70,17 @@ def changes(parts: Parts) -> Iterator[Changed]:
             )
         yield "labels.absent", _made(parts, lambda x: setattr(x, "labels", None))
     seen = set()
-    for at, step in enumerate(parts.steps):
+    for at in range(len(parts.steps)) if order is None else order:
+        step = parts.steps[at]
         for path, value in _places(step.words):
             kind = _kind(step.words, path)
             if kind not in seen:
                 seen.add(kind)
                 yield from _of_word(parts, kind, lambda of, at=at: of.steps[at].words, path, value)
         for name, array in step.arrays.items():
-            if (kind := f"{step.name}.{name}") not in seen and array.size:
+            group, _, own = name.partition(".")
+            word = step.evidence[2][int(group)][0].replace(" ", "_") if own else group
+            if (kind := ".".join([step.name, word, own])) not in seen and array.size:
                 seen.add(kind)
                 yield from _of_array(parts, kind, at, name)
     for name, do in ORDERS.items():
@@ -171,21 +177,22 @@ def _split_twice(parts: Parts) -> None:
 
 def _add_false_cut(parts: Parts) -> None:
     for step in parts.evidences("dual")[:1]:
+        step.arrays[f"{len(step.evidence[2])}.blocks"] = np.zeros((1, 3), np.int32)
         step.evidence[2].append(_FALSE)
         t = step.arrays["multipliers"]
-        before = step.arrays.get("blocks", np.empty(0, np.int32))
-        step.arrays["blocks"] = np.append(before, [0, 0, 0]).astype(np.int32)
         step.arrays["multipliers"] = np.append(t, 1.0).astype(t.dtype)
 
 
 def _divide_soft_pairs(parts: Parts) -> None:
-    """The first group of soft pairs becomes two."""
+    """The terms of the last group of soft pairs are in two groups."""
     for step in parts.evidences("dual"):
-        for group in list(step.evidence[2]):
-            if group[0] == "soft pairs" and group[1] > 1:
-                at = step.evidence[2].index(group)
-                step.evidence[2][at : at + 1] = [[group[0], n, group[2]] for n in (1, group[1] - 1)]
-                return
+        groups = step.evidence[2]
+        last = f"{len(groups) - 1}.blocks"
+        if groups and groups[-1][0] == "soft pairs" and len(step.arrays[last]) > 1:
+            step.arrays[f"{len(groups)}.blocks"] = step.arrays[last][1:]
+            step.arrays[last] = step.arrays[last][:1]
+            groups.append(groups[-1])
+            return
 
 
 def _claim_infeasible(parts: Parts) -> None:
@@ -260,7 +267,7 @@ OBJECTS, COLUMNS = np.array([{"a": 1}], dtype=object), np.asfortranarray(np.ones
 FILES: dict[str, Callable[[bytes], bytes]] = {
     "an_empty_file": lambda data: b"",
     "a_text": lambda data: b"0 1\n2 3\n",
-    "an_old_format": lambda data: b"sdpbb-certificate 2\n" + data,
+    "a_line_before": lambda data: b"sdpbb-certificate 2\n" + data,
     "half_of_the_file": lambda data: data[: len(data) // 2],
     "objects_that_are_pickled": _member(OBJECTS),
     "arrays_in_columns": _member(COLUMNS),

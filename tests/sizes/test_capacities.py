@@ -150,10 +150,9 @@ def test_the_split_of_a_group_is_found():
 def test_as_many_cliques_as_long_roots_have_are_accepted():
     """Their terms are few, however many blocks there are."""
     m, number = 2000, 20_000
-    leaves, two = np.random.default_rng(0).integers(0, m, 2 * number), (2,) * number
-    blocks = np.concatenate([np.tile(np.arange(2), number), leaves]).astype(np.int32)
-    group = SetCliques(two, "points", two)
-    cuts = Cuts((group,), blocks, np.ones(2 * number, np.int64))
+    leaves, cut = np.random.default_rng(0).integers(0, m, 2 * number), np.arange(2 * number) // 2
+    sets = np.column_stack([cut, np.arange(2 * number) % 2, np.ones(2 * number, np.int64)])
+    cuts = Cuts((SetCliques(sets, number, "points", np.column_stack([cut, leaves])),))
     limits = SizeLimits(m, 1000, 2, 2)
     sums = cuts.sums(np.ones(number), NodeFacts(1000, np.ones(m), np.zeros((m, m), bool), limits))
     # Of g = 1, w = 2: leaves 2 Z_jl, and four of the set.

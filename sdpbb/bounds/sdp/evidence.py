@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from sdpbb.bounds.evidence import Cuts, Semidefinite
+from sdpbb.bounds.sdp.cuts.cliques import extreme_sizes
 from sdpbb.bounds.sdp.cuts.cut_set import KINDS, DefiningBlocks, kind_number
 from sdpbb.bounds.sdp.cuts.sizes import difference_down
 from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -18,8 +19,8 @@ from sdpbb.checker.kernel.arithmetic import down, up
 from sdpbb.checker.kernel.cuts.capacities import SetCliques, Sets
 from sdpbb.checker.kernel.cuts.inequalities import Group
 from sdpbb.checker.kernel.cuts.lifted import LiftedPentagons, SoftTerms
-from sdpbb.checker.kernel.cuts.measures import ListedCliques, MeasureRows, Traces
-from sdpbb.checker.kernel.cuts.templates import Cliques, Templates, Vectors
+from sdpbb.checker.kernel.cuts.measures import MeasureRows, Traces
+from sdpbb.checker.kernel.cuts.templates import Templates, Vectors
 from sdpbb.problem import Contraction
 
 # Entries of N below this part of the largest are dropped.
@@ -94,101 +95,93 @@ def _stricter_by(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]
 
 def checked_cuts(members: DefiningBlocks, relaxation: Relaxation) -> tuple[Cuts, NDArray[np.intp]]:
     """Return the cuts with these defining blocks as a certificate has them, and their order."""
-    none, groups, order = Cuts(), list[Group](), [np.empty(0, np.intp)]
-    blocks: list[NDArray[np.integer]] = [none.blocks]
-    own_parts, estimates = [none.parts], [none.estimates]
+    groups: list[tuple[Group, NDArray[np.intp]]] = []
     for number in np.unique(members.kind):
-        chosen = np.flatnonzero(members.kind == number)
-        for group, own in _groups_of_kind(KINDS[number], members.select(chosen), relaxation):
-            some = members.select(chosen[own])
-            parts = _parts_once(some)[0]
-            if isinstance(group, LiftedPentagons):
-                estimates.append(parts.astype(np.int32))
-            elif isinstance(group, Sets):
-                own_parts.append(parts[:, 2])
-                blocks.append(parts[:, 1])
-            elif isinstance(group, Vectors) and not len(some.blocks):
-                blocks.append(parts[:, 1])  # their numbers are the parts
-            blocks.append(some.blocks)
-            groups.append(group)
-            order.append(chosen[own])
-    cuts = Cuts(
-        tuple(groups),
-        np.concatenate(blocks).astype(np.int32),
-        np.concatenate(own_parts).astype(np.int64),
-        np.concatenate(estimates),
-    )
-    return cuts, np.concatenate(order)
+        groups += _groups_of_kind(members, relaxation, number)
+    if not groups:
+        return Cuts(), np.empty(0, np.intp)
+    return Cuts(tuple(group for group, _ in groups)), np.concatenate([at for _, at in groups])
 
 
 def _groups_of_kind(
-    kind: str, members: DefiningBlocks, relaxation: Relaxation
-) -> Iterator[tuple[Group, Any]]:
-    """Yield groups of the cuts of a kind, and their positions or a slice of these."""
-    match kind:
+    members: DefiningBlocks, relaxation: Relaxation, number: int
+) -> Iterator[tuple[Group, NDArray[np.intp]]]:
+    """Yield groups of the cuts of a kind, and their positions among all."""
+    chosen = np.flatnonzero(members.kind == number)
+    some = members.select(chosen)
+    match KINDS[number]:
         case "stars":
-            lengths = np.diff(members.start)
+            lengths = np.diff(some.start)
             for length in np.unique(lengths).tolist():
                 own = np.flatnonzero(lengths == length)
-                yield Vectors(len(own), (-1, *[1] * (length - 1))), own
+                rows = some.select(own).blocks.reshape(-1, length)
+                yield Vectors(rows, (-1, *[1] * (length - 1))), chosen[own]
         case "vectors":
-            rows, lengths = _parts_once(members)
-            numbers: dict[tuple[int, ...], list[int]] = {}
-            for cut, row in enumerate(np.split(rows[:, 2], np.cumsum(lengths)[:-1])):
-                numbers.setdefault(tuple(row.tolist()), []).append(cut)
-            for vector, cuts in numbers.items():
-                yield Vectors(len(cuts), vector), cuts
-        case _:
-            yield _group(kind, members, relaxation), slice(None)
+            parts = _parts_once(some)
+            cuts_of: dict[tuple[int, ...], list[int]] = {}
+            blocks = []
+            for cut, row in enumerate(np.split(parts, np.flatnonzero(np.diff(parts[:, 0])) + 1)):
+                cuts_of.setdefault(tuple(row[:, 3].tolist()), []).append(cut)
+                blocks.append(row[:, 2].astype(np.int32))
+            for vector, cuts in cuts_of.items():
+                yield Vectors(np.stack([blocks[cut] for cut in cuts]), vector), chosen[cuts]
+        case kind:
+            yield _group(kind, some, relaxation), chosen
 
 
 def _group(kind: str, members: DefiningBlocks, relaxation: Relaxation) -> Group:
     """Return the group of all cuts of a kind."""
     count, limits = len(members.kind), relaxation.cluster_limits
-    own = tuple(np.diff(members.start).tolist())
-    parts = tuple(_parts_once(members)[1].tolist())
+    parts = _parts_once(members)
+    owner = np.repeat(np.arange(count), np.diff(members.start))
+    lists = np.column_stack([owner, members.blocks]).astype(np.int32)
+    match kind:
+        case "traces":
+            return Traces(lists, count)
+        case "point_sets" | "weight_sets":
+            return Sets(parts[:, [0, 2, 3]], count, _UNITS[kind.split("_")[0]])
+        case "point_cliques" | "weight_cliques":
+            return SetCliques(parts[:, [0, 2, 3]], count, _UNITS[kind.split("_")[0]], lists)
+    rows = members.blocks.reshape(count, -1)
     match kind:
         case "cliques":
-            return Cliques(count)
-        case "complements":
-            return Templates(count, 3, ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0)), 0.0)
-        case "pentagons":
-            return LiftedPentagons(parts)
-        case "soft_cannot_links" | "soft_must_links":
-            return SoftTerms(count, kind.split("_")[1])
-        case "most_point_rows" | "least_point_rows":
-            return MeasureRows(count, kind.split("_")[0])
-        case "traces":
-            return Traces(own)
+            return Vectors(rows, (1,) * (relaxation.k + 1))
         case "largest_cliques" | "smallest_cliques":
-            return ListedCliques(count, own[0], kind.split("_")[0])
-        case "point_sets" | "weight_sets":
-            return Sets(parts, _UNITS[kind.split("_")[0]])
-        case "point_cliques" | "weight_cliques":
-            return SetCliques(parts, _UNITS[kind.split("_")[0]], own)
+            assert relaxation.size_limits is not None
+            exact = relaxation.size_limits.exact
+            assert exact is not None
+            sizes = extreme_sizes(exact, kind == "largest_cliques")
+            return Vectors(rows, (1,) * (sizes.count + 1), sizes.on_pairs, sizes.on_entries)
+        case "complements":
+            return Templates(rows, 3, ((0, 0, -1.0), (0, 1, 1.0), (0, 2, 1.0)), 0.0)
+        case "pentagons":
+            return LiftedPentagons(rows, parts.astype(np.int32))
+        case "soft_cannot_links" | "soft_must_links":
+            return SoftTerms(rows, kind.split("_")[1])
+        case "most_point_rows" | "least_point_rows":
+            return MeasureRows(rows, kind.split("_")[0])
     assert limits is not None
     least, most = float(limits.least), float(limits.most)
     match kind:
         case "most_points":
-            return Templates(count, 1, ((0, 0, 1.0),), down(1.0 / most))
+            return Templates(rows, 1, ((0, 0, 1.0),), down(1.0 / most))
         case "least_points":
-            return Templates(count, 1, ((0, 0, -1.0),), -up(1.0 / least))
+            return Templates(rows, 1, ((0, 0, -1.0),), -up(1.0 / least))
     apart = -difference_down(most, least)
-    return Templates(count, 2, ((0, 0, most), (1, 1, -least), (0, 1, apart)), 0.0)
+    return Templates(rows, 2, ((0, 0, most), (1, 1, -least), (0, 1, apart)), 0.0)
 
 
 _UNITS = {"point": "points", "weight": "units"}
 
 
-def _parts_once(members: DefiningBlocks) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Return the rows of parts, those of the same place and block of a cut as one.
+def _parts_once(members: DefiningBlocks) -> NDArray[np.int64]:
+    """Return the parts (number, 4): cut, place, block, measure.
 
-    With them comes how many each cut has.
+    Those of the same place and block of a cut are one.
     """
     owner = np.repeat(np.arange(len(members.kind)), np.diff(members.part_start))
     place, block, measure = members.parts.T
     rows, inverse = np.unique(np.column_stack([owner, place, block]), axis=0, return_inverse=True)
     total = np.zeros(len(rows), np.int64)
     np.add.at(total, inverse.reshape(-1), measure)
-    lengths = np.bincount(rows[:, 0], minlength=len(members.kind))
-    return np.column_stack([rows[:, 1:], total]), lengths
+    return np.column_stack([rows, total])

@@ -21,13 +21,12 @@ from numpy.typing import NDArray
 
 from .rejection import Rejected
 
-FORMAT = 3
+FORMAT = 4
 """Version of the format of certificates, which docs/certificate_format.md describes."""
 
 REALS, NUMBERS, PARTS, TEXT = ("<f8", "<f4"), ("<i4",), ("<i8",), ("|u1",)
 """Types that arrays of each kind may have."""
 
-_OLD_FILE = re.compile(rb"sdpbb-certificate (\d{1,9})\n")
 _HEADER = re.compile(
     rb"\{'descr': '([<|]\w\d)', 'fortran_order': False, "
     rb"'shape': \((\d{1,15}),(?: (\d{1,15}))?\), \} *\n"
@@ -135,16 +134,11 @@ def write(file: BinaryIO, arrays: Iterable[tuple[str, NDArray[np.generic]]]) -> 
 
 def _check_head(file: BinaryIO) -> None:
     file.seek(0)
-    head = file.read(64)
+    head = file.read(4)
     file.seek(0)
     if not head:
         raise Rejected("the file is empty; expected a certificate of sdpbb")
-    if old := _OLD_FILE.match(head):
-        raise Rejected(
-            f"is in format {int(old[1])}, which `sdpbb verify` of the version that wrote it reads; "
-            f"expected format {FORMAT}"
-        )
-    if not head.startswith(b"PK\x03\x04"):
+    if head != b"PK\x03\x04":
         raise Rejected("is not a certificate of sdpbb; expected an archive of NumPy arrays")
 
 

@@ -72,7 +72,7 @@ class Certificate:
             if name not in claim:
                 raise Rejected(f"{name!r} is missing; expected it in the claim")
         if claim["certificate"] != FORMAT:
-            raise Rejected(f"format {shown(claim['certificate'])}; expected {FORMAT}")
+            raise Rejected(f"is in format {shown(claim['certificate'])}; expected format {FORMAT}")
         if type(claim["written_by"]) is not str:
             raise Rejected("written_by: expected text")
         n, d = (whole(claim[name], name, 1, _MOST) for name in ("n", "d"))

@@ -76,11 +76,12 @@ class Semidefinite(Evidence):
     multipliers: SingleOrDouble
 
     WORD: ClassVar = "dual"
+    PROOF: ClassVar = "dual bound"
 
     @classmethod
-    def read(cls, values: list[Any], arrays: StepArrays, m: int, k: int) -> Semidefinite:
+    def read(cls, values: list[Any], arrays: StepArrays, m: int) -> Semidefinite:
         unit, groups = fields(values, "unit", "cuts")
-        cuts = Cuts.read(groups, arrays, m, k)
+        cuts = Cuts.read(groups, arrays, m)
         return cls(
             unit=number(unit, "unit"),
             N=arrays.take("N", REALS, m * (m + 1) // 2),
@@ -95,7 +96,7 @@ class Semidefinite(Evidence):
 
     @property
     def rules_used(self) -> list[str]:
-        return ["dual bound", *self.cuts.rules_used]
+        return [self.PROOF, *self.cuts.rules_used]
 
     def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
         return contracted.for_points(dual_bound(contracted, blocks, self).bound)

@@ -10,10 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .archive import Length
 from .arithmetic import sum_down
 from .blocks import Blocks
 from .geometry import Contracted
-from .log import StepArrays, fields
+from .log import StepArrays, fields, number
+from .rejection import Rejected
 
 AtStep = Callable[[], None]
 """Called between the steps of a search, which take a fraction of a second each.
@@ -54,11 +56,19 @@ class Evidence(ABC):
 
     WORD: ClassVar[str]
     """The first of its list in a step."""
+    PROOF: ClassVar[str]
+    """The rule of docs/proof_rules.md that says what it proves."""
+    STATES: ClassVar[tuple[str, ...]] = ()
+    """Names of the numbers that follow the word."""
+
+    @staticmethod
+    def shapes(m: int) -> dict[str, tuple[tuple[str, ...], *tuple[Length, ...]]]:
+        """Return the types and the shapes of its arrays about m blocks, by their names."""
+        return {}
 
     @classmethod
-    @abstractmethod
-    def read(cls, values: list[Any], arrays: StepArrays, m: int, k: int) -> Evidence:
-        """Return the evidence of a step, about m blocks and k clusters.
+    def read(cls, values: list[Any], arrays: StepArrays, m: int) -> Evidence:
+        """Return the evidence of a step, about m blocks.
 
         values : what follows the word
 
@@ -67,15 +77,20 @@ class Evidence(ABC):
         Rejected
             If these are not what such evidence has. No array is read before its shape is checked.
         """
+        stated = zip(cls.STATES, fields(values, *cls.STATES), strict=True)
+        numbers = {name: number(value, name) for name, value in stated}
+        taken = {name: arrays.take(name, *shape) for name, shape in cls.shapes(m).items()}
+        return cls(**numbers, **taken)
 
-    @abstractmethod
     def written(self) -> Written:
         """Return the evidence as a step has it."""
+        arrays = {name: getattr(self, name) for name in self.shapes(0)}
+        return [self.WORD, *(getattr(self, name) for name in self.STATES)], arrays
 
     @property
-    @abstractmethod
     def rules_used(self) -> list[str]:
         """Names of the rules of docs/proof_rules.md that its bound rests on."""
+        return [self.PROOF]
 
     @abstractmethod
     def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
@@ -94,24 +109,19 @@ class Evidence(ABC):
             not end within its limits. Arrays have the shapes that `read` demands.
         """
 
+    def proves_infeasible(
+        self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL
+    ) -> bool:
+        """Return whether no k clusters hold all blocks; parameters and errors as for `bound`."""
+        raise Rejected(f"evidence of the kind {self.WORD!r} proves no infeasibility")
+
 
 @dataclass(frozen=True)
 class Scatter(Evidence):
     """Sum of squares inside the blocks, which every clustering that keeps them costs."""
 
     WORD: ClassVar = "scatter"
-
-    @classmethod
-    def read(cls, values: list[Any], arrays: StepArrays, m: int, k: int) -> Scatter:
-        fields(values)
-        return cls()
-
-    def written(self) -> Written:
-        return [self.WORD], {}
-
-    @property
-    def rules_used(self) -> list[str]:
-        return ["scatter of blocks"]
+    PROOF: ClassVar = "scatter of blocks"
 
     def bound(self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL) -> float:
         return scatter_bound(contracted, blocks.adjacency)

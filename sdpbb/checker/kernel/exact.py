@@ -32,7 +32,7 @@ from .dual import DualTerms, Semidefinite, disjoint_pairs
 from .evidence import Evidence, Scatter
 from .exclusion import pairs_within
 from .geometry import Contracted, Geometry
-from .judge import Judge, Prices
+from .judge import Judge
 from .rejection import Rejected
 
 # Bits of the centre of a ball: products of coordinates are exact, and sums lose next to nothing.
@@ -65,7 +65,7 @@ class ExactJudge(Judge):
             raise Rejected(f"evidence of the kind {evidence.WORD!r}, which exact mode has not")
         return max(0.0, contracted.with_soft(_down(squares), blocks.adjacency))
 
-    def proves_infeasible(self, prices: Prices, blocks: Blocks) -> bool:
+    def proves_infeasible(self, evidence: Evidence, blocks: Blocks) -> bool:
         raise Rejected("prices, which exact mode has not")
 
     def excluded(self, evidence: Semidefinite, blocks: Blocks, below: float) -> NDArray[np.bool_]:

@@ -6,28 +6,17 @@ one that relies on none.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
 from .blocks import Blocks
 from .dual import Semidefinite
-from .evidence import FULL, Effort, Evidence
+from .evidence import Evidence
 from .exclusion import excluded_pairs, far_pairs
 from .geometry import Contracted, Geometry
 
-# How many contractions are kept: a node and its child often have the same blocks.
-_KEPT = 4
-
-
-class Prices(Protocol):
-    """Evidence that may prove that there is no clustering."""
-
-    def proves_infeasible(
-        self, contracted: Contracted, blocks: Blocks, effort: Effort = FULL
-    ) -> bool:
-        """Return whether no k clusters hold all blocks."""
+# Contractions that are kept: a node and its child often have the same blocks.
+_KEPT = 2
 
 
 class Judge:
@@ -35,15 +24,15 @@ class Judge:
 
     def __init__(self, geometry: Geometry) -> None:
         self.geometry = geometry
-        self._contractions: list[tuple[Blocks, Contracted]] = []
+        self._contractions: list[tuple[NDArray[np.intp], Contracted]] = []
 
     def bound(self, evidence: Evidence, blocks: Blocks) -> float:
         """Return a lower bound on the cost of every clustering of the blocks."""
         return evidence.bound(self.contracted(blocks), blocks)
 
-    def proves_infeasible(self, prices: Prices, blocks: Blocks) -> bool:
-        """Return whether prices prove that the blocks have no clustering."""
-        return prices.proves_infeasible(self.contracted(blocks), blocks)
+    def proves_infeasible(self, evidence: Evidence, blocks: Blocks) -> bool:
+        """Return whether evidence proves that the blocks have no clustering."""
+        return evidence.proves_infeasible(self.contracted(blocks), blocks)
 
     def excluded(self, evidence: Semidefinite, blocks: Blocks, below: float) -> NDArray[np.bool_]:
         """Return pairs of blocks, (m, m), that are apart in all clusterings cheaper than below."""
@@ -59,17 +48,11 @@ class Judge:
 
     def contracted(self, blocks: Blocks) -> Contracted:
         """Return the geometry of blocks."""
+        of, inside = blocks.block_of, blocks.component_of
+        key = of if inside is None else np.stack([of, inside[of]])
         for known, contracted in self._contractions:
-            if _have_same_components(known, blocks):
+            if np.array_equal(known, key):
                 return contracted
-        contracted = self.geometry.contracted(blocks.block_of, blocks.component_of)
-        self._contractions = [(blocks, contracted), *self._contractions[: _KEPT - 1]]
+        contracted = self.geometry.contracted(of, inside)
+        self._contractions = [(key, contracted), *self._contractions[: _KEPT - 1]]
         return contracted
-
-
-def _have_same_components(one: Blocks, other: Blocks) -> bool:
-    if not np.array_equal(one.block_of, other.block_of):
-        return False
-    if one.component_of is None or other.component_of is None:
-        return one.component_of is other.component_of
-    return np.array_equal(one.component_of, other.component_of)

@@ -259,7 +259,7 @@ class _Steps:
         _require_consistent(blocks)
         if reason == "prices":
             prices = _evidence(["prices", *rest], arrays, blocks)
-            if not self._judge.proves_infeasible(prices, blocks):  # type: ignore[arg-type]
+            if not self._judge.proves_infeasible(prices, blocks):
                 raise Rejected(
                     "the prices prove no infeasibility: their sum is at most what k clusters may "
                     "hold"
@@ -299,10 +299,10 @@ def _evidence(values: Any, arrays: StepArrays, blocks: Blocks) -> Evidence:
     kind, *rest = items(values, "evidence") or [None]
     name = word(kind, "evidence", *_KINDS, *_MODULES)
     if name in _KINDS:
-        return _KINDS[name].read(rest, arrays, blocks.m, blocks.k)
+        return _KINDS[name].read(rest, arrays, blocks.m)
     module, class_name = _MODULES[name]
     beside: type[Evidence] = getattr(importlib.import_module(module, __package__), class_name)
-    return beside.read(rest, arrays, blocks.m, blocks.k)
+    return beside.read(rest, arrays, blocks.m)
 
 
 def _require_apart(

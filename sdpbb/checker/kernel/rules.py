@@ -34,27 +34,24 @@ this is a matter of what is stated there, and it is the same wherever the node i
 class Limit:
     """Limit on the sum of weights and pairs in each cluster C, of points or of blocks of points:
 
-    sum of weights_i over i in C + sum of the counts of the pairs inside C <= most.
+    sum of weights_i over i in C + number of the pairs inside C <= most.
 
     Attributes
     ----------
     weights : (m,) whole numbers >= 0
-    pairs : (q, 2) int64, different pairs i < j
+    pairs : (q, 2) int64, pairs i < j, different ones of points
     most : 0 <= most <= LARGEST_SUM
-    counts : (q,) whole numbers >= 1, of the pairs; None for 1 each
     """
 
     weights: NDArray[np.int64]
     pairs: NDArray[np.int64]
     most: int
-    counts: NDArray[np.int64] | None = None
 
     @property
     def total(self) -> int:
         """Sum over all weights and pairs."""
-        pairs = len(self.pairs) if self.counts is None else int(self.counts.sum())
         weight: int = sum(self.weights.tolist())
-        return weight + pairs
+        return weight + len(self.pairs)
 
     @cached_property
     def reals(self) -> Reals:
@@ -63,27 +60,23 @@ class Limit:
 
     @cached_property
     def matrix(self) -> Reals | None:
-        """Counts of pairs (m, m), symmetric with zero diagonal; None for zeros."""
+        """Number of each pair (m, m), symmetric with zero diagonal; None for zeros."""
         if not len(self.pairs):
             return None
         i, j = self.pairs.T
         matrix = np.zeros((len(self.weights),) * 2)
-        matrix[i, j] = matrix[j, i] = 1.0 if self.counts is None else self.counts
-        return matrix
+        np.add.at(matrix, (i, j), 1.0)
+        return matrix + matrix.T
 
     def over(self, block_of: NDArray[np.intp]) -> Limit:
         """Return the limit on clusters of blocks; block_of (n,) 0..m-1 are those of the points."""
         weights = sums_over(self.weights, block_of)
         if not len(self.pairs):
             return Limit(weights, self.pairs, self.most)
-        counts = np.ones(len(self.pairs), np.int64) if self.counts is None else self.counts
-        ends = np.sort(block_of[self.pairs], axis=1)
+        ends = np.sort(block_of[self.pairs], axis=1).astype(np.int64)
         inside = ends[:, 0] == ends[:, 1]
-        np.add.at(weights, ends[inside, 0], counts[inside])
-        pairs, which = np.unique(ends[~inside], axis=0, return_inverse=True)
-        sums = np.zeros(len(pairs), np.int64)
-        np.add.at(sums, which.reshape(-1), counts[~inside])
-        return Limit(weights, pairs.astype(np.int64), self.most, sums)
+        np.add.at(weights, ends[inside, 0], 1)
+        return Limit(weights, ends[~inside], self.most)
 
     def select(self, blocks: NDArray[np.intp]) -> Limit:
         """Return the limit on some blocks only, in their order."""
@@ -93,9 +86,7 @@ class Limit:
         place = np.full(len(self.weights), -1)
         place[blocks] = np.arange(len(blocks))
         pairs = np.sort(place[self.pairs], axis=1)
-        kept = pairs[:, 0] >= 0
-        counts = None if self.counts is None else self.counts[kept]
-        return Limit(weights, pairs[kept], self.most, counts)
+        return Limit(weights, pairs[pairs[:, 0] >= 0], self.most)
 
     def spent(self, chosen: Marks) -> Reals:
         """Return the sums of sets (s, m), as (s,)."""

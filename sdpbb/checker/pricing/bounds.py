@@ -42,29 +42,22 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..kernel.rules import broken_by, broken_with
-from .problem import SLACK, Marks, Reals, Scope, some
-from .rules import Whole, reduced_profits, surely_kept
+from .problem import SLACK, CliqueSlopes, Marks, Reals, Scope, slopes_of_cliques, some
+from .rules import reduced_profits
 
 # Times that a node is bounded before it is split.
 _ROUNDS = 3
-# The least loss by leaving a block out; far below all profits.
-_LEAST_LOSS = 1e-270
-# What a sum of reals is rounded to is off by more if they cancel: a block with more than this share
-# of the weight is not tried to be left out.
-_SHARE = 0.75
 
 
 class Nodes(NamedTuple):
     """Search nodes as arrays, a row for each of s nodes and a column for each of c blocks.
 
     chosen, open : blocks in X, blocks that may be
-    watched : not in X, but near enough to matter for the rules (out) and (swap)
     low, high : bounds on the distance of y
     """
 
     chosen: Marks
     open: Marks
-    watched: Marks
     low: Reals
     high: Reals
 
@@ -74,35 +67,28 @@ class Bounds(NamedTuple):
 
     value : (s,) lower bound, rounding accounted for
     weight : (s,) W
-    scale : (s,) W v, the sum of |a| + slack of blocks chosen and open, and what is taken off for
-        limits: what errors are in proportion to
     profits : (s, c) a of open blocks, less what limits take off
     nearest, farthest : (s, c) bounds on |c_j - z|^2
-    is_first : (s, c) whether an open block is the one of its clique that has a slope
-    slope, constant : (s, c) b and g of its clique
-    low, second, high : (s, c) l_j, and s and u_1 of its clique
+    low : (s, c) l_j
+    cliques : of the open blocks
     """
 
     value: Reals
     weight: Reals
-    scale: Reals
     profits: Reals
     nearest: Reals
     farthest: Reals
-    is_first: Marks
-    slope: Reals
-    constant: Reals
     low: Reals
-    second: Reals
-    high: Reals
+    cliques: CliqueSlopes
 
 
-NodeArrays = TypeVar("NodeArrays", Nodes, Bounds)
+NodeArrays = TypeVar("NodeArrays", Nodes, Bounds, CliqueSlopes)
 
 
 def indexed(values: NodeArrays, index: Any) -> NodeArrays:
     """Index all arrays alike, by rows or columns: some rows, or of nodes some columns."""
-    return type(values)(*(array[index] for array in values))
+    arrays: Any = (indexed(x, index) if isinstance(x, tuple) else x[index] for x in values)
+    return type(values)(*arrays)
 
 
 def bound_nodes(scope: Scope, nodes: Nodes, target: float) -> tuple[Nodes, Bounds] | None:
@@ -127,60 +113,23 @@ def bound_nodes(scope: Scope, nodes: Nodes, target: float) -> tuple[Nodes, Bound
 
 
 def _restrict(scope: Scope, nodes: Nodes) -> Nodes:
-    """Return the nodes restricted by the rules (in), (out) and (swap)."""
+    """Return the nodes restricted by (in), by the rules on clusters, and by what sets may have."""
     problem = scope.problem
-    e, a, error = problem.weights, problem.profits, problem.error
-    most_in, least_out = a + problem.slack, a - problem.slack
-    chosen, still, watched, low, high = nodes
-    if problem.whole is not None:
-        return _restrict_whole(scope, problem.whole, nodes)
-    kept = np.ones(len(chosen), np.bool_)
-    free = np.ones(chosen.shape, np.bool_)
+    e, error, kept = problem.weights, problem.error, np.ones(len(nodes.chosen), np.bool_)
+    chosen, still, low, high = nodes
     if problem.rules:
         kept = ~broken_by(problem.rules, chosen)
         still = still & ~broken_with(problem.rules, chosen)
-        free = surely_kept(problem.rules, chosen | still, scope.linked)
-    share = e / (((chosen | still) @ e)[:, None] * (1.0 + error))  # at most e / e(X), for i in X
-    squares = e * np.square(low)
-    outside = (low > 0.0) & (squares >= most_in * (1.0 - share) * (1.0 + SLACK))
-    left = kept & ~some(chosen & outside)
-    still = still & ~outside
-    most = e * np.square(high)
-    wanted = watched & free & (most < least_out * (1.0 + share) * (1.0 - SLACK))
-    nodes = Nodes(chosen, still, watched, low, high)
-    if scope.has_links.any():
-        lost = np.where(chosen | still, np.maximum(a - squares, _LEAST_LOSS), 0.0) @ scope.linked
-        gain = least_out - most
-        worth = free & (gain > lost * (1.0 + error))
-        wanted = np.where(lost > 0.0, watched & worth, wanted)
-        must = still & worth & scope.has_links
-        if must.any():
-            nodes, possible = choose_blocks(scope, nodes, must)
-            left &= possible
-    left &= ~some(wanted)
-    return nodes if left.all() else indexed(nodes, left)
-
-
-def _restrict_whole(scope: Scope, whole: Whole, nodes: Nodes) -> Nodes:
-    """Return the nodes restricted by the rules on clusters, and by what sets may have."""
-    rules, chosen = scope.problem.rules, nodes.chosen
-    kept = ~broken_by(rules, chosen)
-    still = nodes.open & ~broken_with(rules, chosen)
-    kept &= whole.allow(chosen, still)
-    return indexed(nodes._replace(open=still), kept)
-
-
-def choose_blocks(scope: Scope, nodes: Nodes, must: Marks) -> tuple[Nodes, Marks]:
-    """Return the nodes with the open blocks `must` (s, c) chosen, and whether they can be, (s,)."""
-    chosen, still, watched, low, high = nodes
-    marks = must.astype(np.float64)
-    others = marks @ scope.apart > 0.0
-    chosen = chosen | must
-    watched = (watched | (still & others)) & ~(marks @ scope.far > 0.0)
-    still = still & ~must & ~others
-    high = np.where(must, np.minimum(high, scope.problem.reach), high)
-    possible = ~some(chosen & others) & ~broken_by(scope.problem.rules, chosen)
-    return Nodes(chosen, still, watched, low, high), possible
+    if problem.whole is not None:
+        kept &= problem.whole.allow(chosen, still)
+    else:
+        share = e / (((chosen | still) @ e)[:, None] * (1.0 + error))  # at most e / e(X), in X
+        most = (problem.profits + problem.slack) * (1.0 - share)
+        outside = (low > 0.0) & (e * np.square(low) >= most * (1.0 + SLACK))
+        kept &= ~some(chosen & outside)
+        still = still & ~outside
+    nodes = Nodes(chosen, still, low, high)
+    return nodes if kept.all() else indexed(nodes, kept)
 
 
 def _bounds(scope: Scope, nodes: Nodes) -> Bounds:
@@ -201,20 +150,8 @@ def _bounds(scope: Scope, nodes: Nodes) -> Bounds:
             paid = paid - raised
     low = np.where(nodes.open, e * np.square(nodes.low) - profits, 0.0)
     high = e * np.square(nodes.high) - profits
-    is_first, least, second, most = _firsts(scope, nodes.open, low, high)
-    width = most - least
-    slope = np.zeros_like(least)
-    np.divide(second - least, width, out=slope, where=(width > 0.0) & (least < 0.0))
-    np.minimum(slope, 1.0, out=slope)
-    constant = np.minimum((1.0 - slope) * least, second - slope * most)
-    constant = np.where(least < 0.0, constant, 0.0)
-    added = constant.sum(axis=1)
-    if len(scope.starts) < len(e):
-        spread = scope.clique
-        slope, constant, second, most = (
-            array[:, spread] for array in (slope, constant, second, most)
-        )
-    slopes = np.where(is_first, slope, 0.0)
+    cliques = slopes_of_cliques(scope.starts, scope.clique, nodes.open, low, high)
+    slopes = np.where(cliques.is_first, cliques.slope, 0.0)
     share = nodes.chosen + slopes
     weights = share * e
     weight = weights.sum(axis=1)
@@ -223,43 +160,17 @@ def _bounds(scope: Scope, nodes: Nodes) -> Bounds:
     scale = weight * half + (nodes.chosen | nodes.open) @ scope.problem.terms + np.abs(paid)
     scale = scale + further
     gained = nodes.chosen @ a - tied + (slopes * profits).sum(axis=1)
-    value = weight * half - gained + added - paid - error * scale
+    value = weight * half - gained + cliques.added - paid - error * scale
     difference, rounding = around - half[:, None], error * (around + half[:, None])
     return Bounds(
         value,
         weight,
-        scale,
         profits,
         np.maximum(difference - rounding, 0.0),
         np.maximum(difference + rounding, 0.0),
-        is_first,
-        slope,
-        constant,
         low,
-        second,
-        most,
+        cliques,
     )
-
-
-def _firsts(
-    scope: Scope, still: Marks, low: Reals, high: Reals
-) -> tuple[Marks, Reals, Reals, Reals]:
-    """Return the first blocks of the cliques by l, and figures on them.
-
-    (s, c) whether an open block has the least l of its clique, and (s, number of cliques) that, the
-    least of the others, and the greatest u of the first. Among equals all are the first, and one of
-    the others too: their slope is 0.
-    """
-    starts = scope.starts
-    if len(starts) == still.shape[1]:
-        return still, low, np.zeros_like(low), high
-    least = np.minimum.reduceat(low, starts, axis=1)
-    is_first = still & (low == least[:, scope.clique])
-    many = np.add.reduceat(is_first, starts, axis=1, dtype=np.intp) > 1
-    others = np.minimum.reduceat(np.where(is_first, 0.0, low), starts, axis=1)
-    most = np.maximum.reduceat(np.where(is_first, high, -np.inf), starts, axis=1)
-    most = np.where(np.isfinite(most), most, 0.0)
-    return is_first, least, np.where(many, least, others), most
 
 
 def _near_centre(scope: Scope, nodes: Nodes, bounds: Bounds, target: float) -> Nodes:
@@ -269,40 +180,3 @@ def _near_centre(scope: Scope, nodes: Nodes, bounds: Bounds, target: float) -> N
     nearest = (np.sqrt(bounds.nearest) * (1.0 - SLACK) - radius) * (1.0 - SLACK)
     farthest = (np.sqrt(bounds.farthest) + radius) * (1.0 + SLACK)
     return nodes._replace(low=np.maximum(nodes.low, nearest), high=np.minimum(nodes.high, farthest))
-
-
-def fix_open_blocks(
-    scope: Scope, nodes: Nodes, bounds: Bounds, target: float
-) -> tuple[Nodes, Marks, Marks]:
-    """Fix open blocks of which it is decided whether a set below the target has them.
-
-    Those with which no set is below it are left out, those without which none is are chosen. Also
-    return (s,) whether that is possible, and (s,) whether any was.
-
-    With block 1 of a clique, it adds q_1(y) instead of b q_1(y) + g; with another block i at least
-    l_i instead of at most b u_1 + g; without block 1 at least s. The least value over all y is that
-    of a sum of two squares, or of a difference.
-    """
-    e, a, error = scope.problem.weights, bounds.profits, scope.problem.error
-    value, weight = bounds.value[:, None], bounds.weight[:, None]
-    tolerance = 8.0 * error * bounds.scale[:, None]
-    rest = (1.0 - bounds.slope) * e
-    as_first = weight * rest / (weight + rest) * bounds.nearest * (1.0 - error)
-    as_first -= (1.0 - bounds.slope) * a
-    as_other = bounds.low - bounds.slope * bounds.high
-    inside = value + np.where(bounds.is_first, as_first, as_other) - bounds.constant
-    own = np.where(bounds.is_first, bounds.slope * e, 0.0)
-    light = bounds.is_first & (own <= _SHARE * weight)
-    lost = weight * own / np.where(light, weight - own, 1.0) * bounds.farthest
-    outside = value - lost * (1.0 + 16.0 * error) + bounds.slope * a
-    outside += bounds.second - bounds.constant
-    dropped = nodes.open & (inside - tolerance >= target)
-    must = nodes.open & light & (outside - tolerance >= target)
-    possible = ~some(dropped & must)
-    must &= ~dropped
-    changed = some(must | dropped)
-    nodes = nodes._replace(open=nodes.open & ~dropped, watched=nodes.watched | dropped)
-    if must.any():
-        nodes, can_be = choose_blocks(scope, nodes, must)
-        possible &= can_be
-    return nodes, possible, changed

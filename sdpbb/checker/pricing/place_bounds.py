@@ -39,7 +39,7 @@ import numpy as np
 
 from ..kernel.arithmetic import gamma
 from ..kernel.rules import Rules, broken_by, broken_with, selected
-from .problem import SLACK, Indices, Marks, Reals, clique_numbers, some
+from .problem import SLACK, Indices, Marks, Reals, clique_numbers, slopes_of_cliques, some
 from .rules import Whole, reduced_profits
 
 # In units in which the profits add up to 0.5 to 3; far above what underflows.
@@ -137,12 +137,7 @@ class Boxes(NamedTuple):
 
     def beside(self, others: Boxes) -> Boxes:
         """Return these boxes, and others."""
-        return Boxes(
-            np.concatenate((self.low, others.low)),
-            np.concatenate((self.high, others.high)),
-            np.concatenate((self.chosen, others.chosen)),
-            np.concatenate((self.open, others.open)),
-        )
+        return Boxes(*(np.concatenate(arrays) for arrays in zip(self, others, strict=True)))
 
     def with_columns(self, columns: Indices) -> Boxes:
         """Return the boxes with some of the blocks only."""
@@ -198,8 +193,11 @@ def bound_boxes(placed: PlacedBlocks, boxes: Boxes) -> PlaceBounds:
     room = SLACK * (1.0 + n_rules) * (np.abs(a) + np.maximum(profits - a, 0.0))
     high = np.where(boxes.open, profits + room - e * near, 0.0)
     low = profits - room - e * far
-    slope, added = _slopes(placed, boxes.open & (high > 0.0), low, high)
-    share = np.where(boxes.chosen, 1.0, slope)
+    still = boxes.open & (high > 0.0)
+    least = np.where(still, -high, 0.0)
+    cliques = slopes_of_cliques(placed.starts, placed.clique, still, least, -low)
+    added = -cliques.added
+    share = boxes.chosen + np.where(cliques.is_first, cliques.slope, 0.0)
     profits = np.where(boxes.chosen, a, profits)
     weights = share * e
     weight = weights.sum(axis=1)
@@ -267,25 +265,3 @@ def _squares(placed: PlacedBlocks, boxes: Boxes) -> tuple[Reals, Reals]:
         far += np.square(np.maximum(below, above))
         near += np.square(np.minimum(np.minimum(below, above), 0.0))
     return near * (1.0 - SLACK), far * (1.0 + SLACK)
-
-
-def _slopes(placed: PlacedBlocks, still: Marks, low: Reals, high: Reals) -> tuple[Reals, Reals]:
-    """Return the slopes b (s, c) of the blocks `still`, and the sums (s,) of g.
-
-    Among equals of a clique all are the greatest, and one of the others too: their slope is 0.
-    """
-    starts, clique = placed.starts, placed.clique
-    high = np.where(still, high, 0.0)
-    others = np.zeros_like(high)
-    first = still
-    if len(starts) < high.shape[1]:
-        greatest = np.maximum.reduceat(high, starts, axis=1)[:, clique]
-        first = still & (high == greatest)
-        many = np.add.reduceat(first, starts, axis=1, dtype=np.intp)[:, clique] > 1
-        others = np.maximum.reduceat(np.where(first, 0.0, high), starts, axis=1)[:, clique]
-        others = np.where(many, greatest, others)
-    slope = np.zeros_like(high)
-    np.divide(high - others, high - low, out=slope, where=first & (high > low))
-    np.clip(slope, 0.0, 1.0, out=slope)
-    added = np.where(first, np.maximum((1.0 - slope) * high, others - slope * low), 0.0)
-    return slope, greatest_of_cliques(placed, added)

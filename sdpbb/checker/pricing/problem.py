@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ Indices = NDArray[np.intp]
 
 SLACK = 16.0 * UNIT_ROUNDOFF
 """Relative error of a few operations: what is rounded up is multiplied by 1 + SLACK."""
+
+_MARGIN = 4.5  # twice two, and a little
 
 FAR = 1e4
 """A squared distance at which two blocks cannot be near a third."""
@@ -42,7 +45,7 @@ class CheckedPricing:
     rules : of clusters, besides the cannot-links
     span : (m,) at least the distance of a block from the mean of any set; inf if that is not known
     whole : what sets are looked at for as a whole; None where parts of sets are sets, which reach,
-        near and the rules (in), (out) and (swap) are about. With it all blocks are near each other,
+        near and (in) are about. With it all blocks are near each other,
         and squares are what they are
     """
 
@@ -75,48 +78,40 @@ class CheckedPricing:
 
         Profits and slack are multiplied by its square.
         """
-        d = means.shape[1]
-        squares = np.zeros((len(weights), len(weights)))
+        m, d = means.shape
+        squares = np.zeros((m, m))
+        reach = span = np.full(m, np.inf)
         with np.errstate(over="ignore"):  # what is infinite is not near
             for x in means.T:
                 squares += np.square(np.ldexp(x[:, None] - x, exponent))
-            if whole is not None:
-                return cls._of_whole(weights, profits, squares, linked, d, rules, whole)
-            reach = np.sqrt((profits + slack) / weights) * (1.0 + SLACK)
-            far = squares * (1.0 - gamma(d + 8.0)) >= np.square(reach[:, None] + reach) * (
-                1.0 + SLACK
-            )
-        near = ~far
+            if whole is None:
+                reach = np.sqrt((profits + slack) / weights) * (1.0 + SLACK)
+            both = np.square(reach[:, None] + reach) * (1.0 + SLACK)
+            near = ~(squares * (1.0 - gamma(d + 8.0)) >= both)
         np.fill_diagonal(near, False)
-        together = near & ~linked
-        squares = np.minimum(squares, FAR)
-        most = 1 + int(near.sum(axis=1).max())
-        error = gamma(4.0 * (most + len(rules)) + d + 100.0)
-        span = np.full(len(weights), np.inf)
-        return cls(
-            weights, profits, slack, reach, squares, near, linked, together, error, rules, span
-        )
-
-    @classmethod
-    def _of_whole(
-        cls,
-        weights: Reals,
-        profits: Reals,
-        squares: Reals,
-        linked: Marks,
-        d: int,
-        rules: Rules,
-        whole: Whole,
-    ) -> CheckedPricing:
-        m = len(weights)
-        error = gamma(8.0 * (m + len(rules)) + d + 200.0)
-        near = ~np.eye(m, dtype=np.bool_)
-        reach = np.full(m, np.inf)
-        # The mean of a set is among its blocks.
-        span = np.sqrt(squares.max(axis=1)) * (1.0 + error)
+        if whole is None:
+            squares = np.minimum(squares, FAR)
+            most = 1 + int(near.sum(axis=1).max())
+            error = gamma(4.0 * (most + len(rules)) + d + 100.0)
+        else:
+            near = ~np.eye(m, dtype=np.bool_)
+            error = gamma(8.0 * (m + len(rules)) + d + 200.0)
+            # The mean of a set is among its blocks.
+            span = np.sqrt(squares.max(axis=1)) * (1.0 + error)
         together = near & ~linked
         return cls(
-            weights, profits, 0.0, reach, squares, near, linked, together, error, rules, span, whole
+            weights,
+            profits,
+            slack,
+            reach,
+            squares,
+            near,
+            linked,
+            together,
+            error,
+            rules,
+            span,
+            whole,
         )
 
     @property
@@ -130,9 +125,15 @@ class CheckedPricing:
         terms = np.abs(self.profits) + self.slack
         return terms if self.whole is None else terms + np.abs(self.whole.tied).sum(axis=1)
 
-    def largest_sum(self) -> float:
-        """Return about the largest sum of profits of a block and of what is near it."""
-        return float((self.profits + self.near @ self.profits).max())
+    def margin(self, least: float) -> float:
+        """Return by how much a least value is lowered to be proven where it is right.
+
+        Values and bounds are off by at most twice the sum of a_i times the relative error each, and
+        lowered by as much. Of parts, that is the largest sum over a block and what is near it.
+        """
+        if self.whole is None:
+            return _MARGIN * self.error * float((self.profits + self.near @ self.profits).max())
+        return 4.0 * _MARGIN * self.error * (float(self.terms.sum()) + abs(least))
 
     def select(self, blocks: Indices) -> CheckedPricing:
         """Return the problem of some blocks only, in their order."""
@@ -180,18 +181,12 @@ class Scope:
     problem : of them only
     clique : (c,) non-decreasing numbers of cliques from 0 on: no X holds two blocks of one
     starts : where each begins
-    linked, apart, far : (c, c) 1.0 for pairs that are cannot-linked; not both in X; not near
-    has_links : (c,)
     """
 
     blocks: Indices
     problem: CheckedPricing
     clique: Indices
     starts: Indices
-    linked: Reals
-    apart: Reals
-    far: Reals
-    has_links: Marks
 
     @classmethod
     def of(cls, problem: CheckedPricing, blocks: Indices, clique: Indices | None = None) -> Scope:
@@ -207,20 +202,7 @@ class Scope:
             order = np.argsort(clique, kind="stable")
             return cls.of(problem, blocks[order], clique[order])
         first = np.concatenate([[True], clique[1:] != clique[:-1]])
-        linked = chosen.linked.astype(np.float64)
-        apart, far = ~chosen.together, ~chosen.near
-        np.fill_diagonal(apart, False)
-        np.fill_diagonal(far, False)
-        return cls(
-            blocks,
-            chosen,
-            np.cumsum(first) - 1,
-            np.flatnonzero(first),
-            linked,
-            apart.astype(np.float64),
-            far.astype(np.float64),
-            some(chosen.linked),
-        )
+        return cls(blocks, chosen, np.cumsum(first) - 1, np.flatnonzero(first))
 
     def select(self, columns: Indices, whole: CheckedPricing) -> Scope:
         """Return the scope of some of its blocks, by their position."""
@@ -242,6 +224,50 @@ def clique_numbers(apart: Marks) -> Indices:
         number[vertex] = clique
         common[clique] &= apart[vertex]
     return number
+
+
+class CliqueSlopes(NamedTuple):
+    """Slopes of cliques of open blocks, of which a set holds one block at most; see `bounds`.
+
+    is_first : (s, c) whether an open block has the least l of its clique
+    slope, constant : (s, c) b and g of the clique of each block
+    added : (s,) sum of g over the cliques
+    """
+
+    is_first: Marks
+    slope: Reals
+    constant: Reals
+    added: Reals
+
+
+def slopes_of_cliques(
+    starts: Indices, clique: Indices, still: Marks, low: Reals, high: Reals
+) -> CliqueSlopes:
+    """Return the slopes of the cliques of the blocks `still`, (s, c).
+
+    starts, clique : where each clique begins, and the clique (c,) of each block
+    low, high : (s, c) l, which is 0 for other blocks, and u
+
+    Among equals all are the first, and one of the others too: their slope is 0.
+    """
+    is_first, least, second, most = still, low, np.zeros_like(low), high
+    if len(starts) < still.shape[1]:
+        least = np.minimum.reduceat(low, starts, axis=1)
+        is_first = still & (low == least[:, clique])
+        many = np.add.reduceat(is_first, starts, axis=1, dtype=np.intp) > 1
+        others = np.minimum.reduceat(np.where(is_first, 0.0, low), starts, axis=1)
+        second = np.where(many, least, others)
+        most = np.maximum.reduceat(np.where(is_first, high, -np.inf), starts, axis=1)
+        most = np.where(np.isfinite(most), most, 0.0)
+    slope, width = np.zeros_like(least), most - least
+    np.divide(second - least, width, out=slope, where=(width > 0.0) & (least < 0.0))
+    np.minimum(slope, 1.0, out=slope)
+    constant = np.minimum((1.0 - slope) * least, second - slope * most)
+    constant = np.where(least < 0.0, constant, 0.0)
+    added = constant.sum(axis=1)
+    if len(starts) < still.shape[1]:
+        slope, constant = slope[:, clique], constant[:, clique]
+    return CliqueSlopes(is_first, slope, constant, added)
 
 
 def some(marks: Marks) -> Marks:

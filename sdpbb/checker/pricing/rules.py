@@ -8,8 +8,6 @@ of the open blocks, less u R: a bound for all X with these profits is one for th
 limit.
 
 That X without some of its blocks is not worth less holds as before, as it keeps the rules, too.
-That X with a block more is not (the rules (out) and (swap) of `pricing`) is known only where it
-surely keeps them.
 
 *Whole sets.* Where clusters have least sizes or weights, or listed sizes, or there are soft pairs,
 parts of sets may be no sets, or may be worth less, so that nothing follows from leaving blocks out
@@ -38,25 +36,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernel.rules import Limit, Rules, broken, limits, measures
+from ..kernel.rules import Rules, limits, measures
 from ..kernel.sizes import Measure
 
 Reals = NDArray[np.float64]
 Marks = NDArray[np.bool_]
-
-
-def surely_kept(rules: Rules, sets: Marks, linked: Reals) -> Marks:
-    """Return whether sets keep the rules together with a block, whatever is left out, (s, c).
-
-    That is so if each subset of a set (s, c), less the blocks that are linked (c, c) to a block,
-    and that block keep the rules together.
-    """
-
-    def may_exceed(limit: Limit) -> Marks:
-        spent = limit.spent(sets)[:, None] + limit.added(sets) - (sets * limit.reals) @ linked
-        return np.asarray(spent > limit.most)
-
-    return ~broken(rules, may_exceed, sets.shape)
 
 
 def reduced_profits(
@@ -90,12 +74,22 @@ def _rates(values: Reals, weight: Reals, room: Reals) -> Reals:
     """
     gains = (weight > 0.0) & (values < 0.0)
     ratio = np.zeros_like(values)
-    np.divide(-values, weight, out=ratio, where=gains)
-    order = np.argsort(-ratio, axis=1)
-    filled = np.cumsum(np.take_along_axis(weight * gains, order, axis=1), axis=1)
-    over = filled > room[:, None]
-    first = np.take_along_axis(order, over.argmax(axis=1)[:, None], axis=1)
-    return np.where(over.any(axis=1), np.take_along_axis(ratio, first, axis=1)[:, 0], 0.0)
+    np.divide(values, weight, out=ratio, where=gains)
+    found, is_over = _where_filled(ratio, weight * gains, room + 1.0)
+    return np.where(is_over, -found, 0.0)
+
+
+def _where_filled(ratio: Reals, amounts: Reals, wanted: Reals) -> tuple[Reals, Marks]:
+    """Return the ratio (s,) of the block with which the first ones have the amount wanted (s,).
+
+    ratio, amounts : (s, c), the least ratio first; whole numbers
+
+    With it comes whether all blocks have that.
+    """
+    order = np.argsort(ratio, axis=1)
+    enough = np.cumsum(np.take_along_axis(amounts, order, axis=1), axis=1) >= wanted[:, None]
+    last = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)
+    return np.take_along_axis(ratio, last, axis=1)[:, 0], np.asarray(enough.any(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,11 +179,6 @@ def _raising_rates(
     """
     lacking = sums_of_sets(measure, chosen, still)[0] - chosen @ measure.reals
     ratio = np.where(still, values / measure.reals, np.inf)
-    order = np.argsort(ratio, axis=1)
-    counted = np.where(still, measure.reals, 0.0)
-    filled = np.cumsum(np.take_along_axis(counted, order, axis=1), axis=1)
-    enough = filled >= lacking[:, None]
-    last = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)
-    rate = np.take_along_axis(ratio, last, axis=1)[:, 0]
-    rate = np.where((lacking > 0.0) & enough.any(axis=1) & np.isfinite(rate), rate, 0.0)
+    rate, is_enough = _where_filled(ratio, np.where(still, measure.reals, 0.0), lacking)
+    rate = np.where((lacking > 0.0) & is_enough & np.isfinite(rate), rate, 0.0)
     return np.maximum(rate, 0.0), np.where(np.isfinite(lacking), lacking, 0.0)

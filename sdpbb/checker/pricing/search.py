@@ -12,7 +12,7 @@ import numpy as np
 
 from ..kernel.evidence import AtStep, go_on
 from ..kernel.rejection import Rejected
-from .bounds import Bounds, Nodes, bound_nodes, fix_open_blocks, indexed
+from .bounds import Bounds, Nodes, bound_nodes, indexed
 from .problem import SLACK, CheckedPricing, Indices, Marks, Scope, some
 
 # First blocks that are started with together; nodes that are looked at together; the share of the
@@ -20,53 +20,19 @@ from .problem import SLACK, CheckedPricing, Indices, Marks, Scope, some
 _GROUP, _BATCH, _SHARE = 48, 256, 0.7
 
 
-def none_below(
+def sets_below(
     problem: CheckedPricing, target: float, max_nodes: int, at_step: AtStep = go_on
-) -> bool:
-    """Return whether no set X has f(X) < target <= 0, where the slack of the problem is 0.
+) -> Iterator[Marks]:
+    """Yield all sets X with f(X) < target, and some that are close to it, some at a time, (s, m).
 
-    Where sets are looked at as a whole, the target may be above 0. X are the non-empty sets of
-    blocks without a cannot-linked pair. False where one has, or has a value so close to the target
-    that rounding does not say.
+    X are the non-empty sets of blocks without a cannot-linked pair; no set has f(X) < target - the
+    slack of the problem. The target is at most 0, unless sets are looked at as a whole.
 
     Raises
     ------
     Rejected
         After so many nodes.
     """
-    return next(_sets_below(problem, target, max_nodes, at_step), None) is None
-
-
-def sets_below(
-    problem: CheckedPricing,
-    target: float,
-    max_nodes: int,
-    max_sets: int,
-    at_step: AtStep = go_on,
-) -> Marks:
-    """Return all sets X (t, m) with f(X) < target, and some that are close to it.
-
-    X are the non-empty sets of blocks without a cannot-linked pair; no set has f(X) < target - the
-    slack of the problem.
-
-    Raises
-    ------
-    Rejected
-        After so many nodes, or sets.
-    """
-    found, count = [np.zeros((0, problem.m), bool)], 0
-    for sets in _sets_below(problem, target, max_nodes, at_step):
-        found.append(sets)
-        count += len(sets)
-        if count > max_sets:
-            raise Rejected(f"more than {max_sets} clusters are worth less than a limit")
-    return np.concatenate(found)
-
-
-def _sets_below(
-    problem: CheckedPricing, target: float, max_nodes: int, at_step: AtStep
-) -> Iterator[Marks]:
-    """Yield the sets of `sets_below`, some at a time, (s, m), s >= 1."""
     left = max_nodes
     for start in range(0, problem.m, _GROUP):
         stack = [_roots(problem, np.arange(start, min(start + _GROUP, problem.m)))]
@@ -80,19 +46,14 @@ def _sets_below(
             if remaining is None:
                 continue
             nodes, bounds = remaining
-            nodes, possible, changed = fix_open_blocks(scope, nodes, bounds, target)
             incomplete = some(nodes.open)
-            rows = possible & ~(incomplete | changed)
-            if rows.any():
-                sets = np.zeros((int(rows.sum()), problem.m), bool)
-                sets[:, scope.blocks] = nodes.chosen[rows]
+            if not incomplete.all():
+                sets = np.zeros((int((~incomplete).sum()), problem.m), bool)
+                sets[:, scope.blocks] = nodes.chosen[~incomplete]
                 yield sets
-            rows = possible & incomplete
-            if rows.any():
-                stack.append((scope, _children(scope, indexed(nodes, rows), indexed(bounds, rows))))
-            rows = possible & changed & ~incomplete
-            if rows.any():
-                stack.append((scope, indexed(nodes, rows)))
+            if incomplete.any():
+                open_nodes, of_open = indexed(nodes, incomplete), indexed(bounds, incomplete)
+                stack.append((scope, _children(scope, open_nodes, of_open)))
 
 
 def _roots(problem: CheckedPricing, first: Indices) -> tuple[Scope, Nodes]:
@@ -103,9 +64,8 @@ def _roots(problem: CheckedPricing, first: Indices) -> tuple[Scope, Nodes]:
     chosen = scope.blocks == first[:, None]
     pairs = np.ix_(first, scope.blocks)
     still = problem.together[pairs] & (scope.blocks > first[:, None])
-    watched = problem.near[pairs] & ~still
     farthest = np.broadcast_to(problem.span[scope.blocks], chosen.shape)
-    nodes = Nodes(chosen, still, watched, np.zeros(chosen.shape), farthest)
+    nodes = Nodes(chosen, still, np.zeros(chosen.shape), farthest)
     return scope, _in_reach(scope, nodes, chosen.argmax(axis=1))
 
 
@@ -130,7 +90,7 @@ def _batch(problem: CheckedPricing, stack: list[tuple[Scope, Nodes]]) -> tuple[S
     if count > _BATCH:
         stack.append((scope, indexed(nodes, np.arange(count - _BATCH))))
         nodes = indexed(nodes, np.arange(count - _BATCH, count))
-    columns = np.flatnonzero((nodes.chosen | nodes.open | nodes.watched).any(axis=0))
+    columns = np.flatnonzero((nodes.chosen | nodes.open).any(axis=0))
     if len(columns) < _SHARE * len(scope.blocks):
         scope = scope.select(columns, problem)
         nodes = indexed(nodes, np.s_[:, columns])
@@ -144,26 +104,18 @@ def _children(scope: Scope, nodes: Nodes, bounds: Bounds) -> Nodes:
     """
     problem, rows = scope.problem, np.arange(len(nodes.chosen))
     here = problem.weights * bounds.nearest - bounds.profits
-    first = np.where(bounds.is_first, bounds.slope * here, 0.0)
+    first = np.where(bounds.cliques.is_first, bounds.cliques.slope * here, 0.0)
     here = np.where(nodes.open, np.minimum(here, 0.0), 0.0)
     if len(scope.starts) < len(scope.blocks):
         here = np.minimum.reduceat(here, scope.starts, axis=1)[:, scope.clique]
         first = np.add.reduceat(first, scope.starts, axis=1)[:, scope.clique]
-    gap = here - first - bounds.constant
+    gap = here - first - bounds.cliques.constant
     block = np.where(nodes.open, gap - 1e-3 * bounds.low, -np.inf).argmax(axis=1)
-    still, watched = nodes.open.copy(), nodes.watched.copy()
+    still = nodes.open.copy()
     still[rows, block] = False
-    watched[rows, block] = True
-    without = nodes._replace(open=still, watched=watched)
+    without = nodes._replace(open=still)
     chosen = nodes.chosen.copy()
     chosen[rows, block] = True
-    allowed, near = problem.together[block], problem.near[block]
-    chosen_too = Nodes(
-        chosen,
-        still & allowed,
-        (nodes.watched | (still & ~allowed)) & near,
-        nodes.low,
-        nodes.high,
-    )
+    chosen_too = Nodes(chosen, still & problem.together[block], nodes.low, nodes.high)
     beside = _in_reach(scope, chosen_too, block)
     return Nodes(*(np.concatenate(arrays) for arrays in zip(without, beside, strict=True)))

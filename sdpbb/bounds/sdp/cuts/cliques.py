@@ -33,13 +33,16 @@ the left-hand side is 1 / |C| - 1 / |C| (for i = j or i = h as well).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily, Found, found_by_centres
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.checker.kernel.cuts.measures import ExtremeSizes, extreme_sizes
+from sdpbb.checker.kernel.arithmetic import down, up
 
 _EPS = float(np.finfo(np.float64).eps)
 # Minimum violation of a clique, as a share of its right-hand side.
@@ -52,6 +55,32 @@ LAST = 16
 PER_PAIR, COMPLEMENTS_PER_BLOCK = 10, 3
 # Minimum violation of one, as a share of Z_ii.
 COMPLEMENT_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class ExtremeSizes:
+    """Clique on the largest of listed sizes, or on the smallest.
+
+    count : q, how many clusters have the size e
+    on_pairs, on_entries : coefficients of Z_ij and of Z_ii
+    side : right-hand side, rounded down
+    """
+
+    count: int
+    on_pairs: int
+    on_entries: int
+    side: float
+
+
+def extreme_sizes(listed: Sequence[int], is_largest: bool) -> ExtremeSizes:
+    """Return the clique on the largest of listed sizes, not all of them equal, or the smallest."""
+    outermost = max if is_largest else min
+    e = outermost(listed)
+    others = [other for other in listed if other != e]
+    q, s = len(listed) - len(others), outermost(others)
+    if is_largest:
+        return ExtremeSizes(q, e - s, s, down(1.0 + down(q * s / e)))
+    return ExtremeSizes(q, s - e, -s, -up(1.0 + up(q * s / e)))
 
 
 class CliqueCuts(CutFamily):
@@ -177,7 +206,7 @@ def listed_clique_cuts(members: NDArray[np.int32], sizes: ExtremeSizes) -> CutSe
     coefficient = np.concatenate([np.full(len(p), float(sizes.on_pairs)), on_entries])
     # The checker's, rounded down, is the same up to a unit in the last place.
     rhs = np.full(len(members), sizes.side - 4.0 * _EPS * abs(sizes.side))
-    family = "largest_cliques" if sizes.size > sizes.next_size else "smallest_cliques"
+    family = "largest_cliques" if sizes.on_entries > 0 else "smallest_cliques"
     return CutSet.uniform(first, second, coefficient, rhs, DefiningBlocks.uniform(family, members))
 
 

@@ -54,11 +54,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..archive import NUMBERS, PARTS
 from ..arithmetic import down
 from ..rejection import Rejected
 from ..sizes import SizeLimits
@@ -66,16 +67,15 @@ from ..weights import WeightBounds
 from .inequalities import (
     TERMS_AT_ONCE,
     ClusterLimits,
+    Group,
     Inequalities,
-    ListGroup,
     NodeFacts,
     Numbers,
-    Readers,
     Reals,
+    Shape,
     Terms,
     one_of,
-    owners,
-    read_lengths,
+    read_count,
     starts,
 )
 
@@ -125,80 +125,84 @@ def set_measure(limits: ClusterLimits | None, weights: Reals, in_units: bool) ->
     return None if found.limits.is_empty else found
 
 
-@dataclass(frozen=True)
-class Sets(ListGroup):
+@dataclass(frozen=True, eq=False)
+class Sets(Group):
     """Capacity cuts: - r sum of q_i q_j Z_ij over all i and j >= f(t) - t.
 
-    The blocks of each set are in ascending order, with a part q_i of each.
-
+    blocks : (parts of all sets, 3) the cut, block i in ascending order, and its part q_i
+    count : number of cuts
     unit : "points" or "units" of weight, what clusters are limited by
     """
 
-    WORD: ClassVar = "sets"
-    PROOF: ClassVar = "capacities"
-    READS: ClassVar[Readers] = (read_lengths, one_of("points", "units"))
-
+    count: int
     unit: str
 
-    @property
-    def n_parts(self) -> int:
-        return sum(self.lengths)
+    WORD: ClassVar = "sets"
+    PROOF: ClassVar = "capacities"
+    READS: ClassVar = {"count": read_count, "unit": one_of("points", "units")}
 
-    def measure(self, node: NodeFacts, blocks: Numbers, parts: Numbers) -> SetMeasure:
+    @classmethod
+    def shapes(cls, values: dict[str, Any]) -> dict[str, Shape]:
+        return {"blocks": (PARTS, 3), **cls.BESIDE}
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def numbers(self) -> list[Numbers]:
+        return [self.blocks[:, 1]]
+
+    def measure(self, node: NodeFacts) -> SetMeasure:
         """Return the measure of the sets; `Rejected` if they are not valid."""
-        if (np.diff(blocks) <= 0)[np.diff(owners(starts(self.lengths))) == 0].any():
+        owner, block, part = self.blocks.T
+        if (np.diff(block) <= 0)[np.diff(owner) == 0].any():
             raise Rejected("the blocks of a capacity cut are not in ascending order")
         measure = set_measure(node.limits, node.weights, self.unit == "units")
         if measure is None:
             raise Rejected("a capacity cut on what is not limited")
-        if (parts < 1).any() or (parts > measure.of_blocks[blocks]).any():
+        if (part < 1).any() or (part > measure.of_blocks[block]).any():
             raise Rejected("a capacity cut on more of a block than there is")
         return measure
 
-    def sums(self, parts: Numbers) -> NDArray[np.int64]:
-        """Return the measure t of each set."""
-        start, sums = starts(self.lengths), np.concatenate([[0], np.cumsum(parts)])
+    @property
+    def sums(self) -> Integers:
+        """Measure t of each set."""
+        start = starts(self.blocks, self.count)
+        sums = np.concatenate([[0], np.cumsum(self.blocks[:, 2])])
         return np.asarray(sums[start[1:]] - sums[start[:-1]], np.int64)
 
-    def inequalities(
-        self, node: NodeFacts, blocks: Numbers, parts: Numbers, estimates: Numbers
-    ) -> Inequalities:
+    def inequalities(self, node: NodeFacts) -> Inequalities:
         if len(self) * node.m**2 > _PRODUCTS:
             raise Rejected(f"capacity cuts have more than {_PRODUCTS} products of blocks")
-        measure = self.measure(node, blocks, parts)
-        q = np.zeros((len(self), node.m))
-        q[owners(starts(self.lengths)), blocks] = parts
+        measure, sums, q = self.measure(node), self.sums, np.zeros((len(self), node.m))
+        q[self.blocks[:, 0], self.blocks[:, 1]] = self.blocks[:, 2]
         squares = q, np.full(len(self), measure.rate)
-        return Inequalities(measure.sides(self.sums(parts)), squares=squares)
+        return Inequalities(measure.sides(sums), squares=squares)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SetCliques(Sets):
     """Capacity cliques.
 
     w (p - g) sum of Z_jl over j < l in J - r sum of q_i Z_ij over i and j in J >= -g.
 
-    leaves : how many J each has; their blocks come after those of all sets
+    leaves : (leaves of all cuts, 2) the cut, and a block of J
     """
 
+    leaves: Numbers
+
     WORD: ClassVar = "set cliques"
-    READS: ClassVar[Readers] = (*Sets.READS, read_lengths)
+    BESIDE: ClassVar = {"leaves": (NUMBERS, 2)}
 
-    leaves: tuple[int, ...]
+    @property
+    def numbers(self) -> list[Numbers]:
+        return [self.blocks[:, 1], self.leaves[:, 1]]
 
-    def n_blocks(self, k: int) -> int:
-        return sum(self.lengths) + sum(self.leaves)
-
-    def inequalities(
-        self, node: NodeFacts, blocks: Numbers, parts: Numbers, estimates: Numbers
-    ) -> Inequalities:
-        if len(self.leaves) != len(self):
-            raise Rejected("leaves of capacity cliques; expected some for each set")
-        blocks, leaves = np.split(blocks, [self.n_parts])
-        measure = self.measure(node, blocks, parts)
-        start, leaf_start = starts(self.lengths), starts(self.leaves)
+    def inequalities(self, node: NodeFacts) -> Inequalities:
+        measure, leaves, (_, blocks, parts) = self.measure(node), self.leaves[:, 1], self.blocks.T
+        start, leaf_start = starts(self.blocks, len(self)), starts(self.leaves, len(self))
         lengths = np.diff(leaf_start)
-        filled = most_filled(measure.limits, self.sums(parts))
+        filled = most_filled(measure.limits, self.sums)
         if (lengths < 2).any():
             raise Rejected("a capacity clique of less than two leaves")
         if (lengths < filled).any():

@@ -5,17 +5,18 @@ Z_ij = 1 / |C| for two blocks of a cluster C of weight |C|, and 0 for blocks of 
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..archive import NUMBERS
 from ..arithmetic import sum_up
-from ..log import fields, items, whole, word
+from ..log import whole, word
+from ..rejection import Rejected
 from ..sizes import SizeLimits
 from ..soft import SoftPrices
 from ..weights import WeightBounds
@@ -149,119 +150,77 @@ class CutSums(NamedTuple):
         return CutSums(full[0], full[1], full[2], self.sides)
 
 
-MOST_ENTRIES = 2**24
-"""Blocks of all cuts of a node, parts and estimates, at most."""
+Reader = Callable[[Any, str], Any]
+"""Reader of a field from its value and name."""
+Shape = tuple[tuple[str, ...], int]
+"""Types that an array may have, and the length of its rows."""
 
 
 def read_count(value: Any, name: str) -> int:
-    """Return a number of things in a file."""
-    return whole(value, name, 1, MOST_ENTRIES)
+    """Return the number of cuts of a group."""
+    return whole(value, name, 1, 2**24)
 
 
-def read_lengths(value: Any, name: str) -> tuple[int, ...]:
-    """Return the lengths of lists that a file states."""
-    return tuple(whole(length, name, 0, MOST_ENTRIES) for length in items(value, name))
-
-
-Readers = tuple[Callable[[Any, str], Any], ...]
-
-
-def one_of(*words: str) -> Callable[[Any, str], str]:
+def one_of(*words: str) -> Reader:
     """Return a reader of one of these words."""
     return lambda value, name: word(value, name, *words)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Group(ABC):
-    """Cuts of one form, as a file states them: what they have in common, and how many there are.
+    """Cuts of one form, as a file states them: a list of a word and fields, and arrays.
 
-    A list of a word and the fields of the group. The blocks of its cuts stand in an array that all
-    groups share, one cut after the other, and so do parts of blocks and estimates.
+    blocks : (number of cuts, width) of each cut
     """
+
+    blocks: Numbers
 
     WORD: ClassVar[str]
     PROOF: ClassVar[str]
     """The rule of docs/proof_rules.md that says why the cuts are valid."""
-    READS: ClassVar[Readers]
-    """Readers of the fields, from their values and names."""
+    READS: ClassVar[dict[str, Reader]] = {}
+    """Readers of the fields of the list, by their names."""
+    WIDTH: ClassVar[int]
+    """Length of a row of blocks."""
+    BESIDE: ClassVar[dict[str, Shape]] = {}
+    """Arrays beside the blocks, whose rows begin with the number of a cut."""
 
     @classmethod
-    def read(cls, values: list[Any]) -> Group:
-        """Return the group of a file from its fields; `Rejected` if it is none."""
-        names = [entry.name for entry in dataclasses.fields(cls)]
-        found = zip(cls.READS, fields(values, *names), names, strict=True)
-        return cls(*(read(value, name) for read, value, name in found))
+    def shapes(cls, values: dict[str, Any]) -> dict[str, Shape]:
+        """Return the shapes of the arrays, by their names, for the values of the fields."""
+        return {"blocks": (NUMBERS, cls.WIDTH), **cls.BESIDE}
+
+    @property
+    def arrays(self) -> dict[str, Numbers]:
+        """Arrays by their names."""
+        return {name: getattr(self, name) for name in ("blocks", *self.BESIDE)}
 
     def written(self) -> list[Any]:
-        """Return the group as a file has it."""
-        return [self.WORD, *(getattr(self, entry.name) for entry in dataclasses.fields(self))]
+        """Return the list of the group."""
+        return [self.WORD, *(getattr(self, name) for name in self.READS)]
 
-    @abstractmethod
     def __len__(self) -> int:
-        """Return the number of cuts."""
-
-    @abstractmethod
-    def n_blocks(self, k: int) -> int:
-        """Return the number of blocks of all cuts, for k clusters."""
+        return len(self.blocks)
 
     @property
-    def n_parts(self) -> int:
-        """Number of parts of blocks."""
-        return 0
-
-    @property
-    def n_estimates(self) -> int:
-        """Number of estimates."""
-        return 0
+    def numbers(self) -> list[Numbers]:
+        """Blocks of all cuts."""
+        return [self.blocks]
 
     @abstractmethod
-    def inequalities(
-        self, node: NodeFacts, blocks: Numbers, parts: Numbers, estimates: Numbers
-    ) -> Inequalities:
-        """Return the inequalities of the cuts; `Rejected` if one is not valid.
+    def inequalities(self, node: NodeFacts) -> Inequalities:
+        """Return the inequalities of the cuts, whose blocks are in 0..m - 1.
 
-        blocks, parts, estimates : (n_blocks,) in 0..m - 1, (n_parts,), (n_estimates, 3)
+        `Rejected` if one is not valid.
         """
 
 
-@dataclass(frozen=True)
-class RowGroup(Group):
-    """Cuts of as many blocks each.
+def starts(rows: Numbers, count: int) -> NDArray[np.int64]:
+    """Return where rows (t, width) of each cut begin, and where the last ones end.
 
-    count : number of cuts
+    `Rejected` if their first entries are not the numbers of `count` cuts in ascending order.
     """
-
-    count: int
-
-    def __len__(self) -> int:
-        return self.count
-
-    @abstractmethod
-    def width(self, k: int) -> int:
-        """Return the number of blocks of a cut."""
-
-    def n_blocks(self, k: int) -> int:
-        return self.count * self.width(k)
-
-
-@dataclass(frozen=True)
-class ListGroup(Group):
-    """Cuts of lists of blocks, or of estimates, of these lengths."""
-
-    lengths: tuple[int, ...]
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def n_blocks(self, k: int) -> int:
-        return sum(self.lengths)
-
-
-def starts(lengths: Sequence[int]) -> NDArray[np.int64]:
-    """Return where lists of these lengths begin, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(np.array(lengths, np.int64))]).astype(np.int64)
-
-
-def owners(start: Numbers) -> NDArray[np.intp]:
-    """Return the list of each entry."""
-    return np.repeat(np.arange(len(start) - 1), np.diff(start))
+    owner = rows[:, 0].astype(np.int64)
+    if len(owner) and (owner[0] < 0 or owner[-1] >= count or (np.diff(owner) < 0).any()):
+        raise Rejected(f"rows of cuts are not in the order of the cuts 0..{count - 1}")
+    return np.searchsorted(owner, np.arange(count + 1))

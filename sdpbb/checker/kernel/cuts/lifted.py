@@ -39,21 +39,18 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..archive import NUMBERS
 from ..arithmetic import TINY, gamma
 from ..rejection import Rejected
 from .inequalities import (
+    Group,
     Inequalities,
-    ListGroup,
     Marks,
     NodeFacts,
     Numbers,
     Reals,
-    RowGroup,
     Terms,
     one_of,
-    owners,
-    read_count,
-    read_lengths,
     starts,
 )
 from .templates import Template
@@ -64,32 +61,26 @@ _CANNOT_BOTH = Template.of([(0, 1, -1.0)])
 _MUST = Template.of([(1, 2, 1.0), (0, 2, -1.0)])
 
 
-@dataclass(frozen=True)
-class LiftedPentagons(ListGroup):
+@dataclass(frozen=True, eq=False)
+class LiftedPentagons(Group):
     """Pentagon cuts, the five blocks of each in a circle.
 
-    The lengths are numbers of estimates, rows place, block s, points: place 3 a + w is of the edge
-    from block a of the circle to the next one, and 15 + 3 a + w of the chord from it to the next
-    but one; w says which is the block c, the first, the second or s. On chords it is not s, and the
-    estimate is Z_cs.
+    estimates : (number, 4) cut, place, block s, points. Place 3 a + w is of the edge from block a
+        of the circle to the next one, and 15 + 3 a + w of the chord from it to the next but one; w
+        says which is the block c, the first, the second or s. On chords it is not s, and the
+        estimate is Z_cs
     """
+
+    estimates: Numbers
 
     WORD: ClassVar = "pentagons"
     PROOF: ClassVar = "lift to three blocks"
-    READS: ClassVar = (read_lengths,)
+    WIDTH: ClassVar = 5
+    BESIDE: ClassVar = {"estimates": (NUMBERS, 4)}
 
-    def n_blocks(self, k: int) -> int:
-        return 5 * len(self)
-
-    @property
-    def n_estimates(self) -> int:
-        return sum(self.lengths)
-
-    def inequalities(
-        self, node: NodeFacts, blocks: Numbers, parts: Numbers, estimates: Numbers
-    ) -> Inequalities:
-        m, weights, start = node.m, node.weights, starts(self.lengths)
-        place, block, points = estimates.T.astype(np.int64)
+    def inequalities(self, node: NodeFacts) -> Inequalities:
+        m, weights, start = node.m, node.weights, starts(self.estimates, len(self))
+        owner, place, block, points = self.estimates.T.astype(np.int64)
         chord = place // 3 >= 5
         if (place < 0).any() or (place >= _PLACES).any() or (chord & (place % 3 == 2)).any():
             raise Rejected("an estimate of a pentagon is at a place that there is not")
@@ -101,11 +92,10 @@ class LiftedPentagons(ListGroup):
             raise Rejected(
                 "an estimate of a pentagon is for no points, or for more than a block has"
             )
-        pair = owners(start) * 10 + place // 3
-        each, inverse = np.unique(pair * m + block, return_inverse=True)
+        each, inverse = np.unique((owner * 10 + place // 3) * m + block, return_inverse=True)
         if (np.bincount(inverse.reshape(-1), points, len(each)) > weights[each % m]).any():
             raise Rejected("estimates of a pentagon are for more points than a block has")
-        terms = pentagon_terms(blocks.reshape(-1, 5), start, estimates, weights, node.adjacency)
+        terms = pentagon_terms(self.blocks, start, self.estimates[:, 1:], weights, node.adjacency)
         return Inequalities(np.full(len(self), -2.0), [terms])
 
 
@@ -116,7 +106,7 @@ def pentagon_terms(
 
     The coefficients are whole numbers. Entries may occur several times in a cut.
     """
-    cycles, owner_of = cycles.astype(np.int64), owners(start)
+    cycles, owner_of = cycles.astype(np.int64), np.repeat(np.arange(len(cycles)), np.diff(start))
     place, s, points = estimates.T.astype(np.int64)
     pair, which = place // 3, place % 3
     p = cycles[owner_of, pair % 5]
@@ -140,8 +130,8 @@ def pentagon_terms(
     )
 
 
-@dataclass(frozen=True)
-class SoftTerms(RowGroup):
+@dataclass(frozen=True, eq=False)
+class SoftTerms(Group):
     """Terms of the prices of soft pairs, inequalities for rows i, j, h that hold up to a price.
 
     Z_hh - Z_ih - Z_jh >= 0 for a soft cannot-link ij, Z_jh - Z_ih >= 0 for a soft must-link.
@@ -149,19 +139,15 @@ class SoftTerms(RowGroup):
     link : "cannot" or "must"
     """
 
-    WORD: ClassVar = "soft pairs"
-    PROOF: ClassVar = "lift to three blocks"
-    READS: ClassVar = (read_count, one_of("cannot", "must"))
-
     link: str
 
-    def width(self, k: int) -> int:
-        return 3
+    WORD: ClassVar = "soft pairs"
+    PROOF: ClassVar = "lift to three blocks"
+    READS: ClassVar = {"link": one_of("cannot", "must")}
+    WIDTH: ClassVar = 3
 
-    def inequalities(
-        self, node: NodeFacts, blocks: Numbers, parts: Numbers, estimates: Numbers
-    ) -> Inequalities:
-        rows = blocks.reshape(-1, 3)
+    def inequalities(self, node: NodeFacts) -> Inequalities:
+        rows = self.blocks
         if (rows[:, 0] == rows[:, 1]).any():
             raise Rejected("a term of a soft pair of one block")
         return (_soft_cannot_links if self.link == "cannot" else _soft_must_links)(node, rows)

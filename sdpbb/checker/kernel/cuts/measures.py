@@ -18,23 +18,6 @@ S_(j+1). If j > i, that is i + 1 or more, and if j < i, then t = M_i. If j = i, 
 (S_(i+1) - t) / (S_(i+1) - S_i), a share that grows if S_(i+1) grows to M_(i+1), and then S_i to
 M_i. A block i that is listed several times, no more often than it has points, stands for as many
 of its points.
-
-*Cliques of listed sizes.* Where single sizes are listed, let e be the largest of them, q the number
-of clusters that have it, and s the next smaller one. For a list Q of q + 1 blocks, in which blocks
-may occur more than once,
-
-    (e - s) sum of Z_ij over i < j in Q + s sum of Z_ii over Q >= 1 + q s / e.
-
-Each block has s Z_ii >= s / e, and s Z_ii >= 1 if its cluster is none of the largest: where there
-is such a block, the right-hand side is reached without the others' pairs. Where there is none, two
-of the q + 1 share one of the q largest clusters, and the left-hand side is at least
-(e - s) / e + (q + 1) s / e, which is the same. Let e be the smallest size, q the number of clusters
-that have it, and s the next larger one. Then
-
-    (s - e) sum of Z_ij over i < j in Q - s sum of Z_ii over Q >= - 1 - q s / e.
-
-Each block has - s Z_ii >= - s / e, and - s Z_ii >= - 1 if its cluster is none of the smallest;
-where all are, two share one, and the left-hand side is at least (s - e) / e - (q + 1) s / e.
 """
 
 from __future__ import annotations
@@ -46,29 +29,25 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..arithmetic import down, up
+from ..arithmetic import down
 from ..rejection import Rejected
 from ..sizes import Measure, SizeLimits
 from ..weights import WeightBounds
 from .inequalities import (
     TERMS_AT_ONCE,
+    Group,
     Inequalities,
-    ListGroup,
     NodeFacts,
     Numbers,
-    RowGroup,
     Terms,
     one_of,
-    owners,
     read_count,
-    read_lengths,
     starts,
 )
-from .templates import Template
 
 
-@dataclass(frozen=True)
-class MeasureRows(RowGroup):
+@dataclass(frozen=True, eq=False)
+class MeasureRows(Group):
     """Cuts on the points of clusters, where points have weights: n_j counts those of block j.
 
     b Z_ii - sum of n_j Z_ij >= 0, or sum of n_j Z_ij - a Z_ii >= 0.
@@ -76,25 +55,21 @@ class MeasureRows(RowGroup):
     end : "most" or "least"
     """
 
-    WORD: ClassVar = "measure rows"
-    PROOF: ClassVar = "rows of a measure"
-    READS: ClassVar = (read_count, one_of("most", "least"))
-
     end: str
 
-    def width(self, k: int) -> int:
-        return 1
+    WORD: ClassVar = "measure rows"
+    PROOF: ClassVar = "rows of a measure"
+    READS: ClassVar = {"end": one_of("most", "least")}
+    WIDTH: ClassVar = 1
 
-    def inequalities(
-        self, node: NodeFacts, blocks: Numbers, parts: Numbers, estimates: Numbers
-    ) -> Inequalities:
-        if self.count > 2 * node.m:
-            raise Rejected(f"{self.count} cuts on rows of {node.m} blocks")
+    def inequalities(self, node: NodeFacts) -> Inequalities:
+        if len(self) > 2 * node.m:
+            raise Rejected(f"{len(self)} cuts on rows of {node.m} blocks")
         sizes = node.limits.measure(True) if isinstance(node.limits, WeightBounds) else None
         if sizes is None:
             raise Rejected("a cut on the points of clusters, and these are not limited or weigh 1")
-        terms = _row_terms(node, blocks, sizes, self.end == "most")
-        return Inequalities(np.zeros(self.count), terms)
+        terms = _row_terms(node, self.blocks[:, 0], sizes, self.end == "most")
+        return Inequalities(np.zeros(len(self)), terms)
 
 
 def _row_terms(node: NodeFacts, blocks: Numbers, sizes: Measure, is_most: bool) -> Iterator[Terms]:
@@ -114,29 +89,38 @@ def _row_terms(node: NodeFacts, blocks: Numbers, sizes: Measure, is_most: bool) 
         )
 
 
-@dataclass(frozen=True)
-class Traces(ListGroup):
+@dataclass(frozen=True, eq=False)
+class Traces(Group):
     """Traces of sizes: sum of Z_ii over t points >= L(t).
 
-    The lengths are t; a block is listed once for each of its points among them.
+    blocks : (points of all cuts, 2) the cut and the block of each point
+    count : number of cuts
     """
+
+    count: int
 
     WORD: ClassVar = "traces"
     PROOF: ClassVar = "traces of sizes"
-    READS: ClassVar = (read_lengths,)
+    READS: ClassVar = {"count": read_count}
+    WIDTH: ClassVar = 2
 
-    def inequalities(
-        self, node: NodeFacts, blocks: Numbers, parts: Numbers, estimates: Numbers
-    ) -> Inequalities:
-        owner, limits = owners(starts(self.lengths)), node.limits
-        stated = np.unique(owner * node.m + blocks, return_counts=True)
-        if (stated[1] > node.weights[stated[0] % node.m]).any():
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def numbers(self) -> list[Numbers]:
+        return [self.blocks[:, 1]]
+
+    def inequalities(self, node: NodeFacts) -> Inequalities:
+        limits, lengths = node.limits, np.diff(starts(self.blocks, self.count))
+        stated = np.unique(self.blocks, axis=0, return_counts=True)
+        if (stated[1] > node.weights[stated[0][:, 1]]).any():
             raise Rejected("a cut on sizes has more points of a block than there are")
         if not isinstance(limits, SizeLimits) or limits.is_empty:
             raise Rejected("a cut on sizes, and these are not limited")
-        most = most_of_some(limits)
-        sides = [least_entries(most, count) for count in self.lengths]
-        return Inequalities(np.array(sides), [Terms(owner, blocks, blocks, np.ones(len(blocks)))])
+        most, (owner, block) = most_of_some(limits), self.blocks.T
+        sides = [least_entries(most, length) for length in lengths.tolist()]
+        return Inequalities(np.array(sides), [Terms(owner, block, block, np.ones(len(block)))])
 
 
 def most_of_some(limits: SizeLimits) -> list[int]:
@@ -148,75 +132,3 @@ def least_entries(most: Sequence[int], count: int) -> float:
     """Return L(count) for M_0, ..., M_k, rounded down; count is 0 to M_k."""
     i = min(bisect_right(most, count), len(most) - 1) - 1
     return down(i + down((count - most[i]) / (most[i + 1] - most[i])))
-
-
-@dataclass(frozen=True)
-class ListedCliques(RowGroup):
-    """Cliques of listed sizes, on one block more than clusters have the largest size, or smallest.
-
-    blocks : of each cut
-    end : "largest" or "smallest"
-    """
-
-    WORD: ClassVar = "listed cliques"
-    PROOF: ClassVar = "cliques of listed sizes"
-    READS: ClassVar = (read_count, read_count, one_of("largest", "smallest"))
-
-    blocks: int
-    end: str
-
-    def width(self, k: int) -> int:
-        return self.blocks
-
-    def inequalities(
-        self, node: NodeFacts, blocks: Numbers, parts: Numbers, estimates: Numbers
-    ) -> Inequalities:
-        listed = node.limits.exact if isinstance(node.limits, SizeLimits) else None
-        if listed is None:
-            raise Rejected("a clique of listed sizes, and there are none that differ")
-        sizes = extreme_sizes(listed, self.end == "largest")
-        if self.blocks != sizes.count + 1:
-            raise Rejected(f"a clique of listed sizes that has not {sizes.count + 1} blocks")
-        ones = np.ones(self.blocks, np.int64)
-        template = Template.symmetric(
-            sizes.on_pairs * np.outer(ones, ones), sizes.on_entries * ones.astype(float), sizes.side
-        )
-        return template.on(blocks.reshape(-1, self.blocks))
-
-
-@dataclass(frozen=True)
-class ExtremeSizes:
-    """The largest of listed sizes or the smallest, and what the cliques on them are made of.
-
-    size, count : e, and q, how many clusters have it
-    next_size : s
-    """
-
-    size: int
-    count: int
-    next_size: int
-
-    @property
-    def on_pairs(self) -> int:
-        """Coefficient of the entries of pairs."""
-        return abs(self.size - self.next_size)
-
-    @property
-    def on_entries(self) -> int:
-        """Coefficient of the entries of the diagonal."""
-        return self.next_size if self.size > self.next_size else -self.next_size
-
-    @property
-    def side(self) -> float:
-        """Right-hand side, rounded down."""
-        if self.size > self.next_size:
-            return down(1.0 + down(self.count * self.next_size / self.size))
-        return -up(1.0 + up(self.count * self.next_size / self.size))
-
-
-def extreme_sizes(listed: Sequence[int], is_largest: bool) -> ExtremeSizes:
-    """Return the largest of listed sizes, not all of them equal, or the smallest."""
-    outermost = max if is_largest else min
-    size = outermost(listed)
-    others = [other for other in listed if other != size]
-    return ExtremeSizes(size, len(listed) - len(others), outermost(others))

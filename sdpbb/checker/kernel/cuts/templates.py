@@ -1,22 +1,31 @@
 """Templates: inequalities on a few places, which rows of blocks fill.
 
-A template is judged once, and not for each row. There are three ways to see that it is valid.
+A template is judged once, and not for each row. There are two ways to see that it is valid.
 
-*Integer vector.* For whole numbers y_p at the places, and y(C) the sum of those in a cluster C,
+*Integer vector.* For whole numbers y_p at the places, y(C) the sum of those in a cluster C, and
+numbers alpha >= 0 and beta, let f(v) = alpha v (v - 1) / 2 + beta v. Then
 
-    y'Z y - sum of y_p Z_pp = sum over the clusters C of y(C) (y(C) - 1) / |C| >= 0,
+    alpha sum of y_p y_q Z_pq over p < q + sum of f(y_p) Z_pp = sum over the clusters C of
+        f(y(C)) / |C| >= L.
 
-as y(C) is a whole number. Nothing has to be enumerated, and blocks may fill several places. Half of
-it is the cut. *Stars* have -1 at the first place, i, and 1 at the others, T,
+f is convex. The k whole numbers y(C) add up to Y, the sum of y. Where single sizes are listed, L is
+the least sum of f(v_i) / s_i over the sizes s_i and k whole numbers v_i with the sum Y. Elsewhere
+the s_i are at least every weight of a cluster, which is right where f >= 0. Units are dealt out one
+by one, from v = 0 on, each where it costs least: by convexity none of them would be cheaper
+elsewhere. That begins at the least sum of all for beta = 0, where f(0) = 0 <= f; and if no y_p
+is negative, no v_i may be. Other beta are refused. Blocks may fill several places.
+
+With alpha = 1 and beta = 0, L = 0 for 0 <= Y <= k: *stars* have -1 at the first place, i, and 1 at
+the others, T,
 
     Z_ii + sum of Z_jl over j < l in T - sum of Z_ij over j in T >= 0,
 
-and pairs and triangles are those with one and two blocks in T.
+and pairs and triangles are those with one and two blocks in T. *Cliques* are k + 1 places of 1, one
+of which is the second of a cluster of weight b or less: sum of Z_ij over i < j >= 1 / b.
 
-*Cliques.* With y_p = 1 at k + 1 places, the y(C) of k clusters add up to k + 1. So one is at least
-2, and the sum is at least 2 / b, where no cluster weighs more than b:
-
-    sum of Z_ij over i < j >= 1 / b.
+*Cliques of listed sizes* have 1 at q + 1 places, if e is the largest of the sizes, which q clusters
+have, and s is the next one; alpha = e - s, and beta = s. If e is the smallest size, and s the next
+one, alpha = s - e and beta = -s.
 
 *Enumeration.* Let B be the symmetric matrix of the template, and A_1, A_2, ... the parts of its
 places T that the clusters hold: at most k, none with a cannot-linked pair. With n_A = 1_A' B 1_A
@@ -33,32 +42,35 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from heapq import heapify, heapreplace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..archive import NUMBERS
 from ..arithmetic import down
 from ..log import fields, items, number, whole
 from ..rejection import Rejected
+from ..sizes import SizeLimits
 from .inequalities import (
     TERMS_AT_ONCE,
+    Group,
     Inequalities,
     Marks,
     NodeFacts,
     Numbers,
     Reals,
-    RowGroup,
+    Shape,
     Terms,
-    read_count,
 )
 
 # Places of a template that is judged by enumeration, at most: 4,140 partitions.
 MOST_PLACES = 8
 # Patterns of cannot-links in the rows of one, each of which takes up to a second.
 MOST_PATTERNS = 256
-# Places of an integer vector, and the size of its numbers, at most: products stay exact.
-_LONGEST, _LARGEST = 2**12, 2**10
+# Places of an integer vector, the sizes of its numbers and factors, and of its sum, at most:
+# products stay exact.
+_LONGEST, _LARGEST, _LARGEST_FACTOR = 2**12, 2**10, 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,21 +92,6 @@ class Template:
         """Return the template of terms (p, q, coefficient)."""
         p, q, coefficient = zip(*entries, strict=True)
         return cls(np.array(p), np.array(q), np.array(coefficient, np.float64), side)
-
-    @classmethod
-    def of_vector(cls, y: NDArray[np.int64]) -> Template:
-        """Return half of the inequality of an integer vector (number of places,)."""
-        return cls.symmetric(np.outer(y, y), (y * y - y) / 2)
-
-    @classmethod
-    def symmetric(
-        cls, on_pairs: NDArray[np.integer], on_entries: Reals, side: float = 0.0
-    ) -> Template:
-        """Return the template with coefficients of pairs p < q, (t, t), and of Z_pp, (t,)."""
-        p, q = np.triu_indices(len(on_pairs), 1)
-        own = np.flatnonzero(on_entries)
-        coefficient = np.concatenate([on_pairs[p, q], on_entries[own]]).astype(np.float64)
-        return cls(np.concatenate([p, own]), np.concatenate([q, own]), coefficient, side)
 
     def terms(self, rows: Numbers, cuts: Numbers | None = None) -> Iterator[Terms]:
         """Yield the terms of the rows (number, places) of blocks, some at a time.
@@ -179,11 +176,41 @@ def partitions(t: int, k: int, apart: Marks) -> Iterator[list[set[int]]]:
             yield [*parts, {own}]
 
 
+def least_of_vector(
+    y: Sequence[int], alpha: int, beta: int, sizes: Sequence[Fraction], are_exact: bool
+) -> Fraction:
+    """Return L of an integer vector; see the module.
+
+    sizes : of the k clusters; or, unless they `are_exact`, one that none is above, k times
+    """
+    total, step = sum(y), 1 if sum(y) >= 0 else -1
+    is_proven = not beta or (min(y) >= 0 and (beta > 0 or are_exact))
+    if alpha < 0 or not is_proven or abs(total) > _LONGEST:
+        raise Rejected("an integer vector whose factors, or sum, are not those of a valid cut")
+
+    def more(v: int) -> int:
+        """Return f(v + step) - f(v)."""
+        return alpha * v + beta if step > 0 else alpha * (1 - v) - beta
+
+    units = [(more(0) / size, 0, number) for number, size in enumerate(sizes)]
+    heapify(units)
+    least = Fraction(0)
+    for _ in range(abs(total)):
+        cost, v, number = units[0]
+        least += cost
+        heapreplace(units, (more(v + step) / sizes[number], v + step, number))
+    return least
+
+
 def _read_vector(value: Any, name: str) -> tuple[int, ...]:
     entries = items(value, name)
     if not 1 <= len(entries) <= _LONGEST:
         raise Rejected(f"an integer vector of {len(entries)} places; expected 1..{_LONGEST}")
     return tuple(whole(entry, name, -_LARGEST, _LARGEST + 1) for entry in entries)
+
+
+def _read_factor(value: Any, name: str) -> int:
+    return whole(value, name, -_LARGEST_FACTOR, _LARGEST_FACTOR + 1)
 
 
 def _read_places(value: Any, name: str) -> int:
@@ -201,52 +228,49 @@ def _read_entries(value: Any, name: str) -> tuple[tuple[int, int, float], ...]:
     return tuple((p, q, coefficient) for (p, q), coefficient in found.items())
 
 
-@dataclass(frozen=True)
-class Vectors(RowGroup):
+@dataclass(frozen=True, eq=False)
+class Vectors(Group):
     """Cuts of an integer vector y.
 
-    sum of y_p y_q Z_pq over p < q + sum of y_p (y_p - 1) / 2 Z_pp >= 0
+    alpha sum of y_p y_q Z_pq over p < q + sum of (alpha y_p (y_p - 1) / 2 + beta y_p) Z_pp >= L
 
     vector : y, a whole number for each place
+    alpha, beta : whole numbers, alpha >= 0
     """
+
+    vector: tuple[int, ...]
+    alpha: int = 1
+    beta: int = 0
 
     WORD: ClassVar = "vectors"
     PROOF: ClassVar = "integer vectors"
-    READS: ClassVar = (read_count, _read_vector)
+    READS: ClassVar = {"vector": _read_vector, "alpha": _read_factor, "beta": _read_factor}
 
-    vector: tuple[int, ...]
+    @classmethod
+    def shapes(cls, values: dict[str, Any]) -> dict[str, Shape]:
+        return {"blocks": (NUMBERS, len(values["vector"]))}
 
-    def width(self, k: int) -> int:
-        return len(self.vector)
-
-    def inequalities(
-        self, node: NodeFacts, blocks: Numbers, parts: Numbers, estimates: Numbers
-    ) -> Inequalities:
-        template = Template.of_vector(np.array(self.vector, np.int64))
-        return template.on(blocks.reshape(self.count, -1))
-
-
-@dataclass(frozen=True)
-class Cliques(RowGroup):
-    """Cuts on k + 1 blocks: sum of Z_ij over i < j >= 1 / b, b the most that a cluster weighs."""
-
-    WORD: ClassVar = "cliques"
-    PROOF: ClassVar = "integer vectors"
-    READS: ClassVar = (read_count,)
-
-    def width(self, k: int) -> int:
-        return k + 1
-
-    def inequalities(
-        self, node: NodeFacts, blocks: Numbers, parts: Numbers, estimates: Numbers
-    ) -> Inequalities:
-        width, side = node.k + 1, down(1.0 / node.heaviest)
-        ones = np.ones((width, width), np.int64)
-        return Template.symmetric(ones, np.zeros(width), side).on(blocks.reshape(-1, width))
+    def inequalities(self, node: NodeFacts) -> Inequalities:
+        y = np.array(self.vector, np.int64)
+        exact = node.limits.exact if isinstance(node.limits, SizeLimits) else None
+        sizes = [Fraction(size) for size in exact or (node.heaviest,) * node.k]
+        if min(sizes) <= 0:
+            raise Rejected("a cut where clusters weigh nothing")
+        side = least_of_vector(self.vector, self.alpha, self.beta, sizes, exact is not None)
+        p, q = np.triu_indices(len(y), 1)
+        on_places = (self.alpha * y * (y - 1) // 2 + self.beta * y).astype(np.float64)
+        own = np.flatnonzero(on_places)
+        template = Template(
+            np.concatenate([p, own]),
+            np.concatenate([q, own]),
+            np.concatenate([(self.alpha * y[p] * y[q]).astype(np.float64), on_places[own]]),
+            down(float(side)) if side else 0.0,
+        )
+        return template.on(self.blocks)
 
 
-@dataclass(frozen=True)
-class Templates(RowGroup):
+@dataclass(frozen=True, eq=False)
+class Templates(Group):
     """Cuts of a template that is judged by enumeration.
 
     places : of the template
@@ -254,21 +278,19 @@ class Templates(RowGroup):
     side : right-hand side
     """
 
-    WORD: ClassVar = "templates"
-    PROOF: ClassVar = "enumeration"
-    READS: ClassVar = (read_count, _read_places, _read_entries, number)
-
     places: int
     entries: tuple[tuple[int, int, float], ...]
     side: float
 
-    def width(self, k: int) -> int:
-        return self.places
+    WORD: ClassVar = "templates"
+    PROOF: ClassVar = "enumeration"
+    READS: ClassVar = {"places": _read_places, "entries": _read_entries, "side": number}
 
-    def inequalities(
-        self, node: NodeFacts, blocks: Numbers, parts: Numbers, estimates: Numbers
-    ) -> Inequalities:
+    @classmethod
+    def shapes(cls, values: dict[str, Any]) -> dict[str, Shape]:
+        return {"blocks": (NUMBERS, values["places"])}
+
+    def inequalities(self, node: NodeFacts) -> Inequalities:
         if max(q for _, q, _ in self.entries) >= self.places:
             raise Rejected(f"a template with an entry beyond its {self.places} places")
-        template = Template.of(self.entries, self.side)
-        return template.enumerated_on(blocks.reshape(-1, self.places), node)
+        return Template.of(self.entries, self.side).enumerated_on(self.blocks, node)
