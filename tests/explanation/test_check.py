@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.errors import ParameterError
-from sdpbb.problem import Instance, MaximumDiameter
+from sdpbb.problem import Instance
 from sdpbb.problem.colouring.exact import Colourability
 from sdpbb.questions.checks import check
 from sdpbb.questions.checks.check import check_constraints, redundant
@@ -100,21 +100,6 @@ def test_repeated_and_closing_constraints_are_redundant():
     assert "must_link[3] repeats must_link[0]" in report.warnings
 
 
-def test_a_must_link_that_cannot_links_imply_is_redundant():
-    instance = Instance(points(5), 2, [(0, 2)], [(0, 1), (1, 2)])
-    assert [s.text for s in check_constraints(instance).redundant] == ["CL 1 2"]
-    triangle = [(0, 1), (0, 2), (1, 2), (3, 0), (3, 1)]
-    instance = Instance(points(5), 3, [(2, 3)], [*triangle, (4, 0), (4, 1)])
-    report = check_constraints(instance)
-    assert [(pair.rows, len(pair.reasons)) for pair in report.forced] == [((2, 4), 5)]
-
-
-def test_a_cannot_link_that_a_diameter_implies_is_redundant():
-    far = np.array([[0.0], [3.0], [7.0]])
-    instance = Instance(far, 3, None, [(0, 2)], cluster_constraints=[MaximumDiameter(5.0)])
-    assert [s.text for s in check_constraints(instance).redundant] == ["CL 0 2"]
-
-
 def test_without_time_nothing_more_is_left_out():
     instance = Instance(points(5), 2, None, [(0, 1), (1, 2), (2, 3), (0, 3)])
     assert redundant(instance, lambda: 0.0) == ([], False)
@@ -142,13 +127,6 @@ def test_what_deserves_a_second_look():
         "only 2 different points for k = 3 clusters",
         "the same value in all points: column 1 of the features, counted from 0",
     ]
-
-
-def test_many_repetitions_are_counted():
-    n = check.LISTED + 5
-    found = list(check.suspicions(Instance(points(4), 2, [(0, 1)] * (n + 1))))
-    assert len(found) == check.LISTED + 1
-    assert found[-1] == "5 more in must_link repeat earlier ones"
 
 
 def test_the_time_limit_is_checked():
