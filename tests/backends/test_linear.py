@@ -100,11 +100,6 @@ def test_vertices_may_be_fractional():
     assert LinearModel(programme).minimise(-np.ones(3)).x.tolist() == [0.5, 0.5, 0.5]
 
 
-def test_a_programme_without_rows():
-    programme = BinaryProgramme(np.zeros(2), csr_array((0, 2)), np.empty(0), np.empty(0))
-    assert LinearModel(programme).minimise(np.array([1.0, -1.0])).x.tolist() == [0, 1]
-
-
 def test_out_of_time():
     rng = np.random.default_rng(0)
     matrix = csr_array((rng.random((300, 400)) < 0.2) * rng.random((300, 400)))

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
 from sdpbb.problem.colouring.decide import colouring_programme
+from sdpbb.runtime.backends.highs import LinearModel
 from sdpbb.runtime.backends.milp import solve_binary_programme
 from sdpbb.runtime.backends.programme import BinaryProgramme, MilpSolution, MilpStatus
 from tests.examples import examples
@@ -101,7 +102,9 @@ print(solve_binary_programme(one).x.sum(), LinearModel(one).minimise(np.ones(2))
 
 
 def test_a_programme_without_rows():
-    assert solve_binary_programme(programme([1, -1], [], [], [])).x.tolist() == [0, 1]
+    free = programme([1, -1], [], [], [])
+    assert solve_binary_programme(free).x.tolist() == [0, 1]
+    assert LinearModel(free).minimise(np.array([1.0, -1.0])).x.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -110,20 +113,14 @@ def test_a_programme_without_rows():
         ({"c": [np.inf, 1]}, "finite"),
         ({"lower": [0, 0]}, "one side for each"),
         ({"upper": [np.nan]}, "not a number"),
+        ({"c": [], "rows": csr_array((1, 0))}, "at least one variable"),
     ],
 )
 def test_invalid_programmes(change, message):
-    arguments = {"c": [1, 2], "rows": [[1, 1]], "lower": [1], "upper": [1], **change}
+    arguments = {"c": [1, 2], "rows": csr_array([[1, 1]]), "lower": [1], "upper": [1], **change}
+    c, lower, upper = (np.array(arguments[name], float) for name in ("c", "lower", "upper"))
     with pytest.raises(ParameterError, match=message):
-        programme(**arguments)
-
-
-def test_a_programme_needs_a_variable():
-    with pytest.raises(ParameterError, match="at least one variable"):
-        BinaryProgramme(np.empty(0), csr_array((1, 0)), np.zeros(1), np.zeros(1))
-
-
-def test_unknown_solver():
+        BinaryProgramme(c, arguments["rows"], lower, upper)
     with pytest.raises(ParameterError, match="solver"):
         solve_binary_programme(programme([1], [], [], []), "simplex")
 

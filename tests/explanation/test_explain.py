@@ -68,40 +68,87 @@ def test_a_conflict_is_infeasible_and_each_of_its_members_is_needed(seed):
         assert can_hold(only(instance, members[:left_out] + members[left_out + 1 :]))
 
 
-def texts(instance: Instance) -> list[str]:
-    return [member.text for member in explain_infeasibility(instance).members]
+CYCLE = (
+    "a cycle with an odd number of cannot-links (3), around which k = 2 clusters cannot alternate"
+)
+CASES = {
+    "the shortest path of must-links": (
+        Instance(points(8), 3, [(0, 1), (1, 2), (2, 3), (3, 4), (0, 5), (5, 4)], [(6, 7), (4, 0)]),
+        "3 points in one cluster by must-links, but two of them cannot link",
+        {"ML 0 5", "ML 4 5", "CL 0 4"},
+    ),
+    "a pair stated both ways": (
+        Instance(points(6), 3, [(0, 1), (1, 2), (3, 4)], [(0, 2), (3, 4)]),
+        "2 points that must link and cannot link",
+        {"ML 3 4", "CL 3 4"},
+    ),
+    "an odd cycle through must-links": (
+        Instance(points(8), 2, [(1, 2), (5, 6)], [(0, 1), (2, 3), (3, 0), (3, 5), (6, 7)]),
+        CYCLE,
+        {"CL 0 1", "CL 0 3", "CL 2 3", "ML 1 2"},
+    ),
+    "too many must-links, no more than needed": (
+        Instance(points(6), 3, [(0, 1), (1, 0), (1, 2), (0, 2), (3, 4), (4, 5)]),
+        "4 must-links leave 2 groups of the 6 points, fewer than k = 3 clusters",
+        {"ML 0 1", "ML 1 2", "ML 3 4", "ML 4 5"},
+    ),
+    "one cluster": (
+        Instance(points(3), 1, [(0, 1)], [(0, 1), (1, 2)]),
+        "a cannot-link with only k = 1 cluster",
+        {"CL 0 1"},
+    ),
+    "points too many for a cluster": (
+        Instance(
+            points(6),
+            3,
+            [(0, 1), (1, 2), (4, 5)],
+            [(4, 0)],
+            cluster_constraints=[MaximumSize(2), MaximumSize(5)],
+        ),
+        "points that must be together, but no cluster may hold them",
+        {"ML 0 1", "ML 1 2", "MAXSIZE 2"},
+    ),
+    "a point too heavy for a cluster": (
+        Instance(points(4), 3, weights=[1.0, 1.0, 4.0, 3.0], max_weight=3.5),
+        "a point that no cluster may hold",
+        {"MAXWEIGHT 3.5"},
+    ),
+    "clusters too large": (
+        Instance(points(10), 3, min_size=4),
+        "k = 3 clusters of at least 4 points need 12 points, but there are 10",
+        {"MINSIZE 4"},
+    ),
+    "clusters too small": (
+        Instance(points(10), 3, max_size=3),
+        "k = 3 clusters of at most 3 points hold 9 points, but there are 10",
+        {"MAXSIZE 3"},
+    ),
+    "points too far apart": (
+        Instance([[0.0], [3.0], [7.0]], 2, cluster_constraints=[MaximumDiameter(2.5)]),
+        CYCLE,
+        {
+            "GAMMA 2.5: 0 and 1 are 3 apart",
+            "GAMMA 2.5: 1 and 2 are 4 apart",
+            "GAMMA 2.5: 0 and 2 are 7 apart",
+        },
+    ),
+}
 
 
-def test_the_shortest_path_of_must_links_is_named():
-    must_link = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 5), (5, 4)]
-    instance = Instance(points(8), 3, must_link, [(6, 7), (4, 0)])
+@pytest.mark.parametrize("name", CASES)
+def test_what_contradicts_itself_is_named(name):
+    instance, heading, members = CASES[name]
     conflict = explain_infeasibility(instance)
-    assert conflict.kind is InfeasibilityKind.CANNOT_LINK_IN_BLOCK
-    assert str(conflict) == (
-        "3 points in one cluster by must-links, but two of them cannot link:\n"
-        "  must_link[4]    ML 0 5\n"
-        "  must_link[5]    ML 4 5\n"
-        "  cannot_link[1]  CL 0 4"
-    )
+    assert conflict.heading == heading
+    assert {member.text for member in conflict.members} == members
 
 
-@pytest.mark.parametrize("k", [2, 3])
-def test_a_pair_stated_both_ways_comes_first(k):
-    must_link = [(0, 1), (1, 2), (3, 4)]
-    instance = Instance(points(6), k, must_link, [(0, 2), (3, 4)])
-    assert texts(instance) == ["ML 3 4", "CL 3 4"]
-    assert "2 points that must link and cannot link" in str(explain_infeasibility(instance))
-
-
-def test_an_odd_cycle_goes_through_must_links():
-    instance = Instance(points(8), 2, [(1, 2), (5, 6)], [(0, 1), (2, 3), (3, 0), (3, 5), (6, 7)])
-    conflict = explain_infeasibility(instance)
-    assert conflict.kind is InfeasibilityKind.ODD_CYCLE
-    assert sorted(member.text for member in conflict.members) == [
-        "CL 0 1",
-        "CL 0 3",
-        "CL 2 3",
-        "ML 1 2",
+def test_the_text_names_arguments_and_positions():
+    conflict = explain_infeasibility(CASES["the shortest path of must-links"][0])
+    assert str(conflict).splitlines()[1:] == [
+        "  must_link[4]    ML 0 5",
+        "  must_link[5]    ML 4 5",
+        "  cannot_link[1]  CL 0 4",
     ]
 
 
@@ -116,21 +163,6 @@ def test_groups_that_all_cannot_link_are_named_with_their_must_links():
     assert len(conflict.members) == 8
 
 
-def test_too_many_must_links_are_no_more_than_needed():
-    must_link = [(0, 1), (1, 0), (1, 2), (0, 2), (3, 4), (4, 5)]
-    conflict = explain_infeasibility(Instance(points(6), 3, must_link))
-    assert conflict.kind is InfeasibilityKind.TOO_FEW_BLOCKS
-    assert [member.position for member in conflict.members] == [0, 2, 4, 5]
-    assert (
-        conflict.heading == "4 must-links leave 2 groups of the 6 points, fewer than k = 3 clusters"
-    )
-
-
-def test_one_cluster_takes_no_cannot_link():
-    instance = Instance(points(3), 1, [(0, 1)], [(0, 1), (1, 2)])
-    assert texts(instance) == ["CL 0 1"]
-
-
 def test_a_graph_without_large_cliques_comes_down_to_its_core():
     groetzsch = mycielski(cycle(5))
     pairs = np.argwhere(np.triu(groetzsch))
@@ -142,47 +174,6 @@ def test_a_graph_without_large_cliques_comes_down_to_its_core():
     assert conflict.is_exact
 
 
-def test_constraints_on_clusters_are_members():
-    must_link = [(0, 1), (1, 2), (4, 5)]
-    instance = Instance(
-        points(6), 3, must_link, [(4, 0)], cluster_constraints=[MaximumSize(2), MaximumSize(5)]
-    )
-    conflict = explain_infeasibility(instance)
-    assert conflict.kind is InfeasibilityKind.BLOCK_NOT_ALLOWED
-    assert [str(member) for member in conflict.members] == [
-        "must_link[0]  ML 0 1",
-        "must_link[1]  ML 1 2",
-        "cluster_constraints[0]  MAXSIZE 2",
-    ]
-
-
-@pytest.mark.parametrize("limits", [{"max_weight": 3.5}, {"min_weight": 3.0}])
-def test_a_point_that_is_too_heavy_is_not_told_as_points_together(limits):
-    instance = Instance(points(4), 3, weights=[1.0, 1.0, 4.0, 3.0], **limits)
-    conflict = explain_infeasibility(instance)
-    assert conflict.kind is InfeasibilityKind.BLOCK_NOT_ALLOWED
-    assert conflict.heading == "a point that no cluster may hold"
-
-
-def test_points_together_that_are_too_heavy():
-    weights = [2.0, 2.0, 1.0, 1.0]
-    instance = Instance(points(4), 2, must_link=[(0, 1)], weights=weights, max_weight=3.5)
-    conflict = explain_infeasibility(instance)
-    assert conflict.heading == "points that must be together, but no cluster may hold them"
-
-
-@pytest.mark.parametrize(
-    ("limits", "heading"),
-    [
-        ({"min_size": 4}, "k = 3 clusters of at least 4 points need 12 points, but there are 10"),
-        ({"max_size": 3}, "k = 3 clusters of at most 3 points hold 9 points, but there are 10"),
-    ],
-)
-def test_limits_that_the_number_of_points_excludes(limits, heading):
-    conflict = explain_infeasibility(Instance(points(10), 3, **limits))
-    assert conflict.heading == heading
-
-
 def test_sizes_that_only_a_search_refutes():
     # Clusters of five points hold two groups of two, and there are five of these.
     must_link = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
@@ -191,17 +182,6 @@ def test_sizes_that_only_a_search_refutes():
     assert conflict.kind is InfeasibilityKind.EXHAUSTED
     assert conflict.is_minimal
     assert len(conflict.members) == 6
-
-
-def test_a_maximum_diameter_is_told_by_the_points_too_far_apart():
-    far = np.array([[0.0], [3.0], [7.0]])
-    instance = Instance(far, 2, cluster_constraints=[MaximumDiameter(2.5)])
-    conflict = explain_infeasibility(instance)
-    assert {member.text for member in conflict.members} == {
-        "GAMMA 2.5: 0 and 1 are 3 apart",
-        "GAMMA 2.5: 1 and 2 are 4 apart",
-        "GAMMA 2.5: 0 and 2 are 7 apart",
-    }
 
 
 def test_when_the_time_is_over_the_set_is_told_not_to_be_minimal():

@@ -87,15 +87,6 @@ def test_a_step_within_limits_is_optimal_for_its_costs(seed):
         assert reached >= objective(contraction, costs, 0.5, free) - 1e-9
 
 
-@pytest.mark.parametrize("limits", [{"min_size": 12}, {"sizes": [8, 12, 20]}, {"max_size": 14}])
-def test_two_methods_of_the_same_steps_end_alike(limits):
-    """From the same centres: BLPKM and IPC-k-means, which end by rules of their own."""
-    points = np.random.default_rng(4).normal(size=(40, 2))
-    instance = Instance(points, 3, cannot_link=[(0, 1), (2, 3), (1, 4)], **limits)
-    one, other = BLPKM().run(instance, 7), IPCKMeans().run(instance, 7)
-    assert one.sum_of_squares == pytest.approx(other.sum_of_squares, rel=1e-12)
-
-
 @pytest.mark.parametrize("method", [BLPKM(), IPCKMeans(), PCCC(), BHKMeans()])
 @pytest.mark.parametrize("pairs", [{}, {"must_link": [(0, 1)], "cannot_link": [(1, 2)]}])
 def test_large_instances_are_within_limits(method, pairs, monkeypatch):

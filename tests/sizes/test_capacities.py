@@ -79,14 +79,6 @@ def test_least_splits_are_those_of_enumeration(limits, data):
     assert found == pytest.approx(expected, rel=1e-12, abs=0)
 
 
-@given(st.integers(1, 60), st.integers(1, 5), st.integers(0, 300))
-def test_the_least_split_of_equal_sizes_is_that_of_the_remainder(size, k, t):
-    t = min(t, k * size)
-    found = least_splits(SizeLimits(k * size, k, size, size), np.array([t]))[0]
-    rest = t % size
-    assert found == pytest.approx(rest * (size - rest) / size, rel=1e-12, abs=0)
-
-
 def test_many_listed_sizes_are_taken_as_a_range(monkeypatch):
     listed = (2, 2, 6)
     t = np.arange(11)

@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 import sdpbb
 from sdpbb.checker.kernel.sizes import SizeLimits
 from sdpbb.problem import Instance, MaximumSize, Partition, contract
-from sdpbb.problem.files.constraints import Constraints
-from sdpbb.problem.formats import read_constraints, write_constraints
 from sdpbb.runtime.ranges import has_ranges
-from sdpbb.search.result import SolutionStatus
 from tests.enumeration import are_in_ranges
 from tests.examples import examples
 
@@ -67,40 +64,9 @@ def test_maximum_sizes_are_limits():
     assert Instance(points, 3, cluster_constraints=[MaximumSize(4)]).size_limits is None
 
 
-def test_lines_are_read_and_written(tmp_path):
-    path = tmp_path / "sizes.txt"
-    path.write_text("ML 0 1\nMINSIZE 2\nSIZES 3 1-2 2\n")
-    constraints = read_constraints(path, 7)
-    assert (constraints.min_size, constraints.sizes) == (2, ((1, 2), 2, 3))
-    write_constraints(path, Constraints(min_size=1, max_size=4, sizes=(2, (3, 4))))
-    assert path.read_text() == "MINSIZE 1\nMAXSIZE 4\nSIZES 2 3-4\n"
-
-
 def test_equal_points_are_not_joined_where_sizes_are_limited():
     points = np.array([[0.0], [0.0], [0.0], [1.0]])
     assert contract(Instance(points, 2, sizes=[2, 2])).n_blocks == 4
-
-
-def test_infeasible_limits_are_named():
-    points = np.arange(6.0)[:, None]
-    instance = Instance(points, 3, must_link=[(0, 1), (1, 2)], sizes=[2, 2, 2])
-    result = sdpbb.solve(instance)
-    assert result.status is SolutionStatus.INFEASIBLE
-    assert {member.text for member in result.conflict.members} == {
-        "SIZES 2 2 2",
-        "ML 0 1",
-        "ML 1 2",
-    }
-
-
-def test_blocks_that_no_bins_hold_are_infeasible():
-    points = np.arange(8.0)[:, None]
-    pairs = [(0, 1), (1, 2), (3, 4), (4, 5), (6, 7)]
-    instance = Instance(points, 2, must_link=pairs, sizes=[4, 4])
-    result = sdpbb.solve(instance)
-    assert result.status is SolutionStatus.INFEASIBLE
-    texts = [member.text for member in result.conflict.members]
-    assert "SIZES 4 4" in texts
 
 
 def test_gap_names_limits_that_labels_do_not_keep():

@@ -1,6 +1,5 @@
 """Heuristics where sizes are limited: assignments of least cost, and exchanges."""
 
-from itertools import product
 from random import Random
 
 import numpy as np
@@ -12,9 +11,8 @@ from heuristics.descent import Descent
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import MultiStartParameters
 from heuristics.sizes.kernels import sized_labels
-from sdpbb.problem import Infeasibility, Instance, contract
+from sdpbb.problem import Infeasibility, contract
 from sdpbb.problem.feasibility import find_feasible
-from sdpbb.problem.packing import packed_exactly, size_bounds
 from tests.any_instance import drawn_instance
 from tests.enumeration import feasible_clusterings
 
@@ -54,21 +52,6 @@ def test_assignments_are_those_of_least_cost(seed):
     assert cost == pytest.approx(least_cost(costs, least, most), abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_long_shifts_between_many_clusters_cost_least(seed):
-    rng = np.random.default_rng(seed)
-    points, centres = rng.random((300, 2)), rng.random((12, 2)) ** 2
-    costs = ((points[:, None] - centres) ** 2).sum(axis=2)
-    least, most = np.full(12, 22 + seed), np.full(12, 28 - seed)
-    labels = np.empty(300, np.int64)
-    assert sized_labels(costs, least, most, np.zeros(len(least)), labels)
-    found = np.bincount(labels, minlength=12)
-    assert (found >= least).all()
-    assert (found <= most).all()
-    cost = costs[np.arange(300), labels].sum()
-    assert cost == pytest.approx(least_cost(costs, least, most), abs=1e-9)
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_prices_of_other_centres_change_no_cost(seed):
     rng = np.random.default_rng(seed)
@@ -97,30 +80,6 @@ def test_sizes_that_do_not_add_up_are_told():
     assert not sized_labels(costs, np.array([0, 0]), np.array([1, 1]), prices, labels)
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_assignments_within_limits_are_the_cheapest(seed):
-    contraction = contract(drawn(seed, "sizes", n=(3, 6)))
-    if isinstance(contraction, Infeasibility) or contraction.size_limits is None:
-        return
-    m, k = contraction.n_blocks, contraction.k
-    # Whole numbers have optima that are not unique, and vertices that are not of zeros and ones.
-    costs = np.random.default_rng(seed).integers(0, 4, (m, k)).astype(np.float64)
-    least, most = size_bounds(contraction.size_limits)
-    i, j = contraction.cannot_link.T
-    cheapest = np.inf
-    for labels in map(np.array, product(range(k), repeat=m)):
-        sizes = np.bincount(labels, contraction.counts, k)
-        if ((least <= sizes) & (sizes <= most)).all() and (labels[i] != labels[j]).all():
-            cheapest = min(cheapest, costs[np.arange(m), labels].sum())
-    found, _, is_cheapest = packed_exactly(contraction, costs)
-    assert is_cheapest is (found is not None)
-    if found is None:
-        assert cheapest == np.inf
-        return
-    assert contraction.keeps(found)
-    assert costs[np.arange(m), found].sum() == cheapest
-
-
 def searched(contraction, known, parameters=None, found=None):
     """What a search from a known clustering comes to; `found` gets each that is cheaper."""
     parameters = parameters or MultiStartParameters()
@@ -144,21 +103,6 @@ def test_search_keeps_all_limits_from_the_first_clustering_on(seed):
     assert costs[0] == contraction.cost(known)
     assert all(np.diff(costs) < 0)
     assert best is found[-1]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_search_finds_the_optimum_of_equal_clusters_that_cut_natural_ones(seed):
-    rng = np.random.default_rng(seed)
-    k = 2 + seed % 2
-    # Natural clusters of very unequal sizes, so that equal ones cut them.
-    labels = rng.choice(k, 9, p=[0.7, 0.3] if k == 2 else [0.6, 0.3, 0.1])
-    points = 3.0 * rng.normal(size=(k, 2))[labels] + rng.normal(size=(9, 2))
-    instance = Instance(points, k, cannot_link=[(0, 1)], min_size=9 // k, max_size=-(-9 // k))
-    contraction = contract(instance)
-    costs = [contraction.cost(each) for each in feasible_clusterings(instance)]
-    best = searched(contraction, find_feasible(contraction))
-    assert contraction.keeps(best.labels)
-    assert best.cost == pytest.approx(min(costs), rel=1e-9)
 
 
 @pytest.mark.parametrize("limits", ["sizes", "weight limits"])

@@ -17,9 +17,7 @@ from heuristics.sizes.kernels import repaired_labels
 from sdpbb.checker.kernel.sizes import Measure, SizeLimits, StatedMeasure
 from sdpbb.checker.kernel.weights import WeightBounds, WeightUnits
 from sdpbb.problem import Contraction, Instance, Partition, contract
-from sdpbb.problem.formats import read_constraints, write_constraints
 from sdpbb.problem.packing import packed_exactly, packed_greedily
-from sdpbb.problem.packing.packings import _dealt
 from sdpbb.run.decomposition.restriction import Restriction
 from sdpbb.run.parameters import DecompositionParameters
 from sdpbb.search.result import SolutionStatus
@@ -130,16 +128,6 @@ def test_memory_of_a_greedy_packing_is_that_of_the_points(limits):
     assert Partition(labels).keeps_sizes(instance)
 
 
-@given(
-    st.integers(0, 6),
-    st.lists(st.one_of(st.integers(0, 4), st.just(2**51)), min_size=1, max_size=5),
-)
-def test_points_are_dealt_out_in_turn(n, room):
-    places = np.repeat(np.arange(len(room)), np.minimum(room, n))[:n]  # a place for each point
-    dealt = _dealt(n, np.array(room))
-    assert dealt.tolist() == np.bincount(places, minlength=len(room)).tolist()
-
-
 @pytest.mark.parametrize("seed", range(80))
 def test_repairs_are_within_limits(seed):
     rng = np.random.default_rng(seed)
@@ -237,38 +225,6 @@ def test_best_of_repairs_where_there_are_many_blocks():
         replace(instance, min_weight=None, max_weight=None), 0
     )
     assert found.sum_of_squares < 1.3 * free.sum_of_squares
-
-
-def test_lines_state_limits(tmp_path):
-    path = tmp_path / "limits.txt"
-    path.write_text("MINWEIGHT 2.5\nMAXWEIGHT 1e1 # a comment\nCL 0 1\n")
-    stated = read_constraints(path, 4)
-    assert (stated.min_weight, stated.max_weight) == (2.5, 10.0)
-    again = tmp_path / "again.txt"
-    write_constraints(again, stated)
-    assert read_constraints(again, 4).min_weight == 2.5
-    assert "MAXWEIGHT 10" in again.read_text()
-
-
-def test_conflicts_name_limits():
-    points, weights = np.arange(5.0)[:, None], [1.0, 1.0, 5.0, 1.0, 2.0]
-    for limits, lines in (
-        ({"min_weight": 6.0}, ["MINWEIGHT 6"]),
-        ({"max_weight": 4.5, "min_size": 1}, ["MAXWEIGHT 4.5"]),
-        ({"min_weight": 5.0, "max_weight": 4.9}, ["MAXWEIGHT 4.9"]),
-        ({"min_weight": 4.0, "max_weight": 5.9}, ["MAXWEIGHT 5.9", "MINWEIGHT 4"]),
-    ):
-        instance = Instance(points, 2, weights=weights, **limits, cannot_link=[(0, 2)])
-        conflict = sdpbb.explain_infeasibility(instance)
-        if lines == ["MAXWEIGHT 5.9", "MINWEIGHT 4"]:
-            assert conflict is None  # 5 and 5
-            continue
-        assert sorted(member.text for member in conflict.members) == lines
-    instance = Instance(
-        points, 2, weights=weights, max_weight=5.5, must_link=[(0, 2)], cannot_link=[(1, 2)]
-    )
-    conflict = sdpbb.explain_infeasibility(instance)
-    assert sorted(member.text for member in conflict.members) == ["MAXWEIGHT 5.5", "ML 0 2"]
 
 
 def test_gaps_list_violated_limits():

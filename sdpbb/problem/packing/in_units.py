@@ -12,7 +12,6 @@ of the ACM 21 (1974), for sums of subsets.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,19 +31,8 @@ class UndecidedPacking(Exception):
     """A search for a packing that its work does not suffice for."""
 
 
-@dataclass(frozen=True, eq=False)
-class _OpenPacking:
-    """Packing of some clusters, with the blocks and clusters that are left.
-
-    blocks : (q,) numbers, the largest block first
-    bounds : of each cluster that is left, the least and the most by each measure
-    clusters : their numbers
-    labels : (m,) of what is packed
-    """
-
-    blocks: NDArray[np.intp]
-    bounds: tuple[tuple[tuple[int, int], ...], ...]
-    labels: NDArray[np.intp]
+# Of a cluster, the least and the most by each measure.
+Bounds = tuple[tuple[int, int], ...]
 
 
 class ClusterPacking:
@@ -78,32 +66,30 @@ class ClusterPacking:
             If that is not decided within the work of a search.
         """
         order = np.argsort(-self._values[self._finest], kind="stable")
-        stack = [iter([_OpenPacking(order, self._bounds, np.full(len(order), -1, np.intp))])]
-        while stack:
-            left = next(stack[-1], None)
-            if left is None:
-                stack.pop()
-            elif not left.bounds:
-                return left.labels
-            else:
-                stack.append(self._with_a_cluster(left))
-        return None
+        return next(self._packings(order, self._bounds, np.full(len(order), -1, np.intp)), None)
 
-    def _with_a_cluster(self, left: _OpenPacking) -> Iterator[_OpenPacking]:
-        """Yield what is left after each way to fill a cluster with the largest block."""
-        for bounds in dict.fromkeys(left.bounds):
-            at = left.bounds.index(bounds)
-            others = left.bounds[:at] + left.bounds[at + 1 :]
-            for members in self._clusters(left.blocks, bounds, others):
-                labels = left.labels.copy()
-                labels[left.blocks[members]] = len(others)
-                yield _OpenPacking(left.blocks[~members], others, labels)
+    def _packings(
+        self, blocks: NDArray[np.intp], bounds: tuple[Bounds, ...], labels: NDArray[np.intp]
+    ) -> Iterator[NDArray[np.intp]]:
+        """Yield the packings of blocks (q,), the largest first, into clusters of these bounds.
+
+        labels : (m,) of what is packed already
+        """
+        if not bounds:
+            yield labels
+        for own in dict.fromkeys(bounds):
+            at = bounds.index(own)
+            others = bounds[:at] + bounds[at + 1 :]
+            for members in self._clusters(blocks, own, others):
+                packed = labels.copy()
+                packed[blocks[members]] = len(others)
+                yield from self._packings(blocks[~members], others, packed)
 
     def _clusters(
         self,
         blocks: NDArray[np.intp],
-        bounds: tuple[tuple[int, int], ...],
-        others: tuple[tuple[tuple[int, int], ...], ...],
+        bounds: Bounds,
+        others: tuple[Bounds, ...],
     ) -> Iterator[NDArray[np.bool_]]:
         """Yield the sets with the first block that may be a cluster, as marks (q,).
 

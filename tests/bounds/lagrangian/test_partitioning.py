@@ -109,16 +109,6 @@ def test_some_of_the_clusters_and_a_cutoff(node, way, share):
         assert found.bound.value == cutoff
 
 
-def test_no_partition_at_all_is_proven():
-    """Five blocks in pairs make three clusters, not two."""
-    contraction, columns = small_clusters(np.arange(5.0)[:, None], 2, 2)
-    for cutoff in (np.inf, 7.0):
-        for some in (columns, columns.select(np.zeros(len(columns), bool))):
-            found = cheapest_partition(contraction, some, cutoff)
-            assert (found.is_finished, found.labels) == (True, None)
-            assert found.bound.value == cutoff
-
-
 def test_subset_rows_close_what_the_linear_programme_does_not(monkeypatch):
     """And what HiGHS claims of partitions proves nothing."""
     contraction, columns = two_triangles()
@@ -140,21 +130,6 @@ def test_subset_rows_close_what_the_linear_programme_does_not(monkeypatch):
             found = cheapest_partition(contraction, columns, np.inf)
         assert found.bound == best.bound
         assert found.is_finished
-
-
-@pytest.mark.parametrize("largest", [3, 4])
-def test_a_few_thousand_clusters(largest):
-    rng = np.random.default_rng(largest)
-    contraction, columns = small_clusters(rng.normal(size=(24, 3)), 24 // largest, largest)
-    free = cheapest_partition(contraction, columns, np.inf)
-    cost = contraction.cost(free.labels)
-    assert free.is_finished
-    assert free.bound.value == pytest.approx(cost, rel=1e-11)
-    closed = cheapest_partition(contraction, columns, cost * (1.0 - 1e-10))
-    assert closed.labels is None
-    assert closed.bound.value == cost * (1.0 - 1e-10)
-    wider = cheapest_partition(contraction, columns, cost * 1.05)
-    assert wider.bound.value == pytest.approx(cost, rel=1e-12)
 
 
 def test_arguments_out_of_their_domain():
@@ -310,15 +285,6 @@ def test_enumeration_finds_the_optimum_or_proves_the_cutoff(node, nodes_per_slic
         else:
             assert found.labels is None
             assert found.bound.value >= cutoff
-
-
-@pytest.mark.parametrize("cutoff", [0.0, -1e-3])
-def test_no_clustering_costs_less_than_nothing(cutoff):
-    contraction = contracted(np.random.default_rng(3).normal(size=(9, 2)), 3)
-    with constants(GENEROUS):
-        found = finished(contraction, DualValues(np.zeros(9), 0.0), cutoff, 1e-12)
-    assert found.labels is None
-    assert cutoff - 1e-12 <= found.bound.value
 
 
 MAX_GAP, MAX_SLICES, MAX_PRICING_SLICES, MAX_CLUSTERS = GENEROUS

@@ -216,17 +216,6 @@ def test_local_search_finds_allowed_clusters_that_no_exchange_improves(node):
             assert own <= values[near].min() + rounding
 
 
-def test_separate_groups_are_all_found():
-    """Three far-away groups whose prices are worth more than their scatter: one minimum each."""
-    rng = np.random.default_rng(0)
-    points = np.repeat([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]], 5, axis=0)
-    problem = PricingProblem.of(contracted(points + rng.normal(size=(15, 2)), 3))
-    groups = np.repeat(np.eye(3, dtype=bool), 5, axis=1)
-    assert keyed(local_minima(problem, np.full(15, 20.0), 0.0)) == keyed(groups)
-    assert len(local_minima(problem, np.full(15, 1.0), np.inf, n_seeds=4)) == 4
-    assert local_minima(problem, np.full(15, -1.0), 0.0).shape == (0, 15)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("dimension", [2, 6])
 @pytest.mark.parametrize("kind", ["soft", "least", "listed"])
