@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heuristics.best_of import BestOf
-from heuristics.incumbents import IncumbentSearch
+from heuristics.incumbents import IncumbentSearch, PreparedSearch
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import MultiStartParameters
 from heuristics.result import HeuristicStatus
@@ -52,7 +52,7 @@ def searches_of(monkeypatch, n, k, is_root):
 
     monkeypatch.setattr(MultiStart, "run", run_and_note)
     known = find_feasible(contraction)
-    prepared = IncumbentSearch().prepare(contraction, known, no_limit, is_root=is_root)
+    prepared = PreparedSearch(IncumbentSearch(), contraction, known, no_limit, is_root)
     affinity = np.full((n, n), 1.0 / n)
     for of in (None, affinity):
         prepared.search(np.random.default_rng(1), of, lambda: False, found)
